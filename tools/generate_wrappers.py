@@ -261,8 +261,8 @@ def wrapper(call, calls):
     straight = goes_straight_on(call) is not None
     known = is_known_again(call)
     if straight:
-        # Apart, so that the way straight on saves no register; and, where a call has little time, with
-        # the same parameters, so that none is moved.
+        # Apart, so that the way straight on saves no register; and, where a call has little time,
+        # with the same parameters, so that none is moved.
         taken = parameters(call) if known else f"{parameters(call)}, const void* caller"
         found = entered_as_known(call) if known else []
         head = f"[[gnu::noinline]] static {call['return']} {name}_entered({taken}) {{"

@@ -1,6 +1,6 @@
 // KnownCalls: of the collectives that a thread made last, what is done with them, so that a wrapper
-// need not ask again, and passes on at once what is the library's. Why apart from the plans: a short
-// collective takes so few instructions that the look for its plan would be felt.
+// need not ask again, and passes on at once what is the library's. Why apart from the plans: a
+// short collective takes so few instructions that the look for its plan would be felt.
 #pragma once
 
 #include <mpi.h>
@@ -106,11 +106,8 @@ template <class... Words>
 void remember_call(bool has_arrays, std::uint32_t called, MPI_Comm comm, Words... words) {
   const Alike alike = std::exchange(known_calls.last_alike, Alike::none);
   if (alike < (has_arrays ? Alike::all : Alike::same_arguments)) return;
-  known_calls.place_of(called, comm, words...) = {known_calls.last_epoch,
-                                            called,
-                                            comm,
-                                            {(std::uintptr_t)words...},
-                                            known_calls.last_plan};
+  known_calls.place_of(called, comm, words...) = {
+      known_calls.last_epoch, called, comm, {(std::uintptr_t)words...}, known_calls.last_plan};
 }
 
 }  // namespace weft

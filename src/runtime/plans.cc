@@ -35,8 +35,8 @@ namespace {
 // Set where a call is declined.
 thread_local Reason declined_for = Reason::engine_native;
 
-// Whether what is left to the library may go straight on: nobody wants to know of it, and where only
-// callers go on with operations, it takes another form (BlockingCall).
+// Whether what is left to the library may go straight on: nobody wants to know of it, and where
+// only callers go on with operations, it takes another form (BlockingCall).
 bool may_go_straight(const Runtime& runtime) {
   return !runtime.observing() && !runtime.callers_only();
 }
@@ -110,8 +110,8 @@ std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicato
 
 namespace {
 
-// What the plan of a call rests on beside its arrays. Field by field, and no more than that: this is
-// done for every call.
+// What the plan of a call rests on beside its arrays. Field by field, and no more than that: this
+// is done for every call.
 bool same_arguments(const Call& a, const Call& b) {
   return a.comm == b.comm && a.recvtype == b.recvtype && a.op == b.op && a.form == b.form &&
          a.sendtype == b.sendtype && a.root == b.root;
@@ -233,11 +233,10 @@ class RecentPlans {
     const auto count = [](const Numbers& numbers) {
       return numbers.is_array() ? 0 : numbers.one<std::uint64_t>();
     };
-    const std::uint64_t sum = static_cast<std::uint64_t>(call.form) * 4 +
-                              static_cast<std::uint64_t>(use) + count(call.sendcounts) +
-                              count(call.recvcounts) + static_cast<std::uint64_t>(call.root) +
-                              (std::uintptr_t)call.comm + (std::uintptr_t)call.op +
-                              (std::uintptr_t)call.recvtype;
+    const std::uint64_t sum =
+        static_cast<std::uint64_t>(call.form) * 4 + static_cast<std::uint64_t>(use) +
+        count(call.sendcounts) + count(call.recvcounts) + static_cast<std::uint64_t>(call.root) +
+        (std::uintptr_t)call.comm + (std::uintptr_t)call.op + (std::uintptr_t)call.recvtype;
     return sets_[(sum * 0x9E3779B97F4A7C15u) >> 60];
   }
 

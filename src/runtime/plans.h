@@ -61,9 +61,9 @@ void decline_this_call(Reason reason);
 // This thread's call, and all that are alike, is the library's without a look at its plan.
 void leave_all_alike(const Runtime& runtime);
 
-// Of a plan that engine auto learns about, for a non-blocking call: the library's way is in use, and
-// there is nothing to note. The call is counted if so. profiled_by: as Entry has it (hooks.h); a call
-// from inside MPI is none of the site's.
+// Of a plan that engine auto learns about, for a non-blocking call: the library's way is in use,
+// and there is nothing to note. The call is counted if so. profiled_by: as Entry has it (hooks.h);
+// a call from inside MPI is none of the site's.
 bool is_left_at_site(const Plan& plan, const void* profiled_by);
 
 // From the communicator's cache, or built.

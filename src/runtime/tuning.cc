@@ -48,8 +48,7 @@ class Tuner {
     if (is_first()) key_ = key();
     if (!meet()) return chosen_;
     const Shape trial = shape_on_trial(shape_);
-    auto candidates =
-        candidates_for(trial, by_rule_, at_once_, runtime_.config.laps_at_a_time);
+    auto candidates = candidates_for(trial, by_rule_, at_once_, runtime_.config.laps_at_a_time);
     if (candidates.size() < 2) {
       record_.why = "there is no other candidate";
       return chosen_;
@@ -263,10 +262,8 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& cal
   record.plan.tuning = chosen.tuning;
   auto schedule = by_rule;
   if (chosen != before)
-    schedule =
-        std::make_shared<const Schedule>(build_in_sections(*chosen.algorithm, by_rule->shape,
-                                                           runtime.config.laps_at_a_time,
-                                                           chosen.tuning));
+    schedule = std::make_shared<const Schedule>(build_in_sections(
+        *chosen.algorithm, by_rule->shape, runtime.config.laps_at_a_time, chosen.tuning));
   // Whatever the cache says: blocking calls of the application rely on it.
   if (at_once && !needs_no_later_help(*schedule, false)) schedule = by_rule;
   record.spent_ns = now_ns() - began;

@@ -120,8 +120,7 @@ class Collected {
     const auto found = std::find(all.begin(), all.end(), first);
     if (found != all.end()) std::rotate(all.begin(), found, found + 1);
     for (const Tuning& tuning : all) {
-      BuiltCandidate one{{&algorithm, tuning},
-                         build_in_sections(algorithm, shape_, laps_, tuning)};
+      BuiltCandidate one{{&algorithm, tuning}, build_in_sections(algorithm, shape_, laps_, tuning)};
       if (at_once_ && !needs_no_later_help(one.schedule, false)) continue;
       if (note(one)) all_.push_back(std::move(one));
     }

@@ -27,8 +27,8 @@ constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
 // A site that is called more often than this has nothing that could be hidden. It rests.
 constexpr std::int64_t kLeastPeriod_ns = 20'000;
 // Where a call comes around this soon, it takes another time after one that went another way: ranks
-// run ahead of others, and caches are warm with what the way before used. So a slot is several calls,
-// of which the first does not count.
+// run ahead of others, and caches are warm with what the way before used. So a slot is several
+// calls, of which the first does not count.
 constexpr std::int64_t kShortPeriod_ns = 100'000;
 constexpr int kCallsOfShortSlot = 4;
 // Of so many calls of a site at rest one is watched.
