@@ -79,10 +79,13 @@ struct KnownCalls {
 };
 extern constinit thread_local KnownCalls known_calls __attribute__((tls_model("initial-exec")));
 
-// Which call, and of the buffers of one without arrays, whether they are none or one. Never 0.
+// Of a call's buffers: whether they are none or one.
+inline std::uint32_t buffers_of(const void* send, const void* recv) {
+  return (send == MPI_IN_PLACE) + 2u * (recv == MPI_IN_PLACE) + 4u * (send == recv);
+}
+// Which call, and what buffers_of() says of one without arrays. Never 0.
 inline std::uint32_t called(CallId id, const void* send, const void* recv) {
-  const unsigned buffers = (send == MPI_IN_PLACE) + 2 * (recv == MPI_IN_PLACE) + 4 * (send == recv);
-  return static_cast<std::uint32_t>(id) + 1 + (buffers << 16);
+  return static_cast<std::uint32_t>(id) + 1 + (buffers_of(send, recv) << 16);
 }
 inline std::uint32_t called(CallId id) {
   return static_cast<std::uint32_t>(id) + 1;

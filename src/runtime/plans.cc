@@ -117,10 +117,8 @@ bool same_arguments(const Call& a, const Call& b) {
          a.sendtype == b.sendtype && a.root == b.root;
 }
 
-// And of its buffers, whether they are none or one.
-int buffers_of(const Call& call) {
-  return (call.sendbuf == MPI_IN_PLACE) + 2 * (call.recvbuf == MPI_IN_PLACE) +
-         4 * (call.sendbuf == call.recvbuf);
+std::uint32_t buffers_of(const Call& call) {
+  return weft::buffers_of(call.sendbuf, call.recvbuf);
 }
 
 std::size_t bytes_of(const Plan& plan) {
@@ -139,7 +137,7 @@ class RecentPlans {
  public:
   const Plan* find(const Call& call, Use use) {
     const std::uint64_t now = epoch();
-    const int buffers = buffers_of(call);
+    const std::uint32_t buffers = buffers_of(call);
     const auto fits = [&](const Entry& entry) {
       return entry.epoch == now && entry.use == use && entry.buffers == buffers &&
              same_arguments(entry.call, call) && entry.has_same_counts(call);
@@ -167,7 +165,7 @@ class RecentPlans {
   struct Entry {
     std::uint64_t epoch = 0;  // 0: there is none
     Use use{};
-    int buffers = 0;
+    std::uint32_t buffers = 0;
     int sends = 0, recvs = 0;  // the lengths of the call's arrays
     Call call{};               // with its arrays in `arrays`
     Plan plan{};
