@@ -39,7 +39,7 @@ struct Staged {
   std::size_t places = 0;  // of Runtime::add
   ByProcessor by_processor;
   KeptArrays arrays;  // of the calls
-  KeptTypes types;                             // of the calls
+  KeptTypes types;    // of the calls
   Pinned pinned;
 };
 
