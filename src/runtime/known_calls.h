@@ -24,8 +24,8 @@ enum class Alike : std::uint8_t { none, same_arguments, all };
 struct KnownCall {
   static constexpr std::size_t kMostWords = 5;
 
-  std::uint64_t epoch;  // 0: there is none
-  std::uint32_t called;
+  std::uint64_t epoch;
+  std::uint32_t called;  // 0: there is none
   MPI_Comm comm;
   std::array<std::uintptr_t, kMostWords> words;
   const Plan* plan;  // nullptr: the library's
@@ -47,6 +47,9 @@ struct KnownCall {
 };
 
 struct KnownCalls {
+  static constexpr std::size_t kMost = 32;
+  static const std::array<KnownCall, kMost> kNone;
+
   // plan_for() has come to this answer; nullptr: the call is the library's.
   void answered(Alike alike, std::uint64_t epoch, const Plan* plan) {
     last_alike = alike;
@@ -54,28 +57,33 @@ struct KnownCalls {
     last_plan = plan;
   }
   template <class... Words>
-  KnownCall& place_of(std::uint32_t called, MPI_Comm comm, Words... words) {
+  static std::size_t place_of(std::uint32_t called, MPI_Comm comm, Words... words) {
     const std::uint64_t first = called + (std::uintptr_t)comm;
     const std::uint64_t sum = (first + ... + (std::uintptr_t)words);
-    return all[(sum * 0x9E3779B97F4A7C15u) >> 59];
+    static_assert(kMost == 32);
+    return (sum * 0x9E3779B97F4A7C15u) >> 59;
   }
   // The wrapper hands over what it has found; nullptr: nothing. profiled_by: as Entry has it.
   void enters(const KnownCall* known, const void* by) {
     found = known;
     profiled_by = by;
   }
+  // To be written. Made with the first.
+  KnownCall* own();
   // The plan goes.
   void forget(const Plan& plan) {
-    for (KnownCall& known : all)
-      if (known.plan == &plan) known = {};
+    for (std::size_t i = 0; made && i < kMost; ++i)
+      if (made[i].plan == &plan) made[i] = {};
   }
+  void forget_all();
 
   const KnownCall* found;
   const void* profiled_by;
   Alike last_alike;
   std::uint64_t last_epoch;
   const Plan* last_plan;
-  std::array<KnownCall, 32> all;
+  const KnownCall* all = kNone.data();
+  KnownCall* made;  // the same; nullptr: none is known yet
 };
 extern constinit thread_local KnownCalls known_calls __attribute__((tls_model("initial-exec")));
 
@@ -97,7 +105,7 @@ template <class... Words>
 [[gnu::always_inline]] inline const KnownCall* known_call(std::uint32_t called, MPI_Comm comm,
                                                           Words... words) {
   static_assert(sizeof...(words) <= KnownCall::kMostWords);
-  const KnownCall& known = known_calls.place_of(called, comm, words...);
+  const KnownCall& known = known_calls.all[KnownCalls::place_of(called, comm, words...)];
   if (known.called != called || known.comm != comm) return nullptr;
   [[maybe_unused]] std::size_t i = 0;
   if (!((known.words[i++] == (std::uintptr_t)words) && ...)) return nullptr;
@@ -109,7 +117,7 @@ template <class... Words>
 void remember_call(bool has_arrays, std::uint32_t called, MPI_Comm comm, Words... words) {
   const Alike alike = std::exchange(known_calls.last_alike, Alike::none);
   if (alike < (has_arrays ? Alike::all : Alike::same_arguments)) return;
-  known_calls.place_of(called, comm, words...) = {
+  known_calls.own()[KnownCalls::place_of(called, comm, words...)] = {
       known_calls.last_epoch, called, comm, {(std::uintptr_t)words...}, known_calls.last_plan};
 }
 

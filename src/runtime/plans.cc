@@ -28,6 +28,7 @@
 
 namespace weft {
 
+constinit const std::array<KnownCall, KnownCalls::kMost> KnownCalls::kNone{};
 constinit thread_local KnownCalls known_calls __attribute__((tls_model("initial-exec"))) = {};
 
 namespace {
@@ -251,12 +252,14 @@ struct AtThreadEnd {
   ~AtThreadEnd() {
     delete plans_of_this_thread;
     plans_of_this_thread = nullptr;
-    known_calls = {};
+    known_calls.forget_all();
   }
+  // Of this thread.
+  static void clean_up() { static thread_local AtThreadEnd at_thread_end; }
 };
 
 [[gnu::noinline]] RecentPlans& first_plans() {
-  static thread_local AtThreadEnd at_thread_end;
+  AtThreadEnd::clean_up();
   plans_of_this_thread = new RecentPlans;
   return *plans_of_this_thread;
 }
@@ -264,6 +267,23 @@ struct AtThreadEnd {
 RecentPlans& recent_plans() {
   return plans_of_this_thread ? *plans_of_this_thread : first_plans();
 }
+
+}  // namespace
+
+KnownCall* KnownCalls::own() {
+  if (made) return made;
+  AtThreadEnd::clean_up();
+  all = made = new KnownCall[kMost]{};
+  return made;
+}
+
+void KnownCalls::forget_all() {
+  delete[] made;
+  made = nullptr;
+  all = kNone.data();
+}
+
+namespace {
 
 // A whole collective of the library's must be started in the same order on all ranks, which
 // persistent ones need not be.
