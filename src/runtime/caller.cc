@@ -9,6 +9,19 @@
 #include "base/code_place.h"
 
 namespace weft {
+namespace {
+
+// Never destroyed: threads may ask while the process exits.
+const std::string& path_of_program() {
+  static const auto* const path = [] {
+    char program[4096];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program);
+    return new std::string(program, length > 0 ? static_cast<std::size_t>(length) : 0);
+  }();
+  return *path;
+}
+
+}  // namespace
 
 std::uintptr_t application_caller() {
   std::uintptr_t found = 0;
@@ -27,11 +40,7 @@ std::string caller_words(std::uintptr_t address) {
   const Place place = place_of(address - 1);
   std::string file = place.file;
   if (file == "?") return "";
-  if (file.empty()) {
-    char program[4096];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program);
-    file.assign(program, length > 0 ? static_cast<std::size_t>(length) : 0);
-  }
+  if (file.empty()) file = path_of_program();
   char offset[32];
   std::snprintf(offset, sizeof offset, "%#llx:", static_cast<unsigned long long>(place.offset + 1));
   return offset + file;

@@ -17,7 +17,7 @@ std::atomic<int> next_number{0};
 
 // What is kept of each, however many ranks it has: docs/inside/scale.md. Beside that a name among
 // those that are known, a piece of mapped memory and, once they are used, schedules.
-static_assert(sizeof(Communicator) + sizeof(Sites) + sizeof(NodeMemory) <= 1792);
+static_assert(sizeof(Communicator) + sizeof(Sites) + sizeof(NodeMemory) + sizeof(NodeRoom) <= 1808);
 
 // Processes of another job, spawned or connected, may run without Weft.
 bool of_this_job_alone(MPI_Comm user) {
@@ -51,7 +51,6 @@ Communicator::Communicator(MPI_Comm user, Shadow shadow, int rank, int size)
       shadow(shadow.comm),
       has_own(shadow.is_own),
       tags(shadow.tags),
-      ranks(shadow.ranks),
       route{shadow.comm, shadow.ranks.get()},
       rank(rank),
       size(size),
@@ -63,20 +62,23 @@ void Communicator::share_memory(const std::vector<int>& world_ranks) {
   nodes = nodes_of(world_ranks);
   if (!nodes) return;
   const int here = nodes->ranks_on(nodes->of(rank));
-  const std::int64_t window_bytes = most_node_bytes(here);
   const bool of_all = user == handles.comm_world && here > 1;
   const std::int64_t heaps = of_all ? bytes_for_heaps(here) : 0;
-  const std::int64_t bytes = NodeWindows::bytes(here, window_bytes) + heaps;
   const ErrorsReturn errors(user);
-  auto made = make_room(has_own ? shadow : user, rank, *nodes, bytes);
-  if (!made) {
+  const RoomWanted wanted{has_own ? shadow : user, route, tags.of_single(next_in_sequence()),
+                          heaps};
+  auto found = room_on_node(wanted, rank, *nodes, world_ranks);
+  if (!found) {
     nodes = nullptr;
     return;
   }
-  room = std::move(*made);
-  if (here > 1)
-    memory = std::make_unique<NodeMemory>(room, nodes->place(rank), here, window_bytes,
-                                          on_one_node() ? ranks_that_share(world_ranks) : nullptr);
+  if (*found) {
+    node_room_ = found->get();
+    room = SegmentRoom(std::shared_ptr<SegmentRoom::Space>(*found, &node_room_->rest()));
+    memory =
+        std::make_unique<NodeMemory>(std::shared_ptr<NodeWindows>(*found, &node_room_->windows()),
+                                     on_one_node() ? ranks_that_share(world_ranks) : nullptr);
+  }
   if (of_all) tell_of_heaps_in(room.take(heaps));
   if (on_one_node()) domains = domains_of(world_ranks);
   processor = processor_of(world_ranks);
@@ -90,6 +92,12 @@ std::atomic<int> tried_workers{0};
 
 }  // namespace
 
+// Lines are written anyway, and a page for each rank is worth keeping.
+void Communicator::note_use(const Schedule& schedule) {
+  if (node_room_ && schedule.node_bytes > node_room_->windows().ranks() * kPageBytes)
+    node_room_->spread();
+}
+
 void Communicator::want_worker(Observer& observer) {
   if (!worker && tried_workers.load() < kMostTried) {
     worker = start_worker(observer, -1, "engine tcc is not tried");
@@ -99,6 +107,7 @@ void Communicator::want_worker(Observer& observer) {
 }
 
 Communicator::~Communicator() {
+  if (node_room_ && !usable_.load()) node_room_->lose();
   if (shadow == user) return;
   if (worker && wants_worker_) tried_workers.fetch_sub(1);
   worker.reset();  // it may be inside a collective on the shadow

@@ -61,13 +61,17 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   const MPI_Comm user;
   const MPI_Comm shadow;
-  const bool has_own;                          // which whole collectives of the library's need
-  const Tags tags;                             // on the shadow
-  const std::shared_ptr<const RankMap> ranks;  // there; nullptr: as they are
-  const Route route;                           // the same for messages
+  const bool has_own;  // which whole collectives of the library's need
+  // The application has freed `user`. Where nothing was lent, nothing is under way on any rank, and
+  // the shadow goes in that call, as on the other ranks.
+  std::atomic<bool> freed{false};
+  Processor processor = Processor::other;  // of all its ranks, where some share memory
+  const Tags tags;                         // on the shadow
+  const Route route;                       // for messages there
   const int rank;
   const int size;
   const int number;  // of those that Weft knows on this rank; 0: MPI_COMM_WORLD
+  std::atomic<std::uint32_t> initialised{0};  // persistent collectives, each of which has its tag
   // Of an own shadow: its ranks in MPI_COMM_WORLD, in order.
   const std::vector<int>& members() const { return shadow_.members; }
   // Collective, once: finds out which ranks share memory, and makes it. By their numbers in
@@ -87,9 +91,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // An operation has failed: what was sent to this rank may come later.
   void has_failed() { usable_.store(false, std::memory_order_relaxed); }
 
-  // The application has freed `user`. Where nothing was lent, nothing is under way on any rank, and
-  // the shadow goes in that call, as on the other ranks.
-  std::atomic<bool> freed{false};
   // Gives each collective its tag. Taken for each on all ranks, also where one has nothing to send.
   // No two threads start collectives on one communicator at a time.
   std::uint32_t next_in_sequence() {
@@ -97,20 +98,22 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     sequence_.store(number + 1, std::memory_order_relaxed);
     return number;
   }
-  std::atomic<std::uint32_t> initialised{0};  // the same for persistent ones
 
   // A schedule for this shape, from the cache or by `build`.
   template <class Build>
   std::shared_ptr<const Schedule> schedule(const Shape& shape, const void* algorithm, Build build) {
     const std::lock_guard lock(mutex_);
-    return schedules_.find_or(shape, algorithm, build);
+    return schedules_.find_or(shape, algorithm, [&] {
+      Schedule made = build();
+      note_use(made);
+      return made;
+    });
   }
 
   std::unique_ptr<Worker> worker;          // of engine tcc, and where auto has wanted one
   std::shared_ptr<const Nodes> nodes;      // nullptr where no ranks share memory
   std::shared_ptr<const Domains> domains;  // of one node; nullptr where it has one only
   std::unique_ptr<NodeMemory> memory;      // of this rank's node; nullptr where it shares none
-  Processor processor = Processor::other;  // of all its ranks, where some share memory
   SegmentRoom room;                        // for persistent requests; none where it shares none
   std::shared_ptr<Leaders> leaders;        // where an algorithm asks for them; else nullptr
   std::vector<Verdict> verdicts;           // by blocking calls and initialisations only
@@ -118,11 +121,14 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool on_one_node() const { return nodes && nodes->count() == 1; }
 
  private:
+  void note_use(const Schedule& schedule);
+
   std::atomic<std::uint32_t> sequence_{0};
   std::atomic<bool> is_lent_{false}, usable_{true};
   bool wants_worker_ = false;
   Shadow shadow_;
-  std::mutex mutex_;  // guards schedules_
+  NodeRoom* node_room_ = nullptr;  // what `memory` is in, and has a share of
+  std::mutex mutex_;               // guards schedules_
   ScheduleCache schedules_;
 };
 

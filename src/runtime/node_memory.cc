@@ -12,6 +12,7 @@
 #include "base/repeated.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
+#include "patterns/tree.h"
 #include "runtime/node_heaps.h"
 #include "schedule/schedule.h"
 #include "topo/topology.h"
@@ -154,31 +155,90 @@ std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_
   return all->get(std::move(world_ranks));
 }
 
-std::optional<SegmentRoom> room_by(SegmentTalk& talk, int rank, int place, std::int64_t bytes) {
+std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int place,
+                                                   std::int64_t bytes) {
   static std::atomic<bool> said{false};
-  auto room = agree_on_segment(talk, place, bytes, kRoomForRequests_bytes);
-  if (room) return std::move(*room);
-  const std::string& why = room.error().message;
+  auto segment = agree_on_segment(talk, place, bytes, kRoomForRequests_bytes);
+  if (segment) return std::move(*segment);
+  const std::string& why = segment.error().message;
   if (!why.empty() && !said.exchange(true))
     say("rank " + std::to_string(rank) + " cannot share memory with the other ranks of its node (" +
         why + "): Weft's messages go through MPI instead");
   return std::nullopt;
 }
 
-std::optional<SegmentRoom> make_room(MPI_Comm comm, int rank, const Nodes& nodes,
-                                     std::int64_t bytes) {
-  const int node = nodes.of(rank), place = nodes.place(rank);
-  const std::int64_t wanted = nodes.ranks_on(node) == 1 ? 0 : bytes;
-  MPI_Comm here = comm;
+namespace {
+
+NodeRoom::Group group_of(const Nodes& nodes, int node, const std::vector<int>& world_ranks) {
+  static auto* all = new EqualsShared<std::vector<int>>;
+  std::vector<int> members;
+  for (const int rank : nodes.ranks(node))
+    members.push_back(world_ranks[static_cast<std::size_t>(rank)]);
+  return {all->get(std::move(members)), nodes.count() == 1};
+}
+
+// By messages of Weft's own, so that the ranks of a node need no communicator.
+class NodeTalk final : public SegmentTalk {
+ public:
+  NodeTalk(const RoomWanted& wanted, int rank, const Nodes& nodes)
+      : route_(wanted.route),
+        tag_(wanted.tag),
+        ranks_(nodes.ranks(nodes.of(rank))),
+        place_(nodes.place(rank)),
+        all_(wanted.comm, handles.comm_null) {}
+
+  std::optional<SegmentOffer> of_first(const SegmentOffer& own) override { return told(own); }
+  std::optional<Lacking> who_lacks(bool this_rank) override { return all_.who_lacks(this_rank); }
+
+  // What the first rank of the node says; where that does not arrive, nothing.
+  template <class Said>
+  Said told(Said said) const {
+    static_assert(std::is_trivially_copyable_v<Said>);
+    constexpr int kBytes = sizeof said;
+    const int parent = binomial_parent(place_);
+    if (parent >= 0 && library_calls.Recv(&said, kBytes, handles.byte, peer(parent), tag_,
+                                          route_.comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+      said = {};
+    for (const int child : binomial_children(place_, static_cast<int>(ranks_.size())))
+      library_calls.Send(&said, kBytes, handles.byte, peer(child), tag_, route_.comm);
+    return said;
+  }
+
+ private:
+  int peer(int place) const {
+    const int rank = ranks_[static_cast<std::size_t>(place)];
+    return route_.ranks ? route_.ranks->at(rank) : rank;
+  }
+
+  const Route& route_;
+  const int tag_;
+  const Nodes::Ranks ranks_;
+  const int place_;
+  LibraryTalk all_;
+};
+
+}  // namespace
+
+std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, int rank,
+                                                      const Nodes& nodes,
+                                                      const std::vector<int>& world_ranks) {
+  const int node = nodes.of(rank), place = nodes.place(rank), ranks = nodes.ranks_on(node);
+  const std::int64_t window_bytes = most_node_bytes(ranks);
   const bool several = nodes.count() > 1;
-  if (several && library_calls.Comm_split(comm, node, place, &here) != MPI_SUCCESS)
-    here = handles.comm_null;
-  LibraryTalk talk(comm, here);
-  auto room = room_by(talk, rank, place, wanted);
+  auto group = group_of(nodes, node, world_ranks);
+  NodeTalk talk(wanted, rank, nodes);
+  // The first one of the node knows whether there is one that all are done with.
+  std::shared_ptr<NodeRoom> room = place == 0 && ranks > 1 ? node_rooms().take(group) : nullptr;
+  if (const auto token = talk.told(room ? room->token() : 0); token != 0 && !room)
+    room = node_rooms().take(group, token);
+  if (room && !several) return room;  // nobody can lack what all have had before
+  const std::int64_t bytes = NodeRoom::bytes(ranks, window_bytes) + wanted.further_bytes;
+  auto segment = segment_by(talk, rank, place, room || ranks == 1 ? 0 : bytes);
+  if (!segment) return std::nullopt;
+  if (!*segment) return room;
   // Between nodes leaders send what lies there.
-  if (room && !several) room->keep_from_library();
-  if (several && here != handles.comm_null) library_calls.Comm_free(&here);
-  return room;
+  if (!several) (*segment)->keep_from_library();
+  return node_rooms().add(std::move(*segment), std::move(group), place, window_bytes);
 }
 
 }  // namespace weft

@@ -16,25 +16,23 @@
 #include "runtime/node_segment.h"
 #include "runtime/shared_buffers.h"
 #include "schedule/nodes.h"
-#include "shm/node_windows.h"
-#include "shm/segment_room.h"
+#include "shm/node_room.h"
+#include "transport/mpi/mpi_transport.h"
 #include "transport/peer_buffers.h"
 
 namespace weft {
 
-// Windows in a piece of a segment.
+// Windows, and what the ranks see of each other's buffers.
 class NodeMemory {
  public:
-  // Takes NodeWindows::bytes() of `room`, where they fit. This rank is at `place` among the ranks
-  // of its node. sharing: these, in the world and in order, if they see each other's heaps.
-  NodeMemory(SegmentRoom& room, int place, int ranks, std::int64_t window_bytes,
-             std::shared_ptr<const std::vector<int>> sharing = nullptr)
-      : memory_(room.take(NodeWindows::bytes(ranks, window_bytes))),
-        windows_(memory_.get(), place, ranks, window_bytes),
+  // sharing: the ranks of these windows, in the world and in order, if they see each other's heaps.
+  explicit NodeMemory(std::shared_ptr<NodeWindows> windows,
+                      std::shared_ptr<const std::vector<int>> sharing = nullptr)
+      : windows_(std::move(windows)),
         sharing_(std::move(sharing)),
         peers_(shared_ranges(), this->sharing(), process_memory(), one_copy()) {}
 
-  NodeWindows& windows() { return windows_; }
+  NodeWindows& windows() { return *windows_; }
   // The ranks by their numbers in MPI_COMM_WORLD, in order; empty: they do not see each other's
   // heaps.
   std::span<const int> sharing() const {
@@ -44,8 +42,7 @@ class NodeMemory {
   PeerBuffers& peers() { return peers_; }
 
  private:
-  const std::shared_ptr<std::byte> memory_;
-  NodeWindows windows_;
+  const std::shared_ptr<NodeWindows> windows_;
   const std::shared_ptr<const std::vector<int>> sharing_;
   PeerBuffers peers_;
 };
@@ -78,12 +75,22 @@ inline constexpr std::int64_t kRoomForRequests_bytes = 32 << 20;
 
 // As agree_on_segment(), with some to spare. No value on all ranks where not all can map that of
 // their node; why is said once in a program.
-std::optional<SegmentRoom> room_by(SegmentTalk& talk, int rank, int place, std::int64_t bytes);
+std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int place,
+                                                   std::int64_t bytes);
 
-// Collective over `comm`, whose errors return and whose ranks are on these nodes: on each a
-// segment of so many bytes, which may differ between nodes. No value on all ranks where there is
-// none to be had. Nothing in it where this rank is alone on its node.
-std::optional<SegmentRoom> make_room(MPI_Comm comm, int rank, const Nodes& nodes,
-                                     std::int64_t bytes);
+// By what the ranks of a communicator come to a room.
+struct RoomWanted {
+  MPI_Comm comm;       // of them all, whose errors return
+  const Route& route;  // for messages among them, with this tag
+  int tag;
+  std::int64_t further_bytes;  // beside windows, alike on a node
+};
+
+// Collective over the ranks, which are on these nodes and have these numbers in the world: on each
+// node a room, a kept one or a new one. No value on all ranks where there is none to be had;
+// nullptr where this rank is alone on its node.
+std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, int rank,
+                                                      const Nodes& nodes,
+                                                      const std::vector<int>& world_ranks);
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
+#include "shm/known_segments.h"
 
 namespace weft {
 namespace {
@@ -41,8 +42,8 @@ std::optional<Lacking> LibraryTalk::who_lacks(bool this_rank) {
   return lacking(static_cast<int>(-greatest), ranks, rank);
 }
 
-Result<SegmentRoom> agree_on_segment(SegmentTalk& talk, int place, std::int64_t bytes,
-                                     std::int64_t spare) {
+Result<std::shared_ptr<Segment>> agree_on_segment(SegmentTalk& talk, int place, std::int64_t bytes,
+                                                  std::int64_t spare) {
   const bool makes = place == 0 && bytes > 0;
   Result<Segment> segment = Error{};
   if (makes) segment = make_segment(bytes, spare);
@@ -52,9 +53,11 @@ Result<SegmentRoom> agree_on_segment(SegmentTalk& talk, int place, std::int64_t 
   const auto who = talk.who_lacks(bytes > 0 && !segment);
   if (who == Lacking::this_rank_first) return segment.error();
   if (who != Lacking::nobody) return Error{};
-  if (bytes == 0) return SegmentRoom();
+  if (bytes == 0) return std::shared_ptr<Segment>();
   segment->close_to_others();
-  return SegmentRoom(std::move(*segment));
+  auto agreed = std::make_shared<Segment>(std::move(*segment));
+  known_segments().add(agreed);
+  return agreed;
 }
 
 }  // namespace weft

@@ -6,10 +6,11 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "base/result.h"
-#include "shm/segment_room.h"
+#include "shm/segment.h"
 
 namespace weft {
 
@@ -51,9 +52,9 @@ class LibraryTalk final : public SegmentTalk {
 };
 
 // Collective over the talk's ranks. place: of this rank on its node. bytes: alike on a node; 0
-// where this rank needs none. spare: further bytes, if they are to be had. An error on all ranks
-// alike, with a message on one of them.
-Result<SegmentRoom> agree_on_segment(SegmentTalk& talk, int place, std::int64_t bytes,
-                                     std::int64_t spare);
+// where this rank needs none, and gets nullptr. spare: further bytes, if they are to be had. An
+// error on all ranks alike, with a message on one of them.
+Result<std::shared_ptr<Segment>> agree_on_segment(SegmentTalk& talk, int place, std::int64_t bytes,
+                                                  std::int64_t spare);
 
 }  // namespace weft

@@ -46,9 +46,9 @@ bool agree_on_room(Meeting& meeting, std::int64_t bytes) {
   const auto has_room = [](std::int64_t of_rank) { return of_rank >= 0; };
   if (std::all_of(wanted->begin(), wanted->end(), has_room)) return true;
   MeetingTalk talk(meeting);
-  auto room = room_by(talk, c.rank, c.nodes->place(c.rank), fits ? 0 : bytes);
-  if (room && !fits) c.room = std::move(*room);
-  return room.has_value();
+  auto segment = segment_by(talk, c.rank, c.nodes->place(c.rank), fits ? 0 : bytes);
+  if (segment && *segment) c.room = SegmentRoom(std::move(*segment));
+  return segment.has_value();
 }
 
 }  // namespace
@@ -61,7 +61,15 @@ std::optional<std::unique_ptr<NodeMemory>> memory_of_request(Meeting& meeting,
   if (!agree_on_room(meeting, is_alone ? 0 : NodeWindows::bytes(ranks, window_bytes)))
     return std::nullopt;
   if (is_alone) return nullptr;
-  return std::make_unique<NodeMemory>(c.room, c.nodes->place(c.rank), ranks, window_bytes);
+  struct Own {
+    std::shared_ptr<std::byte> memory;
+    NodeWindows windows;
+  };
+  auto memory = c.room.take(NodeWindows::bytes(ranks, window_bytes));
+  std::byte* const begin = memory.get();
+  const std::shared_ptr<Own> own(
+      new Own{std::move(memory), {begin, c.nodes->place(c.rank), ranks, window_bytes}});
+  return std::make_unique<NodeMemory>(std::shared_ptr<NodeWindows>(own, &own->windows));
 }
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #include "library/handles.h"
 #include "runtime/node_segment.h"
 #include "shm/other_process.h"
+#include "shm/segment_room.h"
 
 namespace weft {
 namespace {
@@ -18,8 +19,8 @@ namespace {
 // nullptr on all ranks of the node: there is none.
 std::shared_ptr<std::byte> memory_of_node(MPI_Comm node, int local_rank, std::int64_t bytes) {
   LibraryTalk talk(node, node);
-  auto room = agree_on_segment(talk, local_rank, bytes, 0);
-  return room ? room->take(bytes) : nullptr;
+  auto segment = agree_on_segment(talk, local_rank, bytes, 0);
+  return segment ? SegmentRoom(std::move(*segment)).take(bytes) : nullptr;
 }
 
 }  // namespace

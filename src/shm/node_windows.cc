@@ -64,4 +64,21 @@ bool NodeWindows::all_have_released(std::uint32_t window, std::uint64_t number) 
   return true;
 }
 
+bool NodeWindows::are_at_rest() {
+  for (std::uint32_t window = 0; window < kWindows; ++window) {
+    const auto& [memory, uses, last, last_in_order] = state_[window];
+    if (last != 0 && !(last_in_order ? all_have_passed(last) : all_have_released(window, last)))
+      return false;
+  }
+  return true;
+}
+
+void NodeWindows::begin_again(bool anew) {
+  for (auto& habits : habits_) habits.reset();
+  if (!anew) return;
+  taken_ = 0;
+  all_passed_.store(0, std::memory_order_relaxed);
+  for (Window& window : state_) window = Window{.memory = window.memory};
+}
+
 }  // namespace weft

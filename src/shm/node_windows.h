@@ -123,6 +123,12 @@ class NodeWindows {
   int ranks() const { return ranks_; }
   std::int64_t window_bytes() const { return window_bytes_ - ranks_ * kLineBytes; }
 
+  // How many turns this rank has taken; and whether all ranks have ended all that it has.
+  std::uint64_t taken() const { return taken_; }
+  bool are_at_rest();
+  // For others than before, when they are at rest. anew: the memory is zero again.
+  void begin_again(bool anew);
+
   // The turn of the next operation; all ranks take the same turns in the same order. `schedule`: or
   // what is tried first.
   NodeTurn next(Ends ends, const Schedule& schedule) {

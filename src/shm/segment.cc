@@ -161,6 +161,15 @@ std::byte* Segment::map_part(std::int64_t offset, std::int64_t bytes) const {
   return static_cast<std::byte*>(from_begin) + offset;
 }
 
+bool Segment::clear_pages(std::int64_t offset, std::int64_t bytes) const {
+  return syscall(SYS_madvise, data_ + offset, bytes, MADV_REMOVE) == 0;
+}
+
+// By the call that libraries with registered memory listen to.
+void Segment::forget_pages() const {
+  if (!is_private_) madvise(data_, static_cast<std::size_t>(mapped_bytes_), MADV_DONTNEED);
+}
+
 Segment::Segment(Segment&& other) noexcept
     : name_(other.name_),
       mapped_bytes_(other.mapped_bytes_),

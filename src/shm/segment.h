@@ -52,6 +52,11 @@ class Segment {
   // The MPI library never sees an address in it, and so need not know when they go. UCX would note
   // each such time, and keep the note until it registers memory next.
   void keep_from_library() { is_private_ = true; }
+  // These pages become zero, on all who map it, and go back to the system until they are touched.
+  // False: refused, as where the application has locked them.
+  bool clear_pages(std::int64_t offset, std::int64_t bytes) const;
+  // This process is about to see other pages in it: the library, if it has seen it, is told.
+  void forget_pages() const;
 
  private:
   Segment(const SegmentName& name, std::int64_t mapped_bytes, std::byte* data)

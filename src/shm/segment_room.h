@@ -6,31 +6,36 @@
 #include <memory>
 #include <utility>
 
-#include "shm/known_segments.h"
 #include "shm/segment.h"
 
 namespace weft {
 
 class SegmentRoom {
  public:
-  SegmentRoom() = default;  // there is none
-  explicit SegmentRoom(Segment segment)
-      : segment_(std::make_shared<Segment>(std::move(segment))), left_(segment_->bytes()) {
-    known_segments().add(segment_);
-  }
+  // A segment, and where what is left of it begins, in bytes.
+  struct Space {
+    std::shared_ptr<Segment> segment;
+    std::int64_t next = 0;
+  };
 
-  void keep_from_library() { segment_->keep_from_library(); }
-  bool fits(std::int64_t bytes) const { return bytes <= left_; }
-  // Of whole pages, which fit. The segment lives as long as the room and all its pieces.
+  SegmentRoom() = default;  // there is none
+  explicit SegmentRoom(std::shared_ptr<Space> space) : space_(std::move(space)) {}
+  // All of it.
+  explicit SegmentRoom(std::shared_ptr<Segment> segment)
+      : space_(std::make_shared<Space>(std::move(segment))) {}
+
+  bool fits(std::int64_t bytes) const { return bytes <= left(); }
+  // Of whole pages, which fit. The space lives as long as the room and all its pieces.
   std::shared_ptr<std::byte> take(std::int64_t bytes) {
-    std::byte* const piece = segment_->data() + (segment_->bytes() - left_);
-    left_ -= bytes;
-    return {segment_, piece};
+    std::byte* const piece = space_->segment->data() + space_->next;
+    space_->next += bytes;
+    return {space_, piece};
   }
 
  private:
-  std::shared_ptr<Segment> segment_;
-  std::int64_t left_ = 0;
+  std::int64_t left() const { return space_ ? space_->segment->bytes() - space_->next : 0; }
+
+  std::shared_ptr<Space> space_;
 };
 
 }  // namespace weft

@@ -311,7 +311,7 @@ TEST(Segment, LeavesAFileAloneThatTookItsDescriptor) {
 }
 
 TEST(SegmentRoom, GivesEachPieceOnce) {
-  SegmentRoom room(make_segment());
+  SegmentRoom room(std::make_shared<Segment>(make_segment()));
   const std::int64_t half = kBytes / 2;
   const auto first = room.take(half);
   EXPECT_TRUE(room.fits(half));
@@ -326,7 +326,7 @@ TEST(SegmentRoom, LivesAsLongAsItsPieces) {
   const int before = lines_with("memfd:weft");
   std::shared_ptr<std::byte> piece;
   {
-    SegmentRoom room(make_segment());
+    SegmentRoom room(std::make_shared<Segment>(make_segment()));
     piece = room.take(kBytes);
   }
   piece.get()[kBytes - 1] = std::byte{9};

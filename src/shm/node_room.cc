@@ -1,0 +1,153 @@
+// A room is used again only when each of its ranks has left it, as its page says. Windows go on
+// where they were, since all ranks have taken the same turns in them; so their pages stay warm.
+// What a room has given away has to be zero when it is given away again.
+#include "shm/node_room.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace weft {
+namespace {
+
+// Up to so many bytes, zeroes are written more quickly than pages come anew.
+constexpr std::int64_t kWrittenAgain = 64 << 10;
+
+}  // namespace
+
+std::int64_t NodeRoom::bytes(int ranks, std::int64_t window_bytes) {
+  return kPageBytes + NodeWindows::bytes(ranks, window_bytes);
+}
+
+NodeRoom::NodeRoom(std::shared_ptr<Segment> segment, Group group, int place,
+                   std::int64_t window_bytes)
+    : members_(std::move(group.members)),
+      rest_{std::move(segment)},
+      windows_(rest_.segment->data() + kPageBytes, place, static_cast<int>(members_->size()),
+               window_bytes),
+      is_alone_(group.is_alone) {
+  static_assert(sizeof(Shared) <= kPageBytes);
+  rest_.next = begin_of_rest();
+}
+
+bool NodeRoom::claim() {
+  std::uint32_t idle = kIdle;
+  if (!shared().state.compare_exchange_strong(idle, 0)) return false;
+  shared().turns_1.store(0);
+  return true;
+}
+
+bool NodeRoom::retire() {
+  std::uint32_t idle = kIdle;
+  return shared().state.compare_exchange_strong(idle, kRetired);
+}
+
+void NodeRoom::enter() {
+  is_spread_.store(false, std::memory_order_relaxed);
+  const std::uint32_t clears = shared().clears.load();
+  rest_.next = begin_of_rest();
+  windows_.begin_again(std::exchange(clears_, clears) != clears);
+}
+
+void NodeRoom::leave() {
+  Shared& page = shared();
+  const std::uint64_t own = windows_.taken() + 1;
+  std::uint64_t others = 0;
+  const bool agree = page.turns_1.compare_exchange_strong(others, own) || others == own;
+  if (!agree || is_lost_.load(std::memory_order_relaxed)) page.state.fetch_or(kRetired);
+  const bool is_spread = is_spread_.load(std::memory_order_relaxed);
+  if (is_spread) page.state.fetch_or(kClear);
+  if (is_spread || given_away() > kWrittenAgain) rest_.segment->forget_pages();
+  const std::uint32_t left = (page.state.fetch_add(1) & kLeft) + 1;
+  if (left == static_cast<std::uint32_t>(windows_.ranks())) settle();
+}
+
+// By the last one to leave.
+void NodeRoom::settle() {
+  Shared& page = shared();
+  const std::uint32_t state = page.state.load();
+  bool is_well = (state & kRetired) == 0 && windows_.are_at_rest();
+  if (is_well && given_away() > 0) is_well = zero(begin_of_rest(), given_away());
+  if (is_well && (state & kClear) != 0) {
+    is_well = rest_.segment->clear_pages(kPageBytes, begin_of_rest() - kPageBytes);
+    page.clears.fetch_add(1);
+  }
+  page.state.store(is_well ? kIdle : kRetired);
+}
+
+bool NodeRoom::zero(std::int64_t offset, std::int64_t bytes) const {
+  if (bytes > kWrittenAgain) return rest_.segment->clear_pages(offset, bytes);
+  std::memset(rest_.segment->data() + offset, 0, static_cast<std::size_t>(bytes));
+  return true;
+}
+
+std::shared_ptr<NodeRoom> NodeRooms::add(std::shared_ptr<Segment> segment, NodeRoom::Group group,
+                                         int place, std::int64_t window_bytes) {
+  return lend(
+      std::make_unique<NodeRoom>(std::move(segment), std::move(group), place, window_bytes));
+}
+
+std::shared_ptr<NodeRoom> NodeRooms::lend(std::unique_ptr<NodeRoom> room) {
+  return {room.release(), [this](NodeRoom* lent) { put(std::unique_ptr<NodeRoom>(lent)); }};
+}
+
+// The last one first: its lines are more likely to be in the caches.
+std::shared_ptr<NodeRoom> NodeRooms::take(const NodeRoom::Group& group) {
+  const std::lock_guard lock(mutex_);
+  for (auto one = kept_.end(); one != kept_.begin();)
+    if ((*--one)->group() == group && (*one)->claim()) return take(one);
+  return nullptr;
+}
+
+std::shared_ptr<NodeRoom> NodeRooms::take(const NodeRoom::Group& group, std::uint64_t token) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& room) {
+    return room->token() == token && room->group() == group;
+  });
+  return found == kept_.end() ? nullptr : take(found);
+}
+
+std::shared_ptr<NodeRoom> NodeRooms::take(Kept::iterator one) {
+  auto room = std::move(*one);
+  kept_.erase(one);
+  room->enter();
+  return lend(std::move(room));
+}
+
+void NodeRooms::put(std::unique_ptr<NodeRoom> room) {
+  Kept gone;
+  const std::lock_guard lock(mutex_);
+  room->leave();
+  kept_.push_back(std::move(room));
+  gone = surplus();
+}
+
+// What another rank has retired, and then the oldest.
+NodeRooms::Kept NodeRooms::surplus() {
+  Kept gone;
+  std::size_t left = kept_.size();
+  const auto drop_if = [&](auto is_over) {
+    for (auto& room : kept_) {
+      if (!room || !is_over(*room)) continue;
+      gone.push_back(std::move(room));
+      --left;
+    }
+  };
+  drop_if([](const NodeRoom& room) { return room.is_retired(); });
+  drop_if([&](NodeRoom& room) { return left > kMost && room.retire(); });
+  std::erase(kept_, nullptr);
+  return gone;
+}
+
+std::size_t NodeRooms::kept() {
+  const std::lock_guard lock(mutex_);
+  return kept_.size();
+}
+
+// Never destroyed: what is lent may come back while the process exits.
+NodeRooms& node_rooms() {
+  static auto* instance = new NodeRooms;
+  return *instance;
+}
+
+}  // namespace weft

@@ -1,0 +1,198 @@
+// Rooms of communicators, used again: two pools in one process are those of two ranks.
+#include "shm/node_room.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kWindowBytes = 64 << 10, kFurther = 1 << 20;
+
+NodeRoom::Group group_of(std::vector<int> members, bool is_alone) {
+  return {std::make_shared<const std::vector<int>>(std::move(members)), is_alone};
+}
+const NodeRoom::Group kGroup = group_of({3, 5}, true);
+
+class NodeRoomTest : public testing::Test {
+ protected:
+  using Room = std::shared_ptr<NodeRoom>;
+  struct Pair {
+    Room first, second;
+  };
+
+  static std::shared_ptr<Segment> owned(Result<Segment> segment) {
+    EXPECT_TRUE(segment) << segment.error().message;
+    return std::make_shared<Segment>(std::move(*segment));
+  }
+
+  Pair made(const NodeRoom::Group& group = kGroup) {
+    auto segment = owned(Segment::create(NodeRoom::bytes(2, kWindowBytes) + kFurther));
+    auto attached = owned(Segment::attach(segment->name()));
+    return {first_.add(segment, group, 0, kWindowBytes),
+            second_.add(attached, group, 1, kWindowBytes)};
+  }
+
+  // As the ranks do that make a communicator.
+  Pair taken(const NodeRoom::Group& group = kGroup) {
+    auto room = first_.take(group);
+    return {room, room ? second_.take(group, room->token()) : nullptr};
+  }
+
+  // A collective in which each rank waits for the other.
+  static void use(const Pair& pair, Ends ends = Ends::in_order) {
+    Schedule schedule;
+    const NodeTurn one = pair.first->windows().next(ends, schedule);
+    const NodeTurn other = pair.second->windows().next(ends, schedule);
+    for (const NodeTurn& turn : {one, other}) {
+      EXPECT_TRUE(turn.may_begin());
+      turn.signal(1);
+    }
+    EXPECT_EQ(one.look_for(1, 1, 1), NodeTurn::Seen::yes);
+    EXPECT_EQ(other.look_for(0, 1, 1), NodeTurn::Seen::yes);
+    for (const NodeTurn& turn : {one, other}) turn.end(true);
+  }
+
+  static SegmentRoom rest_of(const Room& room) {
+    return SegmentRoom(std::shared_ptr<SegmentRoom::Space>(room, &room->rest()));
+  }
+
+  NodeRooms first_, second_;
+};
+
+TEST_F(NodeRoomTest, TheNextOfTheSameRanksGetsItWithItsWindowsAsTheyAre) {
+  Pair pair = made();
+  const std::uint64_t token = pair.first->token();
+  for (int i = 0; i < 7; ++i) use(pair, i % 3 == 0 ? Ends::any_time : Ends::in_order);
+  for (int times = 0; times < 3; ++times) {
+    pair = {};
+    pair = taken();
+    ASSERT_TRUE(pair.first && pair.second);
+    EXPECT_EQ(pair.first->token(), token);
+    EXPECT_EQ(pair.second->windows().taken(), 7u + 5u * static_cast<unsigned>(times));
+    for (int i = 0; i < 5; ++i) use(pair, i % 2 == 0 ? Ends::any_time : Ends::in_order);
+  }
+}
+
+TEST_F(NodeRoomTest, NobodyGetsItBeforeAllHaveLeft) {
+  Pair pair = made();
+  pair.first = nullptr;
+  EXPECT_FALSE(first_.take(kGroup));
+  pair.second = nullptr;
+  EXPECT_TRUE(first_.take(kGroup));
+}
+
+TEST_F(NodeRoomTest, APieceOfItIsAUse) {
+  Pair pair = made();
+  const auto piece = rest_of(pair.second).take(kPageBytes);
+  pair = {};
+  EXPECT_FALSE(first_.take(kGroup));
+}
+
+TEST_F(NodeRoomTest, OtherRanksDoNotGetIt) {
+  Pair pair = made();
+  pair = {};
+  EXPECT_FALSE(first_.take(group_of({3, 6}, true)));
+  EXPECT_FALSE(first_.take({kGroup.members, false}));
+  EXPECT_TRUE(first_.take(kGroup));
+}
+
+TEST_F(NodeRoomTest, WhatWasGivenAwayIsZeroAgain) {
+  Pair pair = made();
+  for (const std::int64_t bytes : {kPageBytes, kFurther, 2 * kPageBytes}) {
+    use(pair);
+    for (const Room& room : {pair.first, pair.second}) {
+      SegmentRoom rest = rest_of(room);
+      std::fill_n(rest.take(bytes).get(), bytes, std::byte{7});
+      EXPECT_TRUE(rest.fits(kFurther - bytes));
+      EXPECT_FALSE(rest.fits(kFurther - bytes + 1));
+    }
+    pair = {};
+    pair = taken();
+    ASSERT_TRUE(pair.first && pair.second);
+    use(pair);
+    for (const Room& room : {pair.first, pair.second}) {
+      const auto piece = rest_of(room).take(kFurther);
+      EXPECT_EQ(std::count(piece.get(), piece.get() + kFurther, std::byte{0}), kFurther);
+    }
+    pair = {};
+    pair = taken();
+  }
+}
+
+TEST_F(NodeRoomTest, PagesOfLongCallsGoBackToTheSystem) {
+  Pair pair = made();
+  const auto segment = pair.first->rest().segment;
+  const auto resident = [&] {
+    struct stat file{};
+    EXPECT_EQ(fstat(segment->descriptor(), &file), 0);
+    return file.st_blocks * 512;
+  };
+  std::fill_n(pair.first->windows().memory() + NodeWindows::bytes(2, kWindowBytes) / 2, kWindowBytes,
+              std::byte{1});
+  EXPECT_GE(resident(), kWindowBytes);
+  for (const Room& room : {pair.first, pair.second}) room->spread();
+  pair = {};
+  EXPECT_LE(resident(), kPageBytes);
+  pair = taken();
+  ASSERT_TRUE(pair.first && pair.second);
+  use(pair);
+}
+
+TEST_F(NodeRoomTest, OneIsNotUsedAgainWhere) {
+  const auto after = [&](auto what_happens) {
+    Pair pair = made();
+    use(pair);
+    what_happens(pair);
+    pair = {};
+    const bool again = first_.take(kGroup) != nullptr;
+    made();  // those that have come back look for what is not to be kept
+    first_.take(kGroup);
+    return again;
+  };
+  Schedule schedule;
+  EXPECT_TRUE(after([](const Pair&) {}));
+  EXPECT_FALSE(after([](const Pair& pair) { pair.first->lose(); }));
+  EXPECT_FALSE(after([](const Pair& pair) { pair.second->lose(); }));
+  EXPECT_FALSE(after([&](const Pair& pair) {  // ranks that have taken different turns
+    pair.second->windows().next(Ends::in_order, schedule).end(false);
+  }));
+  EXPECT_FALSE(after([&](const Pair& pair) {  // a call that has not ended
+    pair.first->windows().next(Ends::any_time, schedule);
+    pair.second->windows().next(Ends::any_time, schedule).end(false);
+  }));
+  EXPECT_FALSE(after([](const Pair& pair) {  // pages that cannot be given back
+    ASSERT_EQ(mlock(pair.second->windows().memory(), 1), 0);
+    for (const Room& room : {pair.first, pair.second}) room->spread();
+  }));
+}
+
+TEST_F(NodeRoomTest, SoManyAreKeptAndAllRanksHaveThem) {
+  constexpr std::size_t kMany = 3 * NodeRooms::kMost;
+  std::vector<Room> of_first, of_second;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    const Pair pair = made();
+    of_first.push_back(pair.first);
+    of_second.push_back(pair.second);
+  }
+  while (!of_first.empty()) of_first.pop_back();
+  EXPECT_EQ(first_.kept(), kMany);  // the other rank may have to be told any of them
+  of_second.clear();
+  made();
+  EXPECT_LE(first_.kept(), NodeRooms::kMost + 1);
+  EXPECT_LE(second_.kept(), NodeRooms::kMost + 1);
+  std::vector<Pair> all;
+  for (Pair pair = taken(); pair.first; pair = taken()) {
+    EXPECT_TRUE(pair.second);
+    all.push_back(pair);
+  }
+  EXPECT_GE(all.size(), NodeRooms::kMost - 1);
+}
+
+}  // namespace
+}  // namespace weft
