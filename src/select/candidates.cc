@@ -91,11 +91,14 @@ std::vector<Tuning> tunings_of_tree(const Algorithm& algorithm, const Shape& sha
   return all;
 }
 
+// They are one part of any size.
+bool is_short(const Shape& shape) {
+  return *agreed_bytes(shape) <= *std::min_element(kPartBytes.begin(), kPartBytes.end());
+}
+
 // Long data differ in their parts, and short ones in the trees that they take.
-std::vector<Tuning> tunings(const Algorithm& algorithm, const Shape& shape) {
-  const bool is_short =
-      *agreed_bytes(shape) <= *std::min_element(kPartBytes.begin(), kPartBytes.end());
-  if (is_short && is_tree(algorithm)) return tunings_of_tree(algorithm, shape);
+std::vector<Tuning> tunings_of(const Algorithm& algorithm, const Shape& shape) {
+  if (is_short(shape) && is_tree(algorithm)) return tunings_of_tree(algorithm, shape);
   std::vector<Tuning> all;
   for (const std::int64_t part_bytes : kPartBytes) all.push_back({.part_bytes = part_bytes});
   return all;
@@ -107,58 +110,6 @@ int rank_in_company(const Nodes& nodes) {
   while (nodes.ranks_on(node) == 1) ++node;
   return nodes.ranks(node).front();
 }
-
-class Collected {
- public:
-  Collected(const Shape& shape, bool at_once, std::int32_t laps)
-      : shape_(shape), at_once_(at_once), laps_(laps) {}
-
-  // `first`: the tuning to begin with, if it is among them.
-  void add(const Algorithm& algorithm, const Tuning& first) {
-    if (!competes(algorithm, shape_)) return;
-    std::vector<Tuning> all = tunings(algorithm, shape_);
-    const auto found = std::find(all.begin(), all.end(), first);
-    if (found != all.end()) std::rotate(all.begin(), found, found + 1);
-    for (const Tuning& tuning : all) {
-      BuiltCandidate one{{&algorithm, tuning}, build_in_sections(algorithm, shape_, laps_, tuning)};
-      if (at_once_ && !needs_no_later_help(one.schedule, false)) continue;
-      if (note(one)) all_.push_back(std::move(one));
-    }
-  }
-  std::vector<BuiltCandidate> take() { return std::move(all_); }
-
- private:
-  struct Looks {
-    const Algorithm* algorithm;
-    int radix, radix_across;
-    std::int64_t node_bytes;
-
-    bool operator==(const Looks&) const = default;
-  };
-
-  // False: one that is the same has been noted.
-  bool note(const BuiltCandidate& one) {
-    const auto& [algorithm, tuning] = one.candidate;
-    const Looks looks{algorithm, tuning.radix, tuning.radix_across, node_bytes(one)};
-    if (std::find(noted_.begin(), noted_.end(), looks) != noted_.end()) return false;
-    noted_.push_back(looks);
-    return true;
-  }
-
-  std::int64_t node_bytes(const BuiltCandidate& one) const {
-    const auto& [algorithm, tuning] = one.candidate;
-    if (!needs_nodes(algorithm->needs)) return one.schedule.node_bytes;
-    Shape there = shape_;
-    there.rank = rank_in_company(*shape_.nodes);
-    return build_in_sections(*algorithm, there, laps_, tuning).node_bytes;
-  }
-
-  const Shape& shape_;
-  const bool at_once_;
-  const std::int32_t laps_;
-  std::vector<BuiltCandidate> all_;
-  std::vector<Looks> noted_;
-};
 
 }  // namespace
 
@@ -186,13 +137,56 @@ Shape shape_on_trial(const Shape& shape) {
   return trial;
 }
 
-std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Candidate& first, bool at_once,
-                                           std::int32_t laps) {
-  Collected all(shape, at_once, laps);
-  all.add(*first.algorithm, first.tuning);
+Candidates::Candidates(const Shape& shape, const Candidate& first, bool at_once, std::int32_t laps)
+    : shape_(shape), at_once_(at_once), laps_(laps) {
+  add(*first.algorithm, first.tuning);
   for (const Algorithm& algorithm : algorithms())
-    if (&algorithm != first.algorithm) all.add(algorithm, first.tuning);
-  return all.take();
+    if (&algorithm != first.algorithm) add(algorithm, first.tuning);
+  while (!all_.empty() && !schedule(0)) all_.erase(all_.begin());
+}
+
+// `first`: the tuning to begin with, if it is among them.
+void Candidates::add(const Algorithm& algorithm, const Tuning& first) {
+  if (!competes(algorithm, shape_)) return;
+  std::vector<Tuning> tunings = tunings_of(algorithm, shape_);
+  const auto found = std::find(tunings.begin(), tunings.end(), first);
+  if (found != tunings.end()) std::rotate(tunings.begin(), found, found + 1);
+  if (is_short(shape_) && !is_tree(algorithm)) tunings.resize(1);
+  for (const Tuning& tuning : tunings) all_.push_back({{&algorithm, tuning}});
+}
+
+void Candidates::bring_forward(const Candidate& one) {
+  const auto is_it = [&](const One& other) { return other.candidate == one; };
+  const auto found = std::find_if(all_.begin(), all_.end(), is_it);
+  if (found != all_.end() && found != all_.begin()) std::rotate(all_.begin() + 1, found, found + 1);
+}
+
+const Schedule* Candidates::schedule(std::size_t number) {
+  One& one = all_[number];
+  if (!one.is_built) {
+    one.is_built = true;
+    const auto& [algorithm, tuning] = one.candidate;
+    Schedule built = build_in_sections(*algorithm, shape_, laps_, tuning);
+    const bool is_left_out = at_once_ && !needs_no_later_help(built, false);
+    if (!is_left_out && is_new(one.candidate, built)) one.schedule = std::move(built);
+  }
+  return one.schedule ? &*one.schedule : nullptr;
+}
+
+bool Candidates::is_new(const Candidate& candidate, const Schedule& schedule) {
+  const auto& [algorithm, tuning] = candidate;
+  const Looks looks{algorithm, tuning.radix, tuning.radix_across, node_bytes(candidate, schedule)};
+  if (std::find(seen_.begin(), seen_.end(), looks) != seen_.end()) return false;
+  seen_.push_back(looks);
+  return true;
+}
+
+std::int64_t Candidates::node_bytes(const Candidate& candidate, const Schedule& schedule) const {
+  const auto& [algorithm, tuning] = candidate;
+  if (!needs_nodes(algorithm->needs)) return schedule.node_bytes;
+  Shape there = shape_;
+  there.rank = rank_in_company(*shape_.nodes);
+  return build_in_sections(*algorithm, there, laps_, tuning).node_bytes;
 }
 
 bool trial_tells_apart(const Shape& shape, const Candidate& one, const Candidate& other) {
@@ -204,7 +198,7 @@ std::optional<Candidate> find_candidate(const Shape& shape, std::string_view nam
                                         const Tuning& tuning) {
   const Algorithm* algorithm = find_algorithm(shape.kind, name);
   if (!algorithm || !competes(*algorithm, shape)) return std::nullopt;
-  const std::vector<Tuning> known = tunings(*algorithm, shape);
+  const std::vector<Tuning> known = tunings_of(*algorithm, shape);
   if (std::find(known.begin(), known.end(), tuning) == known.end()) return std::nullopt;
   return Candidate{algorithm, tuning};
 }

@@ -19,22 +19,54 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-// With its schedule for this rank, which may be that of a smaller call, and the first section only.
-struct BuiltCandidate {
-  Candidate candidate;
-  Schedule schedule;
-};
-
 // The call on trial: `shape` itself where it is short, else the same with shorter blocks, which
 // move as bytes but in reductions. Only where all ranks know alike what is moved (agreed_bytes).
 Shape shape_on_trial(const Shape& shape);
 
-// All that do the call, on one node in its memory, `first` first, and no two that are the same: a
-// short call is the same in parts of any size. at_once: only those that need no later help of a
-// caller's (needs_no_later_help). In sections of so many laps (build_in_sections). The same on all
-// ranks, in the same order.
-std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Candidate& first, bool at_once,
-                                           std::int32_t laps);
+// All that do the call, on one node in its memory; the same on all ranks, in the same order. Their
+// schedules for this rank, of which the first is there at once, are built when they are asked for,
+// and kept. So none is built that no budget reaches. The first section only (build_in_sections).
+class Candidates {
+ public:
+  // Those of `shape`, which outlives this, `first` first. at_once: only those that need no later
+  // help of a caller's (needs_no_later_help). In sections of so many laps.
+  Candidates(const Shape& shape, const Candidate& first, bool at_once, std::int32_t laps);
+
+  std::size_t count() const { return all_.size(); }
+  const Candidate& operator[](std::size_t number) const { return all_[number].candidate; }
+  // `one` is now the second, unless it is none of them or the first. Before the second is built.
+  void bring_forward(const Candidate& one);
+
+  bool is_built(std::size_t number) const { return all_[number].is_built; }
+  // nullptr, on all ranks alike: it is no candidate, since it needs later help or is the same as
+  // one that was built before: a short call is the same in parts of any size.
+  const Schedule* schedule(std::size_t number);
+
+ private:
+  struct One {
+    Candidate candidate;
+    bool is_built = false;
+    std::optional<Schedule> schedule = {};
+  };
+  // What tells schedules apart.
+  struct Looks {
+    const Algorithm* algorithm;
+    int radix, radix_across;
+    std::int64_t node_bytes;
+
+    bool operator==(const Looks&) const = default;
+  };
+
+  void add(const Algorithm& algorithm, const Tuning& first);
+  bool is_new(const Candidate& candidate, const Schedule& schedule);
+  std::int64_t node_bytes(const Candidate& candidate, const Schedule& schedule) const;
+
+  const Shape& shape_;
+  const bool at_once_;
+  const std::int32_t laps_;
+  std::vector<One> all_;
+  std::vector<Looks> seen_;
+};
 
 // Whether times of the call on trial say which of two is faster. Of a call that is longer than
 // that, other parts alone have been seen to come out otherwise

@@ -34,7 +34,14 @@ int warm_ups_of(std::int64_t each_ns) {
 Trials::Trials(std::size_t candidates, std::int64_t budget_ns)
     : limit_ns_(budget_ns / 4 * 3), records_(candidates) {}
 
+bool Trials::nothing_to_compare() const {
+  const auto is_left_out = [](const Record& record) { return record.is_left_out; };
+  return std::count_if(records_.begin(), records_.end(), is_left_out) + 1 >=
+         static_cast<std::ptrdiff_t>(records_.size());
+}
+
 std::optional<Trials::Trial> Trials::next(std::int64_t elapsed_ns) {
+  if (nothing_to_compare()) return std::nullopt;
   for (;; ++next_) {
     if (next_ == records_.size()) {
       next_ = 0;
@@ -66,6 +73,7 @@ void Trials::add(const Trial& trial, std::int64_t each_ns) {
 
 // Twice as slow as the best: more of it would only take time. The static rule's is never out.
 bool Trials::is_out(const Record& record) const {
+  if (record.is_left_out) return true;
   if (!record.is_measured() || &record == records_.data()) return false;
   return std::any_of(records_.begin(), records_.end(), [&](const Record& other) {
     return other.is_measured() && record.least_ns() > 2 * other.least_ns();
@@ -95,6 +103,7 @@ bool Trials::beats_the_rule(const Record& record) const {
 
 // Where the machine was not quiet while the rule's was measured, its median is far from its least.
 bool Trials::could_beat_the_rule(const Record& record) const {
+  if (record.is_left_out) return false;
   return !record.is_measured() || is_clearly_less(record.least_ns(), records_.front().median_ns());
 }
 

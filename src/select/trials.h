@@ -24,6 +24,10 @@ class Trials {
     int repetitions;
     int warm_ups;  // before, not to be timed: the caches have what the one before left
   };
+  // It turned out to be no candidate.
+  void leave_out(std::size_t candidate) { records_[candidate].is_left_out = true; }
+  // All but one did, or there are no more.
+  bool nothing_to_compare() const;
   // elapsed_ns: since the beginning, on the slowest rank. None: it is over.
   std::optional<Trial> next(std::int64_t elapsed_ns);
   // What the trial took per repetition on the slowest rank.
@@ -43,6 +47,7 @@ class Trials {
   struct Record {
     std::int64_t cold_ns = 0;           // the first time: it only tells what the next may take
     std::vector<std::int64_t> each_ns;  // those after it, the least first
+    bool is_left_out = false;
 
     bool is_measured() const { return !each_ns.empty(); }
     std::int64_t least_ns() const { return each_ns.front(); }

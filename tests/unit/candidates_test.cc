@@ -68,14 +68,30 @@ std::shared_ptr<const Domains> two_domains(int size) {
   return std::make_shared<const Domains>(domains);
 }
 
-std::vector<BuiltCandidate> candidates_of(const Shape& shape, bool at_once = false) {
-  const Shape trial = shape_on_trial(shape);
-  return candidates_for(trial, {&default_algorithm(shape), {}}, at_once, INT32_MAX);
+struct BuiltCandidate {
+  Candidate candidate;
+  Schedule schedule;
+};
+
+// All that are, built.
+std::vector<BuiltCandidate> all_for(const Shape& shape, const Candidate& first, bool at_once,
+                                    std::int32_t laps) {
+  Candidates candidates(shape, first, at_once, laps);
+  std::vector<BuiltCandidate> all;
+  for (std::size_t i = 0; i < candidates.count(); ++i)
+    if (const Schedule* schedule = candidates.schedule(i))
+      all.push_back({candidates[i], *schedule});
+  return all;
 }
 
-class Candidates : public testing::TestWithParam<Kind> {};
+std::vector<BuiltCandidate> candidates_of(const Shape& shape, bool at_once = false) {
+  const Shape trial = shape_on_trial(shape);
+  return all_for(trial, {&default_algorithm(shape), {}}, at_once, INT32_MAX);
+}
 
-TEST_P(Candidates, AreTheSameOnAllRanksAndRight) {
+class CandidatesOf : public testing::TestWithParam<Kind> {};
+
+TEST_P(CandidatesOf, AreTheSameOnAllRanksAndRight) {
   for (const int size : {2, 3, 5, -5}) {  // negative: in two domains
     for (const std::int64_t elements : {2L, 1'000L, 30'000L, 600'000L}) {
       std::vector<std::vector<BuiltCandidate>> all;
@@ -102,7 +118,7 @@ TEST_P(Candidates, AreTheSameOnAllRanksAndRight) {
 }
 
 // A rank alone on its node, ranks in turn, three nodes, and memory nowhere.
-TEST_P(Candidates, AreTheSameOnAllRanksOfSeveralNodesAndRight) {
+TEST_P(CandidatesOf, AreTheSameOnAllRanksOfSeveralNodesAndRight) {
   const std::vector<int> nodes_of_ranks[] = {{0, 0, 1}, {0, 1, 1, 0}, {0, 0, 1, 1, 2, 2}, {}};
   for (const std::vector<int>& node_of_rank : nodes_of_ranks) {
     const int size = node_of_rank.empty() ? 3 : static_cast<int>(node_of_rank.size());
@@ -134,7 +150,7 @@ TEST_P(Candidates, AreTheSameOnAllRanksOfSeveralNodesAndRight) {
   }
 }
 
-TEST_P(Candidates, BeginWithTheRules) {
+TEST_P(CandidatesOf, BeginWithTheRules) {
   const Shape shape = shape_of(GetParam(), 0, 3, 1'000);
   const auto all = candidates_of(shape);
   EXPECT_EQ(all[0].candidate.algorithm, &default_algorithm(shape));
@@ -158,10 +174,10 @@ TEST(Candidates, BeginWithTheTuningOfTheRules) {
   const Shape shape = shape_of(Kind::allreduce, 0, 2, 600'000);
   const Candidate first{&default_algorithm(shape), default_tuning(shape, Processor::amd)};
   ASSERT_NE(first.tuning, Tuning{});
-  EXPECT_EQ(candidates_for(shape_on_trial(shape), first, false, INT32_MAX)[0].candidate, first);
+  EXPECT_EQ(all_for(shape_on_trial(shape), first, false, INT32_MAX)[0].candidate, first);
 }
 
-TEST_P(Candidates, AreFoundAgainByName) {
+TEST_P(CandidatesOf, AreFoundAgainByName) {
   const Shape shape = shape_of(GetParam(), 0, 3, 600'000);
   for (const BuiltCandidate& one : candidates_of(shape)) {
     const Candidate& candidate = one.candidate;
@@ -172,7 +188,7 @@ TEST_P(Candidates, AreFoundAgainByName) {
             std::nullopt);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Candidates, testing::ValuesIn(kNodeKinds),
+INSTANTIATE_TEST_SUITE_P(Kinds, CandidatesOf, testing::ValuesIn(kNodeKinds),
                          [](const auto& info) { return std::string(kind_name(info.param)); });
 
 std::size_t algorithms_in_one_domain() {
@@ -240,7 +256,7 @@ TEST(Candidates, LeaveOutWhatDoesNotApply) {
   Shape shape = shape_of(Kind::allreduce, 0, 2, kMiB);
   shape.commutative = false;
   const Candidate first{&default_algorithm(shape), {}};
-  for (const BuiltCandidate& one : candidates_for(shape, first, false, INT32_MAX))
+  for (const BuiltCandidate& one : all_for(shape, first, false, INT32_MAX))
     EXPECT_STRNE(one.candidate.algorithm->name, "node-ring");
   EXPECT_EQ(find_candidate(shape, "node-ring", {}), std::nullopt);
   EXPECT_EQ(find_candidate(shape, "recursive-doubling", {}), std::nullopt);
@@ -251,12 +267,35 @@ TEST(Candidates, OfManyRanksAreBuiltInSections) {
   Shape shape = shape_of(Kind::allreduce, 0, 1'000, 100'000);
   shape.on_one_node = false;
   std::size_t in_sections = 0;
-  for (const BuiltCandidate& one :
-       candidates_for(shape, {&default_algorithm(shape), {}}, false, kLaps)) {
+  for (const BuiltCandidate& one : all_for(shape, {&default_algorithm(shape), {}}, false, kLaps)) {
     EXPECT_LT(one.schedule.steps.size(), 200u) << one.candidate.algorithm->name;
     in_sections += one.schedule.next_section != nullptr;
   }
   EXPECT_GT(in_sections, 0u);
+}
+
+TEST(Candidates, AreBuiltWhenTheyAreAskedFor) {
+  const Shape shape = shape_on_trial(shape_of(Kind::allreduce, 0, 3, kMiB));
+  const Candidate first{&default_algorithm(shape), {}};
+  Candidates candidates(shape, first, false, INT32_MAX);
+  ASSERT_GT(candidates.count(), 3u);
+  const Candidate last = candidates[candidates.count() - 1];
+  candidates.bring_forward(last);
+  EXPECT_EQ(candidates[0], first);
+  EXPECT_EQ(candidates[1], last);
+  const auto built = [&] {
+    std::size_t built = 0;
+    for (std::size_t i = 0; i < candidates.count(); ++i) built += candidates.is_built(i);
+    return built;
+  };
+  EXPECT_EQ(built(), 1u);
+  const Schedule* const second = candidates.schedule(1);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->algorithm, std::string(last.algorithm->name));
+  EXPECT_EQ(built(), 2u);
+  EXPECT_EQ(candidates.schedule(1), second);
+  candidates.bring_forward(first);
+  EXPECT_EQ(candidates[0], first);
 }
 
 TEST(Candidates, AtOnceAreThoseThatNeedNoLaterHelp) {

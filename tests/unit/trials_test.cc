@@ -173,6 +173,20 @@ TEST(Trials, WhatWasNotMeasuredOftenEnoughCannotWin) {
   EXPECT_EQ(trials.best(), 0u);
 }
 
+TEST(Trials, WhoIsLeftOutIsNeverMeasuredAndPutsNothingInDoubt) {
+  Trials trials(3, 100 * kMs);
+  EXPECT_FALSE(trials.nothing_to_compare());
+  trials.leave_out(1);
+  const auto course = run(trials, {1'000, 10, 2'000});
+  EXPECT_FALSE(course.trials.contains(1));
+  EXPECT_GT(course.trials.at(2), 1);
+  EXPECT_EQ(trials.best(), 0u);
+  EXPECT_TRUE(trials.certain());
+  trials.leave_out(2);
+  EXPECT_TRUE(trials.nothing_to_compare());
+  EXPECT_FALSE(trials.next(0));
+}
+
 TEST(Trials, EndWithinAnyBudget) {
   Trials trials(4, INT64_MAX / 8);
   EXPECT_LT(run(trials, {1'000, 1'000, 1'000, 1'000}).elapsed_ns, 10 * kMs);
