@@ -145,10 +145,10 @@ class Contest {
     const int doubts = (before_ ? before_->doubts : 0) + 1;
     const std::string name = schedule_.algorithm, winner = wins ? name : kLibrary;
     const bool again = before_ && before_->algorithm == winner && is_clear(library_ns, weft_ns);
-    runtime_.plans.put(key_, {winner,
-                              schedule_.tuning,
-                              {{kLibrary, {}, library_ns}, {name, schedule_.tuning, weft_ns}},
-                              again || doubts >= kMostDoubts ? 0 : doubts});
+    runtime_.plans.note(key_, {winner,
+                               schedule_.tuning,
+                               {{kLibrary, {}, library_ns}, {name, schedule_.tuning, weft_ns}},
+                               again || doubts >= kMostDoubts ? 0 : doubts});
   }
 
   Runtime& runtime_;

@@ -220,12 +220,12 @@ LearntReport Learnt::report(const TrialBudget& budget) const {
   return report;
 }
 
-void Learnt::keep(Runtime& runtime) {
-  std::vector<PlanCache::Entry> entries;
+std::vector<PlanCache::Entry> Learnt::plans() const {
+  std::vector<PlanCache::Entry> plans;
   for (const auto& [key, record] : records_)
     if (record.rank == 0 && record.found.is_new())
-      entries.emplace_back(prefix() + key, plan_of_site(record));
-  runtime.plans.put_all(entries);
+      plans.emplace_back(prefix() + key, plan_of_site(record));
+  return plans;
 }
 
 }  // namespace weft

@@ -63,8 +63,8 @@ class Learnt {
   void note(const Communicator& communicator);
   // The same of one site.
   void note(const Communicator& communicator, SiteRecord record);
-  // In MPI_Finalize: what rank 0 of a communicator has found goes to the plans.
-  void keep(Runtime& runtime);
+  // For the file, in MPI_Finalize: what this rank has found as rank 0 of communicators.
+  std::vector<PlanCache::Entry> plans() const;
 
   LearntReport report(const TrialBudget& budget) const;  // in MPI_Finalize
 

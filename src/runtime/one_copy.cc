@@ -63,7 +63,7 @@ std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyTrial::Fou
     plan.candidates.push_back({kOneCopy, tuning_of(time.bytes), time.one_copy_ns});
     plan.candidates.push_back({kTwoCopies, tuning_of(time.bytes), time.two_copies_ns});
   }
-  plans.put(key_of(traffic), plan);
+  plans.note(key_of(traffic), plan);
   return found.least_bytes;
 }
 

@@ -22,6 +22,7 @@
 #include "runtime/agreement.h"
 #include "runtime/bind.h"
 #include "runtime/incomplete.h"
+#include "runtime/kept_plans.h"
 #include "runtime/persistent.h"
 #include "runtime/self_communicator.h"
 #include "runtime/shared_core.h"
@@ -513,7 +514,7 @@ void Runtime::end() {
       {runtime->transfers.count(), one_copy() ? one_copy()->copied_bytes() : 0,
        runtime->progress.ended_by_agent()},
       runtime->learnt.report(runtime->trial_budget), runtime->reports_, rank, ranks);
-  runtime->learnt.keep(*runtime);
+  keep_plans(runtime->plans, runtime->plans.lines(runtime->learnt.plans()));
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
   runtime->communicators.free_all();

@@ -48,12 +48,9 @@ class Tuner {
     if (is_first()) key_ = key();
     if (!meet()) return chosen_;
     const Shape trial = shape_on_trial(shape_);
-    auto candidates = candidates_for(trial, by_rule_, at_once_, runtime_.config.laps_at_a_time);
-    if (candidates.size() < 2) {
-      record_.why = "there is no other candidate";
-      return chosen_;
-    }
-    bring_forward(candidates, chosen_);
+    Candidates candidates(trial, by_rule_, at_once_, runtime_.config.laps_at_a_time);
+    // What won before comes right after the rule's, so that no budget ends before its turn.
+    candidates.bring_forward(chosen_);
     measure(trial, candidates);
     return chosen_;
   }
@@ -144,13 +141,6 @@ class Tuner {
     return known == Known::doubtful;
   }
 
-  // What won before comes right after the rule's, so that no budget ends before its turn.
-  static void bring_forward(std::vector<BuiltCandidate>& candidates, const Candidate& one) {
-    const auto is_it = [&](const BuiltCandidate& other) { return other.candidate == one; };
-    const auto found = std::find_if(candidates.begin() + 1, candidates.end(), is_it);
-    if (found != candidates.end()) std::rotate(candidates.begin() + 1, found, found + 1);
-  }
-
   // Collective; false: ranks are in different calls.
   bool run(const Schedule& schedule, const CallOnTrial& trial, int repetitions) {
     for (int i = 0; i < repetitions; ++i)
@@ -160,45 +150,57 @@ class Tuner {
 
   std::int64_t elapsed_ns() const { return now_ns() - began_ns_; }
 
-  void measure(const Shape& shape, const std::vector<BuiltCandidate>& candidates) {
-    std::int64_t temp_bytes = 0;
-    for (const BuiltCandidate& one : candidates)
-      temp_bytes = std::max(temp_bytes, one.schedule.temp_bytes);
-    const CallOnTrial call(shape, call_, temp_bytes);
-    Trials trials(candidates.size(), runtime_.config.init_budget_us * 1'000);
+  // Collective. What it needs besides is then in the pool of each.
+  bool all_have_room_for(const Schedule& schedule) {
+    const auto lacking = greatest({TempBuffer(schedule.temp_bytes).there() ? 0 : 1});
+    return lacking && (*lacking)[0] == 0;
+  }
+
+  void measure(const Shape& shape, Candidates& candidates) {
+    const CallOnTrial call(shape, call_, 0);
+    Trials trials(candidates.count(), runtime_.config.init_budget_us * 1'000);
     auto agreed = greatest({0, call.there() ? elapsed_ns() : kNever_ns});
     while (agreed) {
       const auto trial = trials.next((*agreed)[1]);
-      if (!trial) return conclude(trials, candidates);
-      const Schedule& schedule = candidates[trial->candidate].schedule;
-      if (!run(schedule, call, trial->warm_ups)) return;
+      if (!trial) return conclude(trials, candidates, shape);
+      const bool is_new = !candidates.is_built(trial->candidate);
+      const Schedule* const schedule = candidates.schedule(trial->candidate);
+      if (!schedule) {
+        trials.leave_out(trial->candidate);
+        continue;
+      }
+      if (is_new && !all_have_room_for(*schedule)) return conclude(trials, candidates, shape);
+      if (!run(*schedule, call, trial->warm_ups)) return;
       const std::int64_t began = now_ns();
-      if (!run(schedule, call, trial->repetitions)) return;
+      if (!run(*schedule, call, trial->repetitions)) return;
       agreed = greatest({(now_ns() - began) / trial->repetitions, elapsed_ns()});
       if (agreed) trials.add(*trial, (*agreed)[0]);
     }
   }
 
-  void conclude(const Trials& trials, const std::vector<BuiltCandidate>& candidates) {
+  void conclude(const Trials& trials, const Candidates& candidates, const Shape& on_trial) {
+    if (trials.nothing_to_compare()) {
+      record_.why = "there is no other candidate";
+      return;
+    }
     if (!trials.conclusive()) return give_up();
     MeasuredPlan& plan = record_.plan;
-    const Candidate &fastest = candidates[trials.best()].candidate,
-                    &rule = candidates.front().candidate;
+    const Candidate &fastest = candidates[trials.best()], &rule = candidates[0];
     const Candidate& best = trial_tells_apart(shape_, fastest, rule) ? fastest : rule;
     const bool again = was_measured_ && best == chosen_;
     const bool certain = trials.certain() || (again && best == rule);
     plan = {best.algorithm->name, best.tuning, {}, certain ? 0 : doubts_by_now()};
-    for (std::size_t i = 0; i < candidates.size(); ++i)
+    for (std::size_t i = 0; i < candidates.count(); ++i)
       if (trials.least_ns(i) > 0)
-        plan.candidates.push_back({candidates[i].candidate.algorithm->name,
-                                   candidates[i].candidate.tuning, trials.least_ns(i)});
+        plan.candidates.push_back(
+            {candidates[i].algorithm->name, candidates[i].tuning, trials.least_ns(i)});
     chosen_ = best;
     record_.source = Source::measured;
-    record_.trial_bytes = agreed_bytes(candidates.front().schedule.shape).value_or(0);
+    record_.trial_bytes = agreed_bytes(on_trial).value_or(0);
     record_.why = best != rule      ? "the fastest"
                   : fastest != rule ? "another is faster, but only in its parts, in a shorter call"
                                     : "nothing is a tenth faster than the rule";
-    if (is_first()) runtime_.plans.put(key_, plan);
+    if (is_first()) runtime_.plans.note(key_, plan);
   }
 
   // The choice of before stays.
@@ -206,7 +208,7 @@ class Tuner {
     MeasuredPlan& plan = record_.plan;
     if (was_measured_) {
       plan.doubts = doubts_by_now();
-      if (is_first()) runtime_.plans.put(key_, plan);
+      if (is_first()) runtime_.plans.note(key_, plan);
       return;
     }
     record_.why = "not measured: the budget was too short";

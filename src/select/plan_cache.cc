@@ -324,10 +324,9 @@ void mend_file(const std::string& name) {
   });
 }
 
-bool merge_into_file(const std::string& name, const std::vector<PlanCache::Entry>& entries,
-                     Milliseconds patience) {
+bool merge_into_file(const std::string& name, const std::vector<PlanCache::Entry>& entries) {
   make_directories(directory_of(name));
-  return with_lock(name, patience, [&] {
+  return with_lock(name, kAtTheEnd, [&] {
     const auto before = sound_text(name, Says::what_has_moved);
     if (!before) return;
     std::string lines = without(before->text, entries);
@@ -396,18 +395,35 @@ std::vector<PlanCache::Entry> PlanCache::with_prefix(const std::string& prefix) 
   return found;
 }
 
-void PlanCache::put(const std::string& key, const MeasuredPlan& plan) {
+void PlanCache::note(const std::string& key, const MeasuredPlan& plan) {
   MeasuredPlan without_doubts = plan;
   without_doubts.doubts = 0;
-  remember(key, without_doubts);
-  if (!file_name_.empty()) merge_into_file(file_name_, {{key, plan}}, kSoon);
+  const std::lock_guard lock(mutex_);
+  own_[key] = std::move(without_doubts);
+  noted_[key] = plan;
 }
 
-void PlanCache::put_all(const std::vector<Entry>& entries) {
+std::string PlanCache::lines(const std::vector<Entry>& more) {
+  const std::lock_guard lock(mutex_);
+  const auto noted = std::exchange(noted_, {});
+  if (file_name_.empty()) return "";
+  std::string lines;
+  for (const auto& [key, plan] : noted) lines += line_of(key, plan);
+  for (const auto& [key, plan] : more) lines += line_of(key, plan);
+  return lines;
+}
+
+void PlanCache::write(std::string_view lines) {
+  std::map<std::string, MeasuredPlan> entries;
+  while (!lines.empty()) {
+    std::string_view line = take_until(lines, '\n');
+    std::string key(take_until(line, '\t'));
+    if (auto plan = parse_plan(line)) entries[std::move(key)] = std::move(*plan);
+  }
   if (file_name_.empty() || entries.empty()) return;
-  if (!merge_into_file(file_name_, entries, kAtTheEnd))
-    say("what this run has learnt is not kept: other processes have been writing " + file_name_ +
-        " for a second");
+  if (!merge_into_file(file_name_, {entries.begin(), entries.end()}))
+    say("what this run has measured and learnt is not kept: other processes have been writing " +
+        file_name_ + " for a second");
 }
 
 void PlanCache::remember(const std::string& key, const MeasuredPlan& plan) {

@@ -62,14 +62,16 @@ class PlanCache {
   std::optional<MeasuredPlan> find(const std::string& key);
   // Those of the file whose key begins so.
   std::vector<Entry> with_prefix(const std::string& prefix);
-  // Into the file at once, beside what other processes have put there meanwhile; not where they
-  // keep on writing: then the plan is measured once more in another run. In this process there are
-  // no doubts of it any more.
-  void put(const std::string& key, const MeasuredPlan& plan);
-  // The same of several at once, at the end: it waits up to a second for others that write.
-  void put_all(const std::vector<Entry>& entries);
+  // What this process has measured. In this process there are no doubts of it any more.
+  void note(const std::string& key, const MeasuredPlan& plan);
   // For this process only: what could not be measured well enough to be kept.
   void remember(const std::string& key, const MeasuredPlan& plan);
+  // What has been noted since the last time, and `more`: as lines for write(). Empty: nothing, or
+  // there is no file.
+  std::string lines(const std::vector<Entry>& more = {});
+  // Lines of one process or of several, of equal keys the last, into the file, beside what other
+  // jobs have put there. Waits up to a second for others that write.
+  void write(std::string_view lines);
 
  private:
   void read_once();  // with mutex_ held
@@ -79,7 +81,7 @@ class PlanCache {
   bool read_ = false;
   bool is_whole_ = true;
   std::string text_;  // of the file
-  std::map<std::string, MeasuredPlan> own_;
+  std::map<std::string, MeasuredPlan> own_, noted_;
 };
 
 }  // namespace weft

@@ -57,9 +57,7 @@ class NodeRoom {
                                  kLeft = kClear - 1;
 
   Shared& shared() const { return *reinterpret_cast<Shared*>(rest_.segment->data()); }
-  std::int64_t begin_of_rest() const {
-    return bytes(windows_.ranks(), windows_.window_bytes());
-  }
+  std::int64_t begin_of_rest() const { return bytes(windows_.ranks(), windows_.window_bytes()); }
   std::int64_t given_away() const { return rest_.next - begin_of_rest(); }
   // Where nobody uses it: from now on all do, or nobody will any more.
   bool claim();

@@ -17,7 +17,7 @@ WAYS = {
     "function, blocking": ["--engine", "function", "--blocking"],
     "thread, blocking": ["--engine", "thread", "--blocking"],
 }
-# Of memory that processes share. What was given away of it is made zero by one call of the last rank.
+# Of memory that processes share. What was given away becomes zero again by a call of the last one.
 OF_MEMORY = ["memfd_create", "ftruncate", "mremap", "readlink", "openat"]
 
 

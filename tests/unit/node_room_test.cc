@@ -129,12 +129,12 @@ TEST_F(NodeRoomTest, PagesOfLongCallsGoBackToTheSystem) {
   Pair pair = made();
   const auto segment = pair.first->rest().segment;
   const auto resident = [&] {
-    struct stat file{};
+    struct stat file {};
     EXPECT_EQ(fstat(segment->descriptor(), &file), 0);
     return file.st_blocks * 512;
   };
-  std::fill_n(pair.first->windows().memory() + NodeWindows::bytes(2, kWindowBytes) / 2, kWindowBytes,
-              std::byte{1});
+  std::fill_n(pair.first->windows().memory() + NodeWindows::bytes(2, kWindowBytes) / 2,
+              kWindowBytes, std::byte{1});
   EXPECT_GE(resident(), kWindowBytes);
   for (const Room& room : {pair.first, pair.second}) room->spread();
   pair = {};

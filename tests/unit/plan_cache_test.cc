@@ -1,5 +1,5 @@
-// The file of plans: what is put is found, also by the next process, whatever else is in the file
-// and whoever else writes it.
+// The file of plans: what is written is found, also by the next process, whatever else is in the
+// file and whoever else writes it.
 #include "select/plan_cache.h"
 
 #include <fcntl.h>
@@ -26,6 +26,16 @@ const MeasuredPlan kOther{
 
 const MeasuredPlan kRemarked{
     "node-flat", {65536, 4, 0}, {{"node-flat", {65536, 4, 0}, 5}}, 1, "trials=18 cost_ns=7"};
+
+// As a process that measures it, and ends.
+void put(PlanCache& cache, const std::string& key, const MeasuredPlan& plan) {
+  cache.note(key, plan);
+  cache.write(cache.lines());
+}
+void put(const std::filesystem::path& file, const std::string& key, const MeasuredPlan& plan) {
+  PlanCache cache(file);
+  put(cache, key, plan);
+}
 
 // As the process that measured it has it.
 MeasuredPlan without_doubts(MeasuredPlan plan) {
@@ -78,8 +88,8 @@ class PlanCacheFile : public testing::Test {
 TEST_F(PlanCacheFile, KeepsPlansForTheNextProcess) {
   PlanCache cache(file_);
   EXPECT_EQ(cache.find("a"), std::nullopt);
-  cache.put("a", kPlan);
-  cache.put("a|b", kOther);
+  put(cache, "a", kPlan);
+  put(cache, "a|b", kOther);
   EXPECT_EQ(cache.find("a"), without_doubts(kPlan));
   EXPECT_EQ(cache.find("a|b"), kOther);
   PlanCache next(file_);
@@ -91,16 +101,16 @@ TEST_F(PlanCacheFile, KeepsPlansForTheNextProcess) {
 }
 
 TEST_F(PlanCacheFile, KeepsRemarks) {
-  PlanCache(file_).put("a", kRemarked);
-  PlanCache(file_).put("b", kOther);  // reads the file, and writes all of it again
+  put(file_, "a", kRemarked);
+  put(file_, "b", kOther);  // reads the file, and writes all of it again
   EXPECT_EQ(PlanCache(file_).find("a"), kRemarked);
   EXPECT_EQ(PlanCache(file_).find("b"), kOther);
 }
 
 TEST_F(PlanCacheFile, FindsAllWithAPrefix) {
-  PlanCache(file_).put("app|a", kPlan);
-  PlanCache(file_).put("app|b", kOther);
-  PlanCache(file_).put("other|app|a", kOther);
+  put(file_, "app|a", kPlan);
+  put(file_, "app|b", kOther);
+  put(file_, "other|app|a", kOther);
   PlanCache cache(file_);
   const auto found = cache.with_prefix("app|");
   ASSERT_EQ(found.size(), 2u);
@@ -110,19 +120,19 @@ TEST_F(PlanCacheFile, FindsAllWithAPrefix) {
 }
 
 TEST_F(PlanCacheFile, IsReadOnce) {
-  PlanCache(file_).put("a", kPlan);
+  put(file_, "a", kPlan);
   PlanCache cache(file_);
   cache.read();
   std::filesystem::remove(file_);
   EXPECT_EQ(cache.find("a"), kPlan);
-  PlanCache(file_).put("a", kOther);
+  put(file_, "a", kOther);
   cache.read();
   EXPECT_EQ(cache.find("a"), kPlan);
 }
 
 TEST_F(PlanCacheFile, TheLaterPlanReplacesTheEarlierOne) {
-  PlanCache(file_).put("a", kPlan);
-  PlanCache(file_).put("a", kOther);
+  put(file_, "a", kPlan);
+  put(file_, "a", kOther);
   EXPECT_EQ(PlanCache(file_).find("a"), kOther);
   EXPECT_EQ(read().find("domain-tree"), std::string::npos);
 }
@@ -136,12 +146,12 @@ TEST_F(PlanCacheFile, WhatIsRememberedOnlyIsNotWritten) {
 
 TEST_F(PlanCacheFile, WithoutAFileThereIsMemory) {
   PlanCache cache("");
-  cache.put("a", kPlan);
+  put(cache, "a", kPlan);
   EXPECT_EQ(cache.find("a"), without_doubts(kPlan));
 }
 
 TEST_F(PlanCacheFile, DamagedLinesHarmNoOther) {
-  PlanCache(file_).put("good", kPlan);
+  put(file_, "good", kPlan);
   std::ofstream(file_, std::ios::app) << "bad\n"
                                          "cut\tnode-ring/16384/4/0\t0\n"
                                          "size\tnode-ring/much/4/0\t0\tnode-ring/16384/4/0=7\n"
@@ -164,7 +174,7 @@ TEST_F(PlanCacheFile, DamagedLinesHarmNoOther) {
   EXPECT_EQ(cache.find("good"), kPlan);
   PlanCache next(file_);
   EXPECT_EQ(said_of(next), "");
-  cache.put("torn", kOther);
+  put(cache, "torn", kOther);
   EXPECT_EQ(PlanCache(file_).find("torn"), kOther);
   EXPECT_EQ(PlanCache(file_).find("good"), kPlan);
   const std::string text = read();
@@ -172,7 +182,7 @@ TEST_F(PlanCacheFile, DamagedLinesHarmNoOther) {
 }
 
 TEST_F(PlanCacheFile, EmptyLinesAndRemarksAreNoDamage) {
-  PlanCache(file_).put("a", kPlan);
+  put(file_, "a", kPlan);
   std::ofstream(file_, std::ios::app) << "\n# mine\n\n";
   PlanCache cache(file_);
   EXPECT_EQ(said_of(cache), "");
@@ -193,7 +203,7 @@ TEST_F(PlanCacheFile, WhatIsNoCacheIsKeptAside) {
     EXPECT_EQ(said_of(cache), sentence(fault, "a new one is begun"));
     EXPECT_TRUE(aside() == text);
     EXPECT_EQ(read(), "# weft plans, version 4\n");
-    cache.put("a", kOther);
+    put(cache, "a", kOther);
     EXPECT_EQ(PlanCache(file_).find("a"), kOther);
     EXPECT_EQ(entries(), 2);
     std::filesystem::remove(file_.string() + ".aside");
@@ -204,8 +214,8 @@ TEST_F(PlanCacheFile, WhatIsNoCacheIsKeptAside) {
 TEST_F(PlanCacheFile, WhoeverMovesTheFileAsideSaysSo) {
   write("dear diary\n");
   testing::internal::CaptureStderr();
-  PlanCache(file_).put("a", kOther);
-  PlanCache(file_).put("b", kPlan);
+  put(file_, "a", kOther);
+  put(file_, "b", kPlan);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             sentence("is nothing of Weft's", "a new one is begun"));
   EXPECT_EQ(aside(), "dear diary\n");
@@ -226,7 +236,7 @@ TEST_F(PlanCacheFile, NothingThatIsKeptAsideIsReplaced) {
   EXPECT_NE(said.find("it stays there (File exists), and no plans are kept"), std::string::npos);
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
   testing::internal::CaptureStderr();
-  cache.put("a", kOther);
+  put(cache, "a", kOther);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // it has been said
   EXPECT_EQ(cache.find("a"), without_doubts(kOther));
   EXPECT_EQ(read(), "diary 10");
@@ -237,8 +247,8 @@ const std::string kOwnKey = "weft " WEFT_VERSION "|AMD|4 ranks";
 
 // Those of other machines stay.
 TEST_F(PlanCacheFile, LinesOfOtherVersionsGoWhenItIsWritten) {
-  PlanCache(file_).put(kOwnKey, kPlan);
-  PlanCache(file_).put("weft " WEFT_VERSION "|Intel|4 ranks", kPlan);
+  put(file_, kOwnKey, kPlan);
+  put(file_, "weft " WEFT_VERSION "|Intel|4 ranks", kPlan);
   const std::string own = read();
   std::string others = own.substr(own.find('\n') + 1);
   for (const char* version : {"weft 0|", "weft " WEFT_VERSION "1|", "weft |"}) {
@@ -250,7 +260,7 @@ TEST_F(PlanCacheFile, LinesOfOtherVersionsGoWhenItIsWritten) {
   PlanCache cache(file_);
   EXPECT_EQ(said_of(cache), "");
   EXPECT_EQ(cache.with_prefix("weft ").size(), 8u);
-  cache.put("weft " WEFT_VERSION "|AMD|2 ranks", kOther);
+  put(cache, "weft " WEFT_VERSION "|AMD|2 ranks", kOther);
   PlanCache next(file_);
   EXPECT_EQ(next.with_prefix("weft ").size(), 3u);
   EXPECT_EQ(next.with_prefix("weft " WEFT_VERSION "|").size(), 3u);
@@ -264,7 +274,7 @@ TEST_F(PlanCacheFile, PlansOfEarlierVersionsAreMeasuredAnew) {
     write(text);
     PlanCache cache(file_);
     EXPECT_EQ(cache.find("a"), std::nullopt);
-    cache.put("b", kPlan);
+    put(cache, "b", kPlan);
     EXPECT_EQ(PlanCache(file_).find("b"), kPlan);
     EXPECT_EQ(read().find("=1"), std::string::npos);
   }
@@ -273,11 +283,11 @@ TEST_F(PlanCacheFile, PlansOfEarlierVersionsAreMeasuredAnew) {
 TEST_F(PlanCacheFile, WhatCannotBeAFileIsNoError) {
   std::filesystem::create_directories(file_.parent_path());
   ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
-  PlanCache(file_).put("a", kPlan);
+  put(file_, "a", kPlan);
   EXPECT_EQ(PlanCache(file_).find("a"), std::nullopt);
   EXPECT_TRUE(std::filesystem::is_fifo(file_));
-  PlanCache("/proc/no/such/place").put("a", kPlan);
-  PlanCache(directory_).put("a", kPlan);
+  put(std::filesystem::path("/proc/no/such/place"), "a", kPlan);
+  put(directory_, "a", kPlan);
   EXPECT_TRUE(std::filesystem::is_directory(directory_));
   PlanCache cache(file_);
   const std::string said = said_of(cache);
@@ -292,7 +302,7 @@ TEST_F(PlanCacheFile, WritersAtTheSameTimeLoseNothingThatWasWritten) {
     if (fork() != 0) continue;
     for (int i = 0; i < kPlans; ++i) {
       const std::string key = std::to_string(writer) + "|" + std::to_string(i);
-      while (PlanCache(file_).find(key) != kPlan) PlanCache(file_).put(key, kPlan);
+      while (PlanCache(file_).find(key) != kPlan) put(file_, key, kPlan);
     }
     _exit(0);
   }
@@ -305,33 +315,47 @@ TEST_F(PlanCacheFile, WritersAtTheSameTimeLoseNothingThatWasWritten) {
   EXPECT_EQ(entries(), 1);
 }
 
-TEST_F(PlanCacheFile, PutsSeveralAtOnce) {
-  PlanCache(file_).put("b", kPlan);
-  PlanCache(file_).put("c", kPlan);
-  PlanCache(file_).put_all({{"a", kPlan}, {"b", kOther}});
+TEST_F(PlanCacheFile, WritesWhatSeveralProcessesHaveNoted) {
+  put(file_, "b", kPlan);
+  put(file_, "c", kPlan);
+  PlanCache one(file_), other(file_);
+  one.note("a", kOther);
+  one.note("b", kOther);
+  other.note("a", kPlan);
+  EXPECT_EQ(PlanCache(file_).find("a"), std::nullopt);
+  one.write(one.lines() + other.lines({{"learnt", kRemarked}}));
   PlanCache cache(file_);
-  EXPECT_EQ(cache.find("a"), kPlan);
+  EXPECT_EQ(cache.find("a"), kPlan);  // the last one's
   EXPECT_EQ(cache.find("b"), kOther);
   EXPECT_EQ(cache.find("c"), kPlan);
+  EXPECT_EQ(cache.find("learnt"), kRemarked);
   const std::string text = read();
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5);
+  EXPECT_EQ(one.lines(), "");  // nothing is written twice
   const auto written = std::filesystem::last_write_time(file_);
-  PlanCache(file_).put_all({});
+  one.write(one.lines());
   EXPECT_EQ(std::filesystem::last_write_time(file_), written);
 }
 
-// Each writes once, while another one has the lock for longer than a call of MPI's would wait.
-TEST_F(PlanCacheFile, WritersAtTheEndWaitForEachOther) {
+TEST_F(PlanCacheFile, WithoutAFileThereIsNothingToWrite) {
+  PlanCache cache("");
+  cache.note("a", kPlan);
+  EXPECT_EQ(cache.find("a"), without_doubts(kPlan));
+  EXPECT_EQ(cache.lines({{"b", kPlan}}), "");
+}
+
+// Each writes once, while another one has the lock for a while.
+TEST_F(PlanCacheFile, WritersWaitForEachOther) {
   constexpr int kWriters = 8;
-  PlanCache(file_).put("before", kPlan);
+  put(file_, "before", kPlan);
   const int directory = open(file_.parent_path().c_str(), O_RDONLY | O_DIRECTORY);
   ASSERT_EQ(flock(directory, LOCK_EX), 0);
-  PlanCache(file_).put("soon", kPlan);
   for (int writer = 0; writer < kWriters; ++writer) {
     if (fork() != 0) continue;
     close(directory);  // the lock is not this process's
-    PlanCache(file_).put_all(
-        {{std::to_string(writer), kPlan}, {"x" + std::to_string(writer), kOther}});
+    PlanCache own(file_);
+    own.note(std::to_string(writer), kPlan);
+    own.write(own.lines({{"x" + std::to_string(writer), kOther}}));
     _exit(0);
   }
   usleep(100'000);
@@ -341,7 +365,6 @@ TEST_F(PlanCacheFile, WritersAtTheEndWaitForEachOther) {
   }
   PlanCache cache(file_);
   EXPECT_EQ(cache.find("before"), kPlan);
-  EXPECT_EQ(cache.find("soon"), std::nullopt);
   for (int writer = 0; writer < kWriters; ++writer) {
     EXPECT_EQ(cache.find(std::to_string(writer)), kPlan);
     EXPECT_EQ(cache.find("x" + std::to_string(writer)), kOther);

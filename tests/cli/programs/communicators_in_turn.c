@@ -54,18 +54,18 @@ static void use(MPI_Comm comm, int number, int is_long) {
   if (own == root) expect(out[0], size == 1 ? 0 : size - 1 + number, "reduce", number);
 }
 
-// A persistent collective whose communicator is freed before it is used for the last time.
+// A persistent collective, whose request is freed later than its communicator.
 static void outlive(MPI_Comm* comm, int number, MPI_Request* request, double* in, double* out) {
   int size;
   MPI_Comm_size(*comm, &size);
   MPI_Allreduce_init(in, out, 1, MPI_DOUBLE, MPI_SUM, *comm, MPI_INFO_NULL, request);
-  MPI_Comm_free(comm);
   for (int i = 0; i < 2; ++i) {
     *in = number + i;
     MPI_Start(request);
     MPI_Wait(request, MPI_STATUS_IGNORE);
     expect(*out, size * (double)(number + i), "persistent", number);
   }
+  MPI_Comm_free(comm);
 }
 
 int main(int argc, char** argv) {
