@@ -33,8 +33,9 @@ class Extent:
     lab_sizes: str
     ranks: tuple[int, ...]
     runs: int
-    pairs: int  # of jobs, in a run
+    pairs: int  # of jobs, in a run on one node with no more ranks than cores; else one
     samples: int = 5
+    samples_in_lab: int = 2
 
 
 WHOLE = Extent("8,64,1KiB,8KiB,64KiB,256KiB,1MiB,4MiB", "8,1KiB,64KiB,1MiB,4MiB", (2, 3, 4), 3, 3)
@@ -99,9 +100,9 @@ def one_run(place: Place, lab: Lab | None, extent: Extent, cache: Path) -> None:
     times: dict[Point, tuple[list[float], list[float]]] = {}
     slow = place.in_lab or not place.has_bar
     size = extent.lab_sizes if place.in_lab else extent.sizes
-    words = ["--bytes", size, "--samples", extent.samples]
-    words += ["--least-calls", 1] if slow else []
-    for _ in range(extent.pairs):
+    samples = extent.samples_in_lab if place.in_lab else extent.samples
+    words = ["--bytes", size, "--samples", samples, *(["--least-calls", 1] if slow else [])]
+    for _ in range(1 if slow else extent.pairs):
         for weft in (False, True):
             for point, us in one_job(place, lab, words, weft, cache).items():
                 times.setdefault(point, ([], []))[weft].append(us)
