@@ -30,12 +30,12 @@ class Extent:
     """How much is measured."""
 
     sizes: str
-    lab_sizes: str
+    lab_sizes: str  # also where ranks share cores
     ranks: tuple[int, ...]
-    runs: int
-    pairs: int  # of jobs, in a run on one node with no more ranks than cores; else one
+    runs: int  # one where there is no bar, since ranks share cores
+    pairs: int  # of jobs, in a run on one node; where it takes long, one
     samples: int = 5
-    samples_in_lab: int = 2
+    samples_if_slow: int = 2
 
 
 WHOLE = Extent("8,64,1KiB,8KiB,64KiB,256KiB,1MiB,4MiB", "8,1KiB,64KiB,1MiB,4MiB", (2, 3, 4), 3, 3)
@@ -99,9 +99,10 @@ def one_job(place: Place, lab: Lab | None, options: list, weft: bool, cache: Pat
 def one_run(place: Place, lab: Lab | None, extent: Extent, cache: Path) -> None:
     times: dict[Point, tuple[list[float], list[float]]] = {}
     slow = place.in_lab or not place.has_bar
-    size = extent.lab_sizes if place.in_lab else extent.sizes
-    samples = extent.samples_in_lab if place.in_lab else extent.samples
-    words = ["--bytes", size, "--samples", samples, *(["--least-calls", 1] if slow else [])]
+    words = ["--bytes", extent.sizes, "--samples", extent.samples]
+    if slow:
+        words = ["--bytes", extent.lab_sizes, "--samples", extent.samples_if_slow]
+        words += ["--least-calls", 1]
     for _ in range(1 if slow else extent.pairs):
         for weft in (False, True):
             for point, us in one_job(place, lab, words, weft, cache).items():
@@ -116,7 +117,7 @@ def measure(extent: Extent, libraries: list[str]) -> Iterator[Place]:
         for mpi in libraries:
             for ranks in extent.ranks:
                 place = Place(mpi, ranks, in_lab=False)
-                for _ in range(extent.runs):
+                for _ in range(extent.runs if place.has_bar else 1):
                     one_run(place, None, extent, cache)
                 yield place
             place = Place(mpi, 2, in_lab=True)

@@ -209,12 +209,17 @@ std::vector<std::shared_ptr<Communicator>> Communicators::all() {
   return all;
 }
 
+bool Communicators::world_has_worker() {
+  const Communicator* world = find(handles.comm_world);
+  return world && (world->worker || world->wants_worker());
+}
+
 // Where a worker may still be inside a collective on a shadow, none is freed: that would meet the
 // one by which the ranks agree here.
 void Communicators::free_all() {
+  const bool has_worker = world_has_worker();
   std::shared_ptr<Communicator> world = remove(handles.comm_world);
   if (!world) return;
-  const bool has_worker = world->worker != nullptr || world->wants_worker();  // on all ranks alike
   world->sites->forget_comparisons();
   world.reset();
   {

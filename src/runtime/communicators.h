@@ -119,10 +119,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<Verdict> verdicts;           // by blocking calls and initialisations only
   const std::unique_ptr<Sites> sites;      // where engine auto learns
   bool on_one_node() const { return nodes && nodes->count() == 1; }
-
- private:
+  // It is about to be carried out in the communicator's memory.
   void note_use(const Schedule& schedule);
 
+ private:
   std::atomic<std::uint32_t> sequence_{0};
   std::atomic<bool> is_lent_{false}, usable_{true};
   bool wants_worker_ = false;
@@ -181,6 +181,9 @@ class Communicators {
 
   std::vector<std::shared_ptr<Communicator>> all();
 
+  // Of engine tcc, or wanted by auto: it may still be inside a collective on the communicator of
+  // all ranks, so that these begin none there. The same on all ranks.
+  bool world_has_worker();
   // Collective over all ranks, in MPI_Finalize: forgets all, and frees the shadows if all ranks are
   // done with them.
   void free_all();

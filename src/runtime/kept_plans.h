@@ -9,7 +9,8 @@
 
 namespace weft {
 
-// Collective over all ranks, in MPI_Finalize. own: lines of this rank.
+// Collective over all ranks, in MPI_Finalize, where nobody may still be inside a collective on
+// common(). own: lines of this rank.
 void keep_plans(PlanCache& plans, const std::string& own);
 
 }  // namespace weft

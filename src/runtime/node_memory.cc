@@ -1,4 +1,4 @@
-// Finding the nodes once, then a segment on each node for each communicator.
+// Finding the nodes once, then a room on each node for each communicator.
 #include "runtime/node_memory.h"
 
 #include <algorithm>
@@ -185,7 +185,7 @@ class NodeTalk final : public SegmentTalk {
         tag_(wanted.tag),
         ranks_(nodes.ranks(nodes.of(rank))),
         place_(nodes.place(rank)),
-        all_(wanted.comm, handles.comm_null) {}
+        all_(wanted.comm) {}
 
   std::optional<SegmentOffer> of_first(const SegmentOffer& own) override { return told(own); }
   std::optional<Lacking> who_lacks(bool this_rank) override { return all_.who_lacks(this_rank); }

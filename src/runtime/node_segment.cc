@@ -26,19 +26,18 @@ Result<Segment> attach_segment(const SegmentOffer& first, std::int64_t bytes) {
 }  // namespace
 
 std::optional<SegmentOffer> LibraryTalk::of_first(const SegmentOffer& own) {
-  if (here_ == handles.comm_null) return SegmentOffer{own.bytes, {}};
   SegmentOffer first = own;
-  library_calls.Bcast(&first, static_cast<int>(sizeof first), handles.byte, 0, here_);
+  library_calls.Bcast(&first, static_cast<int>(sizeof first), handles.byte, 0, ranks_);
   return first;
 }
 
 std::optional<Lacking> LibraryTalk::who_lacks(bool this_rank) {
   int rank = 0, ranks = 0;
-  library_calls.Comm_rank(all_, &rank);
-  library_calls.Comm_size(all_, &ranks);
+  library_calls.Comm_rank(ranks_, &rank);
+  library_calls.Comm_size(ranks_, &ranks);
   const std::int64_t own = this_rank ? -rank : -ranks;
   std::int64_t greatest = -ranks;
-  library_calls.Allreduce(&own, &greatest, 1, handles.int64, handles.max, all_);
+  library_calls.Allreduce(&own, &greatest, 1, handles.int64, handles.max, ranks_);
   return lacking(static_cast<int>(-greatest), ranks, rank);
 }
 

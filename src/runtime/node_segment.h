@@ -39,16 +39,15 @@ class SegmentTalk {
   virtual std::optional<Lacking> who_lacks(bool this_rank) = 0;
 };
 
-// By the MPI library: `all` ranks, of which those `here` are on this rank's node. MPI_COMM_NULL:
-// the library gives no such communicator, and none of them gets a segment.
+// By the MPI library; of_first() of ranks that are all on one node.
 class LibraryTalk final : public SegmentTalk {
  public:
-  LibraryTalk(MPI_Comm all, MPI_Comm here) : all_(all), here_(here) {}
+  explicit LibraryTalk(MPI_Comm ranks) : ranks_(ranks) {}
   std::optional<SegmentOffer> of_first(const SegmentOffer& own) override;
   std::optional<Lacking> who_lacks(bool this_rank) override;
 
  private:
-  MPI_Comm all_, here_;
+  MPI_Comm ranks_;
 };
 
 // Collective over the talk's ranks. place: of this rank on its node. bytes: alike on a node; 0

@@ -514,7 +514,11 @@ void Runtime::end() {
       {runtime->transfers.count(), one_copy() ? one_copy()->copied_bytes() : 0,
        runtime->progress.ended_by_agent()},
       runtime->learnt.report(runtime->trial_budget), runtime->reports_, rank, ranks);
-  keep_plans(runtime->plans, runtime->plans.lines(runtime->learnt.plans()));
+  const std::string plans = runtime->plans.lines(runtime->learnt.plans());
+  if (runtime->communicators.world_has_worker())
+    runtime->plans.write(plans);
+  else
+    keep_plans(runtime->plans, plans);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
   runtime->communicators.free_all();

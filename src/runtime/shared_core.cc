@@ -18,7 +18,7 @@ namespace {
 
 // nullptr on all ranks of the node: there is none.
 std::shared_ptr<std::byte> memory_of_node(MPI_Comm node, int local_rank, std::int64_t bytes) {
-  LibraryTalk talk(node, node);
+  LibraryTalk talk(node);
   auto segment = agree_on_segment(talk, local_rank, bytes, 0);
   return segment ? SegmentRoom(std::move(*segment)).take(bytes) : nullptr;
 }

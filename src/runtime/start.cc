@@ -446,6 +446,7 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
 namespace {
 
 int failed(const Call& call, int code) {
+  if (Communicator* known = Runtime::active()->communicators.find(call.comm)) known->has_failed();
   library_calls.Comm_call_errhandler(call.comm, code);
   return code;
 }

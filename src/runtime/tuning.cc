@@ -150,14 +150,9 @@ class Tuner {
 
   std::int64_t elapsed_ns() const { return now_ns() - began_ns_; }
 
-  // Collective. What it needs besides is then in the pool of each.
-  bool all_have_room_for(const Schedule& schedule) {
-    const auto lacking = greatest({TempBuffer(schedule.temp_bytes).there() ? 0 : 1});
-    return lacking && (*lacking)[0] == 0;
-  }
-
   void measure(const Shape& shape, Candidates& candidates) {
-    const CallOnTrial call(shape, call_, 0);
+    if (candidates.count() == 0) return;
+    const CallOnTrial call(shape, call_, candidates.schedule(0)->temp_bytes);
     Trials trials(candidates.count(), runtime_.config.init_budget_us * 1'000);
     auto agreed = greatest({0, call.there() ? elapsed_ns() : kNever_ns});
     while (agreed) {
@@ -165,11 +160,17 @@ class Tuner {
       if (!trial) return conclude(trials, candidates, shape);
       const bool is_new = !candidates.is_built(trial->candidate);
       const Schedule* const schedule = candidates.schedule(trial->candidate);
+      if (is_new) {
+        // What it needs besides will then be in the pool of each.
+        const bool there = !schedule || TempBuffer(schedule->temp_bytes).there();
+        agreed = greatest({0, there ? elapsed_ns() : kNever_ns});
+        if (!agreed) return;
+      }
       if (!schedule) {
         trials.leave_out(trial->candidate);
         continue;
       }
-      if (is_new && !all_have_room_for(*schedule)) return conclude(trials, candidates, shape);
+      if (!trials.has_time((*agreed)[1])) return conclude(trials, candidates, shape);
       if (!run(*schedule, call, trial->warm_ups)) return;
       const std::int64_t began = now_ns();
       if (!run(*schedule, call, trial->repetitions)) return;

@@ -91,14 +91,11 @@ std::vector<Tuning> tunings_of_tree(const Algorithm& algorithm, const Shape& sha
   return all;
 }
 
-// They are one part of any size.
-bool is_short(const Shape& shape) {
-  return *agreed_bytes(shape) <= *std::min_element(kPartBytes.begin(), kPartBytes.end());
-}
-
 // Long data differ in their parts, and short ones in the trees that they take.
 std::vector<Tuning> tunings_of(const Algorithm& algorithm, const Shape& shape) {
-  if (is_short(shape) && is_tree(algorithm)) return tunings_of_tree(algorithm, shape);
+  const bool is_short =
+      *agreed_bytes(shape) <= *std::min_element(kPartBytes.begin(), kPartBytes.end());
+  if (is_short && is_tree(algorithm)) return tunings_of_tree(algorithm, shape);
   std::vector<Tuning> all;
   for (const std::int64_t part_bytes : kPartBytes) all.push_back({.part_bytes = part_bytes});
   return all;
@@ -151,7 +148,6 @@ void Candidates::add(const Algorithm& algorithm, const Tuning& first) {
   std::vector<Tuning> tunings = tunings_of(algorithm, shape_);
   const auto found = std::find(tunings.begin(), tunings.end(), first);
   if (found != tunings.end()) std::rotate(tunings.begin(), found, found + 1);
-  if (is_short(shape_) && !is_tree(algorithm)) tunings.resize(1);
   for (const Tuning& tuning : tunings) all_.push_back({{&algorithm, tuning}});
 }
 

@@ -24,6 +24,7 @@ class Trials {
     int repetitions;
     int warm_ups;  // before, not to be timed: the caches have what the one before left
   };
+  bool has_time(std::int64_t elapsed_ns) const { return elapsed_ns <= limit_ns_; }
   // It turned out to be no candidate.
   void leave_out(std::size_t candidate) { records_[candidate].is_left_out = true; }
   // All but one did, or there are no more.

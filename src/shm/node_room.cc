@@ -3,15 +3,21 @@
 // What a room has given away has to be zero when it is given away again.
 #include "shm/node_room.h"
 
+#include <pthread.h>
+
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace weft {
 namespace {
 
-// Up to so many bytes, zeroes are written more quickly than pages come anew.
-constexpr std::int64_t kWrittenAgain = 64 << 10;
+// Without a system call, as getpid() would be.
+bool is_forked_child() {
+  static bool is_child = false;
+  [[maybe_unused]] static const int watched =
+      pthread_atfork(nullptr, nullptr, [] { is_child = true; });
+  return is_child;
+}
 
 }  // namespace
 
@@ -30,22 +36,24 @@ NodeRoom::NodeRoom(std::shared_ptr<Segment> segment, Group group, int place,
   rest_.next = begin_of_rest();
 }
 
-bool NodeRoom::claim() {
-  std::uint32_t idle = kIdle;
-  if (!shared().state.compare_exchange_strong(idle, 0)) return false;
-  shared().turns_1.store(0);
-  return true;
+bool NodeRoom::change_idle(std::uint64_t to) {
+  std::uint64_t state = shared().state.load();
+  return without_use(state) == kIdle &&
+         shared().state.compare_exchange_strong(state, state - kIdle + to);
 }
 
-bool NodeRoom::retire() {
-  std::uint32_t idle = kIdle;
-  return shared().state.compare_exchange_strong(idle, kRetired);
+bool NodeRoom::give_up() {
+  std::uint64_t state = shared().state.load();
+  while (use_of(state) == use_ && without_use(state) != kIdle)
+    if (shared().state.compare_exchange_weak(state, state | kRetired)) return true;
+  return false;
 }
 
 void NodeRoom::enter() {
+  use_ = use_of(shared().state.load());
   is_spread_.store(false, std::memory_order_relaxed);
-  const std::uint32_t clears = shared().clears.load();
   rest_.next = begin_of_rest();
+  const auto clears = static_cast<std::uint16_t>(shared().clears.load());
   windows_.begin_again(std::exchange(clears_, clears) != clears);
 }
 
@@ -57,28 +65,28 @@ void NodeRoom::leave() {
   if (!agree || is_lost_.load(std::memory_order_relaxed)) page.state.fetch_or(kRetired);
   const bool is_spread = is_spread_.load(std::memory_order_relaxed);
   if (is_spread) page.state.fetch_or(kClear);
-  if (is_spread || given_away() > kWrittenAgain) rest_.segment->forget_pages();
-  const std::uint32_t left = (page.state.fetch_add(1) & kLeft) + 1;
-  if (left == static_cast<std::uint32_t>(windows_.ranks())) settle();
+  if (is_spread || given_away() > 0) rest_.segment->forget_pages();
+  const std::uint64_t left = (page.state.fetch_add(1) & kLeft) + 1;
+  if (left == static_cast<std::uint64_t>(windows_.ranks())) settle();
 }
 
-// By the last one to leave.
+// By the last one to leave. Another may give it up meanwhile.
 void NodeRoom::settle() {
   Shared& page = shared();
-  const std::uint32_t state = page.state.load();
+  std::uint64_t state = page.state.load();
   bool is_well = (state & kRetired) == 0 && windows_.are_at_rest();
-  if (is_well && given_away() > 0) is_well = zero(begin_of_rest(), given_away());
+  if (is_well && given_away() > 0)
+    is_well = rest_.segment->clear_pages(begin_of_rest(), given_away());
   if (is_well && (state & kClear) != 0) {
     is_well = rest_.segment->clear_pages(kPageBytes, begin_of_rest() - kPageBytes);
     page.clears.fetch_add(1);
   }
-  page.state.store(is_well ? kIdle : kRetired);
-}
-
-bool NodeRoom::zero(std::int64_t offset, std::int64_t bytes) const {
-  if (bytes > kWrittenAgain) return rest_.segment->clear_pages(offset, bytes);
-  std::memset(rest_.segment->data() + offset, 0, static_cast<std::size_t>(bytes));
-  return true;
+  page.turns_1.store(0);
+  for (;;) {
+    const bool is_idle = is_well && (state & kRetired) == 0;
+    const std::uint64_t settled = state - without_use(state) + (is_idle ? kIdle : kRetired);
+    if (page.state.compare_exchange_weak(state, settled)) return;
+  }
 }
 
 std::shared_ptr<NodeRoom> NodeRooms::add(std::shared_ptr<Segment> segment, NodeRoom::Group group,
@@ -88,6 +96,7 @@ std::shared_ptr<NodeRoom> NodeRooms::add(std::shared_ptr<Segment> segment, NodeR
 }
 
 std::shared_ptr<NodeRoom> NodeRooms::lend(std::unique_ptr<NodeRoom> room) {
+  is_forked_child();  // from now on it is known
   return {room.release(), [this](NodeRoom* lent) { put(std::unique_ptr<NodeRoom>(lent)); }};
 }
 
@@ -115,6 +124,7 @@ std::shared_ptr<NodeRoom> NodeRooms::take(Kept::iterator one) {
 }
 
 void NodeRooms::put(std::unique_ptr<NodeRoom> room) {
+  if (is_forked_child()) return;  // it has no part in what its parent shares
   Kept gone;
   const std::lock_guard lock(mutex_);
   room->leave();
@@ -122,7 +132,8 @@ void NodeRooms::put(std::unique_ptr<NodeRoom> room) {
   gone = surplus();
 }
 
-// What another rank has retired, and then the oldest.
+// What nobody will use any more, and then the oldest: first of those that all have left. What this
+// rank gives up may be waited for by others, as long as none has been told to take it.
 NodeRooms::Kept NodeRooms::surplus() {
   Kept gone;
   std::size_t left = kept_.size();
@@ -135,6 +146,7 @@ NodeRooms::Kept NodeRooms::surplus() {
   };
   drop_if([](const NodeRoom& room) { return room.is_retired(); });
   drop_if([&](NodeRoom& room) { return left > kMost && room.retire(); });
+  drop_if([&](NodeRoom& room) { return left > kMostInAll && room.give_up(); });
   std::erase(kept_, nullptr);
   return gone;
 }

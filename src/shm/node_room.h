@@ -49,30 +49,40 @@ class NodeRoom {
 
   // In the first page, which is zero at first.
   struct Shared {
-    std::atomic<std::uint32_t> state;    // how many have left, and kClear; or kIdle, or kRetired
-    std::atomic<std::uint32_t> clears;   // how often the windows have become zero again
+    // From the lowest bit on: how many have left, and kClear and kRetired; or, once all have,
+    // kIdle or kRetired alone. From kUse on: how often it has been claimed.
+    std::atomic<std::uint64_t> state;
     std::atomic<std::uint64_t> turns_1;  // of the windows', as counted by the first to leave; and 1
+    std::atomic<std::uint32_t> clears;   // how often the windows have become zero again
   };
-  static constexpr std::uint32_t kRetired = 1u << 31, kIdle = 1u << 30, kClear = 1u << 29,
-                                 kLeft = kClear - 1;
+  static constexpr std::uint64_t kUse = std::uint64_t{1} << 32, kRetired = 1u << 31,
+                                 kIdle = 1u << 30, kClear = 1u << 29, kLeft = kClear - 1;
 
   Shared& shared() const { return *reinterpret_cast<Shared*>(rest_.segment->data()); }
+  static std::uint64_t without_use(std::uint64_t state) { return state % kUse; }
+  static std::uint16_t use_of(std::uint64_t state) {
+    return static_cast<std::uint16_t>(state / kUse);
+  }
   std::int64_t begin_of_rest() const { return bytes(windows_.ranks(), windows_.window_bytes()); }
   std::int64_t given_away() const { return rest_.next - begin_of_rest(); }
-  // Where nobody uses it: from now on all do, or nobody will any more.
-  bool claim();
-  bool retire();
-  bool is_retired() const { return (shared().state.load() & kRetired) != 0; }
+  // Where all have left it: all use it from now on, or nobody will any more.
+  bool claim() { return change_idle(kUse); }
+  bool retire() { return change_idle(kRetired); }
+  bool change_idle(std::uint64_t to);
+  // Where this rank has left it, and it has not been claimed since: nobody will use it any more.
+  bool give_up();
+  // Nobody does, and all have left it.
+  bool is_retired() const { return without_use(shared().state.load()) == kRetired; }
   // This rank begins to use it, or ceases to.
   void enter();
   void leave();
   void settle();
-  bool zero(std::int64_t offset, std::int64_t bytes) const;  // of the segment
 
   const std::shared_ptr<const std::vector<int>> members_;
   SegmentRoom::Space rest_;
   NodeWindows windows_;
-  std::uint32_t clears_ = 0;  // that this rank knows of
+  // The last that this rank knows of, of which it misses none; so few bits of each tell.
+  std::uint16_t use_ = 0, clears_ = 0;
   const bool is_alone_;
   std::atomic<bool> is_spread_{false}, is_lost_{false};
 };
@@ -80,8 +90,8 @@ class NodeRoom {
 // All are thread-safe. What they give comes back here when it is let go.
 class NodeRooms {
  public:
-  // More than so many are not kept.
-  static constexpr std::size_t kMost = 16;
+  // So many are kept, and so many for which others are still waited for.
+  static constexpr std::size_t kMost = 16, kMostInAll = 64;
 
   // A new one.
   std::shared_ptr<NodeRoom> add(std::shared_ptr<Segment> segment, NodeRoom::Group group, int place,
@@ -89,7 +99,7 @@ class NodeRooms {
   // For the first of the group, which tells the others its token: one that all of them are done
   // with, and that each of them has to take now. nullptr: there is none.
   std::shared_ptr<NodeRoom> take(const NodeRoom::Group& group);
-  // For the others. nullptr: the first has told something else.
+  // For the others: the one of this token, which they have.
   std::shared_ptr<NodeRoom> take(const NodeRoom::Group& group, std::uint64_t token);
 
   std::size_t kept();

@@ -61,12 +61,14 @@ def test_on_two_nodes(job, way):
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
-def test_a_further_one_needs_no_memory_of_the_system(job, tmp_path):
+@pytest.mark.parametrize("where", [[], TWO_NODES], ids=["one node", "two nodes"])
+def test_a_further_one_needs_no_memory_of_the_system(job, tmp_path, where):
     def calls(count: int) -> int:
         place = tmp_path / str(count)
         place.mkdir()
         trace = f'exec strace -f -e trace={",".join(OF_MEMORY)} -o "$0/$$" "$@"'
-        job("mpich", 2, [count, "short"], tool=["sh", "-c", trace, place])
+        ranks = 4 if where else 2
+        job("mpich", ranks, [count, "short"], where=where, tool=["sh", "-c", trace, place])
         return sum(len(path.read_text().splitlines()) for path in place.iterdir())
 
     few, many = calls(20), calls(220)

@@ -274,6 +274,19 @@ TEST(Candidates, OfManyRanksAreBuiltInSections) {
   EXPECT_GT(in_sections, 0u);
 }
 
+// Some algorithms cut by what all ranks show together, so that less than a part is several.
+TEST(Candidates, OfMiddleLengthDifferInTheirPartsWhereThatShows) {
+  const auto of = [](Kind kind, int size, std::int64_t elements, const char* name) {
+    const auto all = candidates_of(shape_of(kind, 0, size, elements));
+    return std::count_if(all.begin(), all.end(), [&](const BuiltCandidate& one) {
+      return one.candidate.algorithm == find_algorithm(kind, name);
+    });
+  };
+  EXPECT_GT(of(Kind::allreduce, 8, 1'500, "node-doubling"), 1);
+  EXPECT_GT(of(Kind::scan, 3, 1'500, "node-chain"), 1);
+  EXPECT_EQ(of(Kind::allreduce, 8, 2, "node-doubling"), 1);
+}
+
 TEST(Candidates, AreBuiltWhenTheyAreAskedFor) {
   const Shape shape = shape_on_trial(shape_of(Kind::allreduce, 0, 3, kMiB));
   const Candidate first{&default_algorithm(shape), {}};

@@ -4,9 +4,14 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <barrier>
+#include <deque>
+#include <random>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -194,6 +199,135 @@ TEST_F(NodeRoomTest, SoManyAreKeptAndAllRanksHaveThem) {
     all.push_back(pair);
   }
   EXPECT_GE(all.size(), NodeRooms::kMost - 1);
+}
+
+TEST_F(NodeRoomTest, WhatOthersDoNotLeaveIsGivenUp) {
+  constexpr std::size_t kMany = 2 * NodeRooms::kMostInAll;
+  std::vector<Room> of_second;
+  for (std::size_t i = 0; i < kMany; ++i) of_second.push_back(made().second);
+  EXPECT_LE(first_.kept(), NodeRooms::kMostInAll + 1);
+  of_second.clear();
+  made();
+  EXPECT_LE(second_.kept(), NodeRooms::kMost + 1);
+  std::vector<Pair> all;
+  for (Pair pair = taken(); pair.first; pair = taken()) {
+    EXPECT_TRUE(pair.second);
+    all.push_back(pair);
+  }
+  EXPECT_GE(all.size(), 1u);
+}
+
+TEST_F(NodeRoomTest, WhatTheFirstHasTakenIsThereForTheOthersThoughItFailsSoon) {
+  made();
+  Room first = first_.take(kGroup);
+  ASSERT_TRUE(first);
+  const std::uint64_t token = first->token();
+  first->lose();
+  first = nullptr;
+  made(group_of({3, 6}, true));  // comes back, and what is not to be kept goes
+  EXPECT_TRUE(second_.take(kGroup, token));
+  EXPECT_FALSE(first_.take(kGroup));
+}
+
+TEST_F(NodeRoomTest, AForkedChildHasNoPartInIt) {
+  Pair pair = made();
+  const pid_t child = fork();
+  if (child == 0) {
+    pair = {};
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  pair.first = nullptr;
+  EXPECT_FALSE(first_.take(kGroup));
+  pair.second = nullptr;
+  EXPECT_TRUE(first_.take(kGroup));
+}
+
+// Each rank is a thread. They meet when one is made, and leave when they like.
+class RanksAtOnce {
+ public:
+  static constexpr int kRanks = 3, kTimes = 1'500;
+
+  void run() {
+    std::vector<std::thread> ranks;
+    for (int rank = 0; rank < kRanks; ++rank) ranks.emplace_back([this, rank] { work(rank); });
+    for (std::thread& rank : ranks) rank.join();
+  }
+  int taken_over = 0;
+
+ private:
+  using Room = std::shared_ptr<NodeRoom>;
+  static constexpr std::int64_t kPiece = 2 * kPageBytes;
+
+  Room room_for(int rank, NodeRooms& own) {
+    Room room = rank == 0 ? own.take(group_) : nullptr;
+    std::shared_ptr<Segment> segment;
+    if (rank == 0) {
+      taken_over += room != nullptr;
+      if (!room)
+        segment = std::make_shared<Segment>(
+            std::move(*Segment::create(NodeRoom::bytes(kRanks, kWindowBytes) + kPiece)));
+      told_token_ = room ? room->token() : 0;
+      if (segment) told_name_ = segment->name();
+    }
+    meet_.arrive_and_wait();
+    if (rank > 0 && told_token_ != 0) room = own.take(group_, told_token_);
+    if (rank > 0 && told_token_ == 0)
+      segment = std::make_shared<Segment>(std::move(*Segment::attach(told_name_)));
+    meet_.arrive_and_wait();  // the name holds, and what was told has been read
+    return segment ? own.add(segment, group_, rank, kWindowBytes) : room;
+  }
+
+  static void use(NodeRoom& room, int rank, bool any_time) {
+    Schedule schedule;
+    const NodeTurn turn = room.windows().next(any_time ? Ends::any_time : Ends::in_order, schedule);
+    while (!turn.may_begin()) std::this_thread::yield();
+    turn.signal(1);
+    for (int other = 0; other < kRanks; ++other)
+      while (other != rank && turn.look_for(other, 1, 16) != NodeTurn::Seen::yes)
+        std::this_thread::yield();
+    turn.end(!any_time);
+  }
+
+  // Each has a part of what is given away.
+  static void take_piece(const Room& room, int rank) {
+    const auto piece =
+        SegmentRoom(std::shared_ptr<SegmentRoom::Space>(room, &room->rest())).take(kPiece);
+    const std::int64_t part = kPiece / kRanks;
+    std::byte* const own = piece.get() + rank * part;
+    EXPECT_EQ(std::count(own, own + part, std::byte{0}), part);
+    std::fill_n(own, part, std::byte{5});
+  }
+
+  void work(int rank) {
+    NodeRooms own;
+    std::mt19937 alike(1), apart(static_cast<unsigned>(rank) + 2);
+    std::deque<Room> alive;
+    for (int i = 0; i < kTimes; ++i) {
+      Room room = room_for(rank, own);
+      EXPECT_TRUE(room);
+      if (!room) break;
+      const auto what = alike();
+      for (unsigned turn = 0; turn < what % 5; ++turn) use(*room, rank, (what >> turn & 8) != 0);
+      if (what % 7 == 0) take_piece(room, rank);
+      if (what % 11 == 0) room->spread();
+      if (apart() % 50 == 0) room->lose();
+      alive.push_back(std::move(room));
+      while (alive.size() > apart() % 4) alive.pop_front();
+    }
+    meet_.arrive_and_drop();
+  }
+
+  const NodeRoom::Group group_ = group_of({0, 1, 2}, true);
+  std::barrier<> meet_{kRanks};
+  std::uint64_t told_token_ = 0;
+  SegmentName told_name_{};
+};
+
+TEST(NodeRoomOfThreads, RanksThatComeAndGoAtOnceAlwaysHaveTheSame) {
+  RanksAtOnce ranks;
+  ranks.run();
+  EXPECT_GT(ranks.taken_over, RanksAtOnce::kTimes / 4);
 }
 
 }  // namespace
