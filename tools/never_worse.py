@@ -92,7 +92,8 @@ def one_job(place: Place, lab: Lab | None, options: list, weft: bool, cache: Pat
     # Its persistent allgather ends by a segmentation fault (2021.18), without Weft, too.
     found = told_by("--forms", "blocking,nonblocking,point")
     others = {call for call, form, _ in found if form == "blocking"} - {"allgather"}
-    found |= told_by("--forms", "persistent", "--calls", ",".join(sorted(others)))
+    if place.ranks == 2:  # of three, others of them end the job
+        found |= told_by("--forms", "persistent", "--calls", ",".join(sorted(others)))
     return found
 
 
