@@ -1,14 +1,10 @@
-// The choice of engine and algorithm for a call, the schedule, and what is remembered of both.
+// The choice of engine and algorithm for a call.
 #include "runtime/plans.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstdlib>
 
-#include "base/log.h"
 #include "coll/algorithm.h"
-#include "coll/split_tree.h"
 #include "library/handles.h"
 #include "library/search.h"
 #include "library/this_thread.h"
@@ -20,17 +16,13 @@
 #include "runtime/known_calls.h"
 #include "runtime/operator_check.h"
 #include "runtime/packed_data.h"
+#include "runtime/recent_plans.h"
+#include "runtime/schedules.h"
 #include "runtime/shape.h"
 #include "runtime/sites.h"
-#include "schedule/verify.h"
-#include "select/split_rule.h"
 #include "transport/mpi/kernels.h"
 
 namespace weft {
-
-constinit const std::array<KnownCall, KnownCalls::kMost> KnownCalls::kNone{};
-constinit thread_local KnownCalls known_calls __attribute__((tls_model("initial-exec"))) = {};
-
 namespace {
 
 // Set where a call is declined.
@@ -41,249 +33,6 @@ thread_local Reason declined_for = Reason::engine_native;
 bool may_go_straight(const Runtime& runtime) {
   return !runtime.observing() && !runtime.callers_only();
 }
-
-#ifndef NDEBUG
-// One rank's shape tells those of the others.
-bool all_ranks_known(Kind kind) {
-  const bool one_sided = kind == Kind::gather || kind == Kind::scatter ||
-                         kind == Kind::allgatherv || kind == Kind::reduce_scatter;
-  return !one_sided && agreed_bytes({.kind = kind}).has_value();
-}
-
-void verify_all_ranks(const Algorithm& algorithm, Shape shape, const Tuning& tuning) {
-  std::vector<Schedule> schedules;
-  for (shape.rank = 0; shape.rank < shape.size; ++shape.rank)
-    schedules.push_back(build(algorithm, shape, tuning));
-  if (const auto verified = verify(schedules); !verified) {
-    say("wrong schedule: " + verified.error().message);
-    std::abort();
-  }
-}
-#endif
-
-// The schedule of this rank, in sections of so many laps; in debug builds those of all ranks are
-// verified together.
-Schedule built(const Algorithm& algorithm, const Shape& shape, int laps,
-               const Tuning& tuning = {}) {
-#ifndef NDEBUG
-  // A direct one whose data is not plain ends at once, when the ranks have met.
-  const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
-  if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape, tuning);
-#endif
-  return build_in_sections(algorithm, shape, laps, tuning);
-}
-
-// By what a schedule is found again; each number of levels has an address of its own.
-const void* cached_as(const Choice& choice) {
-  if (choice.split_levels == Config::kByModel) return choice.algorithm;
-  constexpr std::size_t kMostLevels = 32;
-  static const std::vector<char> addresses(kMostLevels * algorithms().size());
-  const auto place = static_cast<std::size_t>(choice.algorithm - algorithms().data());
-  return &addresses[place * kMostLevels + static_cast<std::size_t>(choice.split_levels)];
-}
-
-int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& algorithm) {
-  const int asked = runtime.config.split_levels;
-  if (asked != Config::kByModel) return asked;
-  const bool is_knomial = std::string_view(algorithm.name) == "k-nomial";
-  return best_split(runtime.node_cores(), shape, is_knomial ? kKnomialRadix : 2);
-}
-
-}  // namespace
-
-std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,
-                                             const Shape& shape, const Choice& choice) {
-  static const char library_blocking = 0, library_nonblocking = 0;
-  if (choice.algorithm)
-    return communicator.schedule(shape, cached_as(choice), [&] {
-      Tuning tuning = default_tuning(shape, communicator.processor);
-      tuning.split_levels = choice.split_levels != Config::kByModel
-                                ? choice.split_levels
-                                : split_levels(runtime, shape, *choice.algorithm);
-      return built(*choice.algorithm, shape, runtime.config.laps_at_a_time, tuning);
-    });
-  if (choice.engine == Engine::tcc)
-    return communicator.schedule(shape, &library_blocking,
-                                 [&] { return build_library(shape, StepKind::library_blocking); });
-  return communicator.schedule(shape, &library_nonblocking,
-                               [&] { return build_library(shape, StepKind::library_nonblocking); });
-}
-
-namespace {
-
-// What the plan of a call rests on beside its arrays. Field by field, and no more than that: this
-// is done for every call.
-bool same_arguments(const Call& a, const Call& b) {
-  return a.comm == b.comm && a.recvtype == b.recvtype && a.op == b.op && a.form == b.form &&
-         a.sendtype == b.sendtype && a.root == b.root;
-}
-
-std::uint32_t buffers_of(const Call& call) {
-  return weft::buffers_of(call.sendbuf, call.recvbuf);
-}
-
-std::size_t bytes_of(const Plan& plan) {
-  std::size_t bytes = 0;
-  for (const Schedule* schedule : {plan.schedule.get(), plan.direct.get()})
-    if (schedule) bytes += weft::bytes_of(*schedule);
-  if (plan.ways)
-    for (const auto& way : plan.ways->plans)
-      if (way) bytes += bytes_of(*way);
-  return bytes;
-}
-
-// The plans of the calls that this thread made last: programs repeat themselves. Bounded by bytes,
-// like ScheduleCache.
-class RecentPlans {
- public:
-  const Plan* find(const Call& call, Use use) {
-    const std::uint64_t now = epoch();
-    const std::uint32_t buffers = buffers_of(call);
-    const auto fits = [&](const Entry& entry) {
-      return entry.epoch == now && entry.use == use && entry.buffers == buffers &&
-             same_arguments(entry.call, call) && entry.has_same_counts(call);
-    };
-    if (fits(*found_last_)) return &found_last_->plan;
-    for (Entry& entry : set_of(call, use).entries)
-      if (fits(entry)) return &(found_last_ = &entry)->plan;
-    return nullptr;
-  }
-  // made_at: the epoch in which the plan's making began. Not to be found again where the call's
-  // arrays are too long to be compared each time.
-  const Plan* add(const Call& call, Use use, std::uint64_t made_at, const Plan& plan) {
-    Entry& entry = set_of(call, use).to_be_replaced();
-    known_calls.forget(entry.plan);
-    entry = Entry{0, use, buffers_of(call), 0, 0, call, plan, {}};
-    if (call.has_arrays() && !entry.keep_arrays()) return keep(plan);
-    entry.epoch = made_at;
-    drop_if_too_many(entry);
-    return &entry.plan;
-  }
-  // Not to be found again.
-  const Plan* keep(const Plan& plan) { return &(unremembered_ = plan); }
-
- private:
-  struct Entry {
-    std::uint64_t epoch = 0;  // 0: there is none
-    Use use{};
-    std::uint32_t buffers = 0;
-    int sends = 0, recvs = 0;  // the lengths of the call's arrays
-    Call call{};               // with its arrays in `arrays`
-    Plan plan{};
-    KeptArrays arrays;
-
-    // Of a call with the same arguments otherwise, whose arrays are therefore as long.
-    bool has_same_counts(const Call& other) const {
-      if (!call.has_arrays()) [[likely]]
-        return call.recvcounts.is_like(other.recvcounts, 0) &&
-               call.sendcounts.is_like(other.sendcounts, 0);
-      return call.recvcounts.is_like(other.recvcounts, recvs) &&
-             call.sendcounts.is_like(other.sendcounts, sends) &&
-             call.recvdispls.is_like(other.recvdispls, recvs) &&
-             call.senddispls.is_like(other.senddispls, sends) &&
-             same_types(call.recvtypes, other.recvtypes, recvs) &&
-             same_types(call.sendtypes, other.sendtypes, sends);
-    }
-    // False: they are too long.
-    bool keep_arrays() {
-      constexpr int kMostPeers = 4096;
-      const Communicator& communicator = *plan.communicator;
-      sends = static_cast<int>(array_length(call, communicator, Direction::send));
-      recvs = static_cast<int>(array_length(call, communicator, Direction::recv));
-      if (std::max(sends, recvs) > kMostPeers) return false;
-      weft::keep_arrays(&call, sends, recvs, &arrays);
-      return true;
-    }
-    std::size_t bytes() const {
-      const std::size_t arrays_bytes =
-          arrays.size() * static_cast<std::size_t>(std::max(sends, recvs)) * sizeof(std::int64_t);
-      return arrays_bytes + bytes_of(plan);
-    }
-    static bool same_types(const MPI_Datatype* a, const MPI_Datatype* b, int count) {
-      return !a == !b && (!a || std::equal(a, a + count, b));
-    }
-  };
-  // The calls that may be in one.
-  struct Set {
-    std::array<Entry, 4> entries{};
-    unsigned next = 0;
-
-    Entry& to_be_replaced() {
-      for (Entry& entry : entries)
-        if (entry.epoch != epoch()) return entry;
-      return entries[next++ % entries.size()];
-    }
-  };
-  // All but the last, since a program repeats its calls.
-  void drop_if_too_many(const Entry& last) {
-    constexpr std::size_t kMost_bytes = std::size_t{1} << 20;
-    std::size_t bytes = 0;
-    for (const Set& set : sets_)
-      for (const Entry& entry : set.entries) bytes += entry.bytes();
-    if (bytes <= kMost_bytes) return;
-    for (Set& set : sets_)
-      for (Entry& entry : set.entries)
-        if (&entry != &last) {
-          known_calls.forget(entry.plan);
-          entry = {};
-        }
-  }
-  Set& set_of(const Call& call, Use use) {
-    const auto count = [](const Numbers& numbers) {
-      return numbers.is_array() ? 0 : numbers.one<std::uint64_t>();
-    };
-    const std::uint64_t sum =
-        static_cast<std::uint64_t>(call.form) * 4 + static_cast<std::uint64_t>(use) +
-        count(call.sendcounts) + count(call.recvcounts) + static_cast<std::uint64_t>(call.root) +
-        (std::uintptr_t)call.comm + (std::uintptr_t)call.op + (std::uintptr_t)call.recvtype;
-    return sets_[(sum * 0x9E3779B97F4A7C15u) >> 60];
-  }
-
-  std::array<Set, 16> sets_{};
-  Entry* found_last_ = sets_[0].entries.data();  // most likely the next one, too
-  Plan unremembered_;
-};
-
-// On the heap, since the space that libraries have for threads is small, and made again where the
-// program still calls MPI when its threads' objects are gone.
-thread_local RecentPlans* plans_of_this_thread = nullptr;
-
-struct AtThreadEnd {
-  ~AtThreadEnd() {
-    delete plans_of_this_thread;
-    plans_of_this_thread = nullptr;
-    known_calls.forget_all();
-  }
-  // Of this thread.
-  static void clean_up() { static thread_local AtThreadEnd at_thread_end; }
-};
-
-[[gnu::noinline]] RecentPlans& first_plans() {
-  AtThreadEnd::clean_up();
-  plans_of_this_thread = new RecentPlans;
-  return *plans_of_this_thread;
-}
-
-RecentPlans& recent_plans() {
-  return plans_of_this_thread ? *plans_of_this_thread : first_plans();
-}
-
-}  // namespace
-
-KnownCall* KnownCalls::own() {
-  if (made) return made;
-  AtThreadEnd::clean_up();
-  all = made = new KnownCall[kMost]{};
-  return made;
-}
-
-void KnownCalls::forget_all() {
-  delete[] made;
-  made = nullptr;
-  all = kNone.data();
-}
-
-namespace {
 
 // A whole collective of the library's must be started in the same order on all ranks, which
 // persistent ones need not be.
@@ -302,26 +51,6 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
   const Choice choice = choose(runtime.config, runtime.library, asked, shape, replayed, hint);
   if (choice.engine == Engine::native || runtime.threads_allowed()) return choice;
   return choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
-}
-
-// One copy by the kernel that the user has asked for is taken whatever the length.
-const Algorithm* direct_of(const Shape& shape) {
-  if (!one_copy() || !one_copy_rule().asked_for || !one_copy_rule().takes(shape))
-    return direct_algorithm(shape);
-  const Algorithm* algorithm = find_algorithm(shape.kind, "node-direct");
-  return algorithm && applies(*algorithm, shape) ? algorithm : nullptr;
-}
-
-// Where the ranks see each other's heaps, and no other algorithm was asked for. All ranks come to
-// the same answer, whether or not their own buffers are shared.
-std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Shape& shape,
-                                           const Choice& choice, Kernel kernel) {
-  const bool share = communicator.memory && !communicator.memory->sharing().empty();
-  const Algorithm* algorithm = share ? direct_of(shape) : nullptr;
-  if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
-  if (reduces(shape.kind) && !kernel) return nullptr;
-  return communicator.schedule(shape, algorithm,
-                               [&] { return built(*algorithm, shape, INT32_MAX); });
 }
 
 // Whether blocking calls on it may be learnt about: they are not what the node's memory serves.
@@ -584,15 +313,14 @@ Choice choice_on(const Runtime& runtime, const Communicator& communicator, const
   // share. Without a topology nobody knows how long arrays are.
   const bool alone = made.declined == Reason::arguments || made.declined == Reason::topology;
   const Plan* plan =
-      alone ? recent_plans().keep(made) : recent_plans().add(call, use, began_at, made);
+      alone ? RecentPlans::own().keep(made) : RecentPlans::own().add(call, use, began_at, made);
   return answer(*plan, runtime, alone ? Alike::none : Alike::same_arguments, began_at);
 }
 
 }  // namespace
 
 const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
-  RecentPlans* recent = plans_of_this_thread;
-  const Plan* plan = recent ? recent->find(call, use) : nullptr;
+  const Plan* plan = RecentPlans::find_own(call, use);
   if (!plan) [[unlikely]]
     return plan_made(runtime, call, use);
   return answer(*plan, runtime, Alike::same_arguments, epoch());

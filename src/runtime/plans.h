@@ -66,8 +66,4 @@ void leave_all_alike(const Runtime& runtime);
 // a call from inside MPI is none of the site's.
 bool is_left_at_site(const Plan& plan, const void* profiled_by);
 
-// From the communicator's cache, or built.
-std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,
-                                             const Shape& shape, const Choice& choice);
-
 }  // namespace weft

@@ -17,6 +17,7 @@
 #include "runtime/plans.h"
 #include "runtime/request_memory.h"
 #include "runtime/runtime.h"
+#include "runtime/schedules.h"
 #include "runtime/shape.h"
 #include "runtime/shared_buffers.h"
 #include "runtime/sites.h"

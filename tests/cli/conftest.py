@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,56 @@ def compiled(tmp_path_factory):
         return target
 
     return compile_program
+
+
+@pytest.fixture(scope="session")
+def compiled_for(tmp_path_factory):
+    """Compiles programs/NAME.c for an MPI library once, and returns the program's path."""
+    directory = tmp_path_factory.mktemp("mpi-programs")
+
+    def compile_program(library: mpi_libraries.Implementation, name: str) -> Path:
+        target = directory / f"{name}-{library.name}"
+        if not target.exists():
+            found_at = f"-Wl,-rpath,{library.prefix / 'lib'}"
+            source = SOURCES / f"{name}.c"
+            words = [library.mpiexec.parent / "mpicc", "-O1", source, "-o", target, found_at]
+            variables = {**os.environ, **library.environment()}
+            subprocess.run([str(w) for w in words], check=True, timeout=60, env=variables)
+        return target
+
+    return compile_program
+
+
+@pytest.fixture
+def all_right(weft, environment, compiled_for, tmp_path):
+    """Runs programs/NAME.c under Weft, where each rank has to say "right"."""
+
+    def run(
+        name: str,
+        *arguments: object,
+        mpi: str = "mpich",
+        ranks: int = 3,
+        options: Sequence[str] = (),
+        launcher: Sequence[str] = (),
+        tool: Sequence[object] = (),
+    ) -> None:
+        library = mpi_libraries.implementation(mpi)
+        if not library.mpiexec.exists():
+            pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
+        program = compiled_for(library, name)
+        front = [weft, "run", "--plan-cache", tmp_path / "plans", *options, "--"]
+        command = [*library.launcher(ranks), *launcher, *tool, *front, program, *arguments]
+        done = subprocess.run(
+            [str(word) for word in command],
+            env={**environment, **library.environment()},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.count("right") == ranks, done.stdout
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -7,15 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expected.h"
+
 enum { kAlive = 6, kLong = 60000 };
-
-static int rank, ranks, wrong;
-
-static void expect(double found, double expected, const char* what, int number) {
-  if (found == expected) return;
-  if (wrong++ < 5)
-    printf("rank %d, %s, communicator %d: %g, not %g\n", rank, what, number, found, expected);
-}
 
 // The same on all ranks.
 static unsigned chance(unsigned below) {

@@ -6,15 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "expected.h"
+
 enum { kMost = 64, kRounds = 40 };
-
-static int rank, ranks, wrong;
-
-static void expect(double found, double expected, const char* what, int round) {
-  if (found == expected) return;
-  if (wrong++ < 5)
-    printf("rank %d, %s, round %d: %g, not %g\n", rank, what, round, found, expected);
-}
 
 static double value(int of, int round, int i) {
   return of * 1000 + round * 10 + i % 7;
