@@ -12,12 +12,12 @@ namespace weft {
 
 bool Meeting::carry_out(const Schedule& schedule, const Call& call, Kernel kernel) {
   communicator_.note_use(schedule);
-  const bool done = carry_out_somehow(schedule, call, kernel);
+  const bool done = try_to_carry_out(schedule, call, kernel);
   if (!done && !schedule.is_direct) communicator_.has_failed();
   return done;
 }
 
-bool Meeting::carry_out_somehow(const Schedule& schedule, const Call& call, Kernel kernel) {
+bool Meeting::try_to_carry_out(const Schedule& schedule, const Call& call, Kernel kernel) {
   if (schedule.is_direct) return carry_out_directly(schedule, call, kernel);
   return schedule.shape.on_one_node && schedule.node_bytes > 0
              ? carry_out_alone(schedule, call, kernel)

@@ -45,7 +45,7 @@ class Meeting {
   }
 
  private:
-  bool carry_out_somehow(const Schedule& schedule, const Call& call, Kernel kernel);
+  bool try_to_carry_out(const Schedule& schedule, const Call& call, Kernel kernel);
   bool carry_out_alone(const Schedule& schedule, const Call& call, Kernel kernel);
   bool carry_out_directly(const Schedule& schedule, const Call& call, Kernel kernel);
   bool carry_out_by_messages(const Schedule& schedule, const Call& call, Kernel kernel);

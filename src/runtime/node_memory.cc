@@ -148,11 +148,20 @@ Processor processor_of(const std::vector<int>& world_ranks) {
   return std::any_of(world_ranks.begin(), world_ranks.end(), differs) ? Processor::other : first;
 }
 
-std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_ranks) {
+namespace {
+
+// One for all communicators of these ranks in this order.
+std::shared_ptr<const std::vector<int>> shared_ranks(std::vector<int> world_ranks) {
   static auto* all = new EqualsShared<std::vector<int>>;
+  return all->get(std::move(world_ranks));
+}
+
+}  // namespace
+
+std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_ranks) {
   if (!heaps_are_shared(world_ranks)) return nullptr;
   std::sort(world_ranks.begin(), world_ranks.end());
-  return all->get(std::move(world_ranks));
+  return shared_ranks(std::move(world_ranks));
 }
 
 std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int place,
@@ -170,11 +179,10 @@ std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, 
 namespace {
 
 NodeRoom::Group group_of(const Nodes& nodes, int node, const std::vector<int>& world_ranks) {
-  static auto* all = new EqualsShared<std::vector<int>>;
   std::vector<int> members;
   for (const int rank : nodes.ranks(node))
     members.push_back(world_ranks[static_cast<std::size_t>(rank)]);
-  return {all->get(std::move(members)), nodes.count() == 1};
+  return {shared_ranks(std::move(members)), nodes.count() == 1};
 }
 
 // By messages of Weft's own, so that the ranks of a node need no communicator.

@@ -403,7 +403,7 @@ void PlanCache::note(const std::string& key, const MeasuredPlan& plan) {
   noted_[key] = plan;
 }
 
-std::string PlanCache::lines(const std::vector<Entry>& more) {
+std::string PlanCache::take_lines(const std::vector<Entry>& more) {
   const std::lock_guard lock(mutex_);
   const auto noted = std::exchange(noted_, {});
   if (file_name_.empty()) return "";

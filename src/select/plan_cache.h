@@ -68,7 +68,7 @@ class PlanCache {
   void remember(const std::string& key, const MeasuredPlan& plan);
   // What has been noted since the last time, and `more`: as lines for write(). Empty: nothing, or
   // there is no file.
-  std::string lines(const std::vector<Entry>& more = {});
+  std::string take_lines(const std::vector<Entry>& more = {});
   // Lines of one process or of several, of equal keys the last, into the file, beside what other
   // jobs have put there. Waits up to a second for others that write.
   void write(std::string_view lines);

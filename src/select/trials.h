@@ -24,13 +24,14 @@ class Trials {
     int repetitions;
     int warm_ups;  // before, not to be timed: the caches have what the one before left
   };
+  // elapsed_ns: since the beginning, on the slowest rank. None: it is over.
+  std::optional<Trial> next(std::int64_t elapsed_ns);
+  // Whether there still is any, where preparing a trial has taken time.
   bool has_time(std::int64_t elapsed_ns) const { return elapsed_ns <= limit_ns_; }
   // It turned out to be no candidate.
   void leave_out(std::size_t candidate) { records_[candidate].is_left_out = true; }
   // All but one did, or there are no more.
   bool nothing_to_compare() const;
-  // elapsed_ns: since the beginning, on the slowest rank. None: it is over.
-  std::optional<Trial> next(std::int64_t elapsed_ns);
   // What the trial took per repetition on the slowest rank.
   void add(const Trial& trial, std::int64_t each_ns);
 

@@ -104,14 +104,14 @@ std::shared_ptr<NodeRoom> NodeRooms::lend(std::unique_ptr<NodeRoom> room) {
 std::shared_ptr<NodeRoom> NodeRooms::take(const NodeRoom::Group& group) {
   const std::lock_guard lock(mutex_);
   for (auto one = kept_.end(); one != kept_.begin();)
-    if ((*--one)->group() == group && (*one)->claim()) return take(one);
+    if ((*--one)->is_of(group) && (*one)->claim()) return take(one);
   return nullptr;
 }
 
 std::shared_ptr<NodeRoom> NodeRooms::take(const NodeRoom::Group& group, std::uint64_t token) {
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& room) {
-    return room->token() == token && room->group() == group;
+    return room->token() == token && room->is_of(group);
   });
   return found == kept_.end() ? nullptr : take(found);
 }

@@ -23,8 +23,6 @@ class NodeRoom {
     // By their places on the node, the ranks in MPI_COMM_WORLD; one object for all such groups.
     std::shared_ptr<const std::vector<int>> members;
     bool is_alone = true;  // their communicators have no ranks on other nodes
-
-    bool operator==(const Group&) const = default;
   };
 
   // Of page and windows.
@@ -35,7 +33,9 @@ class NodeRoom {
 
   // It is the same on all ranks that share it, and no other has it.
   std::uint64_t token() const { return rest_.segment->name().token; }
-  Group group() const { return {members_, is_alone_}; }
+  bool is_of(const Group& group) const {
+    return group.members == members_ && group.is_alone == is_alone_;
+  }
   NodeWindows& windows() { return windows_; }
   SegmentRoom::Space& rest() { return rest_; }
 

@@ -30,7 +30,7 @@ const MeasuredPlan kRemarked{
 // As a process that measures it, and ends.
 void put(PlanCache& cache, const std::string& key, const MeasuredPlan& plan) {
   cache.note(key, plan);
-  cache.write(cache.lines());
+  cache.write(cache.take_lines());
 }
 void put(const std::filesystem::path& file, const std::string& key, const MeasuredPlan& plan) {
   PlanCache cache(file);
@@ -323,7 +323,7 @@ TEST_F(PlanCacheFile, WritesWhatSeveralProcessesHaveNoted) {
   one.note("b", kOther);
   other.note("a", kPlan);
   EXPECT_EQ(PlanCache(file_).find("a"), std::nullopt);
-  one.write(one.lines() + other.lines({{"learnt", kRemarked}}));
+  one.write(one.take_lines() + other.take_lines({{"learnt", kRemarked}}));
   PlanCache cache(file_);
   EXPECT_EQ(cache.find("a"), kPlan);  // the last one's
   EXPECT_EQ(cache.find("b"), kOther);
@@ -331,9 +331,9 @@ TEST_F(PlanCacheFile, WritesWhatSeveralProcessesHaveNoted) {
   EXPECT_EQ(cache.find("learnt"), kRemarked);
   const std::string text = read();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5);
-  EXPECT_EQ(one.lines(), "");  // nothing is written twice
+  EXPECT_EQ(one.take_lines(), "");  // nothing is written twice
   const auto written = std::filesystem::last_write_time(file_);
-  one.write(one.lines());
+  one.write(one.take_lines());
   EXPECT_EQ(std::filesystem::last_write_time(file_), written);
 }
 
@@ -341,7 +341,7 @@ TEST_F(PlanCacheFile, WithoutAFileThereIsNothingToWrite) {
   PlanCache cache("");
   cache.note("a", kPlan);
   EXPECT_EQ(cache.find("a"), without_doubts(kPlan));
-  EXPECT_EQ(cache.lines({{"b", kPlan}}), "");
+  EXPECT_EQ(cache.take_lines({{"b", kPlan}}), "");
 }
 
 // Each writes once, while another one has the lock for a while.
@@ -355,7 +355,7 @@ TEST_F(PlanCacheFile, WritersWaitForEachOther) {
     close(directory);  // the lock is not this process's
     PlanCache own(file_);
     own.note(std::to_string(writer), kPlan);
-    own.write(own.lines({{"x" + std::to_string(writer), kOther}}));
+    own.write(own.take_lines({{"x" + std::to_string(writer), kOther}}));
     _exit(0);
   }
   usleep(100'000);
