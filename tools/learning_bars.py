@@ -20,6 +20,9 @@ from weft.lab import Lab
 
 COLLECTIVES = ("allreduce", "alltoall", "bcast", "allgather")
 JOB_SECONDS = 300
+# Of the library's blocking call, without computation: so many steps, or the first number if they
+# take long.
+FEW_STEPS, MANY_STEPS, LONG_US = 20, 1000, 2000
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,21 @@ class Extent:
     steps: int = 1000
     seconds: float = 5.0  # or so long, if that is less
     rounds: int = 3
-    engines: tuple[str, ...] = ()  # beside auto, for the comparison with the best one
+    engines: tuple[str, ...] = ()  # beside auto, for the comparison with the best one,
+    compared_sizes: tuple[str, ...] = ("64KiB", "1MiB")  # at these sizes
+    compared_share: float = 1.0  # and this share
     on_one_node: bool = False  # else two ranks on two nodes of the lab
+
+    def engines_at(self, size: str, share: float) -> tuple[str, ...]:
+        is_compared = size in self.compared_sizes and share == self.compared_share
+        return self.engines if is_compared else ()
+
+
+# Programs of 1000 calls or 5 s between nodes; on one node, where calls are short, of 1 s.
+IN_LAB = Extent(engines=("function", "thread", "assist"))
+ON_ONE_NODE = Extent(
+    steps=200_000, seconds=1, engines=("function", "thread"), on_one_node=True
+)
 
 
 @dataclass
@@ -54,6 +70,9 @@ class Point:
         best = min(statistics.median(self.seconds[other]) for other in others)
         return [seconds / best for seconds in self.seconds[what]]
 
+    def is_compared(self, engines: tuple[str, ...]) -> bool:
+        return all(engine in self.seconds for engine in engines)
+
 
 class Jobs:
     """Runs steps on two ranks in one place."""
@@ -70,8 +89,11 @@ class Jobs:
 
 def measure_point(jobs: Jobs, point: Point, extent: Extent) -> None:
     call = ["--collective", point.collective, "--bytes", point.size]
-    few = [*call, "--steps", 2000 if extent.on_one_node else 20, "--blocking", 1, "--work", 0]
-    _, us_per_step, ns_per_iteration = jobs.run(few, None)
+    for count in (FEW_STEPS, MANY_STEPS):
+        only = [*call, "--steps", count, "--blocking", 1, "--work", 0]
+        _, us_per_step, ns_per_iteration = jobs.run(only, None)
+        if us_per_step > LONG_US:
+            break
     work = int(point.share * us_per_step * 1000 / ns_per_iteration)
     about_us = us_per_step * (1 + point.share)
     steps = max(60, min(extent.steps, int(extent.seconds * 1e6 / about_us)))
@@ -83,21 +105,23 @@ def measure_point(jobs: Jobs, point: Point, extent: Extent) -> None:
         "auto": (program, ["--plan-cache", "none"]),
         "auto, warm": (program, ["--plan-cache", plans]),
     }
-    ways |= {engine: (program, ["--engine", engine]) for engine in extent.engines}
+    engines = extent.engines_at(point.size, point.share)
+    ways |= {engine: (program, ["--engine", engine]) for engine in engines}
     jobs.run(program, ["--plan-cache", plans])
     for _ in range(extent.rounds):
         for name, (options, weft) in ways.items():
             point.seconds.setdefault(name, []).append(jobs.run(options, weft)[0])
 
 
-def measure(extent: Extent, libraries: list[str]) -> Iterator[Point]:
-    with tempfile.TemporaryDirectory() as directory:
-        for mpi in libraries:
-            with nullcontext() if extent.on_one_node else Lab(nodes=2, mpi=mpi) as lab:
-                jobs = Jobs(lab, mpi, Path(directory))
-                for collective in COLLECTIVES:
-                    for size in extent.sizes:
-                        for share in extent.shares:
-                            point = Point(mpi, collective, size, share)
-                            measure_point(jobs, point, extent)
-                            yield point
+def measure(extent: Extent, mpi: str) -> Iterator[Point]:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        nullcontext() if extent.on_one_node else Lab(nodes=2, mpi=mpi) as lab,
+    ):
+        jobs = Jobs(lab, mpi, Path(directory))
+        for collective in COLLECTIVES:
+            for size in extent.sizes:
+                for share in extent.shares:
+                    point = Point(mpi, collective, size, share)
+                    measure_point(jobs, point, extent)
+                    yield point
