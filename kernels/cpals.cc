@@ -212,7 +212,8 @@ class Decomposition {
 
   Outcome carry_out(Ways* ways) {
     Outcome outcome;
-    if (ways->overlapped) begin_product(0);
+    bool begun = false;  // the product of the rows that stay
+    if (ways->overlapped) begun = begin_product(0, false);
     const int steps = settings_.iterations * modes();
     for (int step = 0; step < steps && outcome.end.empty(); ++step) {
       const int mode = step % modes(), next = (step + 1) % modes();
@@ -220,7 +221,7 @@ class Decomposition {
       if (ways->overlapped) {
         multiply(mode, foreign, rows, Fibre::foreign);
         ways->to_owners[at(mode)]->begin();
-        multiply(mode, 0, foreign, Fibre::foreign);
+        multiply(mode, 0, foreign, begun ? Fibre::foreign : Fibre::any);
       } else {
         clear(mode);
         multiply(mode, 0, rows, Fibre::any);
@@ -230,7 +231,7 @@ class Decomposition {
       Square sums = solve(mode, &outcome.end);
       ways->to_users[at(mode)]->begin();
       MPI_Request request = add_over_ranks(ways, &sums);
-      if (ways->overlapped && step + 1 < steps) begin_product(next);
+      if (ways->overlapped && step + 1 < steps) begun = begin_product(next, travels_from(mode));
       ways->to_users[at(mode)]->end();
       MPI_Wait(&request, MPI_STATUS_IGNORE);
       std::copy_n(sums.begin(), length_ * length_, grams_[at(mode)].begin());
@@ -307,10 +308,18 @@ class Decomposition {
       for (int r = 0; r < length_; ++r) out[r] += sum[r] * factor[r];
     }
   }
-  // The part of the product that needs no row of others: it is computed while those travel.
-  void begin_product(int mode) {
+  // The part of the product that needs no row of others: it is computed while those travel. Where
+  // none do, the rows that stay are left for when the others are on their way to their owners.
+  bool begin_product(int mode, bool others_travel) {
+    const int foreign = trees_[at(mode)].foreign_row;
     clear(mode);
-    multiply(mode, 0, trees_[at(mode)].rows(), Fibre::owned);
+    multiply(mode, foreign, trees_[at(mode)].rows(), Fibre::owned);
+    if (others_travel) multiply(mode, 0, foreign, Fibre::owned);
+    return others_travel;
+  }
+  bool travels_from(int mode) const {
+    const tensor::Mode& one = part_.modes[at(mode)];
+    return !one.foreign.empty() || traffic_[at(mode)].waiting > 0;
   }
   void clear(int mode) { std::fill(product_[at(mode)].begin(), product_[at(mode)].end(), 0.0); }
 
