@@ -187,7 +187,7 @@ std::shared_ptr<Communicator> Communicators::find_or_make(MPI_Comm comm) {
   int rank = 0, size = 1;
   library_calls.Comm_rank(comm, &rank);
   library_calls.Comm_size(comm, &size);
-  auto shadow = make_shadow(comm, world_ranks_of(comm, size), {});
+  auto shadow = make_shadow(comm, world_ranks_of(comm, size), {.needed = true});
   return shadow ? std::make_shared<Communicator>(comm, std::move(*shadow), rank, size) : nullptr;
 }
 

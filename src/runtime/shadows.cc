@@ -282,7 +282,7 @@ std::optional<Shadow> make_shadow(MPI_Comm user, const std::vector<int>& world_r
   if ((*agreed)[kManyOwn] == 0)
     if (auto own = own_shadow(communicator_like(user), members, *agreed)) return own;
   if (auto shared = take_lane(user, world_ranks, *agreed)) return shared;
-  if ((*agreed)[kMostHere] != 0) {
+  if ((*agreed)[kMostHere] != 0 && !wish.needed) {
     if (none_left) *none_left = true;
     return std::nullopt;
   }

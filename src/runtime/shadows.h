@@ -29,13 +29,16 @@ struct Shadow {
   std::shared_ptr<const RankMap> ranks{};  // on the one that is shared; nullptr: as they are
 };
 
-// At most so many of its own, and as many threads of engine tcc.
+// At most so many of its own, but for what needs one, and as many threads of engine tcc.
 inline constexpr int kMostOwn = 63;
 
 // What is wanted of a shadow.
 struct Wish {
   int most_own = 0;   // one of its own, where there are fewer than so many
   bool ready = true;  // false, on one rank: nothing
+  // What nobody else can carry out: one of its own, too, where all of kMostOwn are taken, for as
+  // long as the library has any to give. The same on all ranks.
+  bool needed = false;
 };
 
 // Before any shadow is made.

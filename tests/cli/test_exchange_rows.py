@@ -10,15 +10,15 @@ from weft import installation, mpi_libraries
 ENGINES = ("native", "function", "thread", "tcc", "auto")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
-def test_rows_arrive(mpi, engine):
+
+def run(mpi, engine, *arguments, tool=None):
     library = mpi_libraries.implementation(mpi)
     program = library.program("exchange_rows")
     if not program.exists() or not library.mpiexec.exists():
         pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
-    front = [installation.weft_command(), "run", "--engine", engine, "--"]
-    command = [*library.launcher(3), *front, program]
+    front = ["env", f"LD_PRELOAD={tool}"] if tool else []
+    front += [installation.weft_command(), "run", "--engine", engine, "--"]
+    command = [*library.launcher(3), *front, program, *arguments]
     done = subprocess.run(
         [str(word) for word in command],
         capture_output=True,
@@ -28,6 +28,21 @@ def test_rows_arrive(mpi, engine):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "20 exchanges, 0 wrong" in done.stdout
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_rows_arrive(mpi, engine):
+    run(mpi, engine)
+
+
+def test_rows_arrive_beside_more_communicators_than_weft_has_shadows_for(tmp_path):
+    """Other calls are the MPI library's then; this one nobody else can carry out."""
+    tool = tmp_path / "few_tags.so"
+    mpicc = mpi_libraries.implementation("mpich").prefix / "bin/mpicc"
+    source = installation.ROOT / "tests/faults/programs/few_tags.c"
+    subprocess.run([mpicc, "-shared", "-fPIC", source, "-o", tool], check=True, timeout=60)
+    run("mpich", "auto", 300, tool=tool)
 
 
 def test_without_weft_the_program_can_tell():

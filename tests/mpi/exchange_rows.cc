@@ -1,9 +1,11 @@
 // weft_exchange_rows_init against rows copied one by one: irregular partners, scattered and
 // consecutive rows, several lists for one partner, exchanges with oneself, empty lists, replays.
+// exchange_rows [COMMUNICATORS]: beside so many of the program's.
 // Exit 0: all right; 1: some row is wrong; 77: Weft is not loaded.
 #include <mpi.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <vector>
@@ -66,7 +68,7 @@ bool received_twice(const std::vector<Edge>& edges) {
   return false;
 }
 
-int check(const std::vector<Edge>& edges, int rank, MPI_Datatype row) {
+int check(const std::vector<Edge>& edges, int rank, MPI_Datatype row, MPI_Comm comm) {
   std::vector<weft_rows> sent, received;
   for (const Edge& edge : edges) {
     const auto count = static_cast<int>(edge.sent.size());
@@ -76,8 +78,7 @@ int check(const std::vector<Edge>& edges, int rank, MPI_Datatype row) {
   Matrix from(kRows * kLength), to(kRows * kLength);
   MPI_Request request;
   weft_exchange_rows_init(from.data(), static_cast<int>(sent.size()), sent.data(), to.data(),
-                          static_cast<int>(received.size()), received.data(), row, MPI_COMM_WORLD,
-                          &request);
+                          static_cast<int>(received.size()), received.data(), row, comm, &request);
   sent.assign(sent.size(), {-1, -1, nullptr});  // may be changed now
   int wrong = 0;
   for (int start = 0; start < kStarts; ++start) {
@@ -128,13 +129,17 @@ int main(int argc, char** argv) {
   MPI_Datatype row;
   MPI_Type_contiguous(kLength, MPI_DOUBLE, &row);
   MPI_Type_commit(&row);
+  std::vector<MPI_Comm> others(argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 0);
+  for (MPI_Comm& other : others) MPI_Comm_dup(MPI_COMM_WORLD, &other);
+  const MPI_Comm comm = others.empty() ? MPI_COMM_WORLD : others.back();
   int wrong = 0, checked = 0;
   for (unsigned seed = 1; checked < kExchanges; ++seed) {
     const auto edges = draw_edges(ranks, seed);
     if (received_twice(edges)) continue;
     ++checked;
-    wrong += check(edges, rank, row);
+    wrong += check(edges, rank, row, comm);
   }
+  for (MPI_Comm& other : others) MPI_Comm_free(&other);
   wrong += check_refusals(row);
   MPI_Type_free(&row);
   int all = 0;
