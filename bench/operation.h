@@ -22,11 +22,14 @@ class Operation {
   Operation(Collective collective, long bytes, int rank, int size,
             std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
+  void reduce_by(MPI_Op reduction) { reduction_ = reduction; }  // else a sum
   void prepare(int salt);  // fills the send buffer, clears the receive buffer
+  void rewrite();          // the send buffer, with what it holds: as a program that computes it anew
   void blocking(MPI_Comm comm);
   void start(MPI_Comm comm, MPI_Request* request);
   void initialise(MPI_Comm comm, MPI_Request* request);  // a persistent request
-  bool correct() const;  // of the last call, with the salt of the last prepare
+  // Of the last call, with the salt of the last prepare, if it was a sum.
+  bool correct() const;
 
  private:
   double sent(int by, long index) const;
@@ -34,6 +37,7 @@ class Operation {
   bool receives() const;
 
   Collective collective_;
+  MPI_Op reduction_ = MPI_SUM;
   int count_;
   int rank_, size_, salt_ = 0;
   std::pmr::vector<double> send_, receive_;

@@ -1,19 +1,21 @@
-// replay: calls that weft advise has recorded, run again with the computation behind them, in the
-// forms between which a program may choose. Why an ordinary MPI program: what it measures is what
-// the changed program gets. Each rank comes as late as it came in a recorded call, calls, and
-// computes for as long as the result was left alone; as it is and non-blocking take turns. A sample
-// is the time of the last rank. Computation is counted in iterations, so that who takes its core
-// shows. replay NAME PLAN OUT: the plan is read by rank 0, line by line:
-//   collective bytes nonblocking samples      a site
-//   window late late ...                      a sample: microseconds; for each rank, -1: not a
-//   member
-// The root is the first member. At the end of OUT come lines "site NAME microseconds ..." and, of a
-// blocking call, "site NAME-nonblocking microseconds ...".
+// replay: stretches of the collectives that weft advise has recorded, with the computation between
+// them, in the forms between which a program may choose. Why an ordinary MPI program: what it
+// measures is what the changed program gets. Computation is counted in iterations, so that who
+// takes its core shows. What a call sends is written before, as in a program: memory that another
+// core has read and nobody has written since would be read again from that core's cache.
+// replay NAME PLAN OUT: the plan (python/weft/advise/stretches.py) is read by
+// rank 0; NAME library: its first form alone, which is as it was. OUT gets lines "stretch form
+// microseconds": the time of the last rank.
+//   groups; each: size, ranks                             communicators
+//   operations; each: collective, bytes, group, operator
+//   stretches, forms; for each stretch, form and rank: number of steps, steps
+//   c US: computes; b K: makes call K; s K SLOT: starts it; w SLOT: waits
+// The root is the first member.
 #include <mpi.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <variant>
@@ -27,16 +29,28 @@ namespace {
 using bench::Blocks;
 using bench::Operation;
 
-struct Sample {
-  double window = 0;
-  std::vector<double> late;
+struct Step {
+  char what = 0;
+  double us = 0;
+  std::size_t call = 0, slot = 0;
 };
 
-struct Site {
+struct CallShape {
   std::string collective;
   long bytes = 0;
-  bool nonblocking = false;
-  std::vector<Sample> samples;
+  std::size_t group = 0;
+  std::string reduction;
+};
+
+struct Plan {
+  std::vector<std::vector<int>> groups;
+  std::vector<CallShape> calls;
+  std::size_t stretches = 0, forms = 0;
+  std::vector<std::vector<Step>> steps;  // of this rank: by stretch, by form
+
+  const std::vector<Step>& of(std::size_t stretch, std::size_t form) const {
+    return steps[stretch * forms + form];
+  }
 };
 
 std::string read_at_rank_0(const char* path, int rank) {
@@ -53,20 +67,42 @@ std::string read_at_rank_0(const char* path, int rank) {
   return text;
 }
 
-std::vector<Site> parse(const std::string& text, int ranks) {
+Step read_step(std::istream& in) {
+  Step step;
+  in >> step.what;
+  if (step.what == 'c') in >> step.us;
+  if (step.what == 'b' || step.what == 's') in >> step.call;
+  if (step.what == 's' || step.what == 'w') in >> step.slot;
+  return step;
+}
+
+Plan parse(const std::string& text, int rank, int ranks) {
   std::istringstream in(text);
-  std::vector<Site> sites;
-  std::size_t samples = 0;
-  for (Site site; in >> site.collective >> site.bytes >> site.nonblocking >> samples; site = {}) {
-    for (; samples > 0; --samples) {
-      Sample& sample = site.samples.emplace_back();
-      in >> sample.window;
-      sample.late.resize(static_cast<std::size_t>(ranks));
-      for (double& late : sample.late) in >> late;
-    }
-    sites.push_back(site);
+  Plan plan;
+  std::size_t count = 0;
+  in >> count;
+  plan.groups.resize(count);
+  for (std::vector<int>& group : plan.groups) {
+    in >> count;
+    group.resize(count);
+    for (int& member : group) in >> member;
   }
-  return sites;
+  in >> count;
+  plan.calls.resize(count);
+  for (CallShape& call : plan.calls)
+    in >> call.collective >> call.bytes >> call.group >> call.reduction;
+  in >> plan.stretches >> plan.forms;
+  for (std::size_t i = 0; i < plan.stretches * plan.forms; ++i) {
+    std::vector<Step> mine;
+    for (int one = 0; one < ranks; ++one) {
+      for (in >> count; count > 0; --count) {
+        const Step step = read_step(in);
+        if (one == rank) mine.push_back(step);
+      }
+    }
+    plan.steps.push_back(std::move(mine));
+  }
+  return plan;
 }
 
 // Iterations are as many as the fastest of several tries makes in a microsecond.
@@ -93,109 +129,112 @@ class Computation {
   double per_us_ = 0;
 };
 
-std::variant<Operation, Blocks> call_of(const Site& site, MPI_Comm members) {
+using AnyCall = std::variant<Operation, Blocks>;
+
+MPI_Op operator_of(const std::string& name) {
+  if (name == "min") return MPI_MIN;
+  if (name == "max") return MPI_MAX;
+  return name == "prod" ? MPI_PROD : MPI_SUM;
+}
+
+AnyCall call_of(const CallShape& shape, MPI_Comm members) {
   int rank = 0, size = 1;
   MPI_Comm_rank(members, &rank);
   MPI_Comm_size(members, &size);
-  const auto collective = bench::find_collective(site.collective);
-  if (!collective) return Blocks(site.collective, site.bytes, size);
-  Operation operation(*collective, site.bytes, rank, size);
+  const auto collective = bench::find_collective(shape.collective);
+  if (!collective) return Blocks(shape.collective, shape.bytes, size);
+  Operation operation(*collective, shape.bytes, rank, size);
   operation.prepare(1);
+  operation.reduce_by(operator_of(shape.reduction));
   return operation;
 }
 
-class Replay {
+// The calls of one form, on communicators of its own.
+class Form {
  public:
-  Replay(const Site& site, MPI_Comm members, Computation* computation)
-      : site_(site), members_(members), computation_(computation), call_(call_of(site, members)) {
-    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank_);
-  }
-
-  // Of the last rank, at the first member: as it is, then of a blocking call its non-blocking form.
-  std::vector<std::vector<double>> run() {
-    constexpr int kWarm = 3;
-    std::vector<bool> forms = {site_.nonblocking};
-    if (!site_.nonblocking) forms.push_back(true);
-    for (int i = 0; i < kWarm; ++i)
-      for (const bool nonblocking : forms) once(nonblocking, site_.samples.front());
-    std::vector<std::vector<double>> mine(forms.size()), last(forms.size());
-    for (const Sample& sample : site_.samples)
-      for (std::size_t i = 0; i < forms.size(); ++i) mine[i].push_back(once(forms[i], sample));
-    for (std::size_t i = 0; i < forms.size(); ++i) {
-      last[i].resize(mine[i].size());
-      MPI_Reduce(mine[i].data(), last[i].data(), static_cast<int>(mine[i].size()), MPI_DOUBLE,
-                 MPI_MAX, 0, members_);
+  Form(const Plan& plan, int rank, Computation* computation) : computation_(computation) {
+    for (const std::vector<int>& group : plan.groups) {
+      const bool member = std::find(group.begin(), group.end(), rank) != group.end();
+      MPI_Comm comm = MPI_COMM_NULL;
+      MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, rank, &comm);
+      groups_.push_back(comm);
     }
+    for (const CallShape& shape : plan.calls) {
+      const MPI_Comm comm = groups_[shape.group];
+      comms_.push_back(comm);
+      calls_.push_back(comm == MPI_COMM_NULL ? nullptr
+                                             : std::make_unique<AnyCall>(call_of(shape, comm)));
+    }
+  }
+  ~Form() {
+    for (MPI_Comm& comm : groups_)
+      if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
+  }
+  Form(const Form&) = delete;
+  Form& operator=(const Form&) = delete;
+
+  // Microseconds of the last rank, at rank 0.
+  double run(const std::vector<Step>& steps) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double began = MPI_Wtime();
+    for (const Step& step : steps) take(step);
+    double mine = (MPI_Wtime() - began) * 1e6, last = 0;
+    MPI_Reduce(&mine, &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     return last;
   }
 
  private:
-  // Microseconds of this rank.
-  double once(bool nonblocking, const Sample& sample) {
-    MPI_Barrier(members_);
-    const double began = MPI_Wtime();
-    computation_->run(sample.late[static_cast<std::size_t>(world_rank_)]);
-    if (nonblocking) {
-      MPI_Request request;
-      std::visit([&](auto& call) { call.start(members_, &request); }, call_);
-      computation_->run(sample.window);
-      MPI_Wait(&request, MPI_STATUS_IGNORE);
+  void take(const Step& step) {
+    if (step.what == 'c') {
+      computation_->run(step.us);
+    } else if (step.what == 'b') {
+      const auto make = [&](auto& call) { call.rewrite(), call.blocking(comms_[step.call]); };
+      std::visit(make, *calls_[step.call]);
+    } else if (step.what == 's') {
+      if (step.slot >= requests_.size()) requests_.resize(step.slot + 1, MPI_REQUEST_NULL);
+      MPI_Request* const request = &requests_[step.slot];
+      const auto start = [&](auto& call) {
+        call.rewrite(), call.start(comms_[step.call], request);
+      };
+      std::visit(start, *calls_[step.call]);
     } else {
-      std::visit([&](auto& call) { call.blocking(members_); }, call_);
-      computation_->run(sample.window);
+      MPI_Wait(&requests_[step.slot], MPI_STATUS_IGNORE);
     }
-    return (MPI_Wtime() - began) * 1e6;
   }
 
-  const Site& site_;
-  const MPI_Comm members_;
   Computation* const computation_;
-  std::variant<Operation, Blocks> call_;
-  int world_rank_ = 0;
+  std::vector<MPI_Comm> groups_, comms_;
+  std::vector<std::unique_ptr<AnyCall>> calls_;
+  std::vector<MPI_Request> requests_;
 };
 
-std::string lines_of(int site, const std::string& name,
-                     const std::vector<std::vector<double>>& times) {
-  std::ostringstream out;
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    out << site << ' ' << name << (i == 0 ? "" : "-nonblocking");
-    for (const double us : times[i]) out << ' ' << us;
-    out << '\n';
+// The first stretch of each form again and again, so that caches are warm, links as full as in the
+// midst of a program, and engines have learnt.
+void warm_up(const Plan& plan, std::vector<std::unique_ptr<Form>>* forms) {
+  constexpr double kLeast_us = 300'000;
+  constexpr int kMost = 60;
+  for (std::size_t form = 0; form < forms->size(); ++form) {
+    double spent_us = 0;
+    for (int i = 0; i < kMost && spent_us < kLeast_us; ++i) {
+      spent_us += (*forms)[form]->run(plan.of(0, form));
+      MPI_Bcast(&spent_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    }
   }
-  return out.str();
 }
 
-// The first member's result comes to rank 0, which need not be one.
-std::string brought_to_rank_0(const std::string& text, int from, int rank) {
-  if (from == 0) return text;
-  auto count = static_cast<int>(text.size());
-  std::string found;
-  if (rank == from) {
-    MPI_Send(&count, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
-    MPI_Send(text.data(), count, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
-  } else if (rank == 0) {
-    MPI_Recv(&count, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    found.resize(static_cast<std::size_t>(count));
-    MPI_Recv(found.data(), count, MPI_CHAR, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+void replay(const Plan& plan, std::size_t count, int rank, std::ostream& out) {
+  Computation computation;
+  std::vector<std::unique_ptr<Form>> forms;
+  for (std::size_t i = 0; i < count; ++i)
+    forms.push_back(std::make_unique<Form>(plan, rank, &computation));
+  warm_up(plan, &forms);
+  for (std::size_t stretch = 0; stretch < plan.stretches; ++stretch) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t form = (stretch + i) % count;
+      const double us = forms[form]->run(plan.of(stretch, form));
+      if (rank == 0) out << stretch << ' ' << form << ' ' << us << '\n' << std::flush;
+    }
   }
-  return found;
-}
-
-std::string replay(const Site& site, int number, const std::string& name, int rank,
-                   Computation* computation) {
-  const auto& late = site.samples.front().late;
-  const auto is_member = [](double one) { return one >= 0; };
-  const auto first =
-      static_cast<int>(std::find_if(late.begin(), late.end(), is_member) - late.begin());
-  const bool member = is_member(late[static_cast<std::size_t>(rank)]);
-  MPI_Comm members;
-  MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, rank, &members);
-  std::string text;
-  if (member) {
-    text = lines_of(number, name, Replay(site, members, computation).run());
-    MPI_Comm_free(&members);
-  }
-  return brought_to_rank_0(text, first, rank);
 }
 
 }  // namespace
@@ -206,14 +245,11 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (argc == 4) {
-    Computation computation;
     std::ofstream out;
     if (rank == 0) out.open(argv[3], std::ios::app);
-    int number = 0;
-    for (const Site& site : parse(read_at_rank_0(argv[2], rank), ranks)) {
-      const std::string text = replay(site, number++, argv[1], rank, &computation);
-      if (rank == 0) out << text << std::flush;
-    }
+    const Plan plan = parse(read_at_rank_0(argv[2], rank), rank, ranks);
+    const bool as_it_was = std::string(argv[1]) == "library";
+    if (plan.stretches > 0) replay(plan, as_it_was ? 1 : plan.forms, rank, out);
   }
   MPI_Finalize();
   return argc == 4 ? 0 : 2;

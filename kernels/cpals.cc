@@ -34,6 +34,7 @@ struct Settings {
   tensor::Problem problem;
   std::vector<int> blocks;  // of ranks, along each mode; empty: chosen
   int rank = 16, iterations = 5;
+  std::string exchange = "all";  // or one form
 };
 
 // ---- Compressed sparse fibres -------------------------------------------------------------------
@@ -460,19 +461,22 @@ constexpr double tolerance = 1e-10;  // of squares, relative to the tensor's
 
 const char* name_of(How how) {
   if (how == How::neighbours) return "neighbours";
+  if (how == How::messages) return "messages";
   return how == How::rows ? "rows" : "overlapped";
 }
 
 int measure(const Settings& settings, const trials::Settings& trial, const Part& part) {
   std::vector<trials::Variant> all = {trials::variant("blocking")};
   std::vector<How> how = {How::blocking};
-  for (const How one : {How::alltoallv, How::neighbours, How::rows}) {
-    for (const std::string& engine : trial.engines) {
-      if (!rows::there(one)) continue;
-      all.push_back(trials::variant(name_of(one), engine)), how.push_back(one);
+  for (const How one : {How::alltoallv, How::neighbours, How::rows, How::messages}) {
+    const std::string name = name_of(one);
+    if (!rows::there(one) || (settings.exchange != "all" && settings.exchange != name)) continue;
+    // No engine carries messages.
+    const trials::Words engines = one == How::messages ? trials::Words{""} : trial.engines;
+    for (const std::string& engine : engines) {
+      all.push_back(trials::variant(name, engine)), how.push_back(one);
     }
   }
-  all.push_back(trials::variant("messages")), how.push_back(How::messages);
 
   int status = 1;
   {
@@ -536,6 +540,8 @@ int run(int argc, char** argv) {
   options.extents("blocks", &settings.blocks);
   options.number("rank", &settings.rank, 1, 256);
   options.number("iterations", &settings.iterations);
+  options.choice("exchange", &settings.exchange,
+                 {"all", "overlapped", "neighbours", "rows", "messages"});
   options.choice("what", &what, {"measure", "speed"});
   trial.offer(&options);
   std::string wrong = options.read(argc, argv);

@@ -166,6 +166,7 @@ int run(int argc, char** argv) {
   options.number("in-flight", &settings.in_flight, 1, 64);
   options.number("threads", &settings.threads, 1, 1024);
   trial.offer(&options);
+  trial.offer_form(&options);
   std::string wrong = options.read(argc, argv);
 #ifndef _OPENMP
   if (wrong.empty() && settings.threads > 1) {
@@ -178,9 +179,11 @@ int run(int argc, char** argv) {
   }
   if (!wrong.empty()) return trials::refuse("gemv_alltoall", wrong);
 
-  std::vector<trials::Variant> all = {trials::variant("blocking")};
-  std::vector<Case> which = {blocking};
+  std::vector<trials::Variant> all;
+  std::vector<Case> which;
+  if (trial.has_blocking()) all.push_back(trials::variant("blocking")), which.push_back(blocking);
   for (const std::string& engine : trial.engines) {
+    if (!trial.has_overlapped()) break;
     for (const Case& one : cases) {
       if (has_a_thread(engine)) break;
       which.push_back(one), all.push_back(trials::variant(one.name, engine));

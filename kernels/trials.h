@@ -192,6 +192,7 @@ struct Settings {
   Words engines = {"native"};
   std::string json;
   int amount = 0;  // of computation, where the program chose it: written for the next program
+  std::string form = "all";  // or one alone, as a program would be written
 
   void offer(Options* options) {
     options->number("repetitions", &repetitions);
@@ -199,6 +200,11 @@ struct Settings {
     options->words("engines", &engines);
     options->text("json", &json);
   }
+  void offer_form(Options* options) {
+    options->choice("form", &form, {"all", "blocking", "overlapped"});
+  }
+  bool has_blocking() const { return form != "overlapped"; }
+  bool has_overlapped() const { return form != "blocking"; }
 };
 
 // The blocking kernel, and the overlapped one with each engine.

@@ -11,7 +11,7 @@
 namespace weft::advise {
 
 inline constexpr char kMagic[8] = {'w', 'e', 'f', 't', 'a', 'd', 'v', '\0'};
-inline constexpr std::uint32_t kLayout = 5;
+inline constexpr std::uint32_t kLayout = 6;
 
 inline constexpr int kSites = 1024;  // the last takes what finds no place, under kOthers
 inline constexpr char kOthers[] = ":0:call sites beyond the first 1023";
@@ -19,7 +19,7 @@ inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
 inline constexpr int kWhere = 512;
 inline constexpr int kWindows = 32;     // kept of each side of a site, chosen at random
-inline constexpr int kArrivals = 8192;  // thinned out when they are full
+inline constexpr int kArrivals = 8192;  // the first quarter stays, the others are thinned out
 inline constexpr int kEvents = 8192;    // the first half stays, the others are the latest
 
 // Why a window is not known. The words for them are in python/weft/advise/record.py.
@@ -69,6 +69,9 @@ struct Windows {
   Bounds kept[kWindows];
 };
 
+// Of a reduction, as far as a replay can tell them apart.
+enum class Operator : std::uint64_t { other, sum, min, max, prod };
+
 // One call site, call, kind of communicator and size class of one rank.
 struct Site {
   std::uint64_t address;  // 0: this one and all after it are free
@@ -98,6 +101,7 @@ struct Site {
   std::int64_t left_ns;       // when the last call ended
   std::int64_t gap_ns;        // from the call before to the last one
   std::int64_t quiet_ns;      // the last window before a call, at most; or 0
+  Operator reduction;         // of the last call
 };
 
 // When one rank came to one collective and left it.

@@ -151,27 +151,34 @@ void Recorder::event(const Site& site, What what, std::int64_t began, std::int64
   record_->events[place] = {began, ended, static_cast<std::uint32_t>(&site - record_->sites), what};
 }
 
-// Half of what is there goes; the other ranks drop the same calls.
-void Recorder::thin_out() {
+// The other ranks keep the same calls, some in a row: so a replay has them in their order.
+bool Recorder::is_kept(std::uint32_t sequence) const {
+  constexpr std::uint32_t kInARow = 16;
+  return mixed(sequence / kInARow) % stride_ == 0;
+}
+
+// Of what came after the first ones half goes.
+void Recorder::thin_out(std::uint32_t first) {
   stride_ *= 2;
-  std::uint32_t kept = 0;
-  for (std::uint32_t i = 0; i < record_->header.arrivals; ++i) {
+  std::uint32_t kept = std::min(first, record_->header.arrivals);
+  for (std::uint32_t i = kept; i < record_->header.arrivals; ++i) {
     const Arrival& one = record_->arrivals[i];
-    if (mixed(one.comm ^ one.sequence) % stride_ == 0) record_->arrivals[kept++] = one;
+    if (is_kept(one.sequence)) record_->arrivals[kept++] = one;
   }
   record_->header.arrivals = kept;
 }
 
 void Recorder::keep_arrivals(int most) {
-  while (record_->header.arrivals > static_cast<std::uint32_t>(most)) thin_out();
+  const auto limit = static_cast<std::uint32_t>(most);
+  while (record_->header.arrivals > limit) thin_out(limit / 4);
 }
 
 void Recorder::arrival(const Communicator& comm, const Site& site, std::int64_t arrived,
                        std::int64_t left, int root) {
-  if (mixed(comm.identity ^ comm.sequence) % stride_ != 0) return;
+  if (!is_kept(comm.sequence)) return;
   if (record_->header.arrivals == kArrivals) {
-    thin_out();
-    if (mixed(comm.identity ^ comm.sequence) % stride_ != 0) return;
+    thin_out(kArrivals / 4);
+    if (!is_kept(comm.sequence)) return;
   }
   if (record_->header.arrivals == kArrivals) return;
   record_->arrivals[record_->header.arrivals++] = {

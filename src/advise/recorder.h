@@ -60,13 +60,14 @@ class Recorder {
  private:
   std::uint32_t module_of(const char* file);
   Site& another(const Caller& caller, CallId call, const Communicator& comm);
-  void thin_out();
+  bool is_kept(std::uint32_t sequence) const;
+  void thin_out(std::uint32_t first);
 
   Record* record_ = nullptr;
   ShortLock lock_;
   std::atomic<std::int64_t> taken_ns_{0};
   char path_[kPath] = "", directory_[kPath] = "";
-  std::uint32_t stride_ = 1;  // every so many-th arrival is kept
+  std::uint32_t stride_ = 1;  // every so many-th run of arrivals is kept
 };
 
 extern Recorder recorder;

@@ -19,6 +19,13 @@ std::uint64_t fingerprint(const Call& call, std::uint64_t bytes) {
   return number(call.sendbuf) * 31 + number(call.recvbuf) * 7 + bytes;
 }
 
+Operator operator_of(const Call& call) {
+  if (call.op == handles.sum) return Operator::sum;
+  if (call.op == handles.min) return Operator::min;
+  if (call.op == handles.max) return Operator::max;
+  return call.op == handles.prod ? Operator::prod : Operator::other;
+}
+
 void count_call(Site& site, std::uint64_t bytes, Times times, std::uint64_t arguments) {
   ++site.calls;
   site.bytes += bytes;
@@ -125,6 +132,7 @@ int Visit::blocking(const Call& call, int code) {
   const std::uint64_t bytes = payload(call, comm);
   Site& site = recorder.site(caller, id_, comm, bytes);
   count_call(site, bytes, {began_ns_, left_ns_}, fingerprint(call, bytes));
+  site.reduction = operator_of(call);
   constexpr std::int64_t kSite = 300;  // ns
   recorder.took(kSite);
   ++comm.sequence;
@@ -148,6 +156,9 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
     const std::uint64_t bytes = payload(*call, comm);
     site = &recorder.site(caller, id_, comm, bytes);
     count_call(*site, bytes, {began_ns_, left_ns_}, fingerprint(*call, bytes));
+    site->reduction = operator_of(*call);
+    ++comm.sequence;
+    if (!comm.inter) recorder.arrival(comm, *site, began_ns_, left_ns_, call->root);
     if (unwritten_) add_before(*site, *unwritten_, began_ns_);
   }
   note_request(*request, site, left_ns_);

@@ -25,7 +25,9 @@ bool bind_handles(void* (*find)(const char* name)) {
   bind(handles.int64, "ompi_mpi_int64_t");
   bind(handles.op_null, "ompi_mpi_op_null");
   bind(handles.sum, "ompi_mpi_op_sum");
+  bind(handles.min, "ompi_mpi_op_min");
   bind(handles.max, "ompi_mpi_op_max");
+  bind(handles.prod, "ompi_mpi_op_prod");
   bind(handles.band, "ompi_mpi_op_band");
   bind(handles.errors_return, "ompi_mpi_errors_return");
   bind(handles.info_null, "ompi_mpi_info_null");
@@ -44,7 +46,9 @@ bool bind_handles(void* (*)(const char* name)) {
   handles.int64 = MPI_INT64_T;
   handles.op_null = MPI_OP_NULL;
   handles.sum = MPI_SUM;
+  handles.min = MPI_MIN;
   handles.max = MPI_MAX;
+  handles.prod = MPI_PROD;
   handles.band = MPI_BAND;
   handles.errors_return = MPI_ERRORS_RETURN;
   handles.info_null = MPI_INFO_NULL;

@@ -17,7 +17,9 @@ struct Handles {
   MPI_Datatype int64{};
   MPI_Op op_null{};
   MPI_Op sum{};
+  MPI_Op min{};
   MPI_Op max{};
+  MPI_Op prod{};
   MPI_Op band{};
   MPI_Errhandler errors_return{};
   MPI_Info info_null{};

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.advise import analysis, fragments, places, record, show, sites, store, timeline, verify
+from weft.advise import analysis, fragments, places, record, show, sites, store, stretches, timeline
 
 
 def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> store.Stored:
@@ -97,73 +97,74 @@ def test_windows_that_mostly_broke_off_are_unknown():
     assert site.window_us is None and "beside the result" in site.why_unknown("after")
 
 
-def replayed(form: str, times: list[float]) -> list[dict]:
-    return [{"rank": 0, "site": 0, "form": form, "us": us} for us in times]
+def replayed(form: str, won: list[float]) -> list[dict]:
+    return [{"rank": 0, "site": 0, "form": form, "us": us} for us in won]
 
 
 def test_a_replay_gives_the_gain_a_lower_end():
     stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
-    stored["replay"].extend(replayed("library", [900, 900, 900, 900, 900]))
-    stored["replay"].extend(replayed("auto", [890, 890, 890, 890, 890]))
-    stored["replay"].extend(replayed("auto-nonblocking", [700, 750, 600, 650, 900]))
+    stored["replay"].extend(replayed(sites.FREE, [10, 10, 10, 10, 10]))
+    stored["replay"].extend(replayed(sites.WITH_CHANGE, [10 * i for i in range(31)]))
     advice = analysis.analyse(stored)
     site = advice.sites[0]
-    # Won: 200, 150, 300, 250, 0.
-    assert (site.gain_low_us, site.changed.median) == (150, 200)
-    assert site.gain_high_us == pytest.approx(400)
+    # The middle half is 150 wide.
+    notch = 1.57 * 150 / 31**0.5
+    assert (site.gain_low_us, site.gain_high_us) == pytest.approx((150 - notch, 150 + notch))
     assert advice.free_us == 10
-    assert show.gain(site) == "150.0–400.0 µs"
-    assert "5 replayed calls say 200.0 µs, half of them 150.0 µs to 250.0 µs" in show.worth(
-        site, advice
-    )
+    assert show.gain(site) == "107.7–192.3 µs"
+    said = "31 replays say 150.0 µs, with a certainty of 95 % 107.7 µs to 192.3 µs"
+    assert said in show.worth(site, advice)
     assert "weft run wins 10.0 µs" in show.free(advice)
+
+
+def test_a_replay_does_not_go_beyond_what_windows_allow_unless_most_of_it_does():
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    stored["replay"].extend(replayed(sites.WITH_CHANGE, [300, 500, 600]))
+    assert analysis.analyse(stored).sites[0].gain_high_us == 500  # the bound is 400
+    stored["replay"].extend(replayed(sites.WITH_CHANGE, [100, 300]))
+    assert analysis.analyse(stored).sites[0].gain_high_us == pytest.approx(400)
 
 
 def test_a_replay_wins_no_more_than_the_call_takes_and_may_lose():
     stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
-    stored["replay"].extend(replayed("library", [90_000, 800, 800]))
-    stored["replay"].extend(replayed("auto", [900, 900, 900]))
-    stored["replay"].extend(replayed("auto-nonblocking", [100, 900, 900]))
+    stored["replay"].extend(replayed(sites.FREE, [89_100, -100, -100]))
+    stored["replay"].extend(replayed(sites.WITH_CHANGE, [89_900, -100, -100]))
     site = analysis.analyse(stored).sites[0]
     assert site.gain_low_us == 0 and site.changed.median == -100
     assert site.changed.high <= site.time_us
     assert "would lose 100.0 µs" in show.free(analysis.analyse(stored))
 
 
-def test_the_plan_has_windows_and_how_late_each_rank_came():
+def test_the_plan_has_the_steps_of_each_rank_in_each_form():
+    # Its bytes are blocks for two ranks.
     stored = made("MPI_Alltoall", [(0, 5_000, 90_000), (1, 2_000, 90_000)])
     advice = analysis.analyse(stored)
-    text, chosen = verify.plan(stored, advice, 0)
-    assert chosen == advice.sites
-    first, *samples = text.splitlines()
-    # Its bytes are blocks for two ranks.
-    assert first == f"alltoall 8 0 {verify.SAMPLES}"
-    assert samples == ["500.0 3.0 0.0"] * verify.SAMPLES
+    text = stretches.plan(stored, stretches.stretches_of(stored, advice.sites), advice.sites)
+    assert text.splitlines() == [
+        *("1", "2 0 1"),  # both ranks
+        *("1", "alltoall 8 0 sum"),
+        "1 2",  # a stretch in two forms, for both ranks
+        *("2 c 3.0 b 0", "1 b 0"),
+        *("3 c 3.0 s 0 0 w 0", "2 s 0 0 w 0"),
+    ]
+
+
+def operation(call: str, bytes_: tuple[int, int]) -> tuple:
+    """Of two ranks, whose bytes may be in classes of their own."""
+    stored = made(call, [(0, 5_000, 90_000), (1, 2_000, 90_000)])
+    for row, own in zip(stored["site"], bytes_):
+        row |= {"bytes": own, "size_class": own.bit_length()}
+    (one,) = stretches.calls_of(stored, analysis.analyse(stored).sites)
+    return one.operation
 
 
 def test_blocks_of_a_root_are_those_of_all_ranks():
-    """Its bytes are in another class, so that it has a site of its own."""
-    stored = made("MPI_Gather", [(0, 5_000, 90_000), (1, 2_000, 90_000)])
-    stored["site"][0] |= {"bytes": 64, "size_class": 7}
-    stored["site"][1] |= {"bytes": 32, "size_class": 6}
-    advice = analysis.analyse(stored)
-    text, chosen = verify.plan(stored, advice, 0)
-    assert len(chosen) == 2
-    first, one, *_, last = text.splitlines()
-    assert first == f"gather 32 0 {verify.SAMPLES}" and text.count(first) == 2
-    assert (one, last) == ("500.0 3.0 0.0", "500.0 3.0 0.0")
-    # Without arrivals nobody knows who was the root.
-    stored["arrival"].clear()
-    assert verify.plan(stored, analysis.analyse(stored), 0) == ("", [])
+    assert operation("MPI_Gather", (64, 32)) == ("gather", 32, (0, 1), "sum")
 
 
 @pytest.mark.parametrize("call", ["MPI_Reduce_scatter", "MPI_Reduce_scatter_block"])
 def test_blocks_of_a_reduce_scatter_are_those_of_all_ranks(call):
-    stored = made(call, [(0, 5_000, 90_000), (1, 2_000, 90_000)])
-    for row in stored["site"]:
-        row["bytes"] = 64
-    text, _ = verify.plan(stored, analysis.analyse(stored), 0)
-    assert text.startswith(f"{call[4:].lower()} 32 0 {verify.SAMPLES}\n")
+    assert operation(call, (64, 64)) == (call[4:].lower(), 32, (0, 1), "sum")
 
 
 def before(least_us: float, most_us: float | None, stored: store.Stored) -> store.Stored:
@@ -188,7 +189,6 @@ def test_a_call_may_start_earlier():
     assert site.gain_high_us == pytest.approx(250) and site.earlier_us == pytest.approx(150)
     assert show.window(site, "before") == "150.0 µs"
     assert fragments.fragment(site).startswith("/* where what it sends is written last, now 140.0")
-    assert verify.proposed_windows(site) == [240, 240]
     assert "150.0 µs of it by starting earlier" in show.worth(
         site, analysis.analyse(short_result())
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 from weft.advise.places import NO_TOOL, Frame, of_interpreter, unresolved
-from weft.advise.record import BROKEN_OFF, NO_END, UNKNOWNS
+from weft.advise.record import BROKEN_OFF, NO_END, OPERATORS, UNKNOWNS
 from weft.advise.sites import Site, Windows, base_name, is_nonblocking
 from weft.advise.store import SCHEMA, Stored
 from weft.advise.timeline import Timeline, timeline
@@ -88,11 +88,21 @@ def meeting_time(kind: str, members: dict[int, dict], one: dict) -> int | None:
     return None
 
 
+def blocking_arrivals(stored: Stored) -> list[dict]:
+    calls = {(site["rank"], site["site"]): site["call"] for site in stored["site"]}
+    none = "MPI_I"  # of a damaged record
+    return [
+        one
+        for one in stored["arrival"]
+        if not is_nonblocking(calls.get((one["rank"], one["site"]), none))
+    ]
+
+
 def waiting_shares(stored: Stored, group_of: dict) -> dict:
     """Group of sites -> (part of the time spent waiting, arrivals that this is known from)."""
     sites = {(s["rank"], s["site"]): s for s in stored["site"]}
     calls: dict[tuple, dict[int, dict]] = defaultdict(dict)
-    for one in stored["arrival"]:
+    for one in blocking_arrivals(stored):
         calls[one["comm"], one["sequence"]][one["comm_rank"]] = one
     waited: dict = defaultdict(int)
     spent: dict = defaultdict(int)
@@ -120,7 +130,7 @@ def waiting_shares(stored: Stored, group_of: dict) -> dict:
 def in_a_row(stored: Stored) -> dict[tuple, int]:
     """How often the call of one site came right behind that of another, in the same rank."""
     by_rank: dict[int, list[dict]] = defaultdict(list)
-    for one in stored["arrival"]:
+    for one in blocking_arrivals(stored):
         by_rank[one["rank"]].append(one)
     found: dict[tuple, int] = defaultdict(int)
     for rank, arrivals in by_rank.items():
@@ -315,12 +325,13 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             repeated=sum(row["repeated"] for row in members) / max(1, total["calls"]),
             members={(row["rank"], row["site"]) for row in members},
             source=sources.get((here[0].file, here[0].line), ""),
+            reduction=OPERATORS[min(first.get("reduction", 0), len(OPERATORS) - 1)],
         )
         set_upper_gain(site, stored)
-        times: dict[str, list[float]] = defaultdict(list)
+        won: dict[str, list[float]] = defaultdict(list)
         for row in replays.get(group, []):
-            times[row["form"]].append(row["us"])
-        site.add_replay(times)
+            won[row["form"]].append(row["us"])
+        site.add_replay(won)
         found.append(site)
     return sorted(found, key=lambda site: -site.time_us)
 
@@ -438,6 +449,7 @@ def as_json(advice: Advice) -> dict:
         frame = one.frames[0]
         window, before = one.window_us, one.before.bounds
         bounds = one.after.bounds if window is None else None
+        free = (one.unchanged.low, one.unchanged.high) if one.unchanged else None
         return {
             "function": frame.function,
             "file": frame.file or None,
@@ -450,6 +462,7 @@ def as_json(advice: Advice) -> dict:
             "window_before_us": as_bounds(before),
             "gain_us": {"low": one.gain_low_us, "high": one.gain_high_us},
             "free_us": one.unchanged.median if one.unchanged else None,
+            "free_bounds_us": as_bounds(free),
         }
 
     return {

@@ -151,10 +151,13 @@ def advise(
 
 
 def observe(command: list[str], budget: float, mpi: str, record: Path) -> int:
-    from weft.advise import session
+    from weft.advise import launched, session
 
-    if Path(command[0]).name == "weft" and command[1:2] == ["lab"]:
-        raise refuse("the lab comes first: weft lab run --nodes 2 -- weft advise -- ./app")
+    if launched.has_no_place(command):
+        raise refuse(
+            "put -- between the lab's options and the program: weft advise -- weft lab run"
+            " --nodes 2 -- ./app"
+        )
     status, recorded = session.record(command, budget, mpi, record)
     if not recorded:
         print(

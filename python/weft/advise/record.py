@@ -14,7 +14,8 @@ from pathlib import Path
 from weft.stored import ResultError
 
 MAGIC = b"weftadv\0"
-LAYOUT = 5
+LAYOUT = 6
+OPERATORS = ("other", "sum", "min", "max", "prod")
 # In the order of `enum class Unknown`; how the report says why a window is not known.
 UNKNOWNS = (
     "",
@@ -100,6 +101,7 @@ class Site(Structure):
         ("left_ns", c_int64),
         ("gap_ns", c_int64),
         ("quiet_ns", c_int64),
+        ("reduction", c_uint64),  # of OPERATORS
     )
 
 

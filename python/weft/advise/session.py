@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
-from weft import installation
-from weft.advise import store, threads
+from weft.advise import launched, store, threads
 from weft.advise.record import RankRecord, read_directory, text
 from weft.stored import ResultError
 
@@ -39,8 +38,8 @@ def signals_for(process: subprocess.Popen) -> Iterator[None]:
 
 def run(command: list[str], overhead: float, mpi: str, directory: Path) -> int:
     """The exit status of the program, or of its launcher."""
-    words = [str(installation.weft_command()), "advise", "--directory", str(directory)]
-    words += ["--overhead", f"{overhead:g}", *(["--mpi", mpi] if mpi else []), "--", *command]
+    options = ["--directory", str(directory), "--overhead", f"{overhead:g}"]
+    words = launched.words([*options, *(["--mpi", mpi] if mpi else [])], command)
     environment = {**os.environ, "WEFT_ADVISE_PARENT": str(os.getpid())}
     # Launchers talk to their ranks by inherited descriptors.
     process = subprocess.Popen(words, close_fds=False, env=environment)

@@ -62,8 +62,9 @@ def interval(site: Site, advice: Advice) -> str:
         return (
             f"{microseconds(low)} to {microseconds(gain)} of each rank's"
             f" {microseconds(advice.elapsed_us)} ({per_cent(low / advice.elapsed_us)} to"
-            f" {per_cent(gain / advice.elapsed_us)}); {seen.samples} replayed calls say"
-            f" {signed(seen.median)}, half of them {signed(seen.low)} to {signed(seen.high)}"
+            f" {per_cent(gain / advice.elapsed_us)}); {seen.samples} replays say"
+            f" {signed(seen.median)}, with a certainty of 95 % {signed(seen.low)} to"
+            f" {signed(seen.high)}"
         )
     return (
         f"at most {microseconds(gain)} of each rank's {microseconds(advice.elapsed_us)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, sqrt
 from statistics import median, quantiles
 
 from weft.advise.places import Frame
@@ -35,19 +35,28 @@ def is_vector(name: str) -> bool:
     return name in ("allgatherv", "alltoallv", "gatherv", "scatterv")
 
 
+# What a replay tells, as in the record: what Weft wins without a change, and what the change wins
+# on top of that.
+FREE, WITH_CHANGE = "free", "changed"
+
+
 @dataclass
 class Spread:
-    """Of samples, in microseconds of one rank over the run."""
+    """Of samples, in microseconds of one rank over the run: their median, and between what it is
+    with a certainty of 95 %."""
 
-    low: float  # three quarters are above it
+    low: float
     median: float
-    high: float  # three quarters are below it
+    high: float
     samples: int
 
 
 def spread(values: list[float], calls: int) -> Spread:
-    low, middle, high = quantiles(values, n=4, method="inclusive")
-    return Spread(low * calls, middle * calls, high * calls, len(values))
+    """The notches of a box plot, which single disturbed samples do not move: McGill, Tukey and Larsen
+    (The American Statistician 32, 1978)."""
+    least, middle, most = quantiles(values, n=4, method="inclusive")
+    notch = 1.57 * (most - least) / sqrt(len(values))
+    return Spread(*(end * calls for end in (middle - notch, middle, middle + notch)), len(values))
 
 
 LITTLE_US, PART = 20.0, 0.02  # bounds that are so close, or so close in proportion, are one figure
@@ -104,10 +113,11 @@ class Site:
     tests: float = 0
     repeated: float = 0  # part of the calls with the arguments of the one before
     members: set[tuple[int, int]] = field(default_factory=set)  # rank and its site
-    changed: Spread | None = None  # what the change won in the replay
+    changed: Spread | None = None  # what the change won in the replay, on top of the next
     unchanged: Spread | None = None  # what Weft won in the replay without a change
     earlier_us: float = 0  # part of gain_high_us that only starting it earlier can win
     source: str = ""  # the line of the program; "": not known
+    reduction: str = ""  # of record.OPERATORS
     with_weft: bool = False  # threads of Weft's ran
 
     @property
@@ -161,20 +171,22 @@ class Site:
         name = base_name(self.call)
         return next((one for one in found if name.startswith(one)), found[0] if found else "")
 
-    def add_replay(self, times: dict[str, list[float]]) -> None:
-        """Sample by sample, since what disturbs one form disturbs those beside it."""
+    def add_replay(self, won: dict[str, list[float]]) -> None:
+        """won: of one call, by FREE and WITH_CHANGE, sample by sample, since what disturbs one form
+        disturbs those beside it."""
 
-        def won(form: str) -> Spread | None:
-            pairs = list(zip(times.get("library", []), times.get(form, [])))
+        def of_run(form: str) -> Spread | None:
             # More than the call's time cannot be won, whatever disturbed the machine.
             most = self.time_us / max(1, self.calls)
-            found = [min(a - b, most) for a, b in pairs]
+            found = [min(us, most) for us in won.get(form, [])]
             return spread(found, self.calls) if len(found) > 1 else None
 
-        self.unchanged = won("auto")
+        self.unchanged = of_run(FREE)
         if self.gain_high_us is None:
             return
-        self.changed = won("auto-nonblocking")
+        self.changed = of_run(WITH_CHANGE)
         if self.changed:
-            # The bound rests on the recorded run, and must not deny what was seen since.
-            self.gain_high_us = max(self.gain_high_us, self.changed.median)
+            # The bound rests on the recorded run: it must not deny what was seen since, nor promise
+            # what was not.
+            seen = self.changed
+            self.gain_high_us = max(0.0, seen.median, min(self.gain_high_us, seen.high))

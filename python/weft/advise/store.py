@@ -21,7 +21,7 @@ from weft.advise.threads import ThreadSpan
 from weft.stored import ResultError
 
 FORMAT = "weft-advise-record/"
-SCHEMA = f"{FORMAT}6"
+SCHEMA = f"{FORMAT}7"
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE rank (rank INTEGER PRIMARY KEY, host TEXT DEFAULT '', finalized INTEGER DEFAULT 1,
@@ -36,7 +36,8 @@ CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT DEFAULT '?', offset I
   place TEXT DEFAULT '', call TEXT, comm_kind INTEGER DEFAULT 2, comm_size INTEGER,
   comm_nodes INTEGER, size_class INTEGER DEFAULT 0, calls INTEGER, bytes INTEGER, ns INTEGER,
   after INTEGER DEFAULT 0, before INTEGER DEFAULT 0, completed INTEGER, between_ns INTEGER,
-  waited_ns INTEGER, tests INTEGER, repeated INTEGER DEFAULT 0, PRIMARY KEY (rank, site));
+  waited_ns INTEGER, tests INTEGER, repeated INTEGER DEFAULT 0,
+  reduction INTEGER DEFAULT 0, PRIMARY KEY (rank, site));
 CREATE TABLE time_window (rank INTEGER, site INTEGER, side TEXT, least_ns INTEGER,
   most_ns INTEGER);
 CREATE TABLE unknown (rank INTEGER, site INTEGER, side TEXT, why INTEGER, count INTEGER);
@@ -69,7 +70,7 @@ def site_rows(one: RankRecord) -> Iterable[tuple]:
             *(text(one.totals[site.call].name), site.comm_kind, site.comm_size, site.comm_nodes),
             *(site.size_class, site.calls, site.bytes, site.ns, site.after.measured),
             *(site.before.measured, site.completed),
-            *(site.between_ns, site.waited_ns, site.tests, site.repeated),
+            *(site.between_ns, site.waited_ns, site.tests, site.repeated, site.reduction),
         )
 
 

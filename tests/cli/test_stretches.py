@@ -1,0 +1,189 @@
+"""Stretches of recorded collectives as the steps of a replay."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weft import mpi_libraries
+from weft.advise import sites, store, stretches, verify
+from weft.advise.places import Frame
+
+MS = 1_000_000  # ns
+
+
+def site(number: int, call: str = "MPI_Allreduce", window_us: float = 0.0, **more) -> sites.Site:
+    """Of two ranks, which both have it under this number."""
+    after = sites.Windows(least=[window_us], most=[window_us])
+    nothing = sites.Windows(least=[], most=[])
+    values = {
+        "frames": [Frame("main", "app.c", number)],
+        "call": call,
+        "communicator": "MPI_COMM_WORLD",
+        "comm_size": 2,
+        "nodes": 2,
+        "bytes": 1024.0,
+        "calls": 10,
+        "time_us": 10_000.0,
+        "share": 0.5,
+        "waiting": 0.0,
+        "arrivals": 10,
+        "after": after,
+        "before": nothing,
+        "unknown": {},
+        "gain_high_us": 1.0,
+        "why_no_gain": "",
+        "members": {(0, number), (1, number)},
+    }
+    return sites.Site(**(values | more))
+
+
+def stored(calls: list[tuple[int, list[tuple[float, float]]]], root: int = 0) -> store.Stored:
+    """calls: of a site, for each rank when it came and left, in milliseconds."""
+    rows = [
+        {"rank": rank, "site": number, "comm": "1", "sequence": sequence, "comm_rank": rank}
+        | {"root": root, "arrived_ns": int(came * MS), "left_ns": int(left * MS)}
+        for sequence, (number, ranks) in enumerate(calls)
+        for rank, (came, left) in enumerate(ranks)
+    ]
+    return store.Stored(Path("made"), {}, {"arrival": rows, "rank": [{"ranks": 2}] * 2}, [])
+
+
+def steps(rank: int, made: store.Stored, all_sites: list, changed=None) -> list[str]:
+    (stretch,) = stretches.stretches_of(made, all_sites)
+    numbers = {call.operation: i for i, call in enumerate(stretch.calls)}
+    return stretches.Steps(rank, stretch, numbers, changed).words
+
+
+THREE = [(0, [(0, 2), (1, 2)]), (0, [(5, 6), (5, 6)]), (0, [(9, 10), (8, 10)])]
+
+
+def test_ranks_come_as_late_as_they_came():
+    made = stored(THREE)
+    assert steps(0, made, [site(0)]) == ["b 2", "c 3000.0", "b 2", "c 3000.0", "b 2"]
+    assert steps(1, made, [site(0)]) == ["c 1000.0", "b 2", "c 3000.0", "b 2", "c 2000.0", "b 2"]
+
+
+def test_a_changed_call_is_waited_for_when_its_result_was_touched():
+    one = site(0, window_us=1000)
+    # The buffers of the last one are waited for at the end.
+    assert steps(0, stored(THREE), [one], one) == [
+        *("s 2 0", "c 1000.0", "w 0", "c 2000.0"),
+        *("s 2 1", "c 1000.0", "w 1", "c 2000.0"),
+        *("s 2 2", "w 2"),
+    ]
+
+
+def test_a_window_may_go_beyond_another_call():
+    first, second = site(0, window_us=2500), site(1, bytes=64.0)
+    made = stored([(0, [(0, 1)] * 2), (1, [(1, 2)] * 2), (1, [(4, 5)] * 2)])
+    assert steps(0, made, [first, second], first) == [
+        *("s 0 0", "b 2", "c 1500.0", "w 0", "c 500.0", "b 2")
+    ]
+
+
+def test_a_call_that_uses_the_same_buffers_is_waited_for_first():
+    one = site(0, window_us=50_000)
+    assert steps(0, stored(THREE), [one], one) == [
+        *("s 2 0", "c 3000.0", "w 0", "s 2 1", "c 3000.0", "w 1", "s 2 2", "w 2")
+    ]
+
+
+def test_the_change_may_start_a_call_earlier():
+    one = site(0, window_us=1000, earlier_us=1.0, before=sites.Windows(least=[2000], most=[2000]))
+    assert steps(0, stored(THREE), [one], one)[:7] == [
+        *("s 2 0", "c 1000.0", "w 0", "s 2 1", "c 2000.0", "c 1000.0", "w 1")
+    ]
+
+
+def test_what_is_non_blocking_already_stays_so():
+    one = site(0, "MPI_Iallreduce", between_us=1000, waited_us=500)
+    # Of the three milliseconds between two of them half a one is the record's wait.
+    assert steps(0, stored(THREE), [one])[:5] == [
+        *("s 2 0", "c 1000.0", "w 0", "c 1500.0", "s 2 1")
+    ]
+
+
+def test_calls_that_not_all_ranks_kept_are_computation():
+    made = stored([*THREE, (0, [(15, 16), (15, 16)])])
+    made["arrival"][2:3] = []
+    found = stretches.calls_of(made, [site(0)])
+    assert [call.sequence for call in found] == [0, 2, 3]
+
+
+def test_a_stretch_ends_where_calls_were_not_kept():
+    made = stored([(0, [(i, i + 0.5)] * 2) for i in range(40)])
+    rows = made["arrival"]
+    rows[:] = [row for row in rows if row["sequence"] not in range(10, 20)]
+    found = stretches.stretches_of(made, [site(0)])
+    assert [[call.sequence for call in one.calls] for one in found] == [
+        list(range(10)),
+        list(range(20, 40)),
+    ]
+
+
+def test_a_long_run_is_replayed_in_a_few_stretches():
+    made = stored([(0, [(10 * i, 10 * i + 5)] * 2) for i in range(2000)])
+    found = stretches.stretches_of(made, [site(0)])
+    assert 2 <= len(found) <= stretches.MOST
+    assert all(stretches.LONG_NS <= one.length_ns <= 1.2 * stretches.LONG_NS for one in found)
+    assert found[0].calls[0].sequence > 0 and found[-1].calls[-1].sequence < 1999
+
+
+def test_the_root_tells_the_bytes_of_a_scatter():
+    at_root, others = site(0, "MPI_Scatter", bytes=4096.0), site(1, "MPI_Scatter", bytes=2048.0)
+    at_root.members, others.members = {(1, 0)}, {(0, 1)}
+    made = stored([(0, [(0, 1), (0, 1)])] * 3, root=1)
+    for row in made["arrival"]:
+        row["site"] = 0 if row["rank"] == 1 else 1
+    (call, *_) = stretches.calls_of(made, [at_root, others])
+    assert call.operation == ("scatter", 2048, (0, 1), "sum")
+
+
+def test_operators_are_told_apart():
+    made = stored(THREE)
+    for reduction, replayed in (("min", "min"), ("other", "sum"), ("sum", "sum")):
+        (call, *_) = stretches.calls_of(made, [site(0, reduction=reduction)])
+        assert call.operation == ("allreduce", 1024, (0, 1), replayed)
+
+
+def test_what_was_won_belongs_to_the_sites_of_a_stretch():
+    first, second = site(0), site(1, bytes=64.0)
+    made = stored([(0, [(0, 3)] * 2), (1, [(4, 5)] * 2), (0, [(6, 9)] * 2), (1, [(10, 11)] * 2)])
+    (stretch,) = stretches.stretches_of(made, [first, second])
+    library, auto = {(0, 0): 1000.0}, {(0, 0): 900.0, (0, 1): 700.0}
+    rows = verify.won([stretch], [first], library, auto)
+    # Of the calls' eight milliseconds six are the first site's.
+    assert rows == [
+        (0, 0, sites.FREE, pytest.approx(100 * 6 / 8 / 2)),
+        (0, 1, sites.FREE, pytest.approx(100 * 2 / 8 / 2)),
+        (0, 0, sites.WITH_CHANGE, 100.0),
+    ]
+    # Over two stretches, one of which lost 300.
+    library, auto = library | {(1, 0): 600.0}, auto | {(1, 0): 900.0, (1, 1): 900.0}
+    rows = verify.won([stretch, stretch], [first], library, auto)
+    assert rows[0] == (0, 0, sites.FREE, pytest.approx(-200 * 6 / 8 / 4))
+    assert rows[-1] == (0, 0, sites.WITH_CHANGE, 50.0)
+
+
+@pytest.mark.parametrize("name", [verify.LIBRARY, verify.AUTO])
+def test_the_replay_program_takes_all_steps(tmp_path, name):
+    """On three ranks, the last two of which have a communicator."""
+    mpi = mpi_libraries.implementation("mpich")
+    calls = [f"{call} 64 {i % 2} max" for i, call in enumerate((*stretches.KNOWN, *stretches.ROOTED))]
+    blocking = [f"b {i}" for i in range(len(calls))]
+    started = [f"s {i} {i}" for i in range(len(calls))] + [f"w {i}" for i in range(len(calls))]
+    lines = ["2", "3 0 1 2", "2 1 2", str(len(calls)), *calls, "1 2"]
+    for steps in (blocking, started):
+        for rank in range(3):
+            # Calls of the second communicator have odd numbers; waits go with their slots.
+            own = [one for one in steps if rank > 0 or int(one.split()[1]) % 2 == 0]
+            lines.append(" ".join([str(1 + len(own)), "c 20.0", *own]))
+    plan, written = tmp_path / "plan", tmp_path / "times"
+    plan.write_text("\n".join(lines) + "\n")
+    words = [*mpi.launcher(3), mpi.program("replay"), name, plan, written]
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    found = verify.read_times(written)
+    assert set(found) == ({(0, 0)} if name == verify.LIBRARY else {(0, 0), (0, 1)})
+    assert all(us >= 20 for us in found.values())

@@ -1,0 +1,142 @@
+"""Is the interval true that the advisor names: for programs in their blocking form, with the calls
+replayed, against what the changed programs win with Weft.
+
+The changed program's calls go through Weft. So what the advisor says Weft wins without a change is
+added to both ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from weft import installation, mpi_libraries
+
+JOB_SECONDS = 600
+PAIRS = 5  # of the program as it was and as it was changed
+WIDTH_OF_HIGH, WIDTH_OF_RUN = 1 / 3, 0.02  # most that the interval may be wide: either
+
+
+@dataclass(frozen=True)
+class Case:
+    program: str
+    arguments: str
+    steps: int  # of a job
+    in_lab: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.program}, {'2 nodes' if self.in_lab else '2 ranks'}"
+
+
+CASES = (
+    Case("iallreduce_kernel", "--elements 10000", 300, True),
+    Case("iallreduce_kernel", "--elements 10000", 10_000, False),
+    Case("gemv_alltoall", "--order 4000 --bytes 5000000", 30, True),
+    Case("gemv_alltoall", "--order 4000 --bytes 5000000", 100, False),
+)
+
+
+@dataclass
+class Found:
+    """Microseconds over the whole run."""
+
+    mpi: str
+    case: str
+    low: float
+    high: float
+    won: list[float]  # pair by pair
+    run: float  # as it was
+
+    @property
+    def is_true(self) -> bool:
+        """The interval and the pairs have something in common."""
+        return self.low <= max(self.won) and min(self.won) <= self.high
+
+    @property
+    def is_narrow(self) -> bool:
+        return self.high - self.low <= max(self.high * WIDTH_OF_HIGH, self.run * WIDTH_OF_RUN)
+
+    def in_words(self) -> str:
+        least, most = (100 * end(self.won) / self.run for end in (min, max))
+        low, high = (100 * end / self.run for end in (self.low, self.high))
+        verdict = ("true" if self.is_true else "NOT TRUE") + ("" if self.is_narrow else ", wide")
+        return (
+            f"{self.mpi}, {self.case}: {low:.1f} to {high:.1f} % of the run,"
+            f" won {least:.1f} to {most:.1f} %: {verdict}"
+        )
+
+    def to_json(self) -> dict:
+        return asdict(self) | {"is_true": self.is_true, "is_narrow": self.is_narrow}
+
+
+WEFT = installation.ROOT / ".venv/bin/weft"
+
+
+def launcher(mpi: str, case: Case) -> list:
+    if case.in_lab:
+        return [WEFT, "lab", "run", "--mpi", mpi, "--nodes", "2", "--per-node", "1", "--"]
+    return mpi_libraries.implementation(mpi).launcher(2)
+
+
+def run(words: list, mpi: str) -> None:
+    done = subprocess.run(
+        [str(word) for word in words],
+        env={**os.environ, **mpi_libraries.implementation(mpi).environment()},
+        capture_output=True,
+        text=True,
+        timeout=JOB_SECONDS,
+    )
+    if done.returncode != 0:
+        said = done.stdout + done.stderr
+        told = " ".join(str(word) for word in words)
+        raise SystemExit(f"bars: {told} ended with status {done.returncode}:\n{said}")
+
+
+def step_us(mpi: str, case: Case, form: str, directory: Path) -> float:
+    """Of one step, on the slowest rank."""
+    program = mpi_libraries.implementation(mpi).program(case.program)
+    path = directory / "times.json"
+    weft = [installation.weft_command(), "run", "--"] if form == "overlapped" else []
+    words = [*launcher(mpi, case), *weft, program, *case.arguments.split(), "--form", form]
+    run([*words, "--engines", "auto", "--repetitions", case.steps, "--json", path], mpi)
+    (variant,) = json.loads(path.read_text())["variants"]
+    return statistics.mean(variant["samples_us"])
+
+
+def interval(sites: list[dict]) -> tuple[float, float]:
+    """Of all sites together, with what Weft wins of them without a change."""
+    low = high = 0.0
+    for site in sites:
+        gain, free = site["gain_us"], site["free_bounds_us"] or {"least": 0.0, "most": 0.0}
+        low += (gain["low"] or 0.0) + free["least"]
+        high += (gain["high"] or 0.0) + free["most"]
+    return low, high
+
+
+def measure_once(mpi: str, case: Case, directory: Path) -> Found:
+    program = mpi_libraries.implementation(mpi).program(case.program)
+    advice = directory / "advice.json"
+    words = [WEFT, "advise", "--verify", "--mpi", mpi, "--json", advice]
+    words += ["--out", directory / "page.html", "--record", directory / "record"]
+    blocking = [program, *case.arguments.split(), "--form", "blocking"]
+    run([*words, "--", *launcher(mpi, case), *blocking, "--repetitions", case.steps], mpi)
+    low, high = interval(json.loads(advice.read_text())["sites"])
+    before, won = [], []
+    for _ in range(PAIRS):
+        before.append(step_us(mpi, case, "blocking", directory))
+        won.append((before[-1] - step_us(mpi, case, "overlapped", directory)) * case.steps)
+    return Found(mpi, case.name, low, high, won, statistics.median(before) * case.steps)
+
+
+def measure(mpi: str, rounds: int) -> Iterator[Found]:
+    with tempfile.TemporaryDirectory() as directory:
+        for _ in range(rounds):
+            for case in CASES:
+                yield measure_once(mpi, case, Path(directory))
