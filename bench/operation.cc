@@ -49,7 +49,8 @@ void Operation::prepare(int salt) {
 }
 
 void Operation::rewrite() {
-  for (volatile double& x : send_) x = x;
+  if (collective_ == Collective::bcast && rank_ != 0) return;
+  for (volatile double& x : collective_ == Collective::bcast ? receive_ : send_) x = x;
 }
 
 void Operation::blocking(MPI_Comm comm) {

@@ -24,7 +24,7 @@ class Operation {
 
   void reduce_by(MPI_Op reduction) { reduction_ = reduction; }  // else a sum
   void prepare(int salt);  // fills the send buffer, clears the receive buffer
-  void rewrite();          // the send buffer, with what it holds: as a program that computes it anew
+  void rewrite();          // what it sends, with what that is: as a program that computes it anew
   void blocking(MPI_Comm comm);
   void start(MPI_Comm comm, MPI_Request* request);
   void initialise(MPI_Comm comm, MPI_Request* request);  // a persistent request

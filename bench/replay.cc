@@ -142,29 +142,35 @@ AnyCall call_of(const CallShape& shape, MPI_Comm members) {
   MPI_Comm_rank(members, &rank);
   MPI_Comm_size(members, &size);
   const auto collective = bench::find_collective(shape.collective);
-  if (!collective) return Blocks(shape.collective, shape.bytes, size);
+  if (!collective) return Blocks(shape.collective, shape.bytes, rank, size);
   Operation operation(*collective, shape.bytes, rank, size);
   operation.prepare(1);
   operation.reduce_by(operator_of(shape.reduction));
   return operation;
 }
 
-// The calls of one form, on communicators of its own.
+MPI_Comm communicator_of(const std::vector<int>& group, int rank) {
+  const bool member = std::find(group.begin(), group.end(), rank) != group.end();
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, rank, &comm);
+  return comm;
+}
+
+// By their numbers; nullptr where this rank is no member.
+using Calls = std::vector<std::unique_ptr<AnyCall>>;
+
+// One form, with communicators of its own. Its calls are those of the other forms.
 class Form {
  public:
-  Form(const Plan& plan, int rank, Computation* computation) : computation_(computation) {
-    for (const std::vector<int>& group : plan.groups) {
-      const bool member = std::find(group.begin(), group.end(), rank) != group.end();
-      MPI_Comm comm = MPI_COMM_NULL;
-      MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, rank, &comm);
-      groups_.push_back(comm);
-    }
-    for (const CallShape& shape : plan.calls) {
-      const MPI_Comm comm = groups_[shape.group];
-      comms_.push_back(comm);
-      calls_.push_back(comm == MPI_COMM_NULL ? nullptr
-                                             : std::make_unique<AnyCall>(call_of(shape, comm)));
-    }
+  Form(const Plan& plan, int rank, Computation* computation, Calls* calls)
+      : computation_(computation), calls_(*calls) {
+    for (const std::vector<int>& group : plan.groups)
+      groups_.push_back(communicator_of(group, rank));
+    for (const CallShape& shape : plan.calls) comms_.push_back(groups_[shape.group]);
+    for (std::size_t i = calls_.size(); i < plan.calls.size(); ++i)
+      calls_.push_back(comms_[i] == MPI_COMM_NULL
+                           ? nullptr
+                           : std::make_unique<AnyCall>(call_of(plan.calls[i], comms_[i])));
   }
   ~Form() {
     for (MPI_Comm& comm : groups_)
@@ -203,8 +209,8 @@ class Form {
   }
 
   Computation* const computation_;
+  Calls& calls_;
   std::vector<MPI_Comm> groups_, comms_;
-  std::vector<std::unique_ptr<AnyCall>> calls_;
   std::vector<MPI_Request> requests_;
 };
 
@@ -224,9 +230,10 @@ void warm_up(const Plan& plan, std::vector<std::unique_ptr<Form>>* forms) {
 
 void replay(const Plan& plan, std::size_t count, int rank, std::ostream& out) {
   Computation computation;
+  Calls calls;
   std::vector<std::unique_ptr<Form>> forms;
   for (std::size_t i = 0; i < count; ++i)
-    forms.push_back(std::make_unique<Form>(plan, rank, &computation));
+    forms.push_back(std::make_unique<Form>(plan, rank, &computation, &calls));
   warm_up(plan, &forms);
   for (std::size_t stretch = 0; stretch < plan.stretches; ++stretch) {
     for (std::size_t i = 0; i < count; ++i) {

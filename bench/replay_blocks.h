@@ -12,16 +12,22 @@ namespace bench {
 class Blocks {
  public:
   // collective: gather, scatter, reduce_scatter or reduce_scatter_block; bytes: of one block.
-  Blocks(const std::string& collective, long bytes, int size)
+  Blocks(const std::string& collective, long bytes, int rank, int size)
       : gathers_(collective == "gather"),
         scatters_(collective == "scatter"),
         counts_(collective == "reduce_scatter" ? size : 0, static_cast<int>(bytes / 8)),
         count_(static_cast<int>(bytes / 8)),
+        written_(collective == "gather"                 ? count_
+                 : collective == "scatter" && rank != 0 ? 0
+                                                        : count_ * size),
         send_(static_cast<std::size_t>(size) * static_cast<std::size_t>(count_), 1),
         receive_(send_.size()) {}
 
   void rewrite() {
-    for (volatile double& x : send_) x = x;
+    for (int i = 0; i < written_; ++i) {
+      volatile double& x = send_[static_cast<std::size_t>(i)];
+      x = x;
+    }
   }
   void blocking(MPI_Comm comm) {
     const double* in = send_.data();
@@ -52,7 +58,7 @@ class Blocks {
  private:
   bool gathers_, scatters_;
   std::vector<int> counts_;  // of reduce_scatter
-  int count_;
+  int count_, written_;  // of a block; of what this rank sends
   std::vector<double> send_, receive_;
 };
 

@@ -55,9 +55,9 @@ class Found:
     run: float  # as it was
 
     @property
-    def is_true(self) -> bool:
-        """The interval and the pairs have something in common."""
-        return self.low <= max(self.won) and min(self.won) <= self.high
+    def off(self) -> float:
+        """How far the interval and the pairs lie apart, as a part of the run; 0: they overlap."""
+        return max(0.0, self.low - max(self.won), min(self.won) - self.high) / self.run
 
     @property
     def is_narrow(self) -> bool:
@@ -66,14 +66,15 @@ class Found:
     def in_words(self) -> str:
         least, most = (100 * end(self.won) / self.run for end in (min, max))
         low, high = (100 * end / self.run for end in (self.low, self.high))
-        verdict = ("true" if self.is_true else "NOT TRUE") + ("" if self.is_narrow else ", wide")
+        verdict = f"off by {self.off:.1%}" if self.off else "true"
+        verdict += "" if self.is_narrow else ", wide"
         return (
             f"{self.mpi}, {self.case}: {low:.1f} to {high:.1f} % of the run,"
             f" won {least:.1f} to {most:.1f} %: {verdict}"
         )
 
     def to_json(self) -> dict:
-        return asdict(self) | {"is_true": self.is_true, "is_narrow": self.is_narrow}
+        return asdict(self) | {"off": self.off, "is_narrow": self.is_narrow}
 
 
 WEFT = installation.ROOT / ".venv/bin/weft"

@@ -19,7 +19,7 @@ inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
 inline constexpr int kWhere = 512;
 inline constexpr int kWindows = 32;     // kept of each side of a site, chosen at random
-inline constexpr int kArrivals = 8192;  // the first quarter stays, the others are thinned out
+inline constexpr int kArrivals = 8192;  // the first eighth stays, the others are thinned out
 inline constexpr int kEvents = 8192;    // the first half stays, the others are the latest
 
 // Why a window is not known. The words for them are in python/weft/advise/record.py.

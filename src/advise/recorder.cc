@@ -22,6 +22,9 @@ constinit Recorder recorder;
 
 namespace {
 
+// Of all arrivals that there is room for, the part that the first ones may have.
+constexpr std::uint32_t kFirst = 8;
+
 std::uint64_t mixed(std::uint64_t value) {
   value ^= value >> 33;
   value *= 0xff51afd7ed558ccd;
@@ -151,34 +154,39 @@ void Recorder::event(const Site& site, What what, std::int64_t began, std::int64
   record_->events[place] = {began, ended, static_cast<std::uint32_t>(&site - record_->sites), what};
 }
 
-// The other ranks keep the same calls, some in a row: so a replay has them in their order.
-bool Recorder::is_kept(std::uint32_t sequence) const {
-  constexpr std::uint32_t kInARow = 16;
-  return mixed(sequence / kInARow) % stride_ == 0;
+// The other ranks keep the same calls, many in a row: so a replay has them in their order.
+bool Recorder::is_kept(std::uint64_t comm, std::uint32_t sequence) const {
+  constexpr std::uint32_t kInARow = 128;
+  return mixed(comm ^ mixed(1 + sequence / kInARow)) % stride_ == 0;
 }
 
-// Of what came after the first ones half goes.
-void Recorder::thin_out(std::uint32_t first) {
+// Of what came after the first ones half goes. False: no more can be thinned out.
+bool Recorder::thin_out(std::uint32_t first) {
+  constexpr std::uint32_t kMostStride = 1 << 24;
+  if (stride_ == kMostStride) return false;
   stride_ *= 2;
   std::uint32_t kept = std::min(first, record_->header.arrivals);
   for (std::uint32_t i = kept; i < record_->header.arrivals; ++i) {
     const Arrival& one = record_->arrivals[i];
-    if (is_kept(one.sequence)) record_->arrivals[kept++] = one;
+    if (is_kept(one.comm, one.sequence)) record_->arrivals[kept++] = one;
   }
   record_->header.arrivals = kept;
+  return true;
 }
 
 void Recorder::keep_arrivals(int most) {
   const auto limit = static_cast<std::uint32_t>(most);
-  while (record_->header.arrivals > limit) thin_out(limit / 4);
+  while (record_->header.arrivals > limit && thin_out(limit / kFirst)) {
+  }
+  record_->header.arrivals = std::min(record_->header.arrivals, limit);
 }
 
 void Recorder::arrival(const Communicator& comm, const Site& site, std::int64_t arrived,
                        std::int64_t left, int root) {
-  if (!is_kept(comm.sequence)) return;
+  if (!is_kept(comm.identity, comm.sequence)) return;
   if (record_->header.arrivals == kArrivals) {
-    thin_out(kArrivals / 4);
-    if (!is_kept(comm.sequence)) return;
+    thin_out(kArrivals / kFirst);
+    if (!is_kept(comm.identity, comm.sequence)) return;
   }
   if (record_->header.arrivals == kArrivals) return;
   record_->arrivals[record_->header.arrivals++] = {

@@ -60,8 +60,8 @@ class Recorder {
  private:
   std::uint32_t module_of(const char* file);
   Site& another(const Caller& caller, CallId call, const Communicator& comm);
-  bool is_kept(std::uint32_t sequence) const;
-  void thin_out(std::uint32_t first);
+  bool is_kept(std::uint64_t comm, std::uint32_t sequence) const;
+  bool thin_out(std::uint32_t first);
 
   Record* record_ = nullptr;
   ShortLock lock_;

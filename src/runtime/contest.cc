@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <mutex>
 
 #include "base/clock.h"
 #include "library/generated/library_calls.h"
@@ -29,8 +31,30 @@ constexpr int kMostDoubts = 4;
 // copies take four times as long.
 constexpr int kBrief = kEnough;
 
+// What the looks of this run have found, by key. At rank 0 of some communicator.
+struct Looks {
+  std::mutex mutex;  // guards the rest
+  std::map<std::string, bool> won;
+};
+Looks& looks() {
+  static auto* instance = new Looks;
+  return *instance;
+}
+
+std::optional<bool> looked_at(const std::string& key) {
+  const std::lock_guard lock(looks().mutex);
+  const auto found = looks().won.find(key);
+  return found == looks().won.end() ? std::nullopt : std::optional(found->second);
+}
+
+void note_look(const std::string& key, bool won) {
+  const std::lock_guard lock(looks().mutex);
+  looks().won[key] = won;
+}
+
 class Contest {
-  enum class Known : std::int8_t { others, nothing, in_doubt, settled };  // what rank 0 knows
+  // What rank 0 knows: decided, for this run.
+  enum class Known : std::int8_t { others, nothing, in_doubt, settled, decided };
 
  public:
   Contest(Runtime& runtime, Meeting& meeting, const Call& call, const Schedule& schedule,
@@ -44,18 +68,21 @@ class Contest {
 
   bool is_won() {
     if (is_first()) before_ = runtime_.plans.find(key_ = key());
+    std::int64_t was_won = is_first() && before_ && before_->algorithm != kLibrary;
+    const std::optional<bool> now = is_first() && was_won ? looked_at(key_) : std::nullopt;
+    if (now) was_won = *now;
     // The greatest is what rank 0 knows: the others say the least.
-    const Known known = !is_first()            ? Known::others
-                        : !before_             ? Known::nothing
-                        : before_->doubts > 0  ? Known::in_doubt
-                                               : Known::settled;
-    const std::int64_t was_won = is_first() && before_ && before_->algorithm != kLibrary;
+    const Known known = !is_first()                  ? Known::others
+                        : !before_                   ? Known::nothing
+                        : before_->doubts > 0        ? Known::in_doubt
+                        : now || !may_be_looked_at() ? Known::decided
+                                                     : Known::settled;
     const auto told = meeting_.greatest({static_cast<std::int64_t>(known), was_won});
     began_ns_ = now_ns();
     if (!told) return true;  // ranks make different calls, which Weft's way finds out
     known_ = static_cast<Known>((*told)[0]);
     won_ = (*told)[1] != 0;
-    return known_ == Known::settled && !won_ ? false : measured();
+    return known_ == Known::decided ? won_ : measured();
   }
 
  private:
@@ -141,11 +168,22 @@ class Contest {
       if (takes_long && is_clear(library.least_ns, weft.least_ns)) break;
     }
     if (round < kEnough) return told_before();  // on a busy machine
-    if (is_brief) return weft.least_ns <= library.least_ns;
+    if (is_brief) {
+      const bool wins = weft.least_ns <= library.least_ns;
+      if (is_first()) note_look(key_, wins);
+      return wins;
+    }
     // Weft is to be faster by a tenth: what is as fast stays where it is.
     const bool wins = weft.least_ns * 10 <= library.least_ns * 9;
     keep(wins, library.least_ns, weft.least_ns);
     return wins;
+  }
+
+  // Not what the library has won, nor calls of which a few would take the whole budget.
+  bool may_be_looked_at() const {
+    std::int64_t longest_ns = 0;
+    for (const auto& one : before_->candidates) longest_ns = std::max(longest_ns, one.ns);
+    return before_->algorithm != kLibrary && 2 * kBrief * longest_ns < budget_ns();
   }
 
   std::int64_t budget_ns() const { return runtime_.config.init_budget_us * 1'000; }

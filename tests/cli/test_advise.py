@@ -376,6 +376,17 @@ def test_verify_in_the_lab(weft, advise, tmp_path):
     assert f"{verify.ROUNDS} replays say" in " ".join(done.stdout.split())
 
 
+def test_many_communicators_one_after_the_other(mpi, program, advise, tmp_path):
+    """10,000 of them, with two calls each, which are more than a rank keeps."""
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "communicators"], "--overhead", 0)
+    assert done.returncode == 0, done.stderr
+    stored = store.read(tmp_path / "weft-advise.sqlite")
+    for rank in (0, 1):
+        own = [row for row in stored["arrival"] if row["rank"] == rank]
+        assert 1000 <= len(own) <= 8192
+    assert sum(row["calls"] for row in stored["site"]) == 2 * 20_000
+
+
 def test_verify_behind_a_launcher_is_refused(mpi, program, advise):
     done = advise(mpi, [program(mpi, "advise_ends.c"), "none"], "--verify", inside=True)
     assert done.returncode != 0

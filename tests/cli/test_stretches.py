@@ -66,11 +66,10 @@ def test_ranks_come_as_late_as_they_came():
 
 def test_a_changed_call_is_waited_for_when_its_result_was_touched():
     one = site(0, window_us=1000)
-    # The buffers of the last one are waited for at the end.
     assert steps(0, stored(THREE), [one], one) == [
         *("s 2 0", "c 1000.0", "w 0", "c 2000.0"),
         *("s 2 1", "c 1000.0", "w 1", "c 2000.0"),
-        *("s 2 2", "w 2"),
+        *("s 2 2", "c 1000.0", "w 2"),
     ]
 
 
@@ -85,7 +84,8 @@ def test_a_window_may_go_beyond_another_call():
 def test_a_call_that_uses_the_same_buffers_is_waited_for_first():
     one = site(0, window_us=50_000)
     assert steps(0, stored(THREE), [one], one) == [
-        *("s 2 0", "c 3000.0", "w 0", "s 2 1", "c 3000.0", "w 1", "s 2 2", "w 2")
+        *("s 2 0", "c 3000.0", "w 0", "s 2 1", "c 3000.0", "w 1", "s 2 2"),
+        *("c 50000.0", "w 2"),
     ]
 
 
@@ -120,6 +120,73 @@ def test_a_stretch_ends_where_calls_were_not_kept():
         list(range(10)),
         list(range(20, 40)),
     ]
+
+
+def test_calls_that_cannot_be_replayed_are_no_gap():
+    calls = [(i % 2, [(i, i + 0.5)] * 2) for i in range(20)]
+    made, known = stored(calls), [site(0), site(1, "MPI_Exscan")]
+    (stretch,) = stretches.stretches_of(made, known)
+    assert [call.sequence for call in stretch.calls] == list(range(0, 20, 2))
+
+
+def test_each_ranks_own_order_is_kept_across_communicators():
+    """A row and a column of a grid: one of the row's ranks comes late."""
+    rows = [("row", 0, 0, 10, 11), ("row", 1, 0, 0, 11), ("column", 0, 0, 11, 12)]
+    rows += [("column", 2, 0, 1, 12)]
+    row, column = site(0), site(1)
+    row.members, column.members = {(0, 0), (1, 0)}, {(0, 1), (2, 1)}
+    arrivals = [
+        {"rank": rank, "site": int(comm == "column"), "comm": comm, "sequence": sequence}
+        | {"comm_rank": 0, "root": 0, "arrived_ns": int(came * MS), "left_ns": int(left * MS)}
+        for comm, rank, sequence, came, left in rows
+    ]
+    arrivals[0]["arrived_ns"], arrivals[1]["arrived_ns"] = 10 * MS, 10 * MS
+    made = store.Stored(Path("made"), {}, {"arrival": arrivals, "rank": [{"ranks": 3}]}, [])
+    # The column's first rank came first of all, at 1 ms.
+    assert [call.comm for call in stretches.calls_of(made, [row, column])] == ["row", "column"]
+
+
+def test_orders_that_contradict_each_other_end():
+    calls = [
+        stretches.Call("a", 0, {0: {"arrived_ns": 1}, 1: {"arrived_ns": 4}}, {}),
+        stretches.Call("b", 0, {0: {"arrived_ns": 2}, 1: {"arrived_ns": 3}}, {}),
+    ]
+    assert [call.comm for call in stretches.in_order(calls)] == ["a", "b"]
+
+
+def test_calls_are_counted_as_one_rank_makes_them():
+    """Of one place in the program, on two communicators at a time."""
+    one = site(0)
+    calls = [
+        stretches.Call(comm, n, {rank: {} for rank in ranks}, dict.fromkeys(ranks, one))
+        for n in range(3)
+        for comm, ranks in (("left", (0, 1)), ("right", (2, 3)))
+    ]
+    assert stretches.Stretch(calls).calls_at(one) == 3
+
+
+def test_a_site_that_is_changed_is_in_some_stretch():
+    """It has few calls, at the end of a long run."""
+    calls = [(0, [(10 * i, 10 * i + 5)] * 2) for i in range(2000)]
+    for i in range(1940, 1950):
+        calls[i] = (1, calls[i][1])
+    common, rare = site(0), site(1)
+    found = stretches.stretches_of(stored(calls), [common, rare], [rare])
+    assert any(one.calls_at(rare) for one in found)
+
+
+def test_what_others_than_the_root_change_all_ranks_start():
+    at_root, others = site(0, "MPI_Scatter", bytes=4096.0), site(1, "MPI_Scatter", window_us=100)
+    at_root.members, others.members = {(0, 0)}, {(1, 1)}
+    made = stored([(0, [(i, i + 0.5)] * 2) for i in range(3)])
+    for row in made["arrival"]:
+        row["site"] = row["rank"]
+    (stretch,) = stretches.stretches_of(made, [at_root, others])
+    assert stretch.calls_at(others) == 3
+    numbers = {call.operation: 0 for call in stretch.calls}
+    for rank in (0, 1):
+        words = stretches.Steps(rank, stretch, numbers, others).words
+        assert [word[0] for word in words if word[0] in "bs"] == ["s"] * 3
 
 
 def test_a_long_run_is_replayed_in_a_few_stretches():

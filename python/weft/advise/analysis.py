@@ -3,8 +3,8 @@ what that could be worth.
 
 The gain is an interval. Its upper end is min(window, transfer) of the calls, less the processor
 time that moving the data needs itself where no core is free for it; the window before a call counts
-where the proposed change starts it earlier. Its lower end is what a replay
-of the calls won in three quarters of its samples; without a replay it is not known, and said so.
+where the proposed change starts it earlier. A replay of the calls gives both ends; without one the
+lower end is not known, and said so.
 """
 
 from __future__ import annotations

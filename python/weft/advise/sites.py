@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from math import inf, sqrt
-from statistics import median, quantiles
+from math import comb, inf
+from statistics import median
 
 from weft.advise.places import Frame
 from weft.advise.record import UNKNOWNS
@@ -38,6 +38,7 @@ def is_vector(name: str) -> bool:
 # What a replay tells, as in the record: what Weft wins without a change, and what the change wins
 # on top of that.
 FREE, WITH_CHANGE = "free", "changed"
+CERTAINTY = 0.95
 
 
 @dataclass
@@ -52,11 +53,15 @@ class Spread:
 
 
 def spread(values: list[float], calls: int) -> Spread:
-    """The notches of a box plot, which single disturbed samples do not move: McGill, Tukey and Larsen
-    (The American Statistician 32, 1978)."""
-    least, middle, most = quantiles(values, n=4, method="inclusive")
-    notch = 1.57 * (most - least) / sqrt(len(values))
-    return Spread(*(end * calls for end in (middle - notch, middle, middle + notch)), len(values))
+    """By the order of the samples, however they are distributed: with the certainty that so many are
+    below and above the median. Fewer than six have all of it between them, as far as they can tell."""
+    ordered, n = sorted(values), len(values)
+    off, below = 0, 1  # samples beyond each end; of the 2^n ways to lie, those with so many below
+    while 2 * (below + comb(n, off + 1)) <= (1 - CERTAINTY) * 2**n:
+        off += 1
+        below += comb(n, off)
+    ends = ordered[off], median(ordered), ordered[n - 1 - off]
+    return Spread(*(end * calls for end in ends), n)
 
 
 LITTLE_US, PART = 20.0, 0.02  # bounds that are so close, or so close in proportion, are one figure

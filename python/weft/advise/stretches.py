@@ -10,19 +10,26 @@ than it was called where the change says so, and waited for when its result was 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import heappop, heappush
 
 from weft.advise.sites import Site, base_name, is_nonblocking, is_vector
 from weft.advise.store import Stored
 
-LONG_NS, LEAST_CALLS, MOST_CALLS = 150_000_000, 3, 400  # of a stretch
+LONG_NS, SHORT_NS = 150_000_000, 5_000_000  # of a stretch; shorter ones, where there are no others
+LEAST_CALLS, MOST_CALLS = 3, 400
+ALL_RANKS_CALLS = 16_000  # of all ranks in a stretch, so that the plan of a large job stays small
 ALL_NS, MOST = 1_500_000_000, 8  # of all together; stretches
+OF_CHANGED = 2  # stretches at least that have calls of a site that is changed
 # Of collectives that the replay program knows: whether a call's bytes are blocks of all ranks; of
 # those that are ROOTED they are at the root.
 KNOWN = {"allreduce": False, "bcast": False, "reduce": False, "scan": False, "barrier": False}
 KNOWN |= {"allgather": True, "alltoall": True, "reduce_scatter": True, "reduce_scatter_block": True}
 ROOTED = ("gather", "scatter")
+OTHERS = "call sites beyond"  # what the record calls them (src/advise/record.h)
 APART = ("min", "max", "prod")  # MPI libraries may take other times for these than for sums
 
 
@@ -33,10 +40,12 @@ def collective(call: str) -> str:
 
 
 def is_known(site: Site) -> bool:
-    return collective(site.call) in (*KNOWN, *ROOTED) and site.comm_size > 1
+    """Not of calls beyond those that a rank keeps apart, either, which are of many kinds."""
+    others = site.frames[0].function.startswith(OTHERS)
+    return collective(site.call) in (*KNOWN, *ROOTED) and site.comm_size > 1 and not others
 
 
-@dataclass
+@dataclass(eq=False)
 class Call:
     """One collective that all its ranks kept."""
 
@@ -45,31 +54,31 @@ class Call:
     rows: dict[int, dict]  # of `arrival`, by rank
     sites: dict[int, Site]
 
-    @property
+    @cached_property
     def first_ns(self) -> int:
         return min(row["arrived_ns"] for row in self.rows.values())
 
-    @property
+    @cached_property
     def name(self) -> str:
         return collective(self.site.call)
 
-    @property
+    @cached_property
     def site(self) -> Site:
         """Where the call stands; of ranks with different ones, the root's."""
         at_root = (rank for rank, row in self.rows.items() if row["comm_rank"] == row["root"])
         return self.sites[next(at_root, min(self.rows))]
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """Of what the call's count argument describes."""
         of_all = self.name in ROOTED or KNOWN[self.name]
         return max(8, round(self.site.bytes / (self.site.comm_size if of_all else 1)))
 
-    @property
+    @cached_property
     def members(self) -> tuple[int, ...]:
         return tuple(sorted(self.rows))
 
-    @property
+    @cached_property
     def operation(self) -> tuple:
         """What the replay program makes once. What is no other operator is a sum."""
         reduction = self.site.reduction
@@ -87,11 +96,15 @@ class Stretch:
         return last - self.calls[0].first_ns
 
     def calls_at(self, site: Site) -> int:
-        return sum(call.site is site for call in self.calls)
+        """Of the rank that makes most of them."""
+        of_ranks = Counter(
+            rank for call in self.calls for rank, own in call.sites.items() if own is site
+        )
+        return max(of_ranks.values(), default=0)
 
 
 def calls_of(stored: Stored, sites: list[Site]) -> list[Call]:
-    """In the order of their beginnings."""
+    """In an order that is that of each rank."""
     site_of = {member: site for site in sites if is_known(site) for member in site.members}
     rows: dict[tuple, dict[int, dict]] = defaultdict(dict)
     for one in stored["arrival"]:
@@ -102,38 +115,99 @@ def calls_of(stored: Stored, sites: list[Site]) -> list[Call]:
         call_sites = {rank: site_of[rank, row["site"]] for rank, row in by_rank.items()}
         if len(by_rank) == next(iter(call_sites.values())).comm_size:
             found.append(Call(comm, sequence, by_rank, call_sites))
-    return sorted(found, key=lambda call: call.first_ns)
+    return in_order(found)
 
 
-def stretches_of(stored: Stored, sites: list[Site]) -> list[Stretch]:
-    """Evenly chosen from all that there are."""
-    whole: list[Stretch] = [Stretch()]
-    last: dict[str, int] = {}
-    for call in calls_of(stored, sites):
-        now = whole[-1]
-        follows = last.get(call.comm, call.sequence - 1) == call.sequence - 1
-        last[call.comm] = call.sequence
-        enough = len(now.calls) >= LEAST_CALLS and now.length_ns >= LONG_NS
-        if now.calls and (not follows or enough or len(now.calls) >= MOST_CALLS):
-            if follows:
-                for rank, row in call.rows.items():
-                    now.ends_ns[rank] = row["arrived_ns"]
-            whole.append(now := Stretch())
-            last = {call.comm: call.sequence} if not follows else last
-        now.calls.append(call)
-    whole = [one for one in whole if one.calls]
-    good = [one for one in whole if len(one.calls) >= LEAST_CALLS] or whole
-    # Runs of calls between such as were not kept are short.
-    good = [one for one in good if one.length_ns >= LONG_NS] or good
-    if len(good) > 2:  # the program's beginning and end are like nothing else
-        good = good[1:-1] if len(good) > 3 else good[1:]
+def in_order(calls: list[Call]) -> list[Call]:
+    """By their beginnings where no rank's own order says more. Where the orders of ranks contradict
+    each other, as those of non-blocking calls may, by their beginnings alone."""
+    of_rank: dict[int, deque[Call]] = defaultdict(deque)
+    for rank, _, call in sorted(
+        ((rank, row["arrived_ns"], call) for call in calls for rank, row in call.rows.items()),
+        key=lambda one: one[:2],
+    ):
+        of_rank[rank].append(call)
+    missing = {id(call): len(call.rows) for call in calls}  # ranks of which it is not yet the next
+    ready: list[tuple[int, int, Call]] = []
+
+    def comes_next(rank: int) -> None:
+        if of_rank[rank]:
+            call = of_rank[rank][0]
+            missing[id(call)] -= 1
+            if not missing[id(call)]:
+                heappush(ready, (call.first_ns, id(call), call))
+
+    for rank in list(of_rank):
+        comes_next(rank)
+    found: list[Call] = []
+    while ready:
+        call = heappop(ready)[2]
+        found.append(call)
+        for rank in call.rows:
+            of_rank[rank].popleft()
+            comes_next(rank)
+    taken = {id(call) for call in found}
+    rest = (call for call in calls if id(call) not in taken)
+    return found + sorted(rest, key=lambda call: call.first_ns)
+
+
+def stretches_of(
+    stored: Stored, sites: list[Site], changes: Sequence[Site] = ()
+) -> list[Stretch]:
+    """Evenly chosen from all that there are, and some for each site that is changed."""
+    good = usable(cut(stored, calls_of(stored, sites)))
     if not good:
         return []
     typical = sum(one.length_ns for one in good) / len(good)
-    count = max(2, min(MOST, int(ALL_NS / max(1.0, typical))))
-    if len(good) <= count:
-        return good
-    return [good[i * len(good) // count] for i in range(count)]
+    chosen = evenly(good, max(2, min(MOST, int(ALL_NS / max(1.0, typical)))))
+    for site in changes:
+        there = [one for one in good if one.calls_at(site)]
+        lacking = OF_CHANGED - sum(one in chosen for one in there)
+        chosen += evenly([one for one in there if one not in chosen], max(0, lacking))
+    return chosen
+
+
+def evenly(all_: list, count: int) -> list:
+    if len(all_) <= count:
+        return list(all_)
+    return [all_[i * len(all_) // count] for i in range(count)]
+
+
+def usable(whole: list[Stretch]) -> list[Stretch]:
+    good = [one for one in whole if len(one.calls) >= LEAST_CALLS] or whole
+    good = [one for one in good if one.length_ns >= SHORT_NS] or good
+    # A program's beginning and end are like nothing else.
+    return good[1:-1] if len(good) > 3 else good
+
+
+def cut(stored: Stored, calls: list[Call]) -> list[Stretch]:
+    """Into stretches. One ends where some rank did not keep what came next."""
+    ranks = max((row["ranks"] for row in stored["rank"]), default=1)
+    most_calls = max(LEAST_CALLS, min(MOST_CALLS, ALL_RANKS_CALLS // max(1, ranks)))
+    kept: dict[str, set[int]] = defaultdict(set)
+    for row in stored["arrival"]:
+        kept[row["comm"]].add(row["sequence"])
+    whole: list[Stretch] = []
+    last: dict[str, int] = {}
+    for call in calls:
+        before = last.get(call.comm)
+        follows = before is None or all(n in kept[call.comm] for n in range(before, call.sequence))
+        now = whole[-1] if whole else None
+        enough = now and len(now.calls) >= LEAST_CALLS and now.length_ns >= LONG_NS
+        if not now or not follows or enough or len(now.calls) >= most_calls:
+            if now and follows:
+                now.ends_ns = {rank: row["arrived_ns"] for rank, row in call.rows.items()}
+            whole.append(now := Stretch())
+            last = dict(last) if follows else {}
+        last[call.comm] = call.sequence
+        now.calls.append(call)
+    return whole
+
+
+def after_windows(stretch: Stretch, rank: int) -> float:
+    """Where nothing is known of what came next: when the last result had been left alone for long."""
+    last = next(call for call in reversed(stretch.calls) if rank in call.rows)
+    return last.rows[rank]["left_ns"] + max(last.sites[rank].after.least, default=0.0) * 1e3
 
 
 @dataclass
@@ -153,14 +227,13 @@ class Steps:
         self.words: list[str] = []
         self.pending: list[_Pending] = []
         self.slots = 0
-        self.seen = 0  # calls that were changed
         own = [call for call in stretch.calls if rank in call.rows]
         if not own:
             return
         self.now = float(stretch.calls[0].first_ns)
         for call in own:
             self._call(call)
-        self._advance(max(self.now, float(stretch.ends_ns.get(rank, 0))))
+        self._advance(max(self.now, float(stretch.ends_ns.get(rank, after_windows(stretch, rank)))))
         for one in sorted(self.pending, key=lambda one: one.due_ns):
             self.words.append(f"w {one.slot}")
 
@@ -190,16 +263,16 @@ class Steps:
 
     def _call(self, call: Call) -> None:
         row, site, operation = call.rows[self.rank], call.sites[self.rank], call.operation
-        is_changed = self.changed is not None and call.site is self.changed
-        before = site.before.bounds if is_changed and site.earlier_us else None
+        # All its ranks start it then.
+        changed = self.changed if self.changed in call.sites.values() else None
+        before = changed.before.bounds if changed and changed.earlier_us else None
         self._advance(max(self.now, row["arrived_ns"] - (before[0] * 1e3 if before else 0.0)))
         # Its buffers are in use until then.
         for one in [one for one in self.pending if one.operation == operation]:
             self._wait(one)
-        if is_changed:
-            windows = call.site.after.least or [0.0]
-            window = windows[self.seen % len(windows)]
-            self.seen += 1
+        if changed:
+            windows = changed.after.least or [0.0]
+            window = windows[call.sequence % len(windows)]
             self._start(operation, row["left_ns"] + window * 1e3)
             self._advance(max(self.now, row["arrived_ns"]))
         elif is_nonblocking(site.call):

@@ -7,7 +7,6 @@ their own: with Weft loaded nothing is as it was.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,8 @@ from weft.advise.sites import FREE, WITH_CHANGE, Site
 from weft.advise.store import Stored
 from weft.advise.stretches import Stretch, is_known, plan, stretches_of
 
-ROUNDS, CHANGES = 7, 3  # of both jobs; sites that are changed, each for itself
+ROUNDS, CHANGES = 9, 3  # of both jobs; sites that are changed, each for itself
+JOB_SECONDS = 600
 LIBRARY, AUTO = "library", "auto"
 FAMILIES = {"libmpi.so.12": "mpich", "libmpi.so.40": "openmpi"}
 Times = dict[tuple[int, int], float]  # by stretch and form, microseconds of the last rank
@@ -44,11 +44,13 @@ def read_times(path: Path) -> Times:
 
 
 def transfers(stretch: Stretch) -> dict[int, float]:
-    """By site (its id): the time of the record's calls, of the rank that came last."""
+    """By site (its id): the time of the record's calls, of the rank that came last; of what is
+    non-blocking, with its wait."""
     found: dict[int, float] = {}
     for call in stretch.calls:
         shortest = min(row["left_ns"] - row["arrived_ns"] for row in call.rows.values())
-        found[id(call.site)] = found.get(id(call.site), 0.0) + shortest
+        waited = (call.site.waited_us or 0.0) * 1e3
+        found[id(call.site)] = found.get(id(call.site), 0.0) + shortest + waited
     return found
 
 
@@ -69,12 +71,11 @@ def won(stretches: list[Stretch], changes: list[Site], library: Times, auto: Tim
         free = library[number, 0] - auto[number, 0]
         shares = transfers(stretch)
         whole = sum(shares.values()) or 1.0
-        here = {id(call.site): call.site for call in stretch.calls}
-        sites |= here
-        for key, site in here.items():
-            count(site, FREE, free * shares[key] / whole, stretch)
+        sites |= {id(one): one for call in stretch.calls for one in call.sites.values()}
+        for key, share in shares.items():
+            count(sites[key], FREE, free * share / whole, stretch)
         for form, site in enumerate(changes, 1):
-            if id(site) in here and (number, form) in auto:
+            if stretch.calls_at(site) and (number, form) in auto:
                 count(site, WITH_CHANGE, auto[number, 0] - auto[number, form], stretch)
     return [
         (*min(sites[key].members), what, us / calls[key, what])
@@ -89,7 +90,8 @@ def run(command: list[str], mpi: str, stored: Stored, advice: Advice) -> list[tu
     if not program.exists():
         print(f"weft advise: nothing was replayed: there is no {program}", file=sys.stderr)
         return []
-    stretches, changes = stretches_of(stored, advice.sites), changed_sites(advice)
+    changes = changed_sites(advice)
+    stretches = stretches_of(stored, advice.sites, changes)
     if not stretches:
         print("weft advise: nothing was replayed: no call has what it needs", file=sys.stderr)
         return []
@@ -105,8 +107,16 @@ def run(command: list[str], mpi: str, stored: Stored, advice: Advice) -> list[tu
                 written = Path(f"{path}.times")
                 written.unlink(missing_ok=True)
                 job = launched.words([*options, "--form", form], command)
-                done = subprocess.run(job, close_fds=False, env={**os.environ})
+                # What launchers say of each job concerns nobody, unless it fails.
+                try:
+                    done = subprocess.run(
+                        job, close_fds=False, stderr=subprocess.PIPE, text=True, timeout=JOB_SECONDS
+                    )
+                except subprocess.TimeoutExpired:
+                    print(f"weft advise: a replay took over {JOB_SECONDS} s", file=sys.stderr)
+                    return []
                 if done.returncode:
+                    print(done.stderr, end="", file=sys.stderr)
                     print(f"weft advise: a replay ended with {done.returncode}", file=sys.stderr)
                     return []
                 times[form] = read_times(written)

@@ -1,4 +1,4 @@
-/* How programs end. advise_ends none|exit|kill|nonblocking|blocks. */
+/* How programs end. advise_ends none|exit|kill|nonblocking|blocks|communicators. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,6 +27,16 @@ static void blocks(double* in, double* out) {
   MPI_Reduce_scatter_block(in, out, each, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+static void communicators(double* in, double* out) {
+  for (int i = 0; i < 500; ++i) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Barrier(comm);
+    MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, comm);
+    MPI_Comm_free(&comm);
+  }
+}
+
 int main(int argc, char** argv) {
   int rank;
   MPI_Init(&argc, &argv);
@@ -34,9 +44,10 @@ int main(int argc, char** argv) {
   double *in = calloc(1000, sizeof *in), *out = calloc(1000, sizeof *out);
   const char* how = argc > 1 ? argv[1] : "none";
   for (int i = 0; i < 20 && strcmp(how, "none") != 0; ++i)
-    (strcmp(how, "nonblocking") == 0 ? nonblocking
-     : strcmp(how, "blocks") == 0    ? blocks
-                                     : reduce)(in, out);
+    (strcmp(how, "nonblocking") == 0     ? nonblocking
+     : strcmp(how, "blocks") == 0        ? blocks
+     : strcmp(how, "communicators") == 0 ? communicators
+                                         : reduce)(in, out);
   if (strcmp(how, "kill") == 0 && rank == 1) raise(SIGKILL);
   MPI_Finalize();
   return strcmp(how, "exit") == 0 ? 3 : 0;
