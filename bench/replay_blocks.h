@@ -58,7 +58,7 @@ class Blocks {
  private:
   bool gathers_, scatters_;
   std::vector<int> counts_;  // of reduce_scatter
-  int count_, written_;  // of a block; of what this rank sends
+  int count_, written_;      // of a block; of what this rank sends
   std::vector<double> send_, receive_;
 };
 

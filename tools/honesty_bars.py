@@ -49,15 +49,23 @@ class Found:
 
     mpi: str
     case: str
-    low: float
+    low: float  # of the gain by the change
     high: float
+    free_low: float  # of what Weft wins without a change
+    free_high: float
     won: list[float]  # pair by pair
     run: float  # as it was
 
     @property
     def off(self) -> float:
         """How far the interval and the pairs lie apart, as a part of the run; 0: they overlap."""
-        return max(0.0, self.low - max(self.won), min(self.won) - self.high) / self.run
+        low, high = self.ends
+        return max(0.0, low - max(self.won), min(self.won) - high) / self.run
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of all that is named."""
+        return self.low + self.free_low, self.high + self.free_high
 
     @property
     def is_narrow(self) -> bool:
@@ -65,11 +73,12 @@ class Found:
 
     def in_words(self) -> str:
         least, most = (100 * end(self.won) / self.run for end in (min, max))
-        low, high = (100 * end / self.run for end in (self.low, self.high))
+        low, high = (100 * end / self.run for end in self.ends)
+        own = " to ".join(f"{100 * end / self.run:.1f}" for end in (self.low, self.high))
         verdict = f"off by {self.off:.1%}" if self.off else "true"
         verdict += "" if self.is_narrow else ", wide"
         return (
-            f"{self.mpi}, {self.case}: {low:.1f} to {high:.1f} % of the run,"
+            f"{self.mpi}, {self.case}: {low:.1f} to {high:.1f} % of the run ({own} by the change),"
             f" won {least:.1f} to {most:.1f} %: {verdict}"
         )
 
@@ -111,14 +120,14 @@ def step_us(mpi: str, case: Case, form: str, directory: Path) -> float:
     return statistics.mean(variant["samples_us"])
 
 
-def interval(sites: list[dict]) -> tuple[float, float]:
-    """Of all sites together, with what Weft wins of them without a change."""
-    low = high = 0.0
+def intervals(sites: list[dict]) -> list[float]:
+    """Of all sites together: both ends of the gain, and of what Weft wins without a change."""
+    ends = [0.0] * 4
     for site in sites:
         gain, free = site["gain_us"], site["free_bounds_us"] or {"least": 0.0, "most": 0.0}
-        low += (gain["low"] or 0.0) + free["least"]
-        high += (gain["high"] or 0.0) + free["most"]
-    return low, high
+        of_site = (gain["low"], gain["high"], free["least"], free["most"])
+        ends = [end + (more or 0.0) for end, more in zip(ends, of_site)]
+    return ends
 
 
 def measure_once(mpi: str, case: Case, directory: Path) -> Found:
@@ -128,12 +137,12 @@ def measure_once(mpi: str, case: Case, directory: Path) -> Found:
     words += ["--out", directory / "page.html", "--record", directory / "record"]
     blocking = [program, *case.arguments.split(), "--form", "blocking"]
     run([*words, "--", *launcher(mpi, case), *blocking, "--repetitions", case.steps], mpi)
-    low, high = interval(json.loads(advice.read_text())["sites"])
+    ends = intervals(json.loads(advice.read_text())["sites"])
     before, won = [], []
     for _ in range(PAIRS):
         before.append(step_us(mpi, case, "blocking", directory))
         won.append((before[-1] - step_us(mpi, case, "overlapped", directory)) * case.steps)
-    return Found(mpi, case.name, low, high, won, statistics.median(before) * case.steps)
+    return Found(mpi, case.name, *ends, won, statistics.median(before) * case.steps)
 
 
 def measure(mpi: str, rounds: int) -> Iterator[Found]:

@@ -46,9 +46,7 @@ class Extent:
 
 # Programs of 1000 calls or 5 s between nodes; on one node, where calls are short, of 1 s.
 IN_LAB = Extent(engines=("function", "thread", "assist"))
-ON_ONE_NODE = Extent(
-    steps=200_000, seconds=1, engines=("function", "thread"), on_one_node=True
-)
+ON_ONE_NODE = Extent(steps=200_000, seconds=1, engines=("function", "thread"), on_one_node=True)
 
 
 @dataclass

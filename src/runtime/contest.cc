@@ -26,8 +26,8 @@ constexpr int kRounds = 12, kEnough = 4, kOfFirstRound = 1, kMostRepetitions = 1
 constexpr std::int64_t kTime_ns = 20'000;
 // A contest is held again in the next run, until one has been won twice and clearly, or so often.
 constexpr int kMostDoubts = 4;
-// After that what the library has won stays the library's. What Weft has won is looked at briefly in
-// each run, for that run only: a virtual machine's host moves its cores, and then the same two
+// After that what the library has won stays the library's. What Weft has won is looked at briefly
+// in each run, for that run only: a virtual machine's host moves its cores, and then the same two
 // copies take four times as long.
 constexpr int kBrief = kEnough;
 

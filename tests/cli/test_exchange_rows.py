@@ -10,7 +10,6 @@ from weft import installation, mpi_libraries
 ENGINES = ("native", "function", "thread", "tcc", "auto")
 
 
-
 def run(mpi, engine, *arguments, tool=None):
     library = mpi_libraries.implementation(mpi)
     program = library.program("exchange_rows")

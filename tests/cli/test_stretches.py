@@ -237,7 +237,9 @@ def test_what_was_won_belongs_to_the_sites_of_a_stretch():
 def test_the_replay_program_takes_all_steps(tmp_path, name):
     """On three ranks, the last two of which have a communicator."""
     mpi = mpi_libraries.implementation("mpich")
-    calls = [f"{call} 64 {i % 2} max" for i, call in enumerate((*stretches.KNOWN, *stretches.ROOTED))]
+    calls = [
+        f"{call} 64 {i % 2} max" for i, call in enumerate((*stretches.KNOWN, *stretches.ROOTED))
+    ]
     blocking = [f"b {i}" for i in range(len(calls))]
     started = [f"s {i} {i}" for i in range(len(calls))] + [f"w {i}" for i in range(len(calls))]
     lines = ["2", "3 0 1 2", "2 1 2", str(len(calls)), *calls, "1 2"]

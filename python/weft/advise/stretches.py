@@ -151,9 +151,7 @@ def in_order(calls: list[Call]) -> list[Call]:
     return found + sorted(rest, key=lambda call: call.first_ns)
 
 
-def stretches_of(
-    stored: Stored, sites: list[Site], changes: Sequence[Site] = ()
-) -> list[Stretch]:
+def stretches_of(stored: Stored, sites: list[Site], changes: Sequence[Site] = ()) -> list[Stretch]:
     """Evenly chosen from all that there are, and some for each site that is changed."""
     good = usable(cut(stored, calls_of(stored, sites)))
     if not good:
@@ -222,7 +220,9 @@ class Steps:
     """One rank's steps in one stretch: "c MICROSECONDS" computes, "b K" makes call K, "s K SLOT"
     starts it, "w SLOT" waits."""
 
-    def __init__(self, rank: int, stretch: Stretch, numbers: dict[tuple, int], changed: Site | None):
+    def __init__(
+        self, rank: int, stretch: Stretch, numbers: dict[tuple, int], changed: Site | None
+    ):
         self.rank, self.numbers, self.changed = rank, numbers, changed
         self.words: list[str] = []
         self.pending: list[_Pending] = []

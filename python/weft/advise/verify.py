@@ -78,8 +78,7 @@ def won(stretches: list[Stretch], changes: list[Site], library: Times, auto: Tim
             if stretch.calls_at(site) and (number, form) in auto:
                 count(site, WITH_CHANGE, auto[number, 0] - auto[number, form], stretch)
     return [
-        (*min(sites[key].members), what, us / calls[key, what])
-        for (key, what), us in wins.items()
+        (*min(sites[key].members), what, us / calls[key, what]) for (key, what), us in wins.items()
     ]
 
 
