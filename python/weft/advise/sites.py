@@ -53,8 +53,8 @@ class Spread:
 
 
 def spread(values: list[float], calls: int) -> Spread:
-    """By the order of the samples, however they are distributed: with the certainty that so many are
-    below and above the median. Fewer than six have all of it between them, as far as they can tell."""
+    """By the order of the samples, however they are distributed: so many lie on either side of the
+    median with that certainty. Of fewer than six the least and the greatest, which have less."""
     ordered, n = sorted(values), len(values)
     off, below = 0, 1  # samples beyond each end; of the 2^n ways to lie, those with so many below
     while 2 * (below + comb(n, off + 1)) <= (1 - CERTAINTY) * 2**n:

@@ -122,10 +122,10 @@ def in_order(calls: list[Call]) -> list[Call]:
     """By their beginnings where no rank's own order says more. Where the orders of ranks contradict
     each other, as those of non-blocking calls may, by their beginnings alone."""
     of_rank: dict[int, deque[Call]] = defaultdict(deque)
-    for rank, _, call in sorted(
-        ((rank, row["arrived_ns"], call) for call in calls for rank, row in call.rows.items()),
-        key=lambda one: one[:2],
-    ):
+    arrivals = [
+        (row["arrived_ns"], rank, call) for call in calls for rank, row in call.rows.items()
+    ]
+    for _, rank, call in sorted(arrivals, key=lambda one: one[0]):
         of_rank[rank].append(call)
     missing = {id(call): len(call.rows) for call in calls}  # ranks of which it is not yet the next
     ready: list[tuple[int, int, Call]] = []
@@ -203,7 +203,7 @@ def cut(stored: Stored, calls: list[Call]) -> list[Stretch]:
 
 
 def after_windows(stretch: Stretch, rank: int) -> float:
-    """Where nothing is known of what came next: when the last result had been left alone for long."""
+    """Where nothing is known of what came next: when the last result had long been left alone."""
     last = next(call for call in reversed(stretch.calls) if rank in call.rows)
     return last.rows[rank]["left_ns"] + max(last.sites[rank].after.least, default=0.0) * 1e3
 

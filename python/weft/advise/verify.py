@@ -55,7 +55,7 @@ def transfers(stretch: Stretch) -> dict[int, float]:
 
 
 def won(stretches: list[Stretch], changes: list[Site], library: Times, auto: Times) -> list[tuple]:
-    """Rows of the table `replay`, of one round: microseconds of a call of a site, over all stretches.
+    """Rows of the table `replay`, of one round: microseconds of a site's call, over all stretches.
     What Weft wins of a stretch without a change belongs to its sites by the time of their calls."""
     wins: dict[tuple[int, str], float] = defaultdict(float)
     calls: dict[tuple[int, str], int] = defaultdict(int)
