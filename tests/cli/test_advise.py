@@ -366,8 +366,8 @@ def test_verify_in_the_lab(weft, advise, tmp_path):
     except LabUnavailable as error:
         pytest.skip(f"this machine permits no lab: {error}")
     mpi = mpi_libraries.implementation("mpich")
-    program = [mpi.program("gemv_alltoall"), "--order", 1000, "--bytes", 400_000]
-    command = [*program, "--form", "blocking", "--repetitions", 10]
+    program = [mpi.program("gemv_alltoall"), "--order", 1000, "--bytes", 200_000]
+    command = [*program, "--form", "blocking", "--repetitions", 6]
     lab = [weft, "lab", "run", "--mpi", "mpich", "--nodes", 2, "--"]
     done = advise(mpi, command, "--verify", "--overhead", "50%", launcher=lab)
     assert done.returncode == 0, done.stderr

@@ -56,13 +56,13 @@ def test_each_case_is_a_run_that_the_lab_and_the_kernel_take(bars, monkeypatch):
 
     monkeypatch.setattr(kernels, "measure", measure)
     both = list(bars.measure(["mpich", "openmpi"], 9, False))
-    assert len(both) == len(asked) == 2 * 2 * len(bars.CASES)
+    assert len(both) == len(asked) == 2 * sum(len(case.nodes) for case in bars.CASES)
     for _, options, _ in asked:
         words = settings.lab_words(options["lab"])
         assert words["nodes"] in (2, 4) and words["rate"] == "200mbit"
         assert "--repetitions 9" in options["arguments"]
         assert options["engines"].split(",")[-1] == "auto"
-    assert len(list(bars.measure(["mpich"], 9, True))) == len(bars.CASES)
+    assert len(list(bars.measure(["mpich"], 9, True))) == sum(2 in case.nodes for case in bars.CASES)
     assert "--repetitions 3" in asked[-1][1]["arguments"]
 
 
@@ -84,6 +84,6 @@ def test_a_kernel_without_a_result_misses_its_bars_and_the_others_go_on(bars, mo
     monkeypatch.setattr(kernels, "measure", measure)
     found = list(bars.measure(["mpich"], 9, True))
     lost = [one for run, pair in found if run is None for one in pair]
-    assert len(found) == len(bars.CASES) and len(lost) == 2
+    assert len(found) == sum(2 in case.nodes for case in bars.CASES) and len(lost) == 2
     assert not any(one.met for one in lost)
     assert all("pipecg" in one.what and one.note == "no answer within 5 s" for one in lost)
