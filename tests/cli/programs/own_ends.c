@@ -26,8 +26,8 @@ static void count_error(MPI_Comm* comm, int* code, ...) {
   if (class == MPI_ERR_TRUNCATE) ++handled;
 }
 
-/* How often the thread has given its core away to sleep; -1: it has no name yet, since it is new.
- */
+/* How often the thread has given its core away to sleep; -1: it has no name yet, since nothing has
+   called it. */
 static long sleeps_of_thread(void) {
   DIR* tasks = opendir("/proc/self/task");
   long sleeps = -1;
@@ -50,7 +50,7 @@ static long sleeps_of_thread(void) {
 
 static void thread_comes_to_rest(const char* after) {
   const time_t since = time(NULL);
-  for (long seen = -1, now; (now = sleeps_of_thread()) != seen || now < 0; seen = now) {
+  for (long seen = -2, now; (now = sleeps_of_thread()) != seen; seen = now) {
     if (time(NULL) - since > PATIENCE) fail(after);
     usleep(100000);
   }
