@@ -62,7 +62,9 @@ def test_each_case_is_a_run_that_the_lab_and_the_kernel_take(bars, monkeypatch):
         assert words["nodes"] in (2, 4) and words["rate"] == "200mbit"
         assert "--repetitions 9" in options["arguments"]
         assert options["engines"].split(",")[-1] == "auto"
-    assert len(list(bars.measure(["mpich"], 9, True))) == sum(2 in case.nodes for case in bars.CASES)
+    assert len(list(bars.measure(["mpich"], 9, True))) == sum(
+        2 in case.nodes for case in bars.CASES
+    )
     assert "--repetitions 3" in asked[-1][1]["arguments"]
 
 
