@@ -58,7 +58,7 @@ void Operation::blocking(MPI_Comm comm) {
   double* out = receive_.data();
   switch (collective_) {
     case Collective::allreduce:
-      MPI_Allreduce(in, out, count_, MPI_DOUBLE, reduction_, comm);
+      MPI_Allreduce(in, out, count_, MPI_DOUBLE, op_, comm);
       break;
     case Collective::alltoall:
       MPI_Alltoall(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, comm);
@@ -67,13 +67,13 @@ void Operation::blocking(MPI_Comm comm) {
       MPI_Bcast(out, count_, MPI_DOUBLE, 0, comm);
       break;
     case Collective::reduce:
-      MPI_Reduce(in, out, count_, MPI_DOUBLE, reduction_, 0, comm);
+      MPI_Reduce(in, out, count_, MPI_DOUBLE, op_, 0, comm);
       break;
     case Collective::allgather:
       MPI_Allgather(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, comm);
       break;
     case Collective::scan:
-      MPI_Scan(in, out, count_, MPI_DOUBLE, reduction_, comm);
+      MPI_Scan(in, out, count_, MPI_DOUBLE, op_, comm);
       break;
     case Collective::barrier:
       MPI_Barrier(comm);
@@ -86,7 +86,7 @@ void Operation::start(MPI_Comm comm, MPI_Request* request) {
   double* out = receive_.data();
   switch (collective_) {
     case Collective::allreduce:
-      MPI_Iallreduce(in, out, count_, MPI_DOUBLE, reduction_, comm, request);
+      MPI_Iallreduce(in, out, count_, MPI_DOUBLE, op_, comm, request);
       break;
     case Collective::alltoall:
       MPI_Ialltoall(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, comm, request);
@@ -95,13 +95,13 @@ void Operation::start(MPI_Comm comm, MPI_Request* request) {
       MPI_Ibcast(out, count_, MPI_DOUBLE, 0, comm, request);
       break;
     case Collective::reduce:
-      MPI_Ireduce(in, out, count_, MPI_DOUBLE, reduction_, 0, comm, request);
+      MPI_Ireduce(in, out, count_, MPI_DOUBLE, op_, 0, comm, request);
       break;
     case Collective::allgather:
       MPI_Iallgather(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, comm, request);
       break;
     case Collective::scan:
-      MPI_Iscan(in, out, count_, MPI_DOUBLE, reduction_, comm, request);
+      MPI_Iscan(in, out, count_, MPI_DOUBLE, op_, comm, request);
       break;
     case Collective::barrier:
       MPI_Ibarrier(comm, request);
@@ -115,7 +115,7 @@ void Operation::initialise(MPI_Comm comm, MPI_Request* request) {
   double* out = receive_.data();
   switch (collective_) {
     case Collective::allreduce:
-      MPI_Allreduce_init(in, out, count_, MPI_DOUBLE, reduction_, comm, MPI_INFO_NULL, request);
+      MPI_Allreduce_init(in, out, count_, MPI_DOUBLE, op_, comm, MPI_INFO_NULL, request);
       break;
     case Collective::alltoall:
       MPI_Alltoall_init(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, comm, MPI_INFO_NULL,
@@ -125,14 +125,14 @@ void Operation::initialise(MPI_Comm comm, MPI_Request* request) {
       MPI_Bcast_init(out, count_, MPI_DOUBLE, 0, comm, MPI_INFO_NULL, request);
       break;
     case Collective::reduce:
-      MPI_Reduce_init(in, out, count_, MPI_DOUBLE, reduction_, 0, comm, MPI_INFO_NULL, request);
+      MPI_Reduce_init(in, out, count_, MPI_DOUBLE, op_, 0, comm, MPI_INFO_NULL, request);
       break;
     case Collective::allgather:
       MPI_Allgather_init(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, comm, MPI_INFO_NULL,
                          request);
       break;
     case Collective::scan:
-      MPI_Scan_init(in, out, count_, MPI_DOUBLE, reduction_, comm, MPI_INFO_NULL, request);
+      MPI_Scan_init(in, out, count_, MPI_DOUBLE, op_, comm, MPI_INFO_NULL, request);
       break;
     case Collective::barrier:
       MPI_Barrier_init(comm, MPI_INFO_NULL, request);

@@ -22,9 +22,9 @@ class Operation {
   Operation(Collective collective, long bytes, int rank, int size,
             std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-  void reduce_by(MPI_Op reduction) { reduction_ = reduction; }  // else a sum
-  void prepare(int salt);  // fills the send buffer, clears the receive buffer
-  void rewrite();          // what it sends, with what that is: as a program that computes it anew
+  void reduce_by(MPI_Op op) { op_ = op; }  // else a sum
+  void prepare(int salt);                  // fills the send buffer, clears the receive buffer
+  void rewrite();  // what it sends, with what that is: as a program that computes it anew
   void blocking(MPI_Comm comm);
   void start(MPI_Comm comm, MPI_Request* request);
   void initialise(MPI_Comm comm, MPI_Request* request);  // a persistent request
@@ -37,7 +37,7 @@ class Operation {
   bool receives() const;
 
   Collective collective_;
-  MPI_Op reduction_ = MPI_SUM;
+  MPI_Op op_ = MPI_SUM;
   int count_;
   int rank_, size_, salt_ = 0;
   std::pmr::vector<double> send_, receive_;

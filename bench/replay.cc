@@ -39,7 +39,7 @@ struct CallShape {
   std::string collective;
   long bytes = 0;
   std::size_t group = 0;
-  std::string reduction;
+  std::string op;
 };
 
 struct Plan {
@@ -89,8 +89,7 @@ Plan parse(const std::string& text, int rank, int ranks) {
   }
   in >> count;
   plan.calls.resize(count);
-  for (CallShape& call : plan.calls)
-    in >> call.collective >> call.bytes >> call.group >> call.reduction;
+  for (CallShape& call : plan.calls) in >> call.collective >> call.bytes >> call.group >> call.op;
   in >> plan.stretches >> plan.forms;
   for (std::size_t i = 0; i < plan.stretches * plan.forms; ++i) {
     std::vector<Step> mine;
@@ -145,7 +144,7 @@ AnyCall call_of(const CallShape& shape, MPI_Comm members) {
   if (!collective) return Blocks(shape.collective, shape.bytes, rank, size);
   Operation operation(*collective, shape.bytes, rank, size);
   operation.prepare(1);
-  operation.reduce_by(operator_of(shape.reduction));
+  operation.reduce_by(operator_of(shape.op));
   return operation;
 }
 

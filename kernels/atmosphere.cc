@@ -504,7 +504,7 @@ int measure(const Settings& settings, const trials::Settings& trial) {
                                             ": choose a file that can be made, by --output");
   }
 
-  std::vector<trials::Variant> all = trials::blocking_and(trial.engines);
+  std::vector<trials::Variant> all = trials::blocking_and_overlapped(trial);
   std::vector<Way> made = ways(&all, trial.engines.back(), writes);
   model.prepare(&made[0], file.get());
   const std::array<double, 3> before = model.measures();

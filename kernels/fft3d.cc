@@ -88,7 +88,7 @@ int run(int argc, char** argv) {
   if (!wrong.empty()) return trials::refuse("fft3d", wrong);
 
   const Problem problem(settings);
-  std::vector<trials::Variant> all = trials::blocking_and(trial.engines);
+  std::vector<trials::Variant> all = trials::blocking_and_overlapped(trial);
   std::vector<std::unique_ptr<Convolution>> convolutions;
   bool right = true;
   for (trials::Variant& one : all) {

@@ -79,11 +79,7 @@ int run(int argc, char** argv) {
   const std::string wrong = options.read(argc, argv);
   if (!wrong.empty()) return trials::refuse("iallreduce_kernel", wrong);
 
-  std::vector<trials::Variant> all;
-  if (settings.has_blocking()) all.push_back(trials::variant("blocking"));
-  for (const std::string& engine : settings.engines) {
-    if (settings.has_overlapped()) all.push_back(trials::variant("overlapped", engine));
-  }
+  std::vector<trials::Variant> all = trials::blocking_and_overlapped(settings);
   Kernel kernel(elements, trials::rank_in(MPI_COMM_WORLD), trials::size_of(MPI_COMM_WORLD));
   kernel.reset();
   const double expected = kernel.step(all[0].comm, false);

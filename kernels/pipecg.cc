@@ -237,7 +237,7 @@ bool same_alone(const Matrix& matrix, const Matrix& alone, const Settings& setti
 int measure(const Matrix& matrix, const Matrix& alone, const Settings& settings,
             const trials::Settings& trial, const std::vector<double>& b,
             const std::vector<double>& known) {
-  std::vector<trials::Variant> all = trials::blocking_and(trial.engines);
+  std::vector<trials::Variant> all = trials::blocking_and_overlapped(trial);
   all.push_back(trials::variant("halo only"));
   if (settings.threads > 1) all.push_back(trials::variant("master thread"));
   std::vector<std::unique_ptr<Communication>> communications;

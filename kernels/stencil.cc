@@ -368,7 +368,7 @@ int run(int argc, char** argv) {
   if (wrong.empty()) wrong = does_not_fit(&settings);
   if (!wrong.empty()) return trials::refuse("stencil", wrong);
 
-  std::vector<trials::Variant> all = trials::blocking_and(trial.engines);
+  std::vector<trials::Variant> all = trials::blocking_and_overlapped(trial);
   std::vector<How> how = {How::blocking};
   how.resize(all.size(), How::non_blocking);
 #if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5

@@ -207,10 +207,12 @@ struct Settings {
   bool has_overlapped() const { return form != "blocking"; }
 };
 
-// The blocking kernel, and the overlapped one with each engine.
-inline std::vector<Variant> blocking_and(const Words& engines) {
-  std::vector<Variant> all = {variant("blocking")};
-  for (const std::string& engine : engines) all.push_back(variant("overlapped", engine));
+// The blocking kernel, and the overlapped one with each engine; of these what is asked for.
+inline std::vector<Variant> blocking_and_overlapped(const Settings& settings) {
+  std::vector<Variant> all;
+  if (settings.has_blocking()) all.push_back(variant("blocking"));
+  if (!settings.has_overlapped()) return all;
+  for (const std::string& engine : settings.engines) all.push_back(variant("overlapped", engine));
   return all;
 }
 

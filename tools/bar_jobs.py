@@ -33,21 +33,28 @@ def run_job(
     command = [str(word) for word in [*front, library.program(program), *options]]
     if lab:
         done = lab.run(command, capture=True, timeout=limit_s)
-    else:
-        bound = ranks <= len(os.sched_getaffinity(0))
-        option = "--bind-to" if mpi == "openmpi" else "-bind-to"
-        launch = [library.mpiexec, *([option, "core"] if bound else library.unbound())]
-        done = subprocess.run(
-            [str(word) for word in [*launch, "-n", ranks, *command]],
-            env={**os.environ, **library.environment()},
-            capture_output=True,
-            text=True,
-            timeout=limit_s,
-        )
+        return said_by(done, f"{program} ({mpi}, {ranks} nodes)")
+    bound = ranks <= len(os.sched_getaffinity(0))
+    option = "--bind-to" if mpi == "openmpi" else "-bind-to"
+    launch = [library.mpiexec, *([option, "core"] if bound else library.unbound())]
+    return run_command([*launch, "-n", ranks, *command], mpi, limit_s)
+
+
+def run_command(words: list, mpi: str, limit_s: int) -> str:
+    """What it prints, in the environment of an MPI library."""
+    command = [str(word) for word in words]
+    done = subprocess.run(
+        command,
+        env={**os.environ, **mpi_libraries.implementation(mpi).environment()},
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+    )
+    return said_by(done, " ".join(command))
+
+
+def said_by(done: subprocess.CompletedProcess, what: str) -> str:
     if done.returncode != 0:
-        where = f"{ranks} nodes" if lab else f"{ranks} ranks"
         said = done.stdout + done.stderr
-        raise SystemExit(
-            f"bars: {program} ended with status {done.returncode} ({mpi}, {where}):\n{said}"
-        )
+        raise SystemExit(f"bars: {what} ended with status {done.returncode}:\n{said}")
     return done.stdout

@@ -8,13 +8,13 @@ added to both ends.
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from bar_jobs import run_command
 
 from weft import installation, mpi_libraries
 
@@ -95,27 +95,14 @@ def launcher(mpi: str, case: Case) -> list:
     return mpi_libraries.implementation(mpi).launcher(2)
 
 
-def run(words: list, mpi: str) -> None:
-    done = subprocess.run(
-        [str(word) for word in words],
-        env={**os.environ, **mpi_libraries.implementation(mpi).environment()},
-        capture_output=True,
-        text=True,
-        timeout=JOB_SECONDS,
-    )
-    if done.returncode != 0:
-        said = done.stdout + done.stderr
-        told = " ".join(str(word) for word in words)
-        raise SystemExit(f"bars: {told} ended with status {done.returncode}:\n{said}")
-
-
 def step_us(mpi: str, case: Case, form: str, directory: Path) -> float:
     """Of one step, on the slowest rank."""
     program = mpi_libraries.implementation(mpi).program(case.program)
     path = directory / "times.json"
     weft = [installation.weft_command(), "run", "--"] if form == "overlapped" else []
     words = [*launcher(mpi, case), *weft, program, *case.arguments.split(), "--form", form]
-    run([*words, "--engines", "auto", "--repetitions", case.steps, "--json", path], mpi)
+    words += ["--engines", "auto", "--repetitions", case.steps, "--json", path]
+    run_command(words, mpi, JOB_SECONDS)
     (variant,) = json.loads(path.read_text())["variants"]
     return statistics.mean(variant["samples_us"])
 
@@ -136,7 +123,8 @@ def measure_once(mpi: str, case: Case, directory: Path) -> Found:
     words = [WEFT, "advise", "--verify", "--mpi", mpi, "--json", advice]
     words += ["--out", directory / "page.html", "--record", directory / "record"]
     blocking = [program, *case.arguments.split(), "--form", "blocking"]
-    run([*words, "--", *launcher(mpi, case), *blocking, "--repetitions", case.steps], mpi)
+    words += ["--", *launcher(mpi, case), *blocking, "--repetitions", case.steps]
+    run_command(words, mpi, JOB_SECONDS)
     ends = intervals(json.loads(advice.read_text())["sites"])
     before, won = [], []
     for _ in range(PAIRS):

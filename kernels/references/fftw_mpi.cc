@@ -78,7 +78,7 @@ int run(int argc, char** argv) {
   if (!wrong.empty()) return trials::refuse("fftw_mpi", wrong);
 
   const Problem problem(settings);
-  std::vector<trials::Variant> all = trials::blocking_and(trial.engines);
+  std::vector<trials::Variant> all = trials::blocking_and_overlapped(trial);
   all.push_back(trials::variant("FFTW's own over MPI"));
   std::vector<std::unique_ptr<Transform>> ours;
   for (trials::Variant& one : all) ours.push_back(std::make_unique<Transform>(settings, &one));

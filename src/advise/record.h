@@ -101,7 +101,7 @@ struct Site {
   std::int64_t left_ns;       // when the last call ended
   std::int64_t gap_ns;        // from the call before to the last one
   std::int64_t quiet_ns;      // the last window before a call, at most; or 0
-  Operator reduction;         // of the last call
+  Operator op;                // of the last call
 };
 
 // When one rank came to one collective and left it.

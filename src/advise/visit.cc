@@ -132,7 +132,7 @@ int Visit::blocking(const Call& call, int code) {
   const std::uint64_t bytes = payload(call, comm);
   Site& site = recorder.site(caller, id_, comm, bytes);
   count_call(site, bytes, {began_ns_, left_ns_}, fingerprint(call, bytes));
-  site.reduction = operator_of(call);
+  site.op = operator_of(call);
   constexpr std::int64_t kSite = 300;  // ns
   recorder.took(kSite);
   ++comm.sequence;
@@ -156,7 +156,7 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
     const std::uint64_t bytes = payload(*call, comm);
     site = &recorder.site(caller, id_, comm, bytes);
     count_call(*site, bytes, {began_ns_, left_ns_}, fingerprint(*call, bytes));
-    site->reduction = operator_of(*call);
+    site->op = operator_of(*call);
     ++comm.sequence;
     if (!comm.inter) recorder.arrival(comm, *site, began_ns_, left_ns_, call->root);
     if (unwritten_) add_before(*site, *unwritten_, began_ns_);

@@ -11,6 +11,7 @@ import pytest
 
 from weft import installation, mpi_libraries
 from weft.bench import kernels
+from weft.lab import Lab, LabUnavailable
 
 SOURCES = Path(__file__).parent / "programs"
 # What a launcher would have set; the tests may themselves run under one.
@@ -22,6 +23,16 @@ def weft() -> str:
     path = installation.weft_command()
     assert path.exists(), f"{path} is missing; build it with: make build"
     return str(path)
+
+
+@pytest.fixture(scope="session")
+def permitted_lab() -> None:
+    """Skips where the machine permits no lab."""
+    try:
+        with Lab(nodes=1, check=False):
+            pass
+    except LabUnavailable as error:
+        pytest.skip(f"this machine permits no lab: {error}")
 
 
 @pytest.fixture

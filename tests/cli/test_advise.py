@@ -22,7 +22,6 @@ import pytest
 from weft import installation, mpi_libraries
 from weft.advise import analysis, record, session, store, verify
 from weft.advise.sites import FREE, WITH_CHANGE
-from weft.lab import Lab, LabUnavailable
 
 SOURCES = Path(__file__).parent / "programs"
 BUSY_MS = 3
@@ -358,13 +357,8 @@ def test_verify_replays_blocks_for_each_rank(program, advise, tmp_path):
         assert replayed.count(call) == verify.ROUNDS, call
 
 
-def test_verify_in_the_lab(weft, advise, tmp_path):
+def test_verify_in_the_lab(weft, advise, tmp_path, permitted_lab):
     """Where there is room for a gain, the change is replayed, too."""
-    try:
-        with Lab(nodes=1, check=False):
-            pass
-    except LabUnavailable as error:
-        pytest.skip(f"this machine permits no lab: {error}")
     mpi = mpi_libraries.implementation("mpich")
     program = [mpi.program("gemv_alltoall"), "--order", 1000, "--bytes", 200_000]
     command = [*program, "--form", "blocking", "--repetitions", 6]

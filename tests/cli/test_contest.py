@@ -32,12 +32,12 @@ def program(tmp_path_factory):
 def run(program, tmp_path, environment):
     """Runs it with the cache of plans; returns what became of its MPI_Allreduce."""
 
-    def job(*options, preload=""):
+    def job(*options, preload="", command=(program, *ALLREDUCE)):
         summary = tmp_path / "summary.json"
         front = ["env", f"LD_PRELOAD={preload}"] if preload else []
         weft = [installation.weft_command(), "run", f"--plan-cache={tmp_path / 'plans'}"]
         weft += [*options, f"--summary=json:{summary}"]
-        command = [MPICH.mpiexec, "-n", "2", *front, *weft, "--", program, *ALLREDUCE]
+        command = [MPICH.mpiexec, "-n", "2", *front, *weft, "--", *command]
         done = subprocess.run(
             [str(word) for word in command],
             env={**environment, "LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")},
@@ -47,7 +47,8 @@ def run(program, tmp_path, environment):
         )
         assert done.returncode == 0, done.stdout + done.stderr
         calls = json.loads(summary.read_text())["calls"]
-        return next(entry for entry in calls if entry["call"] == "MPI_Allreduce")
+        entry = next(entry for entry in calls if entry["call"] == "MPI_Allreduce")
+        return entry | {"said": done.stderr}
 
     return job
 
@@ -102,6 +103,18 @@ def test_what_weft_has_won_is_looked_at_again_and_kept(run, tmp_path, library):
     else:
         assert calls["passed_on"] == {REASON: 2}
     assert "\t".join(verdict(tmp_path / "plans")) == settled
+
+
+def test_a_look_is_taken_once_in_a_run(run, tmp_path):
+    """Not on each communicator: a look makes the library's call 300 times at most."""
+    tool = compiled("fast_allreduce.c", tmp_path, "-shared", "-fPIC")
+    many, communicators = compiled("allreduces.c", tmp_path), 20
+    run(PATIENT)
+    settle(tmp_path / "plans", "node-flat")
+    calls = run(PATIENT, preload=tool, command=(many, communicators))
+    assert calls["passed_on"] == {REASON: 2 * communicators}
+    made = [int(line.split()[1]) for line in calls["said"].splitlines() if "fast:" in line]
+    assert len(made) == 2 and max(made) <= 1 + 3 * 100 + communicators
 
 
 def test_nothing_is_measured_without_a_budget_or_where_the_user_has_chosen(run, tmp_path):

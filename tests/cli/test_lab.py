@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from weft import mpi_libraries
-from weft.lab import Lab, LabError, LabUnavailable
+from weft.lab import Lab, LabError
 from weft.lab.lab import judge_bytes
 from weft.lab.plan import make_plan, share_cores
 
@@ -22,17 +22,8 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 OURS = ("weft", "left-")  # what the lab, or a job of these tests, would leave in /dev/shm
 
 
-@pytest.fixture(scope="module", autouse=True)
-def permitted():
-    try:
-        with Lab(nodes=1, check=False):
-            pass
-    except LabUnavailable as error:
-        pytest.skip(f"this machine permits no lab: {error}")
-
-
 @pytest.fixture(autouse=True)
-def nothing_stays(permitted):
+def nothing_stays(permitted_lab):
     """Every test here must leave neither a process of the lab nor a file in /dev/shm."""
     links = Path("/proc/net/dev").read_text().count(":")
     yield

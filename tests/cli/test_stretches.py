@@ -207,10 +207,16 @@ def test_the_root_tells_the_bytes_of_a_scatter():
     assert call.operation == ("scatter", 2048, (0, 1), "sum")
 
 
+def test_calls_beyond_the_sites_that_a_rank_keeps_are_not_replayed():
+    """They are of many kinds, and not the same on all ranks."""
+    others = site(0, frames=[Frame("call sites beyond the first 1023", "", 0)])
+    assert stretches.calls_of(stored(THREE), [others]) == []
+
+
 def test_operators_are_told_apart():
     made = stored(THREE)
-    for reduction, replayed in (("min", "min"), ("other", "sum"), ("sum", "sum")):
-        (call, *_) = stretches.calls_of(made, [site(0, reduction=reduction)])
+    for op, replayed in (("min", "min"), ("other", "sum"), ("sum", "sum")):
+        (call, *_) = stretches.calls_of(made, [site(0, op=op)])
         assert call.operation == ("allreduce", 1024, (0, 1), replayed)
 
 

@@ -325,7 +325,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             repeated=sum(row["repeated"] for row in members) / max(1, total["calls"]),
             members={(row["rank"], row["site"]) for row in members},
             source=sources.get((here[0].file, here[0].line), ""),
-            reduction=OPERATORS[min(first.get("reduction", 0), len(OPERATORS) - 1)],
+            op=OPERATORS[min(first.get("op", 0), len(OPERATORS) - 1)],
         )
         set_upper_gain(site, stored)
         won: dict[str, list[float]] = defaultdict(list)

@@ -101,7 +101,7 @@ class Site(Structure):
         ("left_ns", c_int64),
         ("gap_ns", c_int64),
         ("quiet_ns", c_int64),
-        ("reduction", c_uint64),  # of OPERATORS
+        ("op", c_uint64),  # of OPERATORS
     )
 
 

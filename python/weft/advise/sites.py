@@ -122,7 +122,7 @@ class Site:
     unchanged: Spread | None = None  # what Weft won in the replay without a change
     earlier_us: float = 0  # part of gain_high_us that only starting it earlier can win
     source: str = ""  # the line of the program; "": not known
-    reduction: str = ""  # of record.OPERATORS
+    op: str = ""  # of record.OPERATORS
     with_weft: bool = False  # threads of Weft's ran
 
     @property

@@ -37,7 +37,7 @@ CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT DEFAULT '?', offset I
   comm_nodes INTEGER, size_class INTEGER DEFAULT 0, calls INTEGER, bytes INTEGER, ns INTEGER,
   after INTEGER DEFAULT 0, before INTEGER DEFAULT 0, completed INTEGER, between_ns INTEGER,
   waited_ns INTEGER, tests INTEGER, repeated INTEGER DEFAULT 0,
-  reduction INTEGER DEFAULT 0, PRIMARY KEY (rank, site));
+  op INTEGER DEFAULT 0, PRIMARY KEY (rank, site));
 CREATE TABLE time_window (rank INTEGER, site INTEGER, side TEXT, least_ns INTEGER,
   most_ns INTEGER);
 CREATE TABLE unknown (rank INTEGER, site INTEGER, side TEXT, why INTEGER, count INTEGER);
@@ -70,7 +70,7 @@ def site_rows(one: RankRecord) -> Iterable[tuple]:
             *(text(one.totals[site.call].name), site.comm_kind, site.comm_size, site.comm_nodes),
             *(site.size_class, site.calls, site.bytes, site.ns, site.after.measured),
             *(site.before.measured, site.completed),
-            *(site.between_ns, site.waited_ns, site.tests, site.repeated, site.reduction),
+            *(site.between_ns, site.waited_ns, site.tests, site.repeated, site.op),
         )
 
 

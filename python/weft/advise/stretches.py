@@ -81,8 +81,8 @@ class Call:
     @cached_property
     def operation(self) -> tuple:
         """What the replay program makes once. What is no other operator is a sum."""
-        reduction = self.site.reduction
-        return self.name, self.bytes, self.members, reduction if reduction in APART else "sum"
+        op = self.site.op if self.site.op in APART else "sum"
+        return self.name, self.bytes, self.members, op
 
 
 @dataclass
@@ -128,20 +128,20 @@ def in_order(calls: list[Call]) -> list[Call]:
     for _, rank, call in sorted(arrivals, key=lambda one: one[0]):
         of_rank[rank].append(call)
     missing = {id(call): len(call.rows) for call in calls}  # ranks of which it is not yet the next
-    ready: list[tuple[int, int, Call]] = []
+    ready: list[tuple[int, str, int, Call]] = []
 
     def comes_next(rank: int) -> None:
         if of_rank[rank]:
             call = of_rank[rank][0]
             missing[id(call)] -= 1
             if not missing[id(call)]:
-                heappush(ready, (call.first_ns, id(call), call))
+                heappush(ready, (call.first_ns, call.comm, call.sequence, call))
 
     for rank in list(of_rank):
         comes_next(rank)
     found: list[Call] = []
     while ready:
-        call = heappop(ready)[2]
+        call = heappop(ready)[-1]
         found.append(call)
         for rank in call.rows:
             of_rank[rank].popleft()
@@ -195,8 +195,9 @@ def cut(stored: Stored, calls: list[Call]) -> list[Stretch]:
         if not now or not follows or enough or len(now.calls) >= most_calls:
             if now and follows:
                 now.ends_ns = {rank: row["arrived_ns"] for rank, row in call.rows.items()}
+            if not follows:
+                last.clear()
             whole.append(now := Stretch())
-            last = dict(last) if follows else {}
         last[call.comm] = call.sequence
         now.calls.append(call)
     return whole
