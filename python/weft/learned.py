@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LEARNT = "learnt"
 SCHEMA = "weft-learned/1"
+IN_TURN = " in turn"  # ends the words of calls that come around in a cycle (src/runtime/learnt.cc)
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,9 @@ def site_of(line: str) -> Optional[Site]:
         words, _, places = (more[0] if more else "").partition(" at=")
         remarks = remarks_of(words)
         cost_ns = remarks.get("cost_ns")
+        cycle = int(remarks.get("cycle", "1"))
+        if cycle > 1 and not calls.endswith(IN_TURN):
+            calls += f", call 1 of {cycle}{IN_TURN}"
         return Site(
             version,
             machine,

@@ -4,14 +4,17 @@
 #include "runtime/learnt.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/communicators.h"
 #include "runtime/runtime.h"
 #include "runtime/sites.h"
+#include "select/cycle.h"
 
 namespace weft {
 namespace {
@@ -68,6 +71,28 @@ std::string places_words(const SiteRecord& record) {
   return words;
 }
 
+// ", call 2 of 3 in turn"; "" where all are alike.
+std::string turn_words(std::size_t position, std::size_t cycle) {
+  if (cycle == 1) return "";
+  return ", call " + std::to_string(position + 1) + " of " + std::to_string(cycle) + " in turn";
+}
+
+// The first position's is the site's, and says how many there are.
+std::string key_at(const std::string& site, std::size_t position, std::size_t cycle) {
+  return position == 0 ? site : site + turn_words(position, cycle);
+}
+
+constexpr std::string_view kCycleRemark = "cycle=";
+
+// 1: nothing is said of it, or what cannot be.
+std::size_t cycle_of(const MeasuredPlan& plan) {
+  const std::size_t at = plan.remarks.find(kCycleRemark);
+  if (at == std::string::npos) return 1;
+  const int cycle = std::atoi(plan.remarks.c_str() + at + kCycleRemark.size());
+  return cycle > 1 && cycle <= static_cast<int>(kLongestCycle) ? static_cast<std::size_t>(cycle)
+                                                               : 1;
+}
+
 MeasuredPlan plan_of_site(const SiteRecord& record) {
   const Learner::Found& found = record.found;
   MeasuredPlan plan;
@@ -76,8 +101,10 @@ MeasuredPlan plan_of_site(const SiteRecord& record) {
     if (found.median_ns[way] > 0)
       plan.candidates.push_back({record.ways[way], {}, found.median_ns[way]});
   plan.doubts = found.pairs - found.won;
-  plan.remarks = "trials=" + std::to_string(found.calls_on_trial) +
-                 " cost_ns=" + std::to_string(found.trials_cost_ns) + places_words(record);
+  if (record.position == 0)  // of the site
+    plan.remarks = "trials=" + std::to_string(found.calls_on_trial) +
+                   " cost_ns=" + std::to_string(found.trials_cost_ns) + " ";
+  plan.remarks += std::string(kCycleRemark) + std::to_string(record.cycle) + places_words(record);
   return plan;
 }
 
@@ -117,10 +144,13 @@ std::string text_of(const LearntReport& report, double seconds) {
   for (const SiteRecord& record : report.sites) {
     const Learner::Found& found = record.found;
     if (!found.settled) continue;
-    text += "    " + words_of(record.site_key) + ", " + std::to_string(record.ranks) +
-            " ranks: " + record.ways[static_cast<std::size_t>(found.way)] + gain_words(record) +
-            "; " + std::to_string(found.calls_on_trial) + " of " + std::to_string(found.calls) +
-            " calls on trial, which cost " + cost_words(found.trials_cost_ns) + "\n";
+    text += "    " + words_of(record.site_key) + turn_words(record.position, record.cycle) + ", " +
+            std::to_string(record.ranks) +
+            " ranks: " + record.ways[static_cast<std::size_t>(found.way)] + gain_words(record);
+    if (record.position == 0)
+      text += "; " + std::to_string(found.calls_on_trial) + " of " + std::to_string(found.calls) +
+              " calls on trial, which cost " + cost_words(found.trials_cost_ns);
+    text += "\n";
   }
   if (text.empty()) return text;
   char share[32];
@@ -139,6 +169,7 @@ std::string json_of(const LearntReport& report) {
     const Learner::Found& found = record.found;
     text += std::string(text.empty() ? "" : ",") + "\n{\"call\":\"" + call_name(record.id) +
             "\",\"site\":\"" + words_of(record.site_key) +
+            turn_words(record.position, record.cycle) +
             "\",\"ranks\":" + std::to_string(record.ranks) + ",\"way\":\"" +
             record.ways[static_cast<std::size_t>(found.way)] +
             "\",\"settled\":" + (found.settled ? "true" : "false") +
@@ -174,27 +205,33 @@ void Learnt::read(Runtime& runtime) {
   if (rank == 0)
     for (const auto& [key, plan] : runtime.plans.with_prefix(prefix()))
       text += key.substr(prefix().size()) + '\t' + plan.algorithm + '\t' +
-              std::to_string(period_of(plan)) + '\n';
+              std::to_string(period_of(plan)) + '\t' + std::to_string(cycle_of(plan)) + '\n';
   std::int64_t bytes = static_cast<std::int64_t>(text.size());
   library_calls.Bcast(&bytes, 1, handles.int64, 0, handles.comm_world);
   if (bytes == 0) return;  // before a stream, whose first one makes system calls
   text.resize(static_cast<std::size_t>(bytes));
   library_calls.Bcast(text.data(), static_cast<int>(bytes), handles.byte, 0, handles.comm_world);
   std::istringstream lines(text);
-  std::string key, way, period;
+  std::string key, way, period, cycle;
   while (std::getline(lines, key, '\t') && std::getline(lines, way, '\t') &&
-         std::getline(lines, period))
-    known_[key] = {way, std::stoll(period)};
+         std::getline(lines, period, '\t') && std::getline(lines, cycle))
+    known_[key] = {way, std::stoll(period), std::stoul(cycle)};
 }
 
-std::optional<Learner::Known> Learnt::find(const Communicator& communicator, const SiteKey& key,
-                                           const std::vector<Choice>& ways) const {
-  const auto found = known_.find(words_of_site(communicator, key));
-  if (found == known_.end()) return std::nullopt;
-  const auto& [words, period_ns] = found->second;
-  const auto way = find_way(ways, words);
-  if (!way || period_ns <= 0) return std::nullopt;
-  return Learner::Known{*way, period_ns};
+std::vector<Learner::Known> Learnt::find(const Communicator& communicator, const SiteKey& key,
+                                         const std::vector<Choice>& ways) const {
+  const std::string site = words_of_site(communicator, key);
+  const auto first = known_.find(site);
+  const std::size_t cycle = first == known_.end() ? 0 : first->second.cycle;
+  std::vector<Learner::Known> known;
+  for (std::size_t position = 0; position < cycle; ++position) {
+    const auto found = known_.find(key_at(site, position, cycle));
+    if (found == known_.end()) return {};
+    const auto way = find_way(ways, found->second.way);
+    if (!way || found->second.period_ns <= 0) return {};
+    known.push_back({*way, found->second.period_ns});
+  }
+  return known;
 }
 
 void Learnt::note(const Communicator& communicator) {
@@ -204,7 +241,7 @@ void Learnt::note(const Communicator& communicator) {
 
 void Learnt::note(const Communicator& communicator, SiteRecord record) {
   constexpr std::size_t kMost = 1000;  // a program with more repeats itself
-  record.key = words_of_site(communicator, record.site_key);
+  record.key = key_at(words_of_site(communicator, record.site_key), record.position, record.cycle);
   const std::lock_guard lock(mutex_);
   const auto known = records_.find(record.key);
   if (known == records_.end() && records_.size() < kMost)

@@ -36,7 +36,8 @@ std::string words_of(const SiteKey& key);
 struct SiteRecord {
   CallId id{};
   SiteKey site_key;
-  std::string key;  // with the communicator's layout; of what Learnt has noted
+  std::string key;                      // with the communicator's layout; of what Learnt has noted
+  std::size_t position = 0, cycle = 1;  // of the calls, as the learner has them
   int rank = 0, ranks = 0;
   std::vector<std::string> ways;
   Learner::Found found;
@@ -56,12 +57,12 @@ class Learnt {
  public:
   // Collective over all ranks.
   void read(Runtime& runtime);
-  // The same on all ranks; none: nothing is known.
-  std::optional<Learner::Known> find(const Communicator& communicator, const SiteKey& key,
-                                     const std::vector<Choice>& ways) const;
+  // Of each position of the cycle, the same on all ranks; empty: nothing is known.
+  std::vector<Learner::Known> find(const Communicator& communicator, const SiteKey& key,
+                                   const std::vector<Choice>& ways) const;
   // The communicator is about to be forgotten.
   void note(const Communicator& communicator);
-  // The same of one site.
+  // The same of one site, or of one position of it.
   void note(const Communicator& communicator, SiteRecord record);
   // For the file, in MPI_Finalize: what this rank has found as rank 0 of communicators.
   std::vector<PlanCache::Entry> plans() const;
@@ -73,8 +74,13 @@ class Learnt {
 
   bool by_messages_ = false;  // layouts are not known
   bool in_memory_ = false;    // the level of threads is kept: other ways apply
-  std::map<std::string, std::pair<std::string, std::int64_t>> known_;  // way and period by key
-  std::mutex mutex_;                                                   // guards records_
+  struct Known {
+    std::string way;
+    std::int64_t period_ns = 0;
+    std::size_t cycle = 1;
+  };
+  std::map<std::string, Known> known_;         // by key
+  std::mutex mutex_;                           // guards records_
   std::map<std::string, SiteRecord> records_;  // by key, of the communicator with the most calls
 };
 

@@ -142,23 +142,31 @@ void Sites::forget_comparisons() {
 
 namespace {
 
-SiteRecord record_of(const Site& site, const Communicator& communicator) {
+// One for each position of its cycle.
+std::vector<SiteRecord> records_of(const Site& site, const Communicator& communicator) {
   SiteRecord record;
   record.id = site.id;
   record.site_key = site.key;
   record.rank = communicator.rank;
   record.ranks = communicator.size;
   for (const Choice& way : site.ways) record.ways.push_back(way_words(way));
-  record.found = site.learner.found();
   for (const std::uintptr_t caller : site.callers) record.places.push_back(caller_words(caller));
-  return record;
+  record.cycle = site.learner.cycle();
+  std::vector<SiteRecord> records;
+  for (; record.position < record.cycle; ++record.position) {
+    record.found = site.learner.found(record.position);
+    records.push_back(record);
+  }
+  return records;
 }
 
 }  // namespace
 
 std::vector<SiteRecord> Sites::records(const Communicator& communicator) const {
   std::vector<SiteRecord> records;
-  in_use_.for_each([&](const Site& site) { records.push_back(record_of(site, communicator)); });
+  in_use_.for_each([&](const Site& site) {
+    for (SiteRecord& record : records_of(site, communicator)) records.push_back(std::move(record));
+  });
   return records;
 }
 
@@ -167,7 +175,8 @@ void Sites::forgotten(Runtime& runtime, const Communicator& communicator) {
   begin_epoch();
   in_use_.let_go_forgotten([&](const Site& site) {
     if (site.in_flight.load(std::memory_order_acquire) > 0) return false;
-    runtime.learnt.note(communicator, record_of(site, communicator));
+    for (SiteRecord& record : records_of(site, communicator))
+      runtime.learnt.note(communicator, std::move(record));
     return true;
   });
 }

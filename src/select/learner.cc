@@ -9,6 +9,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "select/cycle.h"
+
 namespace weft {
 namespace {
 
@@ -18,10 +20,10 @@ constexpr std::uint64_t kWatched = 4, kWatchedLonger = 12;  // calls
 // program that has just begun does other things between its calls. What is slow is met three times.
 constexpr int kRounds[] = {2, 1, 3, 3};
 constexpr int kMostStages = 4, kStagesForAll = 2;
-constexpr std::size_t kMostKept = 3;  // ways after these
 constexpr std::uint64_t kLooked =
     8;  // calls, of each in flight, at which a settled site is looked at
 constexpr std::uint64_t kFirstCheckOfKnown = 16;  // all of which are looked at
+constexpr std::uint64_t kLeastOfPosition = 4;     // of these, at each position of a cycle
 constexpr std::uint64_t kLeastBetweenChecks = 48, kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
 // A site that is called more often than this has nothing that could be hidden. It rests.
@@ -49,14 +51,6 @@ constexpr int kMostCallsOfOthers = 64;
 constexpr std::size_t kInFlightWord = Learner::kMostSlots, kBatchWord = kInFlightWord + 1,
                       kElapsedWord = kInFlightWord + 2, kElsewhereWord = kInFlightWord + 3,
                       kUnableWord = kInFlightWord + 4;
-
-std::int64_t median_of(std::vector<std::int64_t> values) {
-  std::erase(values, 0);
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 std::uint64_t next_number() {
   static std::atomic<std::uint64_t> last{0};
@@ -98,24 +92,74 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
           settings.has_free_slots ? std::max(kFreeSlots, kFreeOfEach * static_cast<int>(ways)) : 0),
       budget_(budget),
       random_state_(settings.seed),
-      records_(std::min(ways, kMostWays)) {
-  if (settings.known && !switches_) {
-    if (settings.known->way == conditional_)
+      positions_{{0, 0, TriedWays(std::min(ways, kMostWays), native, settings.by_own_time)}} {
+  positions_.front().settled.median_ns.resize(positions_.front().tried.ways());
+  if (!settings.known.empty() && !switches_) {
+    const bool is_conditional =
+        std::any_of(settings.known.begin(), settings.known.end(),
+                    [&](const Known& known) { return known.way == conditional_; });
+    if (is_conditional)
       known_ = settings.known;
     else
-      std::tie(way_, period_ns_) = std::pair(settings.known->way, settings.known->period_ns);
+      have_known(settings.known);
   }
-  if (switches_) way_ = static_cast<int>(random() % records_.size());
-  if (way_ == conditional_) way_ = 0;
-  settled_.way = way_;
-  settled_.median_ns.resize(records_.size());
-  settled_.median_ns[static_cast<std::size_t>(way_)] = period_ns_;
+  if (switches_) have_any_positions();
   if (!switches_ && !may_try_ && !known_)
     begin_stage(Stage::settled, kNever);
-  else if (period_ns_ != 0)
+  else if (mean_period_ns() != 0)
     begin_known();
   else
     begin_stage(Stage::watching, switches_ ? 1 : kWatched);
+}
+
+// As many as there are periods. All begin with the first one's way, and nothing tried.
+void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
+  const Position first = std::move(positions_.front());
+  positions_.clear();
+  for (const std::int64_t ns : period_ns) {
+    TriedWays tried(first.tried.ways(), native_, by_own_time_);
+    if (is_unable_) tried.leave_out(conditional_);
+    const bool is_short = !switches_ && depth_ == 1 && ns < kShortPeriod_ns;
+    positions_.push_back({first.way, ns, std::move(tried), first.settled, is_short});
+  }
+  cycle_ = positions_.size();
+  position_ = 0;
+  is_put_off_ = false;
+}
+
+// For tests: one or two, and any way at each.
+void Learner::have_any_positions() {
+  have_positions(std::vector<std::int64_t>(1 + random() % 2));
+  position_ = random() % cycle_;
+  for (Position& position : positions_) {
+    const int way = static_cast<int>(random() % position.tried.ways());
+    position.way = way == conditional_ ? 0 : way;
+  }
+}
+
+void Learner::have_known(const std::vector<Known>& known) {
+  have_positions(std::vector<std::int64_t>(known.size()));
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    Position& position = positions_[i];
+    position.way = position.settled.way = known[i].way;
+    position.period_ns = known[i].period_ns;
+    position.settled.median_ns[static_cast<std::size_t>(known[i].way)] = known[i].period_ns;
+  }
+}
+
+std::int64_t Learner::mean_period_ns() const {
+  std::int64_t sum_ns = 0;
+  for (const Position& position : positions_) sum_ns += position.period_ns;
+  return sum_ns / static_cast<std::int64_t>(cycle_);
+}
+
+// Trials begin with the first of so many: those in flight together, or a cycle.
+std::uint64_t Learner::calls_together() const {
+  return cycle_ > 1 ? cycle_ : static_cast<std::uint64_t>(depth_);
+}
+
+bool Learner::is_on_trial(std::uint64_t call) const {
+  return stage_ == Stage::trying && call < compares_at_ && position_of(call) == position_;
 }
 
 // From the next call on, or after a rest of some calls; after so many more the ranks compare.
@@ -127,12 +171,14 @@ void Learner::begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest) 
   begins_at_ = calls_ + rest;
   compares_at_ = calls == kNever ? kNever : begins_at_ + calls;
   effective_at_ = calls == kNever ? kNever : compares_at_ + delay_;
-  next_timed_ = begins_at_;
-  if (stage == Stage::settled)
-    next_timed_ =
-        calls == kNever
-            ? kNever
-            : compares_at_ - std::min(calls, kLooked * static_cast<std::uint64_t>(depth_));
+  counts_from_ = begins_at_;
+  if (stage == Stage::settled && calls == kNever) {
+    counts_from_ = kNever;
+  } else if (stage == Stage::settled) {
+    const std::uint64_t looked = std::min(calls, kLooked * calls_together());
+    counts_from_ = compares_at_ - looked / cycle_ * cycle_;
+  }
+  next_timed_ = counts_from_;
   most_in_flight_ = 0;
   words_ = {};
 }
@@ -143,11 +189,11 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
   turn.call_of(*this);
   note_time(now_ns, in_flight);
   if (calls_ == effective_at_) move_on(turn);
-  const bool on_trial = stage_ == Stage::trying && calls_ < compares_at_;
-  if (on_trial && !switches_ && !turn.has(*this)) try_again_later();
+  const bool tries = stage_ == Stage::trying && calls_ < compares_at_;
+  if (tries && !switches_ && !turn.has(*this)) try_again_later();
   if (stage_ == Stage::waiting) move_on(turn);
-  Step step{way_, calls_ == compares_at_};
-  if (stage_ == Stage::trying && calls_ < compares_at_) {
+  Step step{positions_[position_of(calls_)].way, calls_ == compares_at_};
+  if (is_on_trial(calls_)) {
     step.way = order_[(calls_ - begins_at_) / static_cast<std::uint64_t>(slot_calls_)];
     ++calls_on_trial_;
   }
@@ -168,24 +214,22 @@ void Learner::note_time(std::int64_t now_ns, int in_flight) {
     words_[kBatchWord] = static_cast<std::int64_t>(calls_);
 }
 
-// The stage's first call of which the time counts.
-std::uint64_t Learner::counts_from() const {
-  return stage_ == Stage::settled ? next_timed_ : begins_at_;
-}
-
 bool Learner::counts_last_call() const {
-  return calls_ > counts_from() && calls_ <= compares_at_;
+  return calls_ > counts_from_ && calls_ <= compares_at_;
 }
 
-// A site that is settled needs the mean only.
+// A site that is settled needs the sum at each position only.
 void Learner::add_time(std::int64_t ns) {
-  const bool on_trial = stage_ == Stage::trying;
-  const std::uint64_t in_slot = stage_ == Stage::settled ? kNever
-                                : on_trial               ? static_cast<std::uint64_t>(slot_calls_)
-                                                         : 1;
-  const std::uint64_t call = calls_ - 1 - counts_from();
-  const std::size_t slot = call / in_slot;
-  if (on_trial && call % in_slot < static_cast<std::uint64_t>(slot_warm_ups_)) return;
+  const std::uint64_t last = calls_ - 1, call = last - counts_from_;
+  std::size_t slot = call;
+  if (stage_ == Stage::settled) slot = position_of(last);
+  if (stage_ == Stage::trying) {
+    if (position_of(last) != position_) return;
+    const auto in_slot = static_cast<std::uint64_t>(slot_calls_);
+    slot = call / in_slot;
+    const std::uint64_t own_call = call % in_slot / cycle_;
+    if (own_call < static_cast<std::uint64_t>(slot_warm_ups_)) return;
+  }
   if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(ns, 1);
 }
 
@@ -212,8 +256,9 @@ void Learner::say_unable() {
 }
 
 void Learner::leave_out_conditional() {
-  if (conditional_ >= 0 && agreed_[kUnableWord] > 0)
-    records_[static_cast<std::size_t>(conditional_)].out = true;
+  is_unable_ = conditional_ >= 0 && agreed_[kUnableWord] > 0;
+  if (is_unable_)
+    for (Position& position : positions_) position.tried.leave_out(conditional_);
 }
 
 // What was agreed on has its effect from the next call on.
@@ -234,59 +279,76 @@ void Learner::move_on(TrialTurn& turn) {
     if (after_ == Stage::watching) return begin_stage(Stage::watching, watched_, rest_);
     begin_stage(Stage::waiting, kNever);
   }
-  // Trials begin with the first of the calls that are in flight together.
-  const auto depth = static_cast<std::uint64_t>(depth_);
-  const bool begins_batch = (calls_ - begins_batch_) % depth == 0;
-  if (!switches_ && !begins_batch) return;
-  if (stages_tried_ == 0) choose_slots();
-  if (!may_try(turn)) return put_off();
+  const std::uint64_t from = cycle_ > 1 ? 0 : begins_batch_;
+  if (!switches_ && (calls_ - from) % calls_together() != 0) return;
+  if (!find_position(turn)) return put_off();
   if (switches_ || turn.take(*this)) begin_trials(turn);
 }
 
-int Learner::rounds_of_next() const {
-  return switches_ ? 2 : kRounds[stages_tried_];
+// That has more to try, and may.
+bool Learner::find_position(const TrialTurn& turn) {
+  for (std::size_t i = 0; i < cycle_; ++i) {
+    if (positions_[i].is_done || !may_try(positions_[i], turn)) continue;
+    position_ = i;
+    return true;
+  }
+  return false;
+}
+
+int Learner::rounds_of_next(const Position& position) const {
+  return switches_ ? 2 : kRounds[position.stages];
+}
+
+int Learner::own_calls_of_slot(const Position& position) const {
+  return position.is_short ? kCallsOfShortSlot : depth_;
 }
 
 // By the times known so far; at first, by what the first stage cost before the program changed.
-std::int64_t Learner::cost_expected_ns() const {
-  if (stages_tried_ == 0) return cost_of_first_stage_ns_ * slot_calls_;
+std::int64_t Learner::cost_expected_ns(const Position& position) const {
+  const int calls = own_calls_of_slot(position);
+  if (position.stages == 0) return cost_of_first_stage_ns_ * calls;
+  const TriedWays& tried = position.tried;
   std::int64_t cost_ns = 0;
-  for (std::size_t way = 0; way < records_.size(); ++way)
-    if (!records_[way].out)
-      cost_ns += std::max<std::int64_t>(median_ns(static_cast<int>(way)) - median_ns(way_), 0);
-  return cost_ns * rounds_of_next() * slot_calls_;
+  for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
+    if (!tried.is_out(way))
+      cost_ns += std::max<std::int64_t>(tried.median_ns(way) - tried.median_ns(position.way), 0);
+  return cost_ns * rounds_of_next(position) * calls;
 }
 
 // Rests on the number of the call and on what was agreed on, as all decisions do.
-bool Learner::may_try(const TrialTurn& turn) const {
-  const auto alive = static_cast<int>(
-      std::count_if(records_.begin(), records_.end(), [](const Record& one) { return !one.out; }));
-  if (switches_ || slots_tried_ + alive * rounds_of_next() <= free_slots_) return true;
-  return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_expected_ns(),
+bool Learner::may_try(const Position& position, const TrialTurn& turn) const {
+  const int slots = position.slots + position.tried.left() * rounds_of_next(position);
+  if (switches_ || slots_before_ + slots <= free_slots_) return true;
+  return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_expected_ns(position),
                         turn.elapsed_ns);
 }
 
 // The site keeps to what it knows by now, and asks again when the ranks next compare.
 void Learner::put_off() {
-  if (stages_tried_ > 0) settle();
+  bool was_tried = false;
+  for (Position& position : positions_) {
+    if (position.stages == 0) continue;
+    was_tried = true;
+    settle(position);
+  }
+  if (was_tried) count_settled();
   is_put_off_ = true;
   if (calls_between_checks_ == 0) calls_between_checks_ = least_between_checks();
   begin_settled();
 }
 
-void Learner::choose_slots() {
-  const bool is_short = !switches_ && depth_ == 1 && period_ns_ < kShortPeriod_ns;
-  slot_calls_ = is_short ? kCallsOfShortSlot : depth_;
-  slot_warm_ups_ = is_short ? 1 : 0;
-}
-
 void Learner::begin_trials(TrialTurn& turn) {
-  const int rounds = rounds_of_next();
+  if (switches_) have_any_positions();
+  Position& position = on_trial();
+  const int rounds = rounds_of_next(position);
   std::vector<int> alive;
-  for (std::size_t way = 0; way < records_.size(); ++way)
-    if (!records_[way].out) alive.push_back(static_cast<int>(way));
+  for (int way = 0; way < static_cast<int>(position.tried.ways()); ++way)
+    if (!position.tried.is_out(way)) alive.push_back(way);
+  slot_own_calls_ = own_calls_of_slot(position);
+  slot_warm_ups_ = position.is_short ? 1 : 0;
+  slot_calls_ = slot_own_calls_ * static_cast<int>(cycle_);
   // They count from their beginning on, since they may be broken off.
-  cost_expected_ns_ = cost_expected_ns();
+  cost_expected_ns_ = cost_expected_ns(position);
   turn.cost_ns += cost_expected_ns_;
   budget_.spend(cost_expected_ns_);
   order_.clear();
@@ -296,36 +358,42 @@ void Learner::begin_trials(TrialTurn& turn) {
       order_.insert(order_.end(), alive.begin(), alive.end());
   }
   if (switches_) {
-    order_.resize(1 + random() % 3);
-    way_ = alive[random() % alive.size()];
+    order_.resize(cycle_ == 1 ? 1 + random() % 3 : 1);
   }
-  ++stages_tried_;
-  slots_tried_ += static_cast<int>(order_.size());
+  ++position.stages;
+  position.slots += static_cast<int>(order_.size());
   begin_stage(Stage::trying,
               static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(slot_calls_));
 }
 
 // Another site has taken the turn, since this one was not called for long.
 void Learner::try_again_later() {
-  --stages_tried_;
+  --on_trial().stages;
   begin_stage(Stage::waiting, kNever);
 }
 
 void Learner::agreed_on_watch() {
   if (known_) return settle_on_known();
   const std::int64_t depth = agreed_[kInFlightWord];
-  const std::vector<std::int64_t> periods(agreed_.begin(), agreed_.begin() + kMostSlots);
-  period_ns_ = median_of(periods);
-  const std::uint64_t watched = compares_at_ - begins_at_;
-  const std::int64_t mean_ns = std::accumulate(periods.begin(), periods.end(), std::int64_t{}) /
-                               static_cast<std::int64_t>(watched);
+  const auto watched = static_cast<std::ptrdiff_t>(compares_at_ - begins_at_);
+  const std::vector<std::int64_t> periods(agreed_.begin(), agreed_.begin() + watched);
+  const std::int64_t mean_ns =
+      std::accumulate(periods.begin(), periods.end(), std::int64_t{}) / watched;
   const bool several = depth >= static_cast<std::int64_t>(kWatched) - 1;
+  const bool is_first_watch = watched <= static_cast<std::ptrdiff_t>(kWatched);
   depth_ = static_cast<int>(std::clamp<std::int64_t>(depth, 1, kMostInFlight));
   begins_batch_ = static_cast<std::uint64_t>(agreed_[kBatchWord]);
   if (depth > kMostInFlight) return rest(several, mean_ns);
   // Perhaps there are more, and the time after the last of them has not been seen.
-  if (several && watched <= kWatched) return watch_again(kWatchedLonger);
+  if (several && is_first_watch) return watch_again(kWatchedLonger);
   if (mean_ns < kLeastPeriod_ns) return rest(several, mean_ns);
+  if (depth_ == 1 && is_first_watch && may_be_cycle(periods)) return watch_again(kWatchedForCycle);
+  const std::size_t cycle = depth_ == 1 ? cycle_in(periods, begins_at_) : 1;
+  have_positions(medians_in_cycle(periods, begins_at_, cycle));
+  // At which nothing could be hidden.
+  for (Position& position : positions_)
+    position.is_done = cycle_ > 1 && position.period_ns < kLeastPeriod_ns;
+  if (is_all_done()) return rest(several, mean_ns);
   rests_ = 0;
   after_ = Stage::waiting;
 }
@@ -347,81 +415,86 @@ void Learner::rest(bool several, std::int64_t mean_ns) {
 }
 
 void Learner::agreed_on_trials(TrialTurn& turn) {
-  const std::size_t slots = order_.size();
-  std::vector<std::int64_t> of_way(records_.size());
-  std::size_t in_round = 0;
-  const auto alive = static_cast<std::size_t>(
-      std::count_if(records_.begin(), records_.end(), [](const Record& one) { return !one.out; }));
-  for (std::size_t slot = 0; slot < slots; ++slot) {
+  Position& position = on_trial();
+  TriedWays& tried = position.tried;
+  std::vector<std::int64_t> of_way(tried.ways());
+  int in_round = 0;
+  const int left = tried.left();
+  for (std::size_t slot = 0; slot < order_.size(); ++slot) {
     of_way[static_cast<std::size_t>(order_[slot])] = agreed_[slot] / counted_calls();
-    if (++in_round < alive) continue;
-    for (std::size_t way = 0; way < records_.size(); ++way)
-      records_[way].each_ns.push_back(of_way[way]);
-    of_way.assign(records_.size(), 0);
+    if (++in_round < left) continue;
+    tried.add_round(of_way);
+    of_way.assign(tried.ways(), 0);
     in_round = 0;
   }
   count_cost(turn);
-  const int best = choose();
-  if (stages_tried_ <= kStagesForAll) drop_the_slow();
-  const auto left =
-      std::count_if(records_.begin(), records_.end(), [](const Record& one) { return !one.out; });
+  position.way = tried.preferred();
   after_ = Stage::waiting;
-  way_ = preferred(best);
-  if (left == 1 || stages_tried_ >= kMostStages) return settle();
-  if (stages_tried_ < kMostStages - 1) return;
+  if (position.stages <= kStagesForAll) tried.drop_the_slow(position.stages);
   // Only what may still win is tried once more.
-  for (std::size_t way = 0; way < records_.size(); ++way)
-    if (median_ns(static_cast<int>(way)) * 20 > median_ns(best) * 21) records_[way].out = true;
-  const auto close =
-      std::count_if(records_.begin(), records_.end(), [](const Record& one) { return !one.out; });
-  if (close == 1) settle();
+  const bool is_next_the_last = position.stages == kMostStages - 1;
+  if (is_next_the_last && tried.left() > 1) tried.drop_the_distant();
+  if (tried.left() > 1 && position.stages < kMostStages) return;
+  position.is_done = true;
+  settle(position);
+  if (is_all_done()) count_settled();
 }
 
 // Of the trials that are over, against the way in use before them.
 void Learner::count_cost(TrialTurn& turn) {
+  const std::int64_t usual_ns = on_trial().tried.median_ns(on_trial().way);
   std::int64_t cost_ns = 0;
   for (std::size_t slot = 0; slot < order_.size(); ++slot)
-    cost_ns += std::max<std::int64_t>(agreed_[slot] / counted_calls() - median_ns(way_), 0);
-  if (stages_tried_ == 1) cost_of_first_stage_ns_ = cost_ns;
-  cost_ns *= slot_calls_;
+    cost_ns += std::max<std::int64_t>(agreed_[slot] / counted_calls() - usual_ns, 0);
+  if (on_trial().stages == 1) cost_of_first_stage_ns_ = cost_ns;
+  cost_ns *= slot_own_calls_;
   trials_cost_ns_ += cost_ns;
   turn.cost_ns += cost_ns - cost_expected_ns_;
   budget_.spend(cost_ns - cost_expected_ns_);
 }
 
-void Learner::settle() {
-  way_ = preferred(choose());
-  period_ns_ = median_ns(way_);
-  // What comes around in other times again and again is looked at less often.
+void Learner::settle(Position& position) {
+  position.way = position.tried.preferred();
+  position.period_ns = position.tried.median_ns(position.way);
+  position.settled = compared(position);
+}
+
+bool Learner::is_all_done() const {
+  return std::all_of(positions_.begin(), positions_.end(),
+                     [](const Position& position) { return position.is_done; });
+}
+
+// What comes around in other times again and again is looked at less often.
+void Learner::count_settled() {
   calls_between_checks_ =
       std::min(least_between_checks() << std::min(times_settled_, 6), kMostBetweenChecks);
   if (!is_put_off_) ++times_settled_;
   is_put_off_ = false;
   after_ = Stage::settled;
-  settled_ = compared();
 }
 
 void Learner::begin_known() {
-  begin_stage(Stage::settled, kFirstCheckOfKnown);
-  next_timed_ = calls_;
+  begin_stage(Stage::settled, first_check_of_known());
+  next_timed_ = counts_from_ = calls_;
+}
+
+// Whole cycles.
+std::uint64_t Learner::first_check_of_known() const {
+  return std::max(kFirstCheckOfKnown / cycle_, kLeastOfPosition) * cycle_;
 }
 
 // All ranks can take the conditional way, or it is as if nothing were known.
 void Learner::settle_on_known() {
-  const Known known = *known_;
+  const std::vector<Known> known = std::move(*known_);
   known_.reset();
-  const bool is_able = !records_[static_cast<std::size_t>(conditional_)].out;
-  if (!is_able && may_try_) return watch_again(kWatched);
-  if (is_able) {
-    way_ = settled_.way = known.way;
-    period_ns_ = settled_.median_ns[static_cast<std::size_t>(way_)] = known.period_ns;
-  }
+  if (is_unable_ && may_try_) return watch_again(kWatched);
+  if (!is_unable_) have_known(known);
   after_ = Stage::settled;
-  calls_between_checks_ = may_try_ ? kFirstCheckOfKnown : kNever;
+  calls_between_checks_ = may_try_ ? first_check_of_known() : kNever;
 }
 
 std::uint64_t Learner::least_between_checks() const {
-  const std::int64_t calls = kLeastBetweenChecks_ns / std::max<std::int64_t>(period_ns_, 1);
+  const std::int64_t calls = kLeastBetweenChecks_ns / std::max<std::int64_t>(mean_period_ns(), 1);
   return static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(calls, kLeastBetweenChecks, kMostBetweenChecks));
 }
@@ -432,104 +505,34 @@ void Learner::begin_settled() {
 
 // The program does something else if a call comes around in another time.
 void Learner::agreed_on_check() {
-  const std::int64_t now_ns = agreed_[0] / static_cast<std::int64_t>(compares_at_ - next_timed_);
-  const std::int64_t most = std::max(now_ns, period_ns_), least = std::min(now_ns, period_ns_);
+  const auto looked = static_cast<std::int64_t>((compares_at_ - counts_from_) / cycle_);
+  bool moved = false;
+  for (std::size_t i = 0; i < cycle_; ++i) moved = has_moved(i, agreed_[i] / looked) || moved;
   after_ = Stage::settled;
-  if (most * 10 <= least * 13) {
+  if (!moved) {
     const bool was_known = times_settled_ == 0;
     times_settled_ = std::max(times_settled_, 1);  // what was known holds
     if (calls_between_checks_ == 0 || was_known) calls_between_checks_ = least_between_checks();
     if (is_put_off_) after_ = Stage::waiting;
     return;
   }
-  records_.assign(records_.size(), {});
-  stages_tried_ = 0;
-  is_put_off_ = false;
+  for (const Position& position : positions_) slots_before_ += position.slots;
   depth_ = 1;
-  watch_again(kWatched);
+  have_positions({0});
+  // What moves again and again may be a cycle whose beginning the first calls do not show.
+  watch_again(times_settled_ > 1 ? kWatchedForCycle : kWatched);
 }
 
-// By the least time of each. After two times what takes half as long again is out, but the
-// library's own way and the rule's only if they take more than twice as long, and of blocking
-// calls, whose single times say least, not at all. After three times only a few are left.
-void Learner::drop_the_slow() {
-  std::vector<std::int64_t> sorted;
-  for (std::size_t way = 0; way < records_.size(); ++way)
-    if (!records_[way].out) sorted.push_back(least_ns(static_cast<int>(way)));
-  std::sort(sorted.begin(), sorted.end());
-  const std::int64_t best = sorted.front();
-  const std::int64_t last = sorted[std::min(kMostKept, sorted.size()) - 1];
-  for (std::size_t i = 0; i < records_.size(); ++i) {
-    const int way = static_cast<int>(i);
-    const std::int64_t ns = least_ns(way);
-    const bool is_safe = way == 0 || way == native_;
-    if (stages_tried_ == 1 && is_safe && by_own_time_) continue;
-    const bool is_slow =
-        stages_tried_ == 1 ? ns * 2 > best * (is_safe ? 4 : 3) : ns > last || ns * 4 > best * 5;
-    if (is_slow) records_[i].out = true;
-  }
+// By three tenths of its period, and a tenth of the mean one.
+bool Learner::has_moved(std::size_t position, std::int64_t now_ns) const {
+  const std::int64_t then_ns = positions_[position].period_ns;
+  const std::int64_t most = std::max(now_ns, then_ns), least = std::min(now_ns, then_ns);
+  return most * 10 > least * 13 && (most - least) * 10 > mean_period_ns();
 }
 
-int Learner::choose() const {
-  int best = 0;
-  for (std::size_t i = 0; i < records_.size(); ++i) {
-    const int way = static_cast<int>(i);
-    const bool is_first = records_[static_cast<std::size_t>(best)].out;
-    if (!records_[i].out && (is_first || median_ns(way) < median_ns(best))) best = way;
-  }
-  return best;
-}
-
-// What is hardly slower stays the library's, or else as the rule says; and what another did not
-// beat in two of three rounds.
-int Learner::preferred(int best) const {
-  const auto keeps = [&](int way, std::int64_t parts) {
-    const std::int64_t ns = median_ns(way);
-    if (ns == 0 || way == best) return ns > 0;
-    const auto [won, rounds] = rounds_won(best, way);
-    return ns * 100 <= median_ns(best) * (100 + parts) || won * 3 < rounds * 2;
-  };
-  if (native_ >= 0 && keeps(native_, 5)) return native_;
-  return keeps(0, 1) ? 0 : best;
-}
-
-// Of the rounds in which both were tried.
-std::pair<int, int> Learner::rounds_won(int way, int rival) const {
-  const auto& own = records_[static_cast<std::size_t>(way)].each_ns;
-  const auto& rivals = records_[static_cast<std::size_t>(rival)].each_ns;
-  int won = 0, rounds = 0;
-  for (std::size_t round = 0; round < std::min(own.size(), rivals.size()); ++round) {
-    if (own[round] == 0 || rivals[round] == 0) continue;
-    ++rounds;
-    if (own[round] < rivals[round]) ++won;
-  }
-  return {won, rounds};
-}
-
-std::int64_t Learner::median_ns(int way) const {
-  return median_of(records_[static_cast<std::size_t>(way)].each_ns);
-}
-
-std::int64_t Learner::least_ns(int way) const {
-  std::int64_t least = std::numeric_limits<std::int64_t>::max() / 8;
-  for (const std::int64_t ns : records_[static_cast<std::size_t>(way)].each_ns)
-    if (ns > 0) least = std::min(least, ns);
-  return least;
-}
-
-int Learner::rival_of(int way) const {
-  if (way != native_ && native_ >= 0) return native_;
-  if (way != 0) return 0;
-  int rival = 0;
-  for (std::size_t i = 1; i < records_.size(); ++i) {
-    const std::int64_t ns = median_ns(static_cast<int>(i));
-    if (ns > 0 && (rival == 0 || ns < median_ns(rival))) rival = static_cast<int>(i);
-  }
-  return rival;
-}
-
-Learner::Found Learner::found() const {
-  Found found = times_settled_ > 0 || calls_on_trial_ == 0 ? settled_ : compared();
+Learner::Found Learner::found(std::size_t position) const {
+  const Position& its = positions_[position];
+  Found found = times_settled_ > 0 || calls_on_trial_ == 0 ? its.settled : compared(its);
   found.settled = times_settled_ > 0;
   found.calls = calls_;
   found.calls_on_trial = calls_on_trial_;
@@ -538,13 +541,14 @@ Learner::Found Learner::found() const {
 }
 
 // The way taken now, and how it did against others.
-Learner::Found Learner::compared() const {
+Learner::Found Learner::compared(const Position& position) {
+  const TriedWays& tried = position.tried;
   Found found;
-  found.way = way_;
-  for (std::size_t way = 0; way < records_.size(); ++way)
-    found.median_ns.push_back(median_ns(static_cast<int>(way)));
-  found.rival = rival_of(way_);
-  std::tie(found.won, found.pairs) = rounds_won(way_, found.rival);
+  found.way = position.way;
+  for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
+    found.median_ns.push_back(tried.median_ns(way));
+  found.rival = tried.rival_of(position.way);
+  std::tie(found.won, found.pairs) = tried.rounds_won(position.way, found.rival);
   return found;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "select/trial_budget.h"
+#include "select/tried_ways.h"
 
 namespace weft {
 
@@ -60,10 +61,11 @@ class Learner {
     // The place of a way that some rank may not be able to take, which the ranks find out in their
     // first comparison; -1: there is none.
     int conditional = -1;
-    std::uint64_t seed = 0;        // the same on all ranks
-    std::optional<Known> known{};  // the same on all ranks
-    bool tries = true;             // else the way is the known one, or the rule's
-    bool by_own_time = false;      // a call takes what took() says
+    std::uint64_t seed = 0;  // the same on all ranks
+    // Of each position of the cycle; the same on all ranks; empty: nothing is known.
+    std::vector<Known> known{};
+    bool tries = true;         // else the way is the known one, or the rule's
+    bool by_own_time = false;  // a call takes what took() says
     bool has_free_slots = true;
     bool switches = false;  // for tests: another way every few calls, whatever the times
   };
@@ -89,7 +91,8 @@ class Learner {
   }
   // What next_at_once() would say.
   std::optional<int> way_at_once() const {
-    return wants_time() ? std::nullopt : std::optional(way_);
+    if (wants_time()) return std::nullopt;
+    return cycle_ == 1 ? positions_.front().way : positions_[position_of(calls_)].way;
   }
 
   // Of the call that next() was last asked for, where by_own_time is set: whether it is to be
@@ -106,20 +109,25 @@ class Learner {
   // later.
   void agreed_to_look_later();
 
-  // What is known so far, for reports.
+  // What is known so far of a position of the cycle, for reports.
   struct Found {
     int way = 0;
     bool settled = false;
+    // Of the site:
     std::uint64_t calls = 0;
     std::uint64_t calls_on_trial = 0;
     // More than the way in use would have taken, on the slowest rank.
     std::int64_t trials_cost_ns = 0;
+    // Of the position:
     bool is_new() const { return settled && calls_on_trial > 0; }  // not known before
     int rival = 0;                        // native, or the rule's way, or the next best
     int won = 0, pairs = 0;               // rounds in which both were tried, and it took less time
     std::vector<std::int64_t> median_ns;  // of each way; 0: not tried
   };
-  Found found() const;
+  Found found(std::size_t position = 0) const;
+  // The length of the cycle in which the site's calls come around, as far as is known; 1: they are
+  // all alike.
+  std::size_t cycle() const { return switches_ ? 1 : cycle_; }
   // After next(): how many calls are in flight matters now, also of those that are the library's.
   bool is_watching() const { return stage_ == Stage::watching && calls_ > begins_at_; }
   // Whether it is neither settled nor at rest: ways are tried, or about to be.
@@ -131,28 +139,43 @@ class Learner {
 
  private:
   enum class Stage : std::uint8_t { watching, waiting, trying, settled };
-  struct Record {
-    std::vector<std::int64_t> each_ns;  // by round, 0: left out
-    bool out = false;
+  struct Position {
+    int way = 0;  // outside trials
+    std::int64_t period_ns = 0;
+    TriedWays tried;
+    Found settled{};            // what was found last; before that, what was known
+    bool is_short = false;      // the period that was watched
+    int stages = 0, slots = 0;  // that were tried
+    bool is_done = false;       // nothing more is to be tried
   };
 
+  std::size_t position_of(std::uint64_t call) const { return call % cycle_; }
+  bool is_on_trial(std::uint64_t call) const;
+  Position& on_trial() { return positions_[position_]; }
+  void have_positions(const std::vector<std::int64_t>& period_ns);
+  void have_any_positions();
+  void have_known(const std::vector<Known>& known);
+  std::int64_t mean_period_ns() const;
+  std::uint64_t calls_together() const;
+
   void begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest = 0);
-  int rounds_of_next() const;
-  std::int64_t cost_expected_ns() const;
-  bool may_try(const TrialTurn& turn) const;
+  int rounds_of_next(const Position& position) const;
+  std::int64_t cost_expected_ns(const Position& position) const;
+  bool may_try(const Position& position, const TrialTurn& turn) const;
+  bool find_position(const TrialTurn& turn);
   void begin_trials(TrialTurn& turn);
-  void choose_slots();
-  int counted_calls() const { return slot_calls_ - slot_warm_ups_; }
+  int own_calls_of_slot(const Position& position) const;
+  int counted_calls() const { return slot_own_calls_ - slot_warm_ups_; }
   void put_off();
   void begin_settled();
   void begin_known();
+  std::uint64_t first_check_of_known() const;
   void settle_on_known();
   std::uint64_t least_between_checks() const;
   void try_again_later();
   void move_on(TrialTurn& turn);
   void leave_out_conditional();
   void note_time(std::int64_t now_ns, int in_flight);
-  std::uint64_t counts_from() const;
   bool counts_last_call() const;
   void add_time(std::int64_t ns);
   void tell(std::int64_t now_ns, const TrialTurn& turn);
@@ -162,15 +185,11 @@ class Learner {
   void agreed_on_trials(TrialTurn& turn);
   void count_cost(TrialTurn& turn);
   void agreed_on_check();
-  void drop_the_slow();
-  void settle();
-  Found compared() const;
-  int choose() const;
-  int preferred(int best) const;
-  std::pair<int, int> rounds_won(int way, int rival) const;
-  std::int64_t median_ns(int way) const;
-  std::int64_t least_ns(int way) const;
-  int rival_of(int way) const;
+  bool has_moved(std::size_t position, std::int64_t now_ns) const;
+  static void settle(Position& position);
+  bool is_all_done() const;
+  void count_settled();
+  static Found compared(const Position& position);
   std::uint64_t random();
 
   const std::uint64_t number_;
@@ -183,18 +202,21 @@ class Learner {
   TrialBudget& budget_;
   std::uint64_t random_state_;
 
-  std::vector<Record> records_;
-  std::optional<Known> known_;  // of the conditional way, until the ranks know that all can take it
-  int stages_tried_ = 0;        // since the last watch
-  int slots_tried_ = 0;         // ever
-  bool is_put_off_ = false;     // settled before the last stage of trials
+  // One, or of a site whose calls come around in a cycle (select/cycle.h) each of its positions.
+  // Positions are tried one after the other.
+  std::vector<Position> positions_;
+  std::size_t cycle_ = 1;                    // positions_.size()
+  std::size_t position_ = 0;                 // that is on trial
+  std::optional<std::vector<Known>> known_;  // until the ranks know that all can take it
+  bool is_unable_ = false;                   // some rank: to take the conditional way
+  int slots_before_ = 0;                     // that were tried before the site was watched again
+  bool is_put_off_ = false;                  // settled before the last stage of trials
   std::int64_t cost_of_first_stage_ns_ = 0;  // the last time, by calls of which a slot has one
   std::int64_t cost_expected_ns_ = 0;        // of the trials under way
-  int way_ = 0;                              // outside trials
   int depth_ = 1;                            // so many calls are in flight together
   int slot_calls_ = 1;                       // so many make a slot, since the trials began
+  int slot_own_calls_ = 1;                   // of these, those of the position
   int slot_warm_ups_ = 0;                    // of these, the first, which do not count
-  std::int64_t period_ns_ = 0;
   std::uint64_t calls_between_checks_ = 0;
 
   Stage stage_ = Stage::watching;
@@ -202,7 +224,8 @@ class Learner {
   bool is_agreed_ = false;
   std::uint64_t calls_ = 0;        // begun
   std::uint64_t begins_at_ = 0;    // the stage; later than now while the site rests
-  std::uint64_t compares_at_ = 0;  // then the way is way_ until
+  std::uint64_t counts_from_ = 0;  // the stage's first call of which the time counts
+  std::uint64_t compares_at_ = 0;  // then the way is the position's until
   std::uint64_t effective_at_ = 0;
   std::uint64_t delay_ = 0;  // up to then
   std::uint64_t next_timed_ = 0;
@@ -219,7 +242,6 @@ class Learner {
   std::uint64_t calls_on_trial_ = 0;
   std::int64_t trials_cost_ns_ = 0;
   int times_settled_ = 0;
-  Found settled_;  // what was found last; before that, what was known
 };
 
 }  // namespace weft

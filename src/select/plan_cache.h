@@ -36,7 +36,7 @@ struct MeasuredPlan {
   Tuning tuning;
   std::vector<MeasuredCandidate> candidates;
   int doubts = 0;         // how often it was measured and did not become certain; 0: it is
-  std::string remarks{};  // for reports only; no tab and no end of line in it
+  std::string remarks{};  // of whoever made the plan; no tab and no end of line in it
 
   bool operator==(const MeasuredPlan&) const = default;
 };

@@ -99,6 +99,28 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
         assert site["calls_on_trial"] == 0
 
 
+@pytest.mark.parametrize("hosts", ["a:1,b:1", "a:2"])
+def test_calls_that_take_turns_are_learnt_about_one_by_one(run, tmp_path, hosts):
+    """And kept so for the next run."""
+    in_turn = built("in_turn", tmp_path)
+    sites, _ = run(150, program=in_turn, hosts=hosts)
+    words = [f"{SITES[0]}, call {number} of 2 in turn" for number in (1, 2)]
+    assert list(sites) == words
+    for site, least_us in zip(sites.values(), (10_000, 50_000), strict=True):
+        assert site["settled"]
+        assert site["calls"] == 150
+        tried = [way["period_us"] for way in site["ways"] if way["period_us"] > 0]
+        assert len(tried) > 1
+        assert min(tried) > least_us
+    known = {site.calls: site for site in learned.read(tmp_path / "plans")}
+    assert set(known) == set(words)
+    assert [known[site].trials is None for site in words] == [False, True]
+    again, _ = run(12, program=in_turn, hosts=hosts)
+    for site in words:
+        assert again[site]["way"] == sites[site]["way"] == known[site].chosen.words
+        assert again[site]["calls_on_trial"] == 0
+
+
 def test_what_is_found_on_a_lane_is_kept_apart(run, tmp_path):
     """There the library's whole collectives are no ways, which elsewhere may be the best."""
     lane = built("learning_on_a_lane", tmp_path)

@@ -377,7 +377,7 @@ class World {
 
   std::unique_ptr<Site> made(Rank& rank, int key) {
     Learner::Settings settings;
-    settings.seed = static_cast<std::uint64_t>(key + 5);
+    settings.seed = static_cast<std::uint64_t>(key + 4);
     settings.switches = setting_.learning == Learning::switches;
     if (setting_.without_worker) settings.conditional = kByWorker;
     auto site = std::make_unique<Site>(key, rank.sites_made++, settings, budget_);

@@ -1,0 +1,45 @@
+// The shortest cycle that explains how much periods differ.
+#include "select/cycle.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "select/tried_ways.h"
+
+namespace weft {
+
+bool may_be_cycle(const std::vector<std::int64_t>& periods) {
+  if (periods.size() < 2) return false;
+  const auto [least, most] = std::minmax_element(periods.begin() + 1, periods.end());
+  return *most * 2 > *least * 3;
+}
+
+std::vector<std::int64_t> medians_in_cycle(const std::vector<std::int64_t>& periods,
+                                           std::uint64_t first_call, std::size_t length) {
+  std::vector<std::vector<std::int64_t>> at(length);
+  for (std::size_t i = 0; i < periods.size(); ++i)
+    at[(first_call + i) % length].push_back(periods[i]);
+  std::vector<std::int64_t> medians;
+  for (auto& its : at) medians.push_back(median_of(std::move(its)));
+  return medians;
+}
+
+std::size_t cycle_in(const std::vector<std::int64_t>& periods, std::uint64_t first_call) {
+  const std::int64_t median = median_of(periods);
+  for (std::size_t length = 2; length <= kLongestCycle && periods.size() >= 3 * length; ++length) {
+    const auto medians = medians_in_cycle(periods, first_call, length);
+    const auto [least, most] = std::minmax_element(medians.begin(), medians.end());
+    if (*most * 2 <= *least * 3) continue;
+    std::int64_t left = 0, all = 0;
+    for (std::size_t i = 0; i < periods.size(); ++i) {
+      // What took longer than any position does happened once.
+      const std::int64_t ns = std::min(periods[i], *most);
+      left += std::abs(ns - medians[(first_call + i) % length]);
+      all += std::abs(ns - median);
+    }
+    if (left * 4 <= all) return length;
+  }
+  return 1;
+}
+
+}  // namespace weft

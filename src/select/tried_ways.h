@@ -1,0 +1,61 @@
+// TriedWays: what has been measured of the ways that calls may go, round by round, and which of them
+// is the best by that. Of each way the median counts; docs/inside/learning.md. What is measured, and
+// when, the learner decides (select/learner.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+class TriedWays {
+ public:
+  // native: the place of the way that leaves the call to the library; -1: there is none. blocking:
+  // the times are those of blocking calls.
+  TriedWays(std::size_t ways, int native, bool blocking)
+      : native_(native), blocking_(blocking), ways_(ways) {}
+
+  std::size_t ways() const { return ways_.size(); }
+  // ns: of each way, 0: it was not tried in the round.
+  void add_round(const std::vector<std::int64_t>& ns);
+
+  bool is_out(int way) const { return of(way).out; }
+  void leave_out(int way) { of(way).out = true; }
+  int left() const;
+  // After the first two stages of trials: what is clearly slower is out.
+  void drop_the_slow(int stage);
+  // What is more than a twentieth slower than the best is out.
+  void drop_the_distant();
+
+  // Of those that are left, by the median.
+  int best() const;
+  // The library's own way, or else the rule's, stays where it is hardly slower than the best: the
+  // library's by 5 %, or 2 % where the best won nearly all of many rounds; the rule's by 1 %. And
+  // where the best won less than two of three rounds.
+  int preferred() const;
+  std::int64_t median_ns(int way) const;  // 0: not tried
+  // What to compare a way with: native, or the rule's way, or the next best.
+  int rival_of(int way) const;
+  // Of the rounds in which both were tried: those that the way won, and all.
+  std::pair<int, int> rounds_won(int way, int rival) const;
+
+ private:
+  struct Way {
+    std::vector<std::int64_t> each_ns;  // by round, 0: left out
+    bool out = false;
+  };
+  const Way& of(int way) const { return ways_[static_cast<std::size_t>(way)]; }
+  Way& of(int way) { return ways_[static_cast<std::size_t>(way)]; }
+  std::int64_t least_ns(int way) const;
+
+  int native_;
+  bool blocking_;
+  std::vector<Way> ways_;
+};
+
+// Of those that are not 0; 0: there are none.
+std::int64_t median_of(std::vector<std::int64_t> values);
+
+}  // namespace weft

@@ -1,0 +1,29 @@
+/* in_turn CALLS: calls of MPI_Iallreduce, one after the other; behind each first one of two the
+ * program waits for 10 ms, behind each second one for 50 ms. Results are checked. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { COUNT = 4096 };
+
+int main(int argc, char** argv) {
+  static double own[COUNT], sum[COUNT];
+  const int calls = argc > 1 ? atoi(argv[1]) : 100;
+  int rank, ranks, wrong = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  for (int call = 0; call < calls; ++call) {
+    MPI_Request request;
+    for (int k = 0; k < COUNT; ++k) own[k] = rank + call + k;
+    MPI_Iallreduce(own, sum, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+    usleep(call % 2 ? 50000 : 10000);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int k = 0; k < COUNT; ++k)
+      if (sum[k] != ranks * (ranks - 1) / 2.0 + (double)ranks * (call + k)) wrong = 1;
+  }
+  if (wrong) printf("rank %d: wrong\n", rank);
+  MPI_Finalize();
+  return wrong;
+}
