@@ -133,7 +133,7 @@ void Learner::have_any_positions() {
   position_ = random() % cycle_;
   for (Position& position : positions_) {
     const int way = static_cast<int>(random() % position.tried.ways());
-    position.way = way == conditional_ ? 0 : way;
+    position.way = position.settled.way = way == conditional_ ? 0 : way;
   }
 }
 
