@@ -105,7 +105,7 @@ def test_random_programs_while_ways_are_switched(mpi, ranks, nodes, options, lev
     assert done.returncode == 0, done.stdout
     assert f"random: {PROGRAMS} programs right" in done.stdout
     sites = json.loads(summary.read_text())["learnt"]
-    assert len({site["way"] for site in sites}) > 3
+    assert len({site["way"] for site in sites}) > 2
 
 
 def test_a_planted_fault_is_found_and_cut_down_to_one_call(tmp_path):
