@@ -86,11 +86,11 @@ constexpr std::string_view kCycleRemark = "cycle=";
 
 // 1: nothing is said of it, or what cannot be.
 std::size_t cycle_of(const MeasuredPlan& plan) {
-  const std::size_t at = plan.remarks.find(kCycleRemark);
+  const std::string words = plan.remarks.substr(0, plan.remarks.find(" at="));
+  const std::size_t at = words.find(kCycleRemark);
   if (at == std::string::npos) return 1;
-  const int cycle = std::atoi(plan.remarks.c_str() + at + kCycleRemark.size());
-  return cycle > 1 && cycle <= static_cast<int>(kLongestCycle) ? static_cast<std::size_t>(cycle)
-                                                               : 1;
+  const unsigned long cycle = std::strtoul(words.c_str() + at + kCycleRemark.size(), nullptr, 10);
+  return cycle > 1 && cycle <= kLongestCycle ? cycle : 1;
 }
 
 MeasuredPlan plan_of_site(const SiteRecord& record) {
@@ -241,18 +241,26 @@ void Learnt::note(const Communicator& communicator) {
 
 void Learnt::note(const Communicator& communicator, SiteRecord record) {
   constexpr std::size_t kMost = 1000;  // a program with more repeats itself
-  record.key = key_at(words_of_site(communicator, record.site_key), record.position, record.cycle);
+  record.key = words_of_site(communicator, record.site_key);
+  const std::string key = key_at(record.key, record.position, record.cycle);
   const std::lock_guard lock(mutex_);
-  const auto known = records_.find(record.key);
+  const auto known = records_.find(key);
   if (known == records_.end() && records_.size() < kMost)
-    records_.emplace(record.key, std::move(record));
+    records_.emplace(key, std::move(record));
   else if (known != records_.end() && tells_more(record.found, known->second.found))
     known->second = std::move(record);
 }
 
+// Communicators of one layout may have come to cycles of several lengths.
+bool Learnt::is_of_its_site(const SiteRecord& record) const {
+  const auto first = records_.find(record.key);
+  return first != records_.end() && first->second.cycle == record.cycle;
+}
+
 LearntReport Learnt::report(const TrialBudget& budget) const {
   LearntReport report;
-  for (const auto& [key, record] : records_) report.sites.push_back(record);
+  for (const auto& [key, record] : records_)
+    if (is_of_its_site(record)) report.sites.push_back(record);
   report.trials_cost_ns = budget.spent_ns();
   return report;
 }
@@ -260,7 +268,7 @@ LearntReport Learnt::report(const TrialBudget& budget) const {
 std::vector<PlanCache::Entry> Learnt::plans() const {
   std::vector<PlanCache::Entry> plans;
   for (const auto& [key, record] : records_)
-    if (record.rank == 0 && record.found.is_new())
+    if (record.rank == 0 && record.found.is_new() && is_of_its_site(record))
       plans.emplace_back(prefix() + key, plan_of_site(record));
   return plans;
 }

@@ -71,6 +71,7 @@ class Learnt {
 
  private:
   std::string words_of_site(const Communicator& communicator, const SiteKey& key) const;
+  bool is_of_its_site(const SiteRecord& record) const;
 
   bool by_messages_ = false;  // layouts are not known
   bool in_memory_ = false;    // the level of threads is kept: other ways apply
@@ -79,9 +80,10 @@ class Learnt {
     std::int64_t period_ns = 0;
     std::size_t cycle = 1;
   };
-  std::map<std::string, Known> known_;         // by key
-  std::mutex mutex_;                           // guards records_
-  std::map<std::string, SiteRecord> records_;  // by key, of the communicator with the most calls
+  std::map<std::string, Known> known_;  // by key
+  std::mutex mutex_;                    // guards records_
+  // By key and position, of the communicator with the most calls.
+  std::map<std::string, SiteRecord> records_;
 };
 
 }  // namespace weft

@@ -186,6 +186,7 @@ Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Us
         static_cast<std::uint64_t>(key.kind) * 64 + static_cast<std::uint64_t>(key.size_class + 1);
     settings.known = runtime.learnt.find(communicator, key, ways);
     settings.conditional = worker_among(ways);
+    settings.ways_of_short = ways_by_callers(ways);
     settings.by_own_time = key.blocking;
     settings.switches = learn == Learn::switching;
     settings.tries = learn != Learn::use;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -22,17 +23,23 @@ constexpr int kRounds[] = {2, 1, 3, 3};
 constexpr int kMostStages = 4, kStagesForAll = 2;
 constexpr std::uint64_t kLooked =
     8;  // calls, of each in flight, at which a settled site is looked at
+constexpr std::uint64_t kLookedOfShort = 32;      // at very short ones
 constexpr std::uint64_t kFirstCheckOfKnown = 16;  // all of which are looked at
 constexpr std::uint64_t kLeastOfPosition = 4;     // of these, at each position of a cycle
 constexpr std::uint64_t kLeastBetweenChecks = 48, kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
-// A site that is called more often than this has nothing that could be hidden. It rests.
+// A site that is called more often than this has nothing that could be hidden. It rests; when it
+// has done so for a while, what needs no thread is tried.
 constexpr std::int64_t kLeastPeriod_ns = 20'000;
+constexpr int kRestsBeforeTrials = 3;
 // Where a call comes around this soon, it takes another time after one that went another way: ranks
 // run ahead of others, and caches are warm with what the way before used. So a slot is several
-// calls, of which the first does not count.
+// calls, of which the first quarter does not count.
 constexpr std::int64_t kShortPeriod_ns = 100'000;
 constexpr int kCallsOfShortSlot = 4;
+// Below kLeastPeriod_ns it takes as long as this, or so many calls.
+constexpr std::int64_t kShortestSlot_ns = 200'000;
+constexpr std::int64_t kLeastCallsOfSlot = 12, kMostCallsOfSlot = 64;
 // Of so many calls of a site at rest one is watched.
 constexpr std::uint64_t kOneWatchedOf = 64;
 // The longest rest takes about as long as this, and so many calls.
@@ -90,10 +97,10 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
       switches_(settings.switches),
       free_slots_(
           settings.has_free_slots ? std::max(kFreeSlots, kFreeOfEach * static_cast<int>(ways)) : 0),
+      ways_of_short_(settings.ways_of_short),
       budget_(budget),
       random_state_(settings.seed),
       positions_{{0, 0, TriedWays(std::min(ways, kMostWays), native, settings.by_own_time)}} {
-  positions_.front().settled.median_ns.resize(positions_.front().tried.ways());
   if (!settings.known.empty() && !switches_) {
     const bool is_conditional =
         std::any_of(settings.known.begin(), settings.known.end(),
@@ -104,6 +111,7 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
       have_known(settings.known);
   }
   if (switches_) have_any_positions();
+  if (last_found_.empty()) last_found_ = {assumed(positions_.front())};
   if (!switches_ && !may_try_ && !known_)
     begin_stage(Stage::settled, kNever);
   else if (mean_period_ns() != 0)
@@ -112,19 +120,45 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
     begin_stage(Stage::watching, switches_ ? 1 : kWatched);
 }
 
-// As many as there are periods. All begin with the first one's way, and nothing tried.
+// Of the position with the nearest one.
+int Learner::way_near(std::int64_t period_ns) const {
+  const auto distance = [&](const Position& position) {
+    return std::abs(position.period_ns - period_ns);
+  };
+  return std::min_element(positions_.begin(), positions_.end(),
+                          [&](const Position& one, const Position& other) {
+                            return distance(one) < distance(other);
+                          })
+      ->way;
+}
+
+// As many as there are periods. Nothing is tried, and the ways are those in use.
 void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
-  const Position first = std::move(positions_.front());
-  positions_.clear();
+  const std::size_t ways = positions_.front().tried.ways();
+  std::vector<Position> positions;
   for (const std::int64_t ns : period_ns) {
-    TriedWays tried(first.tried.ways(), native_, by_own_time_);
-    if (is_unable_) tried.leave_out(conditional_);
-    const bool is_short = !switches_ && depth_ == 1 && ns < kShortPeriod_ns;
-    positions_.push_back({first.way, ns, std::move(tried), first.settled, is_short});
+    Position position{way_near(ns), ns, TriedWays(ways, native_, by_own_time_)};
+    if (is_unable_) position.tried.leave_out(conditional_);
+    set_slots(position);
+    positions.push_back(std::move(position));
   }
+  positions_ = std::move(positions);
   cycle_ = positions_.size();
   position_ = 0;
   is_put_off_ = false;
+}
+
+// By the period that was watched.
+void Learner::set_slots(Position& position) const {
+  const std::int64_t ns = position.period_ns;
+  const bool is_short = !switches_ && depth_ == 1 && ns > 0 && ns < kShortPeriod_ns;
+  position.slot_calls = depth_;
+  if (!is_short) return;
+  position.slot_calls = kCallsOfShortSlot;
+  if (ns < kLeastPeriod_ns)
+    position.slot_calls =
+        static_cast<int>(std::clamp(kShortestSlot_ns / ns, kLeastCallsOfSlot, kMostCallsOfSlot));
+  position.slot_warm_ups = position.slot_calls / 4;
 }
 
 // For tests: one or two, and any way at each.
@@ -133,17 +167,17 @@ void Learner::have_any_positions() {
   position_ = random() % cycle_;
   for (Position& position : positions_) {
     const int way = static_cast<int>(random() % position.tried.ways());
-    position.way = position.settled.way = way == conditional_ ? 0 : way;
+    position.way = way == conditional_ ? 0 : way;
   }
 }
 
 void Learner::have_known(const std::vector<Known>& known) {
   have_positions(std::vector<std::int64_t>(known.size()));
+  last_found_.clear();
   for (std::size_t i = 0; i < known.size(); ++i) {
-    Position& position = positions_[i];
-    position.way = position.settled.way = known[i].way;
-    position.period_ns = known[i].period_ns;
-    position.settled.median_ns[static_cast<std::size_t>(known[i].way)] = known[i].period_ns;
+    positions_[i].way = known[i].way;
+    positions_[i].period_ns = known[i].period_ns;
+    last_found_.push_back(assumed(positions_[i]));
   }
 }
 
@@ -175,7 +209,8 @@ void Learner::begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest) 
   if (stage == Stage::settled && calls == kNever) {
     counts_from_ = kNever;
   } else if (stage == Stage::settled) {
-    const std::uint64_t looked = std::min(calls, kLooked * calls_together());
+    const std::uint64_t each = is_very_short_ ? kLookedOfShort : kLooked;
+    const std::uint64_t looked = std::min(calls, each * calls_together());
     counts_from_ = compares_at_ - looked / cycle_ * cycle_;
   }
   next_timed_ = counts_from_;
@@ -299,13 +334,9 @@ int Learner::rounds_of_next(const Position& position) const {
   return switches_ ? 2 : kRounds[position.stages];
 }
 
-int Learner::own_calls_of_slot(const Position& position) const {
-  return position.is_short ? kCallsOfShortSlot : depth_;
-}
-
 // By the times known so far; at first, by what the first stage cost before the program changed.
 std::int64_t Learner::cost_expected_ns(const Position& position) const {
-  const int calls = own_calls_of_slot(position);
+  const int calls = position.slot_calls;
   if (position.stages == 0) return cost_of_first_stage_ns_ * calls;
   const TriedWays& tried = position.tried;
   std::int64_t cost_ns = 0;
@@ -318,7 +349,8 @@ std::int64_t Learner::cost_expected_ns(const Position& position) const {
 // Rests on the number of the call and on what was agreed on, as all decisions do.
 bool Learner::may_try(const Position& position, const TrialTurn& turn) const {
   const int slots = position.slots + position.tried.left() * rounds_of_next(position);
-  if (switches_ || slots_before_ + slots <= free_slots_) return true;
+  const bool is_free = !is_very_short_ && slots_before_ + slots <= free_slots_;
+  if (switches_ || is_free) return true;
   return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_expected_ns(position),
                         turn.elapsed_ns);
 }
@@ -344,8 +376,8 @@ void Learner::begin_trials(TrialTurn& turn) {
   std::vector<int> alive;
   for (int way = 0; way < static_cast<int>(position.tried.ways()); ++way)
     if (!position.tried.is_out(way)) alive.push_back(way);
-  slot_own_calls_ = own_calls_of_slot(position);
-  slot_warm_ups_ = position.is_short ? 1 : 0;
+  slot_own_calls_ = position.slot_calls;
+  slot_warm_ups_ = position.slot_warm_ups;
   slot_calls_ = slot_own_calls_ * static_cast<int>(cycle_);
   // They count from their beginning on, since they may be broken off.
   cost_expected_ns_ = cost_expected_ns(position);
@@ -357,9 +389,7 @@ void Learner::begin_trials(TrialTurn& turn) {
     if (order_.size() + alive.size() <= kMostSlots)
       order_.insert(order_.end(), alive.begin(), alive.end());
   }
-  if (switches_) {
-    order_.resize(cycle_ == 1 ? 1 + random() % 3 : 1);
-  }
+  if (switches_) order_.resize(cycle_ == 1 ? 1 + random() % 3 : 1);
   ++position.stages;
   position.slots += static_cast<int>(order_.size());
   begin_stage(Stage::trying,
@@ -386,14 +416,19 @@ void Learner::agreed_on_watch() {
   if (depth > kMostInFlight) return rest(several, mean_ns);
   // Perhaps there are more, and the time after the last of them has not been seen.
   if (several && is_first_watch) return watch_again(kWatchedLonger);
-  if (mean_ns < kLeastPeriod_ns) return rest(several, mean_ns);
-  if (depth_ == 1 && is_first_watch && may_be_cycle(periods)) return watch_again(kWatchedForCycle);
-  const std::size_t cycle = depth_ == 1 ? cycle_in(periods, begins_at_) : 1;
+  is_very_short_ = mean_ns < kLeastPeriod_ns;
+  const bool may_have_cycle = depth_ == 1 && !is_very_short_;
+  if (may_have_cycle && is_first_watch && may_be_cycle(periods))
+    return watch_again(kWatchedForCycle);
+  const std::size_t cycle = may_have_cycle ? cycle_in(periods, begins_at_) : 1;
   have_positions(medians_in_cycle(periods, begins_at_, cycle));
+  if (is_very_short_ && (depth_ > 1 || rests_ < kRestsBeforeTrials)) return rest(several, mean_ns);
   // At which nothing could be hidden.
   for (Position& position : positions_)
     position.is_done = cycle_ > 1 && position.period_ns < kLeastPeriod_ns;
-  if (is_all_done()) return rest(several, mean_ns);
+  for (int way = 0; is_very_short_ && way < static_cast<int>(on_trial().tried.ways()); ++way)
+    if ((ways_of_short_ >> way & 1) == 0) on_trial().tried.leave_out(way);
+  if (is_all_done() || on_trial().tried.left() < 2) return rest(several, mean_ns);
   rests_ = 0;
   after_ = Stage::waiting;
 }
@@ -411,6 +446,7 @@ void Learner::rest(bool several, std::int64_t mean_ns) {
   const auto longest = static_cast<std::uint64_t>(std::clamp<std::int64_t>(
       kLongestRest_ns / std::max<std::int64_t>(mean_ns, 1), kLeastLongestRest, kMostLongestRest));
   watch_again(several ? kWatchedSeveral : kWatched);
+  if (cycle_ > 1) have_positions({mean_ns});
   rest_ = std::min(kOneWatchedOf * watched_ << std::min(rests_++, kMostDoublings), longest);
 }
 
@@ -437,7 +473,9 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   if (tried.left() > 1 && position.stages < kMostStages) return;
   position.is_done = true;
   settle(position);
-  if (is_all_done()) count_settled();
+  if (!is_all_done()) return;
+  merge_alike();
+  count_settled();
 }
 
 // Of the trials that are over, against the way in use before them.
@@ -446,7 +484,10 @@ void Learner::count_cost(TrialTurn& turn) {
   std::int64_t cost_ns = 0;
   for (std::size_t slot = 0; slot < order_.size(); ++slot)
     cost_ns += std::max<std::int64_t>(agreed_[slot] / counted_calls() - usual_ns, 0);
-  if (on_trial().stages == 1) cost_of_first_stage_ns_ = cost_ns;
+  const auto tried = std::count_if(positions_.begin(), positions_.end(),
+                                   [](const Position& position) { return position.stages > 0; });
+  if (on_trial().stages == 1)  // the dearest position's
+    cost_of_first_stage_ns_ = tried == 1 ? cost_ns : std::max(cost_of_first_stage_ns_, cost_ns);
   cost_ns *= slot_own_calls_;
   trials_cost_ns_ += cost_ns;
   turn.cost_ns += cost_ns - cost_expected_ns_;
@@ -456,12 +497,25 @@ void Learner::count_cost(TrialTurn& turn) {
 void Learner::settle(Position& position) {
   position.way = position.tried.preferred();
   position.period_ns = position.tried.median_ns(position.way);
-  position.settled = compared(position);
 }
 
 bool Learner::is_all_done() const {
   return std::all_of(positions_.begin(), positions_.end(),
                      [](const Position& position) { return position.is_done; });
+}
+
+// Positions that differed only by the ways that they went are none.
+void Learner::merge_alike() {
+  const auto [least, most] = std::minmax_element(
+      positions_.begin(), positions_.end(),
+      [](const Position& one, const Position& other) { return one.period_ns < other.period_ns; });
+  const Position& first = positions_.front();
+  if (most->period_ns * 2 > least->period_ns * 3) return;
+  for (const Position& position : positions_)
+    if (position.way != first.way) return;
+  positions_.erase(positions_.begin() + 1, positions_.end());
+  cycle_ = 1;
+  position_ = 0;
 }
 
 // What comes around in other times again and again is looked at less often.
@@ -471,6 +525,9 @@ void Learner::count_settled() {
   if (!is_put_off_) ++times_settled_;
   is_put_off_ = false;
   after_ = Stage::settled;
+  last_found_.clear();
+  for (const Position& position : positions_)
+    last_found_.push_back(position.stages > 0 ? compared(position) : assumed(position));
 }
 
 void Learner::begin_known() {
@@ -518,7 +575,7 @@ void Learner::agreed_on_check() {
   }
   for (const Position& position : positions_) slots_before_ += position.slots;
   depth_ = 1;
-  have_positions({0});
+  is_put_off_ = false;
   // What moves again and again may be a cycle whose beginning the first calls do not show.
   watch_again(times_settled_ > 1 ? kWatchedForCycle : kWatched);
 }
@@ -530,13 +587,26 @@ bool Learner::has_moved(std::size_t position, std::int64_t now_ns) const {
   return most * 10 > least * 13 && (most - least) * 10 > mean_period_ns();
 }
 
+// Else trials are under way for the first time.
+bool Learner::says_last_found() const {
+  return times_settled_ > 0 || calls_on_trial_ == 0;
+}
+
 Learner::Found Learner::found(std::size_t position) const {
-  const Position& its = positions_[position];
-  Found found = times_settled_ > 0 || calls_on_trial_ == 0 ? its.settled : compared(its);
+  Found found = says_last_found() ? last_found_[position] : compared(positions_[position]);
   found.settled = times_settled_ > 0;
   found.calls = calls_;
   found.calls_on_trial = calls_on_trial_;
   found.trials_cost_ns = trials_cost_ns_;
+  return found;
+}
+
+// Where it was not tried.
+Learner::Found Learner::assumed(const Position& position) {
+  Found found;
+  found.way = position.way;
+  found.median_ns.resize(position.tried.ways());
+  found.median_ns[static_cast<std::size_t>(position.way)] = position.period_ns;
   return found;
 }
 

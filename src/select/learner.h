@@ -46,8 +46,8 @@ class Learner {
   static constexpr std::size_t kMostWays = 10;
   static constexpr int kMostInFlight = 8;  // at sites with more of them nothing is tried
   static constexpr int kMostSlots = 32;
-  // So many slots of a site, or so many of each way if that is more, are tried whatever they cost:
-  // else short programs would learn nothing.
+  // So many slots of a position, or so many of each way if that is more, are tried whatever they
+  // cost: else short programs would learn nothing.
   static constexpr int kFreeSlots = 20, kFreeOfEach = 3;
 
   // What the ranks tell each other: of each word the greatest is agreed on. Times in ns.
@@ -67,6 +67,9 @@ class Learner {
     bool tries = true;         // else the way is the known one, or the rule's
     bool by_own_time = false;  // a call takes what took() says
     bool has_free_slots = true;
+    // The places of ways that are tried where calls come around very soon: by callers, and the
+    // library's. A bit for each way.
+    std::uint32_t ways_of_short = 0;
     bool switches = false;  // for tests: another way every few calls, whatever the times
   };
 
@@ -125,9 +128,12 @@ class Learner {
     std::vector<std::int64_t> median_ns;  // of each way; 0: not tried
   };
   Found found(std::size_t position = 0) const;
-  // The length of the cycle in which the site's calls come around, as far as is known; 1: they are
-  // all alike.
-  std::size_t cycle() const { return switches_ ? 1 : cycle_; }
+  // The length of the cycle in which the site's calls come around, for reports; 1: they are all
+  // alike.
+  std::size_t cycle() const {
+    if (switches_) return 1;
+    return says_last_found() ? last_found_.size() : cycle_;
+  }
   // After next(): how many calls are in flight matters now, also of those that are the library's.
   bool is_watching() const { return stage_ == Stage::watching && calls_ > begins_at_; }
   // Whether it is neither settled nor at rest: ways are tried, or about to be.
@@ -143,8 +149,8 @@ class Learner {
     int way = 0;  // outside trials
     std::int64_t period_ns = 0;
     TriedWays tried;
-    Found settled{};            // what was found last; before that, what was known
-    bool is_short = false;      // the period that was watched
+    int slot_calls = 1;         // of its own, that go the same way together
+    int slot_warm_ups = 0;      // of these, the first, which do not count
     int stages = 0, slots = 0;  // that were tried
     bool is_done = false;       // nothing more is to be tried
   };
@@ -152,6 +158,7 @@ class Learner {
   std::size_t position_of(std::uint64_t call) const { return call % cycle_; }
   bool is_on_trial(std::uint64_t call) const;
   Position& on_trial() { return positions_[position_]; }
+  int way_near(std::int64_t period_ns) const;
   void have_positions(const std::vector<std::int64_t>& period_ns);
   void have_any_positions();
   void have_known(const std::vector<Known>& known);
@@ -164,7 +171,7 @@ class Learner {
   bool may_try(const Position& position, const TrialTurn& turn) const;
   bool find_position(const TrialTurn& turn);
   void begin_trials(TrialTurn& turn);
-  int own_calls_of_slot(const Position& position) const;
+  void set_slots(Position& position) const;
   int counted_calls() const { return slot_own_calls_ - slot_warm_ups_; }
   void put_off();
   void begin_settled();
@@ -187,9 +194,12 @@ class Learner {
   void agreed_on_check();
   bool has_moved(std::size_t position, std::int64_t now_ns) const;
   static void settle(Position& position);
+  bool says_last_found() const;
   bool is_all_done() const;
+  void merge_alike();
   void count_settled();
   static Found compared(const Position& position);
+  static Found assumed(const Position& position);
   std::uint64_t random();
 
   const std::uint64_t number_;
@@ -199,6 +209,7 @@ class Learner {
   const bool by_own_time_;
   const bool switches_;
   const int free_slots_;
+  const std::uint32_t ways_of_short_;
   TrialBudget& budget_;
   std::uint64_t random_state_;
 
@@ -210,6 +221,7 @@ class Learner {
   std::optional<std::vector<Known>> known_;  // until the ranks know that all can take it
   bool is_unable_ = false;                   // some rank: to take the conditional way
   int slots_before_ = 0;                     // that were tried before the site was watched again
+  bool is_very_short_ = false;               // the mean period that was watched
   bool is_put_off_ = false;                  // settled before the last stage of trials
   std::int64_t cost_of_first_stage_ns_ = 0;  // the last time, by calls of which a slot has one
   std::int64_t cost_expected_ns_ = 0;        // of the trials under way
@@ -242,6 +254,7 @@ class Learner {
   std::uint64_t calls_on_trial_ = 0;
   std::int64_t trials_cost_ns_ = 0;
   int times_settled_ = 0;
+  std::vector<Found> last_found_;  // at each position; before that, what was known
 };
 
 }  // namespace weft

@@ -8,7 +8,13 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMostKept = 3;  // ways after the second stage
-constexpr int kRoundsToBeSure = 6;    // of which seven in eight are won
+
+// So much slower than the best may the library's own way be and stay, if the best won so many
+// rounds: the surer it is, the less.
+int librarys_percent(int won, int rounds) {
+  if (rounds >= 6 && won * 8 >= rounds * 7) return 2;
+  return rounds >= 3 && won == rounds ? 3 : 5;
+}
 
 }  // namespace
 
@@ -67,16 +73,15 @@ int TriedWays::best() const {
 
 int TriedWays::preferred() const {
   const int best = this->best();
-  const auto stays = [&](int way, std::int64_t percent, std::int64_t percent_if_sure) {
+  const auto stays = [&](int way, auto percent_of) {
     const std::int64_t ns = median_ns(way);
     if (ns == 0 || way == best) return ns > 0;
     const auto [won, rounds] = rounds_won(best, way);
-    const bool is_sure = rounds >= kRoundsToBeSure && won * 8 >= rounds * 7;
-    const std::int64_t within = is_sure ? percent_if_sure : percent;
-    return ns * 100 <= median_ns(best) * (100 + within) || won * 3 < rounds * 2;
+    const std::int64_t percent = percent_of(won, rounds);
+    return ns * 100 <= median_ns(best) * (100 + percent) || won * 3 < rounds * 2;
   };
-  if (native_ >= 0 && stays(native_, 5, 2)) return native_;
-  return stays(0, 1, 1) ? 0 : best;
+  if (native_ >= 0 && stays(native_, librarys_percent)) return native_;
+  return stays(0, [](int, int) { return 1; }) ? 0 : best;
 }
 
 std::pair<int, int> TriedWays::rounds_won(int way, int rival) const {

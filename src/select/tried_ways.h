@@ -1,6 +1,6 @@
-// TriedWays: what has been measured of the ways that calls may go, round by round, and which of them
-// is the best by that. Of each way the median counts; docs/inside/learning.md. What is measured, and
-// when, the learner decides (select/learner.h).
+// TriedWays: what has been measured of the ways that calls may go, round by round, and which of
+// them is the best by that. Of each way the median counts; docs/inside/learning.md. What is
+// measured, and when, the learner decides (select/learner.h).
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,9 @@ class TriedWays {
   // Of those that are left, by the median.
   int best() const;
   // The library's own way, or else the rule's, stays where it is hardly slower than the best: the
-  // library's by 5 %, or 2 % where the best won nearly all of many rounds; the rule's by 1 %. And
-  // where the best won less than two of three rounds.
+  // library's by 5 %, by 3 % where the best won three rounds or more, and all, by 2 % where it won
+  // nearly all of six or more; the rule's by 1 %. And where the best won less than two of three
+  // rounds.
   int preferred() const;
   std::int64_t median_ns(int way) const;  // 0: not tried
   // What to compare a way with: native, or the rule's way, or the next best.

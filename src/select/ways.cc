@@ -140,6 +140,14 @@ int worker_among(const std::vector<Choice>& ways) {
   return place_of(Engine::tcc, ways);
 }
 
+std::uint32_t ways_by_callers(const std::vector<Choice>& ways) {
+  std::uint32_t bits = 0;
+  for (std::size_t way = 0; way < ways.size(); ++way)
+    if (ways[way].engine == Engine::native || ways[way].engine == Engine::function)
+      bits |= std::uint32_t{1} << way;
+  return bits;
+}
+
 std::string way_words(const Choice& way) {
   std::string words = engine_name(way.engine);
   if (way.algorithm) words += std::string(" ") + way.algorithm->name;

@@ -2,6 +2,7 @@
 // (select/learner.h). A further way is one more entry here.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,9 @@ int native_among(const std::vector<Choice>& ways);
 
 // The place of the one for which each rank needs a worker, which the system may refuse; -1: none.
 int worker_among(const std::vector<Choice>& ways);
+
+// Those for which nothing but the calls themselves is needed: a bit for each.
+std::uint32_t ways_by_callers(const std::vector<Choice>& ways);
 
 // "thread ring", "native", "thread binomial split 2"; how it is kept, and what users see.
 std::string way_words(const Choice& way);

@@ -103,12 +103,12 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
 def test_calls_that_take_turns_are_learnt_about_one_by_one(run, tmp_path, hosts):
     """And kept so for the next run."""
     in_turn = built("in_turn", tmp_path)
-    sites, _ = run(240, program=in_turn, hosts=hosts)
+    sites, _ = run(280, program=in_turn, hosts=hosts)
     words = [f"{SITES[0]}, call {number} of 2 in turn" for number in (1, 2)]
     assert list(sites) == words
-    for site, least_us in zip(sites.values(), (10_000, 50_000), strict=True):
+    for site, least_us in zip(sites.values(), (8_000, 40_000), strict=True):
         assert site["settled"]
-        assert site["calls"] == 240
+        assert site["calls"] == 280
         tried = [way["period_us"] for way in site["ways"] if way["period_us"] > 0]
         assert len(tried) > 1
         assert min(tried) > least_us

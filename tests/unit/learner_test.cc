@@ -76,10 +76,12 @@ TEST(Learner, ARankThatLagsBehindIsNoChangeOfTheProgram) {
   const int site = program.add_site(3, ways_of({12, 10, 8}));
   for (int call = 0; call < 60; ++call) program.call(site);
   const auto on_trial = program.learner(site).found().calls_on_trial;
+  const int comparisons = program.comparisons();
   for (int call = 0; call < 1000; ++call) {
-    program.lag_behind(site, 1);
+    if (call % 100 == 0) program.lag_behind(site, 1);
     EXPECT_EQ(program.call(site), 2);
   }
+  EXPECT_GT(program.comparisons(), comparisons + 3);
   EXPECT_EQ(program.learner(site).found().calls_on_trial, on_trial);
 }
 
@@ -178,6 +180,9 @@ TEST(Learner, OfACycleOnlyWhatIsLongIsTried) {
   for (int call = 0; call < 300; ++call) program.call(site);
   EXPECT_EQ(taken.size(), 1u);
   for (const int winner : {2, 0, 2}) EXPECT_EQ(program.call(site), winner);
+  const auto found = program.learner(site).found(1);
+  EXPECT_EQ(found.median_ns[0], 10'000);  // as it was watched
+  EXPECT_EQ(found.pairs, 0);
 }
 
 // A call more than usual, such as in the step that writes a file: who has the number of the one has
@@ -198,6 +203,34 @@ TEST(Learner, ACycleThatIsOutOfStepIsFoundAnew) {
   EXPECT_EQ(program.call(site), 2);
 }
 
+// What was found is said until something else is. Meanwhile each call goes the way of the one that
+// it is most like.
+TEST(Learner, ACycleThatIsLookedAtAnewIsKeptUntilThen) {
+  Program program;
+  std::int64_t hiccup_ns = 0;
+  const std::int64_t ms[][3] = {{10, 12, 6}, {30, 20, 40}};
+  const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
+    return with_noise(ms[call % 2][way] * 1'000'000, rank, call) + hiccup_ns;
+  });
+  for (int call = 0; call < 300; ++call) program.call(site);
+  const Learner& learner = program.learner(site);
+  const auto on_trial = learner.found().calls_on_trial;
+  hiccup_ns = 50'000'000;
+  for (int call = 0; call < 200 && !learner.is_watching(); ++call) program.call(site);
+  hiccup_ns = 0;
+  ASSERT_TRUE(learner.is_watching());
+  for (std::uint64_t call = learner.found().calls; call < 1000; ++call) {
+    const int way = program.call(site);
+    if (learner.found().calls_on_trial > on_trial) break;
+    EXPECT_EQ(way, call % 2 ? 1 : 2) << call;
+    EXPECT_EQ(learner.cycle(), 2u);
+    EXPECT_EQ(learner.found(0).way, 2);
+    EXPECT_EQ(learner.found(1).way, 1);
+    EXPECT_GT(learner.found(1).pairs, 0);
+  }
+  EXPECT_GT(learner.found().calls_on_trial, on_trial);
+}
+
 TEST(Learner, ACycleThatEndsIsLearntAboutAsOne) {
   Program program;
   bool is_over = false;
@@ -207,7 +240,7 @@ TEST(Learner, ACycleThatEndsIsLearntAboutAsOne) {
   });
   for (int call = 0; call < 200; ++call) program.call(site);
   is_over = true;
-  for (int call = 0; call < 300; ++call) program.call(site);
+  for (int call = 0; call < 2000; ++call) program.call(site);
   EXPECT_EQ(program.learner(site).cycle(), 1u);
   for (int call = 0; call < 10; ++call) EXPECT_EQ(program.call(site), 1);
 }
@@ -604,7 +637,7 @@ TEST(Learner, ASiteThatIsNoLongerCalledGivesItsTurnToOthers) {
 }
 
 // Of a site at rest one call in 64 is watched, and a comparison costs little of the time.
-TEST(Learner, ShortPeriodsAreNotWorthIt) {
+TEST(Learner, AtShortPeriodsNothingIsTriedThatNeedsAThread) {
   for (const std::int64_t period_ns : {500, 5'000, 19'000}) {
     Program program;
     const int site = program.add_site(3, [&](int, int, std::uint32_t) { return period_ns; });
@@ -619,6 +652,35 @@ TEST(Learner, ShortPeriodsAreNotWorthIt) {
     EXPECT_GT(program.comparisons(), 5);
     EXPECT_LT(program.comparisons(), kCalls / 2000 + 10);
   }
+}
+
+// Only after a while, at little cost, and what needs a thread not at all.
+TEST(Learner, AtShortPeriodsTheLibrarysWayIsComparedWithThatOfCallers) {
+  for (const std::int64_t period_ns : {500, 5'000, 12'000})
+    for (const int fastest : {0, kNative, 2}) {
+      Program program;
+      Learner::Settings settings;
+      settings.ways_of_short = 0b111;
+      int met = 0, watched = 0;
+      const int site = program.add_site(
+          4,
+          [&](int rank, int way, std::uint32_t call) {
+            met += way == 3;
+            return with_noise(way == fastest ? period_ns : period_ns * 13 / 10, rank, call);
+          },
+          settings);
+      for (int call = 0; call < 1500; ++call) EXPECT_EQ(program.call(site), 0);
+      for (int call = 0; call < 200'000; ++call) {
+        watched += program.learner(site).wants_time();
+        program.call(site);
+      }
+      EXPECT_EQ(program.call(site), fastest);
+      EXPECT_EQ(met, 0);
+      const auto found = program.learner(site).found();
+      EXPECT_TRUE(found.settled);
+      EXPECT_LE(found.calls_on_trial, 64u * 27);
+      EXPECT_LT(watched, 6000);
+    }
 }
 
 // Such as while the program still sets up its data.

@@ -1,5 +1,5 @@
 /* in_turn CALLS: calls of MPI_Iallreduce, one after the other; behind each first one of two the
- * program waits for 10 ms, behind each second one for 50 ms. Results are checked. */
+ * program waits for 8 ms, behind each second one for 40 ms. Results are checked. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     MPI_Request request;
     for (int k = 0; k < COUNT; ++k) own[k] = rank + call + k;
     MPI_Iallreduce(own, sum, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
-    usleep(call % 2 ? 50000 : 10000);
+    usleep(call % 2 ? 40000 : 8000);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     for (int k = 0; k < COUNT; ++k)
       if (sum[k] != ranks * (ranks - 1) / 2.0 + (double)ranks * (call + k)) wrong = 1;
