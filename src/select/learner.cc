@@ -179,6 +179,7 @@ void Learner::have_known(const std::vector<Known>& known) {
     positions_[i].period_ns = known[i].period_ns;
     last_found_.push_back(assumed(positions_[i]));
   }
+  is_very_short_ = mean_period_ns() < kLeastPeriod_ns;
 }
 
 std::int64_t Learner::mean_period_ns() const {
@@ -476,6 +477,7 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   if (!is_all_done()) return;
   merge_alike();
   count_settled();
+  if (is_shorter_than_tried()) learn_again(kWatched);
 }
 
 // Of the trials that are over, against the way in use before them.
@@ -502,6 +504,11 @@ void Learner::settle(Position& position) {
 bool Learner::is_all_done() const {
   return std::all_of(positions_.begin(), positions_.end(),
                      [](const Position& position) { return position.is_done; });
+}
+
+// What was watched were the first calls of a program, perhaps: such trials were too short for it.
+bool Learner::is_shorter_than_tried() const {
+  return !is_very_short_ && mean_period_ns() < kLeastPeriod_ns;
 }
 
 // Positions that differed only by the ways that they went are none.
@@ -566,18 +573,22 @@ void Learner::agreed_on_check() {
   bool moved = false;
   for (std::size_t i = 0; i < cycle_; ++i) moved = has_moved(i, agreed_[i] / looked) || moved;
   after_ = Stage::settled;
-  if (!moved) {
+  if (!moved && !is_shorter_than_tried()) {
     const bool was_known = times_settled_ == 0;
     times_settled_ = std::max(times_settled_, 1);  // what was known holds
     if (calls_between_checks_ == 0 || was_known) calls_between_checks_ = least_between_checks();
     if (is_put_off_) after_ = Stage::waiting;
     return;
   }
+  // What moves again and again may be a cycle whose beginning the first calls do not show.
+  learn_again(times_settled_ > 1 ? kWatchedForCycle : kWatched);
+}
+
+void Learner::learn_again(std::uint64_t calls) {
   for (const Position& position : positions_) slots_before_ += position.slots;
   depth_ = 1;
   is_put_off_ = false;
-  // What moves again and again may be a cycle whose beginning the first calls do not show.
-  watch_again(times_settled_ > 1 ? kWatchedForCycle : kWatched);
+  watch_again(calls);
 }
 
 // By three tenths of its period, and a tenth of the mean one.

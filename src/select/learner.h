@@ -197,6 +197,8 @@ class Learner {
   bool says_last_found() const;
   bool is_all_done() const;
   void merge_alike();
+  bool is_shorter_than_tried() const;
+  void learn_again(std::uint64_t calls);
   void count_settled();
   static Found compared(const Position& position);
   static Found assumed(const Position& position);
