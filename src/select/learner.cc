@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "select/cycle.h"
 
@@ -37,6 +38,9 @@ constexpr int kRestsBeforeTrials = 3;
 // calls, of which the first quarter does not count.
 constexpr std::int64_t kShortPeriod_ns = 100'000;
 constexpr int kCallsOfShortSlot = 4;
+// What has settled may take another time than on trial, since its calls now follow their like. Then
+// it is tried again with four times as many in a row, up to so many.
+constexpr int kMostInARow = 16;
 // Below kLeastPeriod_ns it takes as long as this, or so many calls.
 constexpr std::int64_t kShortestSlot_ns = 200'000;
 constexpr std::int64_t kLeastCallsOfSlot = 12, kMostCallsOfSlot = 64;
@@ -151,13 +155,14 @@ void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
 // By the period that was watched.
 void Learner::set_slots(Position& position) const {
   const std::int64_t ns = position.period_ns;
-  const bool is_short = !switches_ && depth_ == 1 && ns > 0 && ns < kShortPeriod_ns;
   position.slot_calls = depth_;
-  if (!is_short) return;
-  position.slot_calls = kCallsOfShortSlot;
+  if (switches_ || depth_ > 1 || ns == 0) return;
   if (ns < kLeastPeriod_ns)
     position.slot_calls =
         static_cast<int>(std::clamp(kShortestSlot_ns / ns, kLeastCallsOfSlot, kMostCallsOfSlot));
+  else if (ns < kShortPeriod_ns)
+    position.slot_calls = kCallsOfShortSlot;
+  position.slot_calls = std::max(position.slot_calls, in_a_row_);
   position.slot_warm_ups = position.slot_calls / 4;
 }
 
@@ -338,8 +343,12 @@ int Learner::rounds_of_next(const Position& position) const {
 // By the times known so far; at first, by what the first stage cost before the program changed.
 std::int64_t Learner::cost_expected_ns(const Position& position) const {
   const int calls = position.slot_calls;
-  if (position.stages == 0) return cost_of_first_stage_ns_ * calls;
   const TriedWays& tried = position.tried;
+  // What a very short one cost when it was longer says little: each call twice its time, say.
+  const std::int64_t twice_ns = position.period_ns * tried.left() * rounds_of_next(position);
+  if (position.stages == 0)
+    return calls *
+           (is_very_short_ ? std::min(cost_of_first_stage_ns_, twice_ns) : cost_of_first_stage_ns_);
   std::int64_t cost_ns = 0;
   for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
     if (!tried.is_out(way))
@@ -477,7 +486,9 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   if (!is_all_done()) return;
   merge_alike();
   count_settled();
-  if (is_shorter_than_tried()) learn_again(kWatched);
+  if (!is_shorter_than_tried()) return;
+  use_up_free_slots();
+  learn_again(kWatched);
 }
 
 // Of the trials that are over, against the way in use before them.
@@ -531,6 +542,7 @@ void Learner::count_settled() {
       std::min(least_between_checks() << std::min(times_settled_, 6), kMostBetweenChecks);
   if (!is_put_off_) ++times_settled_;
   is_put_off_ = false;
+  is_unchecked_ = true;
   after_ = Stage::settled;
   last_found_.clear();
   for (const Position& position : positions_)
@@ -573,6 +585,7 @@ void Learner::agreed_on_check() {
   bool moved = false;
   for (std::size_t i = 0; i < cycle_; ++i) moved = has_moved(i, agreed_[i] / looked) || moved;
   after_ = Stage::settled;
+  const bool is_first = std::exchange(is_unchecked_, false);
   if (!moved && !is_shorter_than_tried()) {
     const bool was_known = times_settled_ == 0;
     times_settled_ = std::max(times_settled_, 1);  // what was known holds
@@ -580,12 +593,20 @@ void Learner::agreed_on_check() {
     if (is_put_off_) after_ = Stage::waiting;
     return;
   }
+  const bool was_misled = moved && is_first && in_a_row_ < kMostInARow;
+  if (was_misled)
+    in_a_row_ *= 4;  // and what was tried was in vain
+  else
+    use_up_free_slots();
   // What moves again and again may be a cycle whose beginning the first calls do not show.
   learn_again(times_settled_ > 1 ? kWatchedForCycle : kWatched);
 }
 
-void Learner::learn_again(std::uint64_t calls) {
+void Learner::use_up_free_slots() {
   for (const Position& position : positions_) slots_before_ += position.slots;
+}
+
+void Learner::learn_again(std::uint64_t calls) {
   depth_ = 1;
   is_put_off_ = false;
   watch_again(calls);

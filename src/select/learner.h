@@ -198,6 +198,7 @@ class Learner {
   bool is_all_done() const;
   void merge_alike();
   bool is_shorter_than_tried() const;
+  void use_up_free_slots();
   void learn_again(std::uint64_t calls);
   void count_settled();
   static Found compared(const Position& position);
@@ -223,6 +224,8 @@ class Learner {
   std::optional<std::vector<Known>> known_;  // until the ranks know that all can take it
   bool is_unable_ = false;                   // some rank: to take the conditional way
   int slots_before_ = 0;                     // that were tried before the site was watched again
+  int in_a_row_ = 1;                         // so many calls at least make a slot
+  bool is_unchecked_ = false;                // since it has settled
   bool is_very_short_ = false;               // the mean period that was watched
   bool is_put_off_ = false;                  // settled before the last stage of trials
   std::int64_t cost_of_first_stage_ns_ = 0;  // the last time, by calls of which a slot has one

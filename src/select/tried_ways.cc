@@ -78,7 +78,8 @@ int TriedWays::preferred() const {
     if (ns == 0 || way == best) return ns > 0;
     const auto [won, rounds] = rounds_won(best, way);
     const std::int64_t percent = percent_of(won, rounds);
-    return ns * 100 <= median_ns(best) * (100 + percent) || won * 3 < rounds * 2;
+    const bool is_doubtful = won * 3 < rounds * 2 && ns * 2 < median_ns(best) * 3;
+    return ns * 100 <= median_ns(best) * (100 + percent) || is_doubtful;
   };
   if (native_ >= 0 && stays(native_, librarys_percent)) return native_;
   return stays(0, [](int, int) { return 1; }) ? 0 : best;

@@ -34,7 +34,7 @@ class TriedWays {
   // The library's own way, or else the rule's, stays where it is hardly slower than the best: the
   // library's by 5 %, by 3 % where the best won three rounds or more, and all, by 2 % where it won
   // nearly all of six or more; the rule's by 1 %. And where the best won less than two of three
-  // rounds.
+  // rounds, unless it is half as long again.
   int preferred() const;
   std::int64_t median_ns(int way) const;  // 0: not tried
   // What to compare a way with: native, or the rule's way, or the next best.

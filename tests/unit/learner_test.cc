@@ -704,6 +704,26 @@ TEST(Learner, WhatIsShortOnlyAfterItsFirstCallsIsComparedAgain) {
   EXPECT_EQ(program.call(site), kNative);
 }
 
+// Two of its calls one after the other wait for each other, as no call on trial does.
+TEST(Learner, WhatIsFastOnlyOnTrialIsFoundOut) {
+  Program program;
+  int before = kNative, now = kNative;
+  std::uint32_t last_call = 0;
+  const int site = program.add_site(4, [&](int rank, int way, std::uint32_t call) {
+    if (call != last_call) before = std::exchange(now, way);
+    last_call = call;
+    const std::int64_t us[] = {1500, 900, 1300, 1400};
+    return with_noise((way == kNative && before == kNative ? 2500 : us[way]) * 1000, rank, call);
+  });
+  for (int call = 0; call < 60; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), kNative);
+  for (int call = 0; call < 5000; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), 2);
+  int others = 0;
+  for (int call = 0; call < 5000; ++call) others += program.call(site) != 2;
+  EXPECT_LT(others, 100);
+}
+
 // Such as while the program still sets up its data.
 Program::Times short_at_first(const bool& is_long, std::vector<std::int64_t> ms) {
   return [&is_long, ms](int rank, int way, std::uint32_t call) {
