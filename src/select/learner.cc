@@ -162,7 +162,7 @@ void Learner::set_slots(Position& position) const {
         static_cast<int>(std::clamp(kShortestSlot_ns / ns, kLeastCallsOfSlot, kMostCallsOfSlot));
   else if (ns < kShortPeriod_ns)
     position.slot_calls = kCallsOfShortSlot;
-  position.slot_calls = std::max(position.slot_calls, in_a_row_);
+  position.slot_calls *= in_a_row_;
   position.slot_warm_ups = position.slot_calls / 4;
 }
 

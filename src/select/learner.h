@@ -224,7 +224,7 @@ class Learner {
   std::optional<std::vector<Known>> known_;  // until the ranks know that all can take it
   bool is_unable_ = false;                   // some rank: to take the conditional way
   int slots_before_ = 0;                     // that were tried before the site was watched again
-  int in_a_row_ = 1;                         // so many calls at least make a slot
+  int in_a_row_ = 1;                         // a slot is so many times as long
   bool is_unchecked_ = false;                // since it has settled
   bool is_very_short_ = false;               // the mean period that was watched
   bool is_put_off_ = false;                  // settled before the last stage of trials
