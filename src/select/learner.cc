@@ -57,6 +57,7 @@ constexpr std::uint64_t kDelayAfterRest = 32;
 // Where some rank lags behind, the longest delay up to the next look.
 constexpr std::uint64_t kMostDelay = 64;
 constexpr int kMostCallsOfOthers = 64;
+constexpr int kShortForOne = 64;  // calls of a very short site
 
 // Behind the slots of the words.
 constexpr std::size_t kInFlightWord = Learner::kMostSlots, kBatchWord = kInFlightWord + 1,
@@ -71,10 +72,12 @@ std::uint64_t next_number() {
 }  // namespace
 
 void TrialTurn::call_of(const Learner& site) {
-  if (holder_ == site.number())
+  if (holder_ == site.number()) {
     calls_of_others_ = 0;
-  else if (holder_ != 0 && ++calls_of_others_ > kMostCallsOfOthers)
-    holder_ = 0;
+    return;
+  }
+  calls_of_others_ += site.is_very_short() ? 1 : kShortForOne;
+  if (calls_of_others_ > kMostCallsOfOthers * kShortForOne) holder_ = 0;
 }
 
 bool TrialTurn::take(const Learner& site) {
@@ -157,7 +160,7 @@ void Learner::set_slots(Position& position) const {
   const std::int64_t ns = position.period_ns;
   position.slot_calls = depth_;
   if (switches_ || depth_ > 1 || ns == 0) return;
-  if (ns < kLeastPeriod_ns)
+  if (is_very_short_)
     position.slot_calls =
         static_cast<int>(std::clamp(kShortestSlot_ns / ns, kLeastCallsOfSlot, kMostCallsOfSlot));
   else if (ns < kShortPeriod_ns)
@@ -326,14 +329,15 @@ void Learner::move_on(TrialTurn& turn) {
   if (switches_ || turn.take(*this)) begin_trials(turn);
 }
 
-// That has more to try, and may.
+// The longest that has more to try, and may.
 bool Learner::find_position(const TrialTurn& turn) {
+  std::optional<std::size_t> found;
   for (std::size_t i = 0; i < cycle_; ++i) {
     if (positions_[i].is_done || !may_try(positions_[i], turn)) continue;
-    position_ = i;
-    return true;
+    if (!found || positions_[i].period_ns > positions_[*found].period_ns) found = i;
   }
-  return false;
+  position_ = found.value_or(position_);
+  return found.has_value();
 }
 
 int Learner::rounds_of_next(const Position& position) const {
@@ -344,11 +348,10 @@ int Learner::rounds_of_next(const Position& position) const {
 std::int64_t Learner::cost_expected_ns(const Position& position) const {
   const int calls = position.slot_calls;
   const TriedWays& tried = position.tried;
-  // What a very short one cost when it was longer says little: each call twice its time, say.
-  const std::int64_t twice_ns = position.period_ns * tried.left() * rounds_of_next(position);
-  if (position.stages == 0)
-    return calls *
-           (is_very_short_ ? std::min(cost_of_first_stage_ns_, twice_ns) : cost_of_first_stage_ns_);
+  // What a very short one cost when it was longer says little: each call costs its time, say.
+  if (position.stages == 0 && is_very_short_)
+    return position.period_ns * tried.left() * rounds_of_next(position) * calls;
+  if (position.stages == 0) return cost_of_first_stage_ns_ * calls;
   std::int64_t cost_ns = 0;
   for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
     if (!tried.is_out(way))
@@ -373,9 +376,11 @@ void Learner::put_off() {
     was_tried = true;
     settle(position);
   }
-  if (was_tried) count_settled();
+  if (was_tried)
+    count_settled();
+  else
+    choose_checks();
   is_put_off_ = true;
-  if (calls_between_checks_ == 0) calls_between_checks_ = least_between_checks();
   begin_settled();
 }
 
@@ -409,6 +414,7 @@ void Learner::begin_trials(TrialTurn& turn) {
 // Another site has taken the turn, since this one was not called for long.
 void Learner::try_again_later() {
   --on_trial().stages;
+  on_trial().slots -= static_cast<int>(order_.size());
   begin_stage(Stage::waiting, kNever);
 }
 
@@ -417,8 +423,9 @@ void Learner::agreed_on_watch() {
   const std::int64_t depth = agreed_[kInFlightWord];
   const auto watched = static_cast<std::ptrdiff_t>(compares_at_ - begins_at_);
   const std::vector<std::int64_t> periods(agreed_.begin(), agreed_.begin() + watched);
+  // Without the first, in which a held call may have waited.
   const std::int64_t mean_ns =
-      std::accumulate(periods.begin(), periods.end(), std::int64_t{}) / watched;
+      std::accumulate(periods.begin() + 1, periods.end(), std::int64_t{}) / (watched - 1);
   const bool several = depth >= static_cast<std::int64_t>(kWatched) - 1;
   const bool is_first_watch = watched <= static_cast<std::ptrdiff_t>(kWatched);
   depth_ = static_cast<int>(std::clamp<std::int64_t>(depth, 1, kMostInFlight));
@@ -437,7 +444,7 @@ void Learner::agreed_on_watch() {
   for (Position& position : positions_)
     position.is_done = cycle_ > 1 && position.period_ns < kLeastPeriod_ns;
   for (int way = 0; is_very_short_ && way < static_cast<int>(on_trial().tried.ways()); ++way)
-    if ((ways_of_short_ >> way & 1) == 0) on_trial().tried.leave_out(way);
+    if ((ways_of_short_ >> way & 1) == 0 && way != on_trial().way) on_trial().tried.leave_out(way);
   if (is_all_done() || on_trial().tried.left() < 2) return rest(several, mean_ns);
   rests_ = 0;
   after_ = Stage::waiting;
@@ -518,8 +525,9 @@ bool Learner::is_all_done() const {
 }
 
 // What was watched were the first calls of a program, perhaps: such trials were too short for it.
+// Once, until it has settled as such.
 bool Learner::is_shorter_than_tried() const {
-  return !is_very_short_ && mean_period_ns() < kLeastPeriod_ns;
+  return !is_very_short_ && !was_shorter_ && mean_period_ns() * 2 < kLeastPeriod_ns;
 }
 
 // Positions that differed only by the ways that they went are none.
@@ -531,18 +539,27 @@ void Learner::merge_alike() {
   if (most->period_ns * 2 > least->period_ns * 3) return;
   for (const Position& position : positions_)
     if (position.way != first.way) return;
+  positions_.front().period_ns = mean_period_ns();
   positions_.erase(positions_.begin() + 1, positions_.end());
   cycle_ = 1;
   position_ = 0;
 }
 
-// What comes around in other times again and again is looked at less often.
+// What comes around in other times again and again is looked at less often; what is very short no
+// less often than if it rested.
+void Learner::choose_checks() {
+  const std::uint64_t most =
+      is_very_short_ ? static_cast<std::uint64_t>(kMostLongestRest) : kMostBetweenChecks;
+  calls_between_checks_ = std::min(least_between_checks() << std::min(times_settled_, 6), most);
+}
+
 void Learner::count_settled() {
-  calls_between_checks_ =
-      std::min(least_between_checks() << std::min(times_settled_, 6), kMostBetweenChecks);
-  if (!is_put_off_) ++times_settled_;
+  choose_checks();
+  if (!is_put_off_) {
+    ++times_settled_;
+    is_unchecked_ = true;
+  }
   is_put_off_ = false;
-  is_unchecked_ = true;
   after_ = Stage::settled;
   last_found_.clear();
   for (const Position& position : positions_)
@@ -593,11 +610,10 @@ void Learner::agreed_on_check() {
     if (is_put_off_) after_ = Stage::waiting;
     return;
   }
-  const bool was_misled = moved && is_first && in_a_row_ < kMostInARow;
-  if (was_misled)
-    in_a_row_ *= 4;  // and what was tried was in vain
-  else
-    use_up_free_slots();
+  const bool was_misled = moved && is_first && depth_ == 1 && in_a_row_ < kMostInARow;
+  if (was_misled) in_a_row_ *= 4;
+  // For the first time, what was tried was in vain.
+  if (!was_misled || in_a_row_ > 4) use_up_free_slots();
   // What moves again and again may be a cycle whose beginning the first calls do not show.
   learn_again(times_settled_ > 1 ? kWatchedForCycle : kWatched);
 }
@@ -607,6 +623,7 @@ void Learner::use_up_free_slots() {
 }
 
 void Learner::learn_again(std::uint64_t calls) {
+  was_shorter_ = was_shorter_ ? !is_very_short_ : is_shorter_than_tried();
   depth_ = 1;
   is_put_off_ = false;
   watch_again(calls);

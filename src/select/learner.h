@@ -140,6 +140,8 @@ class Learner {
   bool is_learning() const { return stage_ != Stage::settled && wants_time(); }
   // Whether the next call needs to know when it begins.
   bool wants_time() const { return calls_ >= next_timed_; }
+  // Its calls come around so soon that nothing could be hidden behind them.
+  bool is_very_short() const { return is_very_short_; }
   // Another one for each learner of this process, unlike its address, which may come again.
   std::uint64_t number() const { return number_; }
 
@@ -200,6 +202,7 @@ class Learner {
   bool is_shorter_than_tried() const;
   void use_up_free_slots();
   void learn_again(std::uint64_t calls);
+  void choose_checks();
   void count_settled();
   static Found compared(const Position& position);
   static Found assumed(const Position& position);
@@ -226,6 +229,7 @@ class Learner {
   int slots_before_ = 0;                     // that were tried before the site was watched again
   int in_a_row_ = 1;                         // a slot is so many times as long
   bool is_unchecked_ = false;                // since it has settled
+  bool was_shorter_ = false;                 // than what was tried, the last time
   bool is_very_short_ = false;               // the mean period that was watched
   bool is_put_off_ = false;                  // settled before the last stage of trials
   std::int64_t cost_of_first_stage_ns_ = 0;  // the last time, by calls of which a slot has one

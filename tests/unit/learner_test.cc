@@ -198,7 +198,7 @@ TEST(Learner, ACycleThatIsOutOfStepIsFoundAnew) {
   EXPECT_EQ(program.call(site), 2);
   EXPECT_EQ(program.call(site), 1);
   skipped = 1;
-  for (int call = 0; call < 300; ++call) program.call(site);
+  for (int call = 0; call < 3000; ++call) program.call(site);
   EXPECT_EQ(program.call(site), 1);
   EXPECT_EQ(program.call(site), 2);
 }
@@ -240,7 +240,7 @@ TEST(Learner, ACycleThatEndsIsLearntAboutAsOne) {
   });
   for (int call = 0; call < 200; ++call) program.call(site);
   is_over = true;
-  for (int call = 0; call < 2000; ++call) program.call(site);
+  for (int call = 0; call < 3000; ++call) program.call(site);
   EXPECT_EQ(program.learner(site).cycle(), 1u);
   for (int call = 0; call < 10; ++call) EXPECT_EQ(program.call(site), 1);
 }
