@@ -8,6 +8,14 @@
 
 namespace weft {
 
+bool looks_like_turns(const std::vector<std::int64_t>& periods) {
+  if (periods.size() != 4) return false;
+  const auto [even_least, even_most] = std::minmax(periods[0], periods[2]);
+  const auto [odd_least, odd_most] = std::minmax(periods[1], periods[3]);
+  const bool is_steady = odd_most * 2 <= odd_least * 3;
+  return is_steady && (even_least * 2 > odd_most * 3 || odd_least * 2 > even_most * 3);
+}
+
 bool may_be_cycle(const std::vector<std::int64_t>& periods) {
   if (periods.size() < 2) return false;
   const auto [least, most] = std::minmax_element(periods.begin() + 1, periods.end());

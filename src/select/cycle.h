@@ -13,8 +13,10 @@ inline constexpr std::size_t kLongestCycle = 8;
 // So many calls are to be watched, so that each position is seen three times.
 inline constexpr std::size_t kWatchedForCycle = 3 * kLongestCycle;
 
-// Periods of calls one after the other: whether they differ so much that it is worth watching for
-// longer. The first may have come at the beginning of the program, and does not count.
+// Whether it is worth watching for longer. Of four calls one after the other: those at even places
+// differ from those at odd ones. The first may have come at the beginning of the program.
+bool looks_like_turns(const std::vector<std::int64_t>& periods);
+// Or they merely differ by half, but for the first.
 bool may_be_cycle(const std::vector<std::int64_t>& periods);
 
 // The length of the cycle that these periods have, the first being that of call number first_call;

@@ -381,6 +381,8 @@ void Learner::put_off() {
   else
     choose_checks();
   is_put_off_ = true;
+  looks_for_cycle_ = std::exchange(is_uneven_, false);
+  if (looks_for_cycle_) return begin_stage(Stage::watching, kWatchedForCycle);
   begin_settled();
 }
 
@@ -433,11 +435,18 @@ void Learner::agreed_on_watch() {
   if (depth > kMostInFlight) return rest(several, mean_ns);
   // Perhaps there are more, and the time after the last of them has not been seen.
   if (several && is_first_watch) return watch_again(kWatchedLonger);
-  is_very_short_ = mean_ns < kLeastPeriod_ns;
-  const bool may_have_cycle = depth_ == 1 && !is_very_short_;
-  if (may_have_cycle && is_first_watch && may_be_cycle(periods))
-    return watch_again(kWatchedForCycle);
+  const bool may_have_cycle = depth_ == 1 && mean_ns >= kLeastPeriod_ns;
   const std::size_t cycle = may_have_cycle ? cycle_in(periods, begins_at_) : 1;
+  if (std::exchange(looks_for_cycle_, false) && cycle == 1) {
+    after_ = Stage::settled;
+    return;
+  }
+  is_very_short_ = mean_ns < kLeastPeriod_ns;
+  // What has not been learnt about yet is not kept waiting for longer by mere noise.
+  const bool is_uneven = may_have_cycle && is_first_watch && may_be_cycle(periods);
+  if (is_uneven && (times_settled_ > 0 || looks_like_turns(periods)))
+    return watch_again(kWatchedForCycle);
+  is_uneven_ = is_uneven;
   have_positions(medians_in_cycle(periods, begins_at_, cycle));
   if (is_very_short_ && (depth_ > 1 || rests_ < kRestsBeforeTrials)) return rest(several, mean_ns);
   // At which nothing could be hidden.
@@ -493,9 +502,13 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   if (!is_all_done()) return;
   merge_alike();
   count_settled();
-  if (!is_shorter_than_tried()) return;
-  use_up_free_slots();
-  learn_again(kWatched);
+  if (is_shorter_than_tried()) {
+    use_up_free_slots();
+    learn_again(kWatched);
+  } else if (std::exchange(is_uneven_, false)) {
+    looks_for_cycle_ = true;
+    watch_again(kWatchedForCycle);
+  }
 }
 
 // Of the trials that are over, against the way in use before them.

@@ -229,6 +229,8 @@ class Learner {
   int slots_before_ = 0;                     // that were tried before the site was watched again
   int in_a_row_ = 1;                         // a slot is so many times as long
   bool is_unchecked_ = false;                // since it has settled
+  bool is_uneven_ = false;                   // may have a cycle, which is looked for later
+  bool looks_for_cycle_ = false;             // having settled without one
   bool was_shorter_ = false;                 // than what was tried, the last time
   bool is_very_short_ = false;               // the mean period that was watched
   bool is_put_off_ = false;                  // settled before the last stage of trials

@@ -153,8 +153,8 @@ TEST(Learner, CallsThatTakeTurnsAreToldApart) {
       const auto call = [&] {
         return blocking ? program.blocking_call(site, 1'000'000) : program.call(site);
       };
-      for (std::size_t i = 0; i < 60 * cycle; ++i) call();
-      EXPECT_EQ(program.learner(site).cycle(), cycle);
+      for (std::size_t i = 0; i < 200 * cycle; ++i) call();
+      ASSERT_EQ(program.learner(site).cycle(), cycle);
       const int winners[] = {2, 1, 1, 2, 2, 2};
       int others = 0;  // in trials that were put off
       for (std::size_t i = 0; i < 1000 * cycle; ++i) others += call() != winners[i % cycle];
@@ -177,8 +177,11 @@ TEST(Learner, OfACycleOnlyWhatIsLongIsTried) {
     if (call % 3 == 1) ++taken[way];
     return call % 3 == 1 ? std::int64_t{10'000} : with_noise(ms[way] * 1'000'000, rank, call);
   });
-  for (int call = 0; call < 300; ++call) program.call(site);
+  while (program.learner(site).cycle() == 1) program.call(site);
+  taken.clear();
+  for (int call = 0; call < 600; ++call) program.call(site);
   EXPECT_EQ(taken.size(), 1u);
+  while (program.learner(site).found().calls % 3 != 0) program.call(site);
   for (const int winner : {2, 0, 2}) EXPECT_EQ(program.call(site), winner);
   const auto found = program.learner(site).found(1);
   EXPECT_EQ(found.median_ns[0], 10'000);  // as it was watched
