@@ -472,6 +472,7 @@ void Learner::rest(bool several, std::int64_t mean_ns) {
   const auto longest = static_cast<std::uint64_t>(std::clamp<std::int64_t>(
       kLongestRest_ns / std::max<std::int64_t>(mean_ns, 1), kLeastLongestRest, kMostLongestRest));
   watch_again(several ? kWatchedSeveral : kWatched);
+  looks_for_cycle_ = false;
   if (cycle_ > 1) have_positions({mean_ns});
   rest_ = std::min(kOneWatchedOf * watched_ << std::min(rests_++, kMostDoublings), longest);
 }

@@ -415,6 +415,12 @@ def test_weft_learned_shows_what_is_known(call, tmp_path):
     done = call("learned", "--plan-cache", plans, COLUMNS="200")
     assert "18 calls were tried, which cost 2.5 ms." in done.stdout
     assert "called by a b+0x11, x+0x2f" in done.stdout
+    second = LINE[:-1].replace("below 1 MiB", "below 1 MiB, call 2 of 2 in turn") + "\tcycle=2\n"
+    plans.write_text(LINE[:-1] + "\ttrials=18 cost_ns=2500000 cycle=2\n" + second)
+    done = call("learned", "--plan-cache", plans, COLUMNS="200")
+    assert "alltoall, below 1 MiB, call 1 of 2 in turn (4 ranks on 2 nodes)" in done.stdout
+    assert "alltoall, below 1 MiB, call 2 of 2 in turn (4 ranks on 2 nodes)" in done.stdout
+    assert done.stdout.count("18 calls were tried") == 1
     done = call("learned", "other", "--plan-cache", plans)
     assert done.returncode == 0
     assert "Nothing is known about a program named other yet" in done.stdout
