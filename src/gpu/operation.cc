@@ -216,8 +216,9 @@ void Operation::fail(const Error& error, bool is_news) {
     if (failed_.load(std::memory_order_relaxed)) return;
     why_failed_ = error;
     is_told_ = !is_news;
-    if (is_news) runtime_->untold().add(error.message);
+    // First: whoever has heard of it finds it in this operation, too.
     failed_.store(true, std::memory_order_release);
+    if (is_news) runtime_->untold().add(error.message);
   }
   if (order_) order_->broken.store(true, std::memory_order_release);
   if (is_by_kernel()) by_kernel_.peers->give_up(by_kernel_.spot);
