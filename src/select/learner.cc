@@ -56,8 +56,6 @@ constexpr std::uint64_t kWatchedSeveral = 2 * Learner::kMostInFlight;
 constexpr std::uint64_t kDelayAfterRest = 32;
 // Where some rank lags behind, the longest delay up to the next look.
 constexpr std::uint64_t kMostDelay = 64;
-constexpr int kMostCallsOfOthers = 64;
-constexpr int kShortForOne = 64;  // calls of a very short site
 
 // Behind the slots of the words.
 constexpr std::size_t kInFlightWord = Learner::kMostSlots, kBatchWord = kInFlightWord + 1,
@@ -71,33 +69,8 @@ std::uint64_t next_number() {
 
 }  // namespace
 
-void TrialTurn::call_of(const Learner& site) {
-  if (holder_ == site.number()) {
-    calls_of_others_ = 0;
-    return;
-  }
-  calls_of_others_ += site.is_very_short() ? 1 : kShortForOne;
-  if (calls_of_others_ > kMostCallsOfOthers * kShortForOne) holder_ = 0;
-}
-
-bool TrialTurn::take(const Learner& site) {
-  if (holder_ != 0 && holder_ != site.number()) return false;
-  holder_ = site.number();
-  calls_of_others_ = 0;
-  return true;
-}
-
-bool TrialTurn::has(const Learner& site) const {
-  return holder_ == site.number();
-}
-
-void TrialTurn::give_back(const Learner& site) {
-  if (holder_ == site.number()) holder_ = 0;
-}
-
 Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBudget& budget)
     : number_(next_number()),
-      native_(native),
       conditional_(settings.conditional),
       may_try_(settings.tries && !budget.is_none() && ways > 1),
       by_own_time_(settings.by_own_time),
@@ -107,7 +80,7 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
       ways_of_short_(settings.ways_of_short),
       budget_(budget),
       random_state_(settings.seed),
-      positions_{{0, 0, TriedWays(std::min(ways, kMostWays), native, settings.by_own_time)}} {
+      positions_(std::min(ways, kMostWays), native, settings.by_own_time) {
   if (!settings.known.empty() && !switches_) {
     const bool is_conditional =
         std::any_of(settings.known.begin(), settings.known.end(),
@@ -118,39 +91,20 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
       have_known(settings.known);
   }
   if (switches_) have_any_positions();
-  if (last_found_.empty()) last_found_ = {assumed(positions_.front())};
+  if (last_found_.empty()) last_found_ = positions_.found();
   if (!switches_ && !may_try_ && !known_)
     begin_stage(Stage::settled, kNever);
-  else if (mean_period_ns() != 0)
+  else if (positions_.mean_period_ns() != 0)
     begin_known();
   else
     begin_stage(Stage::watching, switches_ ? 1 : kWatched);
 }
 
-// Of the position with the nearest one.
-int Learner::way_near(std::int64_t period_ns) const {
-  const auto distance = [&](const Position& position) {
-    return std::abs(position.period_ns - period_ns);
-  };
-  return std::min_element(positions_.begin(), positions_.end(),
-                          [&](const Position& one, const Position& other) {
-                            return distance(one) < distance(other);
-                          })
-      ->way;
-}
-
 // As many as there are periods. Nothing is tried, and the ways are those in use.
 void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
-  const std::size_t ways = positions_.front().tried.ways();
-  std::vector<Position> positions;
-  for (const std::int64_t ns : period_ns) {
-    Position position{way_near(ns), ns, TriedWays(ways, native_, by_own_time_)};
-    if (is_unable_) position.tried.leave_out(conditional_);
-    set_slots(position);
-    positions.push_back(std::move(position));
-  }
-  positions_ = std::move(positions);
-  cycle_ = positions_.size();
+  positions_.renew(period_ns);
+  if (is_unable_) positions_.leave_out(conditional_);
+  for (Position& position : positions_) set_slots(position);
   position_ = 0;
   is_put_off_ = false;
 }
@@ -172,7 +126,7 @@ void Learner::set_slots(Position& position) const {
 // For tests: one or two, and any way at each.
 void Learner::have_any_positions() {
   have_positions(std::vector<std::int64_t>(1 + random() % 2));
-  position_ = random() % cycle_;
+  position_ = random() % positions_.cycle();
   for (Position& position : positions_) {
     const int way = static_cast<int>(random() % position.tried.ways());
     position.way = way == conditional_ ? 0 : way;
@@ -181,28 +135,21 @@ void Learner::have_any_positions() {
 
 void Learner::have_known(const std::vector<Known>& known) {
   have_positions(std::vector<std::int64_t>(known.size()));
-  last_found_.clear();
   for (std::size_t i = 0; i < known.size(); ++i) {
     positions_[i].way = known[i].way;
     positions_[i].period_ns = known[i].period_ns;
-    last_found_.push_back(assumed(positions_[i]));
   }
-  is_very_short_ = mean_period_ns() < kLeastPeriod_ns;
-}
-
-std::int64_t Learner::mean_period_ns() const {
-  std::int64_t sum_ns = 0;
-  for (const Position& position : positions_) sum_ns += position.period_ns;
-  return sum_ns / static_cast<std::int64_t>(cycle_);
+  last_found_ = positions_.found();
+  is_very_short_ = positions_.mean_period_ns() < kLeastPeriod_ns;
 }
 
 // Trials begin with the first of so many: those in flight together, or a cycle.
 std::uint64_t Learner::calls_together() const {
-  return cycle_ > 1 ? cycle_ : static_cast<std::uint64_t>(depth_);
+  return positions_.cycle() > 1 ? positions_.cycle() : static_cast<std::uint64_t>(depth_);
 }
 
 bool Learner::is_on_trial(std::uint64_t call) const {
-  return stage_ == Stage::trying && call < compares_at_ && position_of(call) == position_;
+  return stage_ == Stage::trying && call < compares_at_ && positions_.of(call) == position_;
 }
 
 // From the next call on, or after a rest of some calls; after so many more the ranks compare.
@@ -220,7 +167,7 @@ void Learner::begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest) 
   } else if (stage == Stage::settled) {
     const std::uint64_t each = is_very_short_ ? kLookedOfShort : kLooked;
     const std::uint64_t looked = std::min(calls, each * calls_together());
-    counts_from_ = compares_at_ - looked / cycle_ * cycle_;
+    counts_from_ = compares_at_ - looked / positions_.cycle() * positions_.cycle();
   }
   next_timed_ = counts_from_;
   most_in_flight_ = 0;
@@ -236,7 +183,7 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
   const bool tries = stage_ == Stage::trying && calls_ < compares_at_;
   if (tries && !switches_ && !turn.has(*this)) try_again_later();
   if (stage_ == Stage::waiting) move_on(turn);
-  Step step{positions_[position_of(calls_)].way, calls_ == compares_at_};
+  Step step{positions_.way_of(calls_), calls_ == compares_at_};
   if (is_on_trial(calls_)) {
     step.way = order_[(calls_ - begins_at_) / static_cast<std::uint64_t>(slot_calls_)];
     ++calls_on_trial_;
@@ -266,12 +213,12 @@ bool Learner::counts_last_call() const {
 void Learner::add_time(std::int64_t ns) {
   const std::uint64_t last = calls_ - 1, call = last - counts_from_;
   std::size_t slot = call;
-  if (stage_ == Stage::settled) slot = position_of(last);
+  if (stage_ == Stage::settled) slot = positions_.of(last);
   if (stage_ == Stage::trying) {
-    if (position_of(last) != position_) return;
+    if (positions_.of(last) != position_) return;
     const auto in_slot = static_cast<std::uint64_t>(slot_calls_);
     slot = call / in_slot;
-    const std::uint64_t own_call = call % in_slot / cycle_;
+    const std::uint64_t own_call = call % in_slot / positions_.cycle();
     if (own_call < static_cast<std::uint64_t>(slot_warm_ups_)) return;
   }
   if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(ns, 1);
@@ -301,8 +248,7 @@ void Learner::say_unable() {
 
 void Learner::leave_out_conditional() {
   is_unable_ = conditional_ >= 0 && agreed_[kUnableWord] > 0;
-  if (is_unable_)
-    for (Position& position : positions_) position.tried.leave_out(conditional_);
+  if (is_unable_) positions_.leave_out(conditional_);
 }
 
 // What was agreed on has its effect from the next call on.
@@ -323,7 +269,7 @@ void Learner::move_on(TrialTurn& turn) {
     if (after_ == Stage::watching) return begin_stage(Stage::watching, watched_, rest_);
     begin_stage(Stage::waiting, kNever);
   }
-  const std::uint64_t from = cycle_ > 1 ? 0 : begins_batch_;
+  const std::uint64_t from = positions_.cycle() > 1 ? 0 : begins_batch_;
   if (!switches_ && (calls_ - from) % calls_together() != 0) return;
   if (!find_position(turn)) return put_off();
   if (switches_ || turn.take(*this)) begin_trials(turn);
@@ -332,7 +278,7 @@ void Learner::move_on(TrialTurn& turn) {
 // The longest that has more to try, and may.
 bool Learner::find_position(const TrialTurn& turn) {
   std::optional<std::size_t> found;
-  for (std::size_t i = 0; i < cycle_; ++i) {
+  for (std::size_t i = 0; i < positions_.cycle(); ++i) {
     if (positions_[i].is_done || !may_try(positions_[i], turn)) continue;
     if (!found || positions_[i].period_ns > positions_[*found].period_ns) found = i;
   }
@@ -374,7 +320,7 @@ void Learner::put_off() {
   for (Position& position : positions_) {
     if (position.stages == 0) continue;
     was_tried = true;
-    settle(position);
+    position.settle();
   }
   if (was_tried)
     count_settled();
@@ -395,7 +341,7 @@ void Learner::begin_trials(TrialTurn& turn) {
     if (!position.tried.is_out(way)) alive.push_back(way);
   slot_own_calls_ = position.slot_calls;
   slot_warm_ups_ = position.slot_warm_ups;
-  slot_calls_ = slot_own_calls_ * static_cast<int>(cycle_);
+  slot_calls_ = slot_own_calls_ * static_cast<int>(positions_.cycle());
   // They count from their beginning on, since they may be broken off.
   cost_expected_ns_ = cost_expected_ns(position);
   turn.cost_ns += cost_expected_ns_;
@@ -406,7 +352,7 @@ void Learner::begin_trials(TrialTurn& turn) {
     if (order_.size() + alive.size() <= kMostSlots)
       order_.insert(order_.end(), alive.begin(), alive.end());
   }
-  if (switches_) order_.resize(cycle_ == 1 ? 1 + random() % 3 : 1);
+  if (switches_) order_.resize(positions_.cycle() == 1 ? 1 + random() % 3 : 1);
   ++position.stages;
   position.slots += static_cast<int>(order_.size());
   begin_stage(Stage::trying,
@@ -451,10 +397,10 @@ void Learner::agreed_on_watch() {
   if (is_very_short_ && (depth_ > 1 || rests_ < kRestsBeforeTrials)) return rest(several, mean_ns);
   // At which nothing could be hidden.
   for (Position& position : positions_)
-    position.is_done = cycle_ > 1 && position.period_ns < kLeastPeriod_ns;
+    position.is_done = positions_.cycle() > 1 && position.period_ns < kLeastPeriod_ns;
   for (int way = 0; is_very_short_ && way < static_cast<int>(on_trial().tried.ways()); ++way)
     if ((ways_of_short_ >> way & 1) == 0 && way != on_trial().way) on_trial().tried.leave_out(way);
-  if (is_all_done() || on_trial().tried.left() < 2) return rest(several, mean_ns);
+  if (positions_.is_all_done() || on_trial().tried.left() < 2) return rest(several, mean_ns);
   rests_ = 0;
   after_ = Stage::waiting;
 }
@@ -473,7 +419,7 @@ void Learner::rest(bool several, std::int64_t mean_ns) {
       kLongestRest_ns / std::max<std::int64_t>(mean_ns, 1), kLeastLongestRest, kMostLongestRest));
   watch_again(several ? kWatchedSeveral : kWatched);
   looks_for_cycle_ = false;
-  if (cycle_ > 1) have_positions({mean_ns});
+  if (positions_.cycle() > 1) have_positions({mean_ns});
   rest_ = std::min(kOneWatchedOf * watched_ << std::min(rests_++, kMostDoublings), longest);
 }
 
@@ -499,12 +445,13 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   if (is_next_the_last && tried.left() > 1) tried.drop_the_distant();
   if (tried.left() > 1 && position.stages < kMostStages) return;
   position.is_done = true;
-  settle(position);
-  if (!is_all_done()) return;
-  merge_alike();
+  position.settle();
+  if (!positions_.is_all_done()) return;
+  positions_.merge_alike();
+  position_ = 0;
   count_settled();
   if (is_shorter_than_tried()) {
-    use_up_free_slots();
+    slots_before_ += positions_.slots_tried();
     learn_again(kWatched);
   } else if (std::exchange(is_uneven_, false)) {
     looks_for_cycle_ = true;
@@ -528,35 +475,10 @@ void Learner::count_cost(TrialTurn& turn) {
   budget_.spend(cost_ns - cost_expected_ns_);
 }
 
-void Learner::settle(Position& position) {
-  position.way = position.tried.preferred();
-  position.period_ns = position.tried.median_ns(position.way);
-}
-
-bool Learner::is_all_done() const {
-  return std::all_of(positions_.begin(), positions_.end(),
-                     [](const Position& position) { return position.is_done; });
-}
-
 // What was watched were the first calls of a program, perhaps: such trials were too short for it.
 // Once, until it has settled as such.
 bool Learner::is_shorter_than_tried() const {
-  return !is_very_short_ && !was_shorter_ && mean_period_ns() * 2 < kLeastPeriod_ns;
-}
-
-// Positions that differed only by the ways that they went are none.
-void Learner::merge_alike() {
-  const auto [least, most] = std::minmax_element(
-      positions_.begin(), positions_.end(),
-      [](const Position& one, const Position& other) { return one.period_ns < other.period_ns; });
-  const Position& first = positions_.front();
-  if (most->period_ns * 2 > least->period_ns * 3) return;
-  for (const Position& position : positions_)
-    if (position.way != first.way) return;
-  positions_.front().period_ns = mean_period_ns();
-  positions_.erase(positions_.begin() + 1, positions_.end());
-  cycle_ = 1;
-  position_ = 0;
+  return !is_very_short_ && !was_shorter_ && positions_.mean_period_ns() * 2 < kLeastPeriod_ns;
 }
 
 // What comes around in other times again and again is looked at less often; what is very short no
@@ -575,9 +497,7 @@ void Learner::count_settled() {
   }
   is_put_off_ = false;
   after_ = Stage::settled;
-  last_found_.clear();
-  for (const Position& position : positions_)
-    last_found_.push_back(position.stages > 0 ? compared(position) : assumed(position));
+  last_found_ = positions_.found();
 }
 
 void Learner::begin_known() {
@@ -587,7 +507,7 @@ void Learner::begin_known() {
 
 // Whole cycles.
 std::uint64_t Learner::first_check_of_known() const {
-  return std::max(kFirstCheckOfKnown / cycle_, kLeastOfPosition) * cycle_;
+  return std::max(kFirstCheckOfKnown / positions_.cycle(), kLeastOfPosition) * positions_.cycle();
 }
 
 // All ranks can take the conditional way, or it is as if nothing were known.
@@ -601,7 +521,8 @@ void Learner::settle_on_known() {
 }
 
 std::uint64_t Learner::least_between_checks() const {
-  const std::int64_t calls = kLeastBetweenChecks_ns / std::max<std::int64_t>(mean_period_ns(), 1);
+  const std::int64_t calls =
+      kLeastBetweenChecks_ns / std::max<std::int64_t>(positions_.mean_period_ns(), 1);
   return static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(calls, kLeastBetweenChecks, kMostBetweenChecks));
 }
@@ -612,9 +533,10 @@ void Learner::begin_settled() {
 
 // The program does something else if a call comes around in another time.
 void Learner::agreed_on_check() {
-  const auto looked = static_cast<std::int64_t>((compares_at_ - counts_from_) / cycle_);
+  const auto looked = static_cast<std::int64_t>((compares_at_ - counts_from_) / positions_.cycle());
   bool moved = false;
-  for (std::size_t i = 0; i < cycle_; ++i) moved = has_moved(i, agreed_[i] / looked) || moved;
+  for (std::size_t i = 0; i < positions_.cycle(); ++i)
+    moved = positions_.has_moved(i, agreed_[i] / looked) || moved;
   after_ = Stage::settled;
   const bool is_first = std::exchange(is_unchecked_, false);
   if (!moved && !is_shorter_than_tried()) {
@@ -627,13 +549,9 @@ void Learner::agreed_on_check() {
   const bool was_misled = moved && is_first && depth_ == 1 && in_a_row_ < kMostInARow;
   if (was_misled) in_a_row_ *= 4;
   // For the first time, what was tried was in vain.
-  if (!was_misled || in_a_row_ > 4) use_up_free_slots();
+  if (!was_misled || in_a_row_ > 4) slots_before_ += positions_.slots_tried();
   // What moves again and again may be a cycle whose beginning the first calls do not show.
   learn_again(times_settled_ > 1 ? kWatchedForCycle : kWatched);
-}
-
-void Learner::use_up_free_slots() {
-  for (const Position& position : positions_) slots_before_ += position.slots;
 }
 
 void Learner::learn_again(std::uint64_t calls) {
@@ -643,45 +561,17 @@ void Learner::learn_again(std::uint64_t calls) {
   watch_again(calls);
 }
 
-// By three tenths of its period, and a tenth of the mean one.
-bool Learner::has_moved(std::size_t position, std::int64_t now_ns) const {
-  const std::int64_t then_ns = positions_[position].period_ns;
-  const std::int64_t most = std::max(now_ns, then_ns), least = std::min(now_ns, then_ns);
-  return most * 10 > least * 13 && (most - least) * 10 > mean_period_ns();
-}
-
 // Else trials are under way for the first time.
 bool Learner::says_last_found() const {
   return times_settled_ > 0 || calls_on_trial_ == 0;
 }
 
 Learner::Found Learner::found(std::size_t position) const {
-  Found found = says_last_found() ? last_found_[position] : compared(positions_[position]);
+  Found found = says_last_found() ? last_found_[position] : positions_.found()[position];
   found.settled = times_settled_ > 0;
   found.calls = calls_;
   found.calls_on_trial = calls_on_trial_;
   found.trials_cost_ns = trials_cost_ns_;
-  return found;
-}
-
-// Where it was not tried.
-Learner::Found Learner::assumed(const Position& position) {
-  Found found;
-  found.way = position.way;
-  found.median_ns.resize(position.tried.ways());
-  found.median_ns[static_cast<std::size_t>(position.way)] = position.period_ns;
-  return found;
-}
-
-// The way taken now, and how it did against others.
-Learner::Found Learner::compared(const Position& position) {
-  const TriedWays& tried = position.tried;
-  Found found;
-  found.way = position.way;
-  for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
-    found.median_ns.push_back(tried.median_ns(way));
-  found.rival = tried.rival_of(position.way);
-  std::tie(found.won, found.pairs) = tried.rounds_won(position.way, found.rival);
   return found;
 }
 

@@ -14,32 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "select/positions.h"
 #include "select/trial_budget.h"
-#include "select/tried_ways.h"
+#include "select/trial_turn.h"
 
 namespace weft {
-
-class Learner;
-
-// The sites of one communicator try out their ways one after the other: else each would see the
-// other's trials. Asked in the order of the calls, which is the same on all ranks; so are the
-// figures that it keeps.
-class TrialTurn {
- public:
-  // A call of this site begins, at which it may want the turn.
-  void call_of(const Learner& site);
-  bool take(const Learner& site);
-  bool has(const Learner& site) const;
-  void give_back(const Learner& site);
-
-  // What trials have cost on the communicator; and on others, on the rank where that is most, when
-  // ranks last compared, as long after MPI_Init as elapsed_ns says.
-  std::int64_t cost_ns = 0, cost_elsewhere_ns = 0, elapsed_ns = 0;
-
- private:
-  std::uint64_t holder_ = 0;  // the learner's number; 0: nobody
-  int calls_of_others_ = 0;   // since the holder's last one; it loses its turn after many
-};
 
 class Learner {
  public:
@@ -95,7 +74,7 @@ class Learner {
   // What next_at_once() would say.
   std::optional<int> way_at_once() const {
     if (wants_time()) return std::nullopt;
-    return cycle_ == 1 ? positions_.front().way : positions_[position_of(calls_)].way;
+    return positions_.way_of(calls_);
   }
 
   // Of the call that next() was last asked for, where by_own_time is set: whether it is to be
@@ -113,26 +92,13 @@ class Learner {
   void agreed_to_look_later();
 
   // What is known so far of a position of the cycle, for reports.
-  struct Found {
-    int way = 0;
-    bool settled = false;
-    // Of the site:
-    std::uint64_t calls = 0;
-    std::uint64_t calls_on_trial = 0;
-    // More than the way in use would have taken, on the slowest rank.
-    std::int64_t trials_cost_ns = 0;
-    // Of the position:
-    bool is_new() const { return settled && calls_on_trial > 0; }  // not known before
-    int rival = 0;                        // native, or the rule's way, or the next best
-    int won = 0, pairs = 0;               // rounds in which both were tried, and it took less time
-    std::vector<std::int64_t> median_ns;  // of each way; 0: not tried
-  };
+  using Found = weft::Found;
   Found found(std::size_t position = 0) const;
   // The length of the cycle in which the site's calls come around, for reports; 1: they are all
   // alike.
   std::size_t cycle() const {
     if (switches_) return 1;
-    return says_last_found() ? last_found_.size() : cycle_;
+    return says_last_found() ? last_found_.size() : positions_.cycle();
   }
   // After next(): how many calls are in flight matters now, also of those that are the library's.
   bool is_watching() const { return stage_ == Stage::watching && calls_ > begins_at_; }
@@ -147,24 +113,12 @@ class Learner {
 
  private:
   enum class Stage : std::uint8_t { watching, waiting, trying, settled };
-  struct Position {
-    int way = 0;  // outside trials
-    std::int64_t period_ns = 0;
-    TriedWays tried;
-    int slot_calls = 1;         // of its own, that go the same way together
-    int slot_warm_ups = 0;      // of these, the first, which do not count
-    int stages = 0, slots = 0;  // that were tried
-    bool is_done = false;       // nothing more is to be tried
-  };
 
-  std::size_t position_of(std::uint64_t call) const { return call % cycle_; }
   bool is_on_trial(std::uint64_t call) const;
   Position& on_trial() { return positions_[position_]; }
-  int way_near(std::int64_t period_ns) const;
   void have_positions(const std::vector<std::int64_t>& period_ns);
   void have_any_positions();
   void have_known(const std::vector<Known>& known);
-  std::int64_t mean_period_ns() const;
   std::uint64_t calls_together() const;
 
   void begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest = 0);
@@ -194,22 +148,14 @@ class Learner {
   void agreed_on_trials(TrialTurn& turn);
   void count_cost(TrialTurn& turn);
   void agreed_on_check();
-  bool has_moved(std::size_t position, std::int64_t now_ns) const;
-  static void settle(Position& position);
   bool says_last_found() const;
-  bool is_all_done() const;
-  void merge_alike();
   bool is_shorter_than_tried() const;
-  void use_up_free_slots();
   void learn_again(std::uint64_t calls);
   void choose_checks();
   void count_settled();
-  static Found compared(const Position& position);
-  static Found assumed(const Position& position);
   std::uint64_t random();
 
   const std::uint64_t number_;
-  const int native_;
   const int conditional_;
   const bool may_try_;
   const bool by_own_time_;
@@ -219,10 +165,7 @@ class Learner {
   TrialBudget& budget_;
   std::uint64_t random_state_;
 
-  // One, or of a site whose calls come around in a cycle (select/cycle.h) each of its positions.
-  // Positions are tried one after the other.
-  std::vector<Position> positions_;
-  std::size_t cycle_ = 1;                    // positions_.size()
+  Positions positions_;                      // which are tried one after the other
   std::size_t position_ = 0;                 // that is on trial
   std::optional<std::vector<Known>> known_;  // until the ranks know that all can take it
   bool is_unable_ = false;                   // some rank: to take the conditional way

@@ -1,0 +1,103 @@
+// What becomes of positions, and what they say.
+#include "select/positions.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <tuple>
+#include <utility>
+
+namespace weft {
+
+void Position::settle() {
+  way = tried.preferred();
+  period_ns = tried.median_ns(way);
+}
+
+Positions::Positions(std::size_t ways, int native, bool blocking)
+    : native_(native), blocking_(blocking), all_{{0, 0, TriedWays(ways, native, blocking)}} {}
+
+int Positions::way_near(std::int64_t period_ns) const {
+  const auto distance = [&](const Position& position) {
+    return std::abs(position.period_ns - period_ns);
+  };
+  return std::min_element(all_.begin(), all_.end(),
+                          [&](const Position& one, const Position& other) {
+                            return distance(one) < distance(other);
+                          })
+      ->way;
+}
+
+void Positions::renew(const std::vector<std::int64_t>& period_ns) {
+  const std::size_t ways = all_.front().tried.ways();
+  std::vector<Position> renewed;
+  for (const std::int64_t ns : period_ns)
+    renewed.push_back({way_near(ns), ns, TriedWays(ways, native_, blocking_)});
+  all_ = std::move(renewed);
+  cycle_ = all_.size();
+}
+
+void Positions::leave_out(int way) {
+  for (Position& position : all_) position.tried.leave_out(way);
+}
+
+void Positions::merge_alike() {
+  const auto [least, most] = std::minmax_element(
+      all_.begin(), all_.end(),
+      [](const Position& one, const Position& other) { return one.period_ns < other.period_ns; });
+  if (most->period_ns * 2 > least->period_ns * 3) return;
+  for (const Position& position : all_)
+    if (position.way != all_.front().way) return;
+  all_.front().period_ns = mean_period_ns();
+  all_.erase(all_.begin() + 1, all_.end());
+  cycle_ = 1;
+}
+
+std::int64_t Positions::mean_period_ns() const {
+  std::int64_t sum_ns = 0;
+  for (const Position& position : all_) sum_ns += position.period_ns;
+  return sum_ns / static_cast<std::int64_t>(cycle_);
+}
+
+bool Positions::has_moved(std::size_t position, std::int64_t now_ns) const {
+  const std::int64_t then_ns = all_[position].period_ns;
+  const std::int64_t most = std::max(now_ns, then_ns), least = std::min(now_ns, then_ns);
+  return most * 10 > least * 13 && (most - least) * 10 > mean_period_ns();
+}
+
+bool Positions::is_all_done() const {
+  return std::all_of(all_.begin(), all_.end(),
+                     [](const Position& position) { return position.is_done; });
+}
+
+int Positions::slots_tried() const {
+  int slots = 0;
+  for (const Position& position : all_) slots += position.slots;
+  return slots;
+}
+
+namespace {
+
+Found found_at(const Position& position) {
+  const TriedWays& tried = position.tried;
+  Found found;
+  found.way = position.way;
+  for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
+    found.median_ns.push_back(tried.median_ns(way));
+  if (position.stages == 0) {
+    found.median_ns[static_cast<std::size_t>(position.way)] = position.period_ns;
+    return found;
+  }
+  found.rival = tried.rival_of(position.way);
+  std::tie(found.won, found.pairs) = tried.rounds_won(position.way, found.rival);
+  return found;
+}
+
+}  // namespace
+
+std::vector<Found> Positions::found() const {
+  std::vector<Found> found;
+  for (const Position& position : all_) found.push_back(found_at(position));
+  return found;
+}
+
+}  // namespace weft

@@ -1,0 +1,167 @@
+// The learner at sites whose calls come around very soon, or did so for a while.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "learner_program.h"
+#include "select/learner.h"
+
+namespace weft {
+namespace {
+
+// Of a site at rest one call in 64 is watched, and a comparison costs little of the time.
+TEST(Learner, AtShortPeriodsNothingIsTriedThatNeedsAThread) {
+  for (const std::int64_t period_ns : {500, 5'000, 19'000}) {
+    Program program;
+    const int site = program.add_site(3, [&](int, int, std::uint32_t) { return period_ns; });
+    constexpr int kCalls = 200'000;
+    int watched = 0;
+    for (int call = 0; call < kCalls; ++call) {
+      watched += program.learner(site).wants_time();
+      EXPECT_EQ(program.call(site), 0);
+    }
+    EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+    EXPECT_LT(watched, kCalls / 50);  // with those between a watch and its effect
+    EXPECT_GT(program.comparisons(), 5);
+    EXPECT_LT(program.comparisons(), kCalls / 2000 + 10);
+  }
+}
+
+// Only after a while, at little cost, and what needs a thread not at all.
+TEST(Learner, AtShortPeriodsTheLibrarysWayIsComparedWithThatOfCallers) {
+  for (const std::int64_t period_ns : {500, 5'000, 12'000})
+    for (const int fastest : {0, kNative, 2}) {
+      Program program;
+      Learner::Settings settings;
+      settings.ways_of_short = 0b111;
+      int met = 0, watched = 0;
+      const int site = program.add_site(
+          4,
+          [&](int rank, int way, std::uint32_t call) {
+            met += way == 3;
+            return with_noise(way == fastest ? period_ns : period_ns * 13 / 10, rank, call);
+          },
+          settings);
+      for (int call = 0; call < 1500; ++call) EXPECT_EQ(program.call(site), 0);
+      for (int call = 0; call < 200'000; ++call) {
+        watched += program.learner(site).wants_time();
+        program.call(site);
+      }
+      EXPECT_EQ(program.call(site), fastest);
+      EXPECT_EQ(met, 0);
+      const auto found = program.learner(site).found();
+      EXPECT_TRUE(found.settled);
+      EXPECT_LE(found.calls_on_trial, 64u * 27);
+      EXPECT_LT(watched, 6000);
+    }
+}
+
+// The library sets something up in its first calls, which take long; then it is the fastest.
+TEST(Learner, WhatIsShortOnlyAfterItsFirstCallsIsComparedAgain) {
+  Program program;
+  Learner::Settings settings;
+  settings.ways_of_short = 0b111;
+  std::map<std::pair<int, int>, int> made;
+  const int site = program.add_site(
+      3,
+      [&](int rank, int way, std::uint32_t call) {
+        const bool is_first = made[{rank, way}]++ < (way == kNative ? 40 : 8);
+        const std::int64_t us[] = {3, 2, 4};
+        return is_first ? std::int64_t{40'000} : with_noise(us[way] * 1000, rank, call);
+      },
+      settings);
+  for (int call = 0; call < 500; ++call) program.call(site);
+  EXPECT_TRUE(program.learner(site).found().settled);
+  EXPECT_EQ(program.call(site), 0);
+  for (int call = 0; call < 500'000; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), kNative);
+}
+
+// Such as while the program still sets up its data.
+Program::Times short_at_first(const bool& is_long, std::vector<std::int64_t> ms) {
+  return [&is_long, ms](int rank, int way, std::uint32_t call) {
+    const std::int64_t ns = ms[static_cast<std::size_t>(way)] * 1'000'000;
+    return is_long ? with_noise(ns, rank, call) : std::int64_t{5'000};
+  };
+}
+
+// No later than after about as many calls, up to some thousands.
+TEST(Learner, PeriodsThatBecomeLongAreLearntAbout) {
+  for (const int short_ones : {10, 100, 1000, 100'000}) {
+    Program program;
+    bool is_long = false;
+    const int site = program.add_site(3, short_at_first(is_long, {10, 12, 6}));
+    for (int call = 0; call < short_ones; ++call) EXPECT_EQ(program.call(site), 0);
+    EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+    is_long = true;
+    for (int call = 0; call < 450 + std::min(2 * short_ones, 4500); ++call) program.call(site);
+    EXPECT_EQ(program.call(site), 2) << short_ones;
+    EXPECT_TRUE(program.learner(site).found().settled);
+  }
+}
+
+TEST(Learner, PeriodsThatAreShortForAWhileAreLearntAboutAgain) {
+  Program program;
+  bool is_long = true;
+  std::vector<std::int64_t> ms{10, 12, 6};
+  const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
+    return short_at_first(is_long, ms)(rank, way, call);
+  });
+  for (int call = 0; call < 200; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), 2);
+  is_long = false;
+  for (int call = 0; call < 2000; ++call) program.call(site);
+  is_long = true;
+  ms = {10, 5, 12};
+  for (int call = 0; call < 5000; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), 1);
+}
+
+TEST(Learner, BlockingCallsThatBecomeLongAreLearntAbout) {
+  Program program;
+  Learner::Settings settings;
+  settings.by_own_time = true;
+  bool is_long = false;
+  const int site = program.add_site(3, short_at_first(is_long, {10, 12, 6}), settings);
+  for (int call = 0; call < 1000; ++call)
+    EXPECT_EQ(program.blocking_call(site, 1'000'000), 0);  // what is between does not count
+  EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+  is_long = true;
+  int way = 0;
+  for (int call = 0; call < 3000; ++call) way = program.blocking_call(site, 1'000'000);
+  EXPECT_EQ(way, 2);
+}
+
+// After a rest, of the library's calls only those are counted that begin with the watch. All that
+// are in flight together go the same way even so.
+TEST(Learner, AWatchAfterARestSeesHowManyAreInFlight) {
+  for (int test = 0; test < 64; ++test) {
+    const int depth = 2 + test / 8, begins = test % 8;
+    Program program;
+    bool is_last = false;
+    const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
+      const std::int64_t ms[] = {40, 40, 24};
+      return is_last ? with_noise(ms[way] * 1'000'000, rank, call) : std::int64_t{1000};
+    });
+    for (int call = 0; call < 1000 + begins; ++call) program.call(site);
+    int counted = 0, of_batch = 0;
+    for (int call = 0; call < 1000 * depth; ++call) {
+      const int place = call % depth;
+      if (place == 0) counted = 0;
+      is_last = place == depth - 1;
+      const int way = program.call(site, counted);
+      const bool is_librarys = way == 0;
+      if (!is_librarys || program.learner(site).is_watching()) ++counted;
+      if (place == 0) of_batch = way;
+      ASSERT_EQ(way, of_batch) << "batches begin at " << begins << ", call " << call;
+    }
+    EXPECT_EQ(of_batch, depth <= Learner::kMostInFlight ? 2 : 0) << depth << ", " << begins;
+  }
+}
+
+}  // namespace
+}  // namespace weft
