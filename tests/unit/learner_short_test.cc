@@ -163,5 +163,53 @@ TEST(Learner, AWatchAfterARestSeesHowManyAreInFlight) {
   }
 }
 
+// In the first call that is watched a held call may have waited for a comparison.
+TEST(Learner, AFirstPeriodThatIsLongMakesNoSiteLong) {
+  Program program;
+  const int site = program.add_site(3, [&](int rank, int, std::uint32_t call) {
+    return call == 0 ? std::int64_t{60'000} : with_noise(12'000, rank, call);
+  });
+  for (int call = 0; call < 200; ++call) EXPECT_EQ(program.call(site), 0);
+  EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+}
+
+// Such as inner products beside one exchange in each iteration.
+TEST(Learner, ShortCallsThatWaitForTheTurnDoNotTakeItFromALongOne) {
+  Program program;
+  Learner::Settings settings;
+  settings.ways_of_short = 0b111;
+  const int products = program.add_site(
+      3, [](int rank, int, std::uint32_t call) { return with_noise(2'000, rank, call); }, settings);
+  const int exchange = program.add_site(3, ways_of({10, 6, 12}));
+  for (int call = 0; call < 1500; ++call) program.call(products);
+  for (int call = 0; call < 40; ++call) {
+    program.call(exchange);
+    for (int product = 0; product < 100; ++product) program.call(products);
+  }
+  EXPECT_TRUE(program.learner(exchange).found().settled);
+  EXPECT_EQ(program.call(exchange), kNative);
+}
+
+// Nothing may be tried any more. How often it is asked for goes by the time that it takes now.
+TEST(Learner, WhatIsPutOffAtShortPeriodsIsAskedForSeldom) {
+  Program program(2, 0.001);
+  Learner::Settings settings;
+  settings.ways_of_short = 0b111;
+  bool is_long = true;
+  const int site = program.add_site(
+      3,
+      [&](int rank, int way, std::uint32_t call) {
+        const std::int64_t ms[] = {10, 12, 14};
+        return is_long ? with_noise(ms[way] * 1'000'000, rank, call) : std::int64_t{2'000};
+      },
+      settings);
+  for (int call = 0; call < 200; ++call) program.call(site);
+  is_long = false;
+  for (int call = 0; call < 10'000; ++call) program.call(site);
+  const int comparisons = program.comparisons();
+  for (int call = 0; call < 100'000; ++call) program.call(site);
+  EXPECT_LT(program.comparisons(), comparisons + 20);
+}
+
 }  // namespace
 }  // namespace weft

@@ -1,0 +1,63 @@
+// Positions of a cycle: which way each takes, when they are one, and when they have moved.
+#include "select/positions.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+TEST(Positions, NewOnesGoByTheWayOfTheNearestPeriod) {
+  Positions positions(4, 1, false);
+  positions.renew({100, 400});
+  positions[0].way = 2;
+  positions[1].way = 3;
+  positions.renew({380, 120, 90});
+  EXPECT_EQ(positions.cycle(), 3u);
+  EXPECT_EQ(positions.way_of(0), 3);
+  EXPECT_EQ(positions.way_of(1), 2);
+  EXPECT_EQ(positions.way_of(5), 2);
+}
+
+TEST(Positions, ThoseThatAreAlikeBecomeOneOfTheMeanPeriod) {
+  Positions positions(2, 1, false);
+  positions.renew({60, 40, 40, 40});
+  positions.merge_alike();
+  ASSERT_EQ(positions.cycle(), 1u);
+  EXPECT_EQ(positions[0].period_ns, 45);
+  EXPECT_FALSE(positions.has_moved(0, 45));
+}
+
+TEST(Positions, ThoseThatDifferByWayOrByHalfStay) {
+  Positions positions(2, 1, false);
+  positions.renew({40, 40});
+  positions[1].way = 1;
+  positions.merge_alike();
+  EXPECT_EQ(positions.cycle(), 2u);
+  positions[1].way = 0;
+  positions[1].period_ns = 61;
+  positions.merge_alike();
+  EXPECT_EQ(positions.cycle(), 2u);
+}
+
+// By three tenths, and a tenth of what all take in the mean.
+TEST(Positions, AShortOneBesideLongOnesHasNotMovedForTrifles) {
+  Positions positions(2, 1, false);
+  positions.renew({1'000, 100'000});
+  EXPECT_FALSE(positions.has_moved(0, 5'000));
+  EXPECT_TRUE(positions.has_moved(0, 7'000));
+  EXPECT_FALSE(positions.has_moved(1, 125'000));
+  EXPECT_TRUE(positions.has_moved(1, 135'000));
+}
+
+TEST(Positions, WhereNothingWasTriedThePeriodIsWhatIsKnown) {
+  Positions positions(3, 1, false);
+  positions.renew({500});
+  positions[0].way = 2;
+  const Found found = positions.found().front();
+  EXPECT_EQ(found.way, 2);
+  EXPECT_EQ(found.median_ns, (std::vector<std::int64_t>{0, 0, 500}));
+  EXPECT_EQ(found.pairs, 0);
+}
+
+}  // namespace
+}  // namespace weft

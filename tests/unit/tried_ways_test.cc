@@ -1,0 +1,51 @@
+// Which way is preferred by what was measured: how much slower the library's own may be and stay.
+#include "select/tried_ways.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+constexpr int kNative = 1;
+
+// Of the ways "the rule's, native, another", in so many rounds of the same times.
+int preferred(std::vector<std::int64_t> ns, int rounds) {
+  TriedWays tried(ns.size(), kNative, false);
+  for (int round = 0; round < rounds; ++round) tried.add_round(ns);
+  return tried.preferred();
+}
+
+TEST(TriedWays, TheSurerTheBestIsTheLessMayTheLibrarysBeSlower) {
+  EXPECT_EQ(preferred({2000, 1045, 1000}, 2), kNative);
+  EXPECT_EQ(preferred({2000, 1055, 1000}, 2), 2);
+  EXPECT_EQ(preferred({2000, 1025, 1000}, 3), kNative);
+  EXPECT_EQ(preferred({2000, 1035, 1000}, 3), 2);
+  EXPECT_EQ(preferred({2000, 1015, 1000}, 6), kNative);
+  EXPECT_EQ(preferred({2000, 1025, 1000}, 6), 2);
+}
+
+TEST(TriedWays, TheRulesStaysWithinOnePerCent) {
+  EXPECT_EQ(preferred({1005, 2000, 1000}, 6), 0);
+  EXPECT_EQ(preferred({1015, 2000, 1000}, 6), 2);
+}
+
+// The best won one of two rounds, in which the other took a little longer, or twice as long.
+TEST(TriedWays, DoubtsCountOnlyWhereTheDifferenceIsLessThanHalf) {
+  for (const std::int64_t librarys : {1300, 2000}) {
+    TriedWays tried(3, kNative, false);
+    tried.add_round({9000, librarys, 1000});
+    tried.add_round({9000, librarys, 5000});
+    EXPECT_EQ(tried.preferred(), librarys == 1300 ? kNative : 2);
+  }
+}
+
+TEST(TriedWays, WhatIsOutIsNotTheBest) {
+  TriedWays tried(3, kNative, false);
+  tried.add_round({1000, 2000, 1500});
+  tried.leave_out(0);
+  EXPECT_EQ(tried.best(), 2);
+  EXPECT_EQ(tried.left(), 2);
+}
+
+}  // namespace
+}  // namespace weft
