@@ -327,8 +327,6 @@ void Learner::put_off() {
   else
     choose_checks();
   is_put_off_ = true;
-  looks_for_cycle_ = std::exchange(is_uneven_, false);
-  if (looks_for_cycle_) return begin_stage(Stage::watching, kWatchedForCycle);
   begin_settled();
 }
 
@@ -452,7 +450,7 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   count_settled();
   if (is_shorter_than_tried()) {
     slots_before_ += positions_.slots_tried();
-    learn_again(kWatched);
+    learn_again();
   } else if (std::exchange(is_uneven_, false)) {
     looks_for_cycle_ = true;
     watch_again(kWatchedForCycle);
@@ -476,9 +474,8 @@ void Learner::count_cost(TrialTurn& turn) {
 }
 
 // What was watched were the first calls of a program, perhaps: such trials were too short for it.
-// Once, until it has settled as such.
 bool Learner::is_shorter_than_tried() const {
-  return !is_very_short_ && !was_shorter_ && positions_.mean_period_ns() * 2 < kLeastPeriod_ns;
+  return !is_very_short_ && positions_.mean_period_ns() * 2 < kLeastPeriod_ns;
 }
 
 // What comes around in other times again and again is looked at less often; what is very short no
@@ -539,26 +536,24 @@ void Learner::agreed_on_check() {
     moved = positions_.has_moved(i, agreed_[i] / looked) || moved;
   after_ = Stage::settled;
   const bool is_first = std::exchange(is_unchecked_, false);
-  if (!moved && !is_shorter_than_tried()) {
+  if (!moved) {
     const bool was_known = times_settled_ == 0;
     times_settled_ = std::max(times_settled_, 1);  // what was known holds
     if (calls_between_checks_ == 0 || was_known) calls_between_checks_ = least_between_checks();
     if (is_put_off_) after_ = Stage::waiting;
     return;
   }
-  const bool was_misled = moved && is_first && depth_ == 1 && in_a_row_ < kMostInARow;
+  const bool was_misled = is_first && depth_ == 1 && in_a_row_ < kMostInARow;
   if (was_misled) in_a_row_ *= 4;
   // For the first time, what was tried was in vain.
   if (!was_misled || in_a_row_ > 4) slots_before_ += positions_.slots_tried();
-  // What moves again and again may be a cycle whose beginning the first calls do not show.
-  learn_again(times_settled_ > 1 ? kWatchedForCycle : kWatched);
+  learn_again();
 }
 
-void Learner::learn_again(std::uint64_t calls) {
-  was_shorter_ = was_shorter_ ? !is_very_short_ : is_shorter_than_tried();
+void Learner::learn_again() {
   depth_ = 1;
   is_put_off_ = false;
-  watch_again(calls);
+  watch_again(kWatched);
 }
 
 // Else trials are under way for the first time.

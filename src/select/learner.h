@@ -150,7 +150,7 @@ class Learner {
   void agreed_on_check();
   bool says_last_found() const;
   bool is_shorter_than_tried() const;
-  void learn_again(std::uint64_t calls);
+  void learn_again();
   void choose_checks();
   void count_settled();
   std::uint64_t random();
@@ -174,7 +174,6 @@ class Learner {
   bool is_unchecked_ = false;                // since it has settled
   bool is_uneven_ = false;                   // may have a cycle, which is looked for later
   bool looks_for_cycle_ = false;             // having settled without one
-  bool was_shorter_ = false;                 // than what was tried, the last time
   bool is_very_short_ = false;               // the mean period that was watched
   bool is_put_off_ = false;                  // settled before the last stage of trials
   std::int64_t cost_of_first_stage_ns_ = 0;  // the last time, by calls of which a slot has one

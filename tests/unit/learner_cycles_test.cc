@@ -115,17 +115,19 @@ TEST(Learner, ACycleThatIsLookedAtAnewIsKeptUntilThen) {
 }
 
 TEST(Learner, ACycleThatEndsIsLearntAboutAsOne) {
-  Program program;
-  bool is_over = false;
-  const std::int64_t ms[][3] = {{10, 12, 6}, {30, 20, 40}, {30, 5, 20}};
-  const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
-    return with_noise(ms[is_over ? 2 : call % 2][way] * 1'000'000, rank, call);
-  });
-  for (int call = 0; call < 200; ++call) program.call(site);
-  is_over = true;
-  for (int call = 0; call < 3000; ++call) program.call(site);
-  EXPECT_EQ(program.learner(site).cycle(), 1u);
-  for (int call = 0; call < 10; ++call) EXPECT_EQ(program.call(site), 1);
+  for (const double percent : {1, 100}) {
+    Program program(2, percent);
+    bool is_over = false;
+    const std::int64_t ms[][3] = {{10, 12, 6}, {30, 20, 40}, {30, 5, 20}};
+    const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
+      return with_noise(ms[is_over ? 2 : call % 2][way] * 1'000'000, rank, call);
+    });
+    for (int call = 0; call < 200; ++call) program.call(site);
+    is_over = true;
+    for (int call = 0; call < 3000; ++call) program.call(site);
+    EXPECT_EQ(program.learner(site).cycle(), 1u);
+    for (int call = 0; call < 10; ++call) EXPECT_EQ(program.call(site), 1);
+  }
 }
 
 // Times at random, of two sizes, are no cycle; a single one that is long is none.
@@ -168,6 +170,28 @@ TEST(Learner, ACycleThatIsKnownAndOutOfStepIsFoundAnew) {
   for (int call = 0; call < 300; ++call) program.call(site);
   EXPECT_EQ(program.call(site), 2);
   EXPECT_EQ(program.call(site), 1);
+}
+
+TEST(Learner, TheLongestPositionIsTriedFirst) {
+  Program program;
+  const int site = program.add_site(3, in_cycle({{5, 4, 3}, {40, 30, 50}}));
+  while (program.learner(site).found().calls_on_trial == 0) program.call(site);
+  EXPECT_EQ(program.learner(site).found().calls % 2, 0u);  // the last one was the second
+}
+
+// Single calls that take longer while the program begins.
+TEST(Learner, NoiseDoesNotKeepASiteWaiting) {
+  for (const std::uint32_t late : {1, 2, 3}) {
+    Program program;
+    const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
+      return ways_of({10, 12, 6})(rank, way, call) * (call == late ? 3 : 1);
+    });
+    for (int call = 0; call < 16; ++call) program.call(site);
+    EXPECT_GT(program.learner(site).found().calls_on_trial, 0u) << late;
+    for (int call = 0; call < 150; ++call) program.call(site);
+    EXPECT_EQ(program.learner(site).cycle(), 1u);
+    EXPECT_EQ(program.call(site), 2);
+  }
 }
 
 }  // namespace

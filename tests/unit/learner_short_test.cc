@@ -175,19 +175,26 @@ TEST(Learner, AFirstPeriodThatIsLongMakesNoSiteLong) {
 
 // Such as inner products beside one exchange in each iteration.
 TEST(Learner, ShortCallsThatWaitForTheTurnDoNotTakeItFromALongOne) {
-  Program program;
-  Learner::Settings settings;
-  settings.ways_of_short = 0b111;
-  const int products = program.add_site(
-      3, [](int rank, int, std::uint32_t call) { return with_noise(2'000, rank, call); }, settings);
-  const int exchange = program.add_site(3, ways_of({10, 6, 12}));
-  for (int call = 0; call < 1500; ++call) program.call(products);
-  for (int call = 0; call < 40; ++call) {
-    program.call(exchange);
-    for (int product = 0; product < 100; ++product) program.call(products);
+  std::vector<std::uint64_t> calls_on_trial;
+  for (const int products_of_each : {0, 100}) {
+    Program program(2, 100);
+    Learner::Settings settings;
+    settings.ways_of_short = 0b111;
+    const int products = program.add_site(
+        3, [](int rank, int, std::uint32_t call) { return with_noise(2'000, rank, call); },
+        settings);
+    const int exchange = program.add_site(3, ways_of({10, 6, 12}));
+    for (int call = 0; call < 1780; ++call) program.call(products);
+    for (int call = 0; call < 60; ++call) {
+      program.call(exchange);
+      for (int product = 0; call >= 8 && product < products_of_each; ++product)
+        program.call(products);
+    }
+    EXPECT_EQ(program.call(exchange), kNative);
+    calls_on_trial.push_back(program.learner(exchange).found().calls_on_trial);
+    EXPECT_EQ(program.learner(products).found().calls_on_trial > 0, products_of_each > 0);
   }
-  EXPECT_TRUE(program.learner(exchange).found().settled);
-  EXPECT_EQ(program.call(exchange), kNative);
+  EXPECT_EQ(calls_on_trial[0], calls_on_trial[1]);
 }
 
 // Nothing may be tried any more. How often it is asked for goes by the time that it takes now.
@@ -209,6 +216,65 @@ TEST(Learner, WhatIsPutOffAtShortPeriodsIsAskedForSeldom) {
   const int comparisons = program.comparisons();
   for (int call = 0; call < 100'000; ++call) program.call(site);
   EXPECT_LT(program.comparisons(), comparisons + 20);
+}
+
+// There are no free slots for it.
+TEST(Learner, AtShortPeriodsNothingIsTriedBeyondTheBudget) {
+  Program program(2, 0.001);
+  Learner::Settings settings;
+  settings.ways_of_short = 0b111;
+  const int site = program.add_site(
+      3, [](int, int, std::uint32_t) { return 5'000; }, settings);
+  for (int call = 0; call < 50'000; ++call) EXPECT_EQ(program.call(site), 0);
+  EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+}
+
+TEST(Learner, AtShortPeriodsTheWayInUseIsComparedEvenIfItNeedsAThread) {
+  Program program;
+  Learner::Settings settings;
+  settings.ways_of_short = 0b110;
+  const int site = program.add_site(
+      3,
+      [](int rank, int way, std::uint32_t call) {
+        const std::int64_t us[] = {4, 6, 6};
+        return with_noise(us[way] * 1000, rank, call);
+      },
+      settings);
+  for (int call = 0; call < 100'000; ++call) program.call(site);
+  EXPECT_GT(program.learner(site).found().calls_on_trial, 0u);
+  EXPECT_EQ(program.call(site), 0);
+}
+
+TEST(Learner, ShortPeriodsThatSettledAndBecomeLongAreNoticedAsSoonAsAfterARest) {
+  Program program;
+  Learner::Settings settings;
+  settings.ways_of_short = 0b111;
+  bool is_long = false;
+  const int site = program.add_site(
+      3,
+      [&](int rank, int way, std::uint32_t call) {
+        return is_long ? ways_of({10, 12, 6})(rank, way, call) : std::int64_t{500};
+      },
+      settings);
+  for (int call = 0; call < 200'000; ++call) program.call(site);
+  EXPECT_TRUE(program.learner(site).found().settled);
+  is_long = true;
+  for (int call = 0; call < 36'000; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), 2);
+}
+
+// One call in a hundred takes eight times as long.
+TEST(Learner, AtShortPeriodsALongCallNowAndThenIsNoChange) {
+  Program program(2, 100);
+  Learner::Settings settings;
+  settings.ways_of_short = 0b111;
+  const int site = program.add_site(
+      3, [](int, int, std::uint32_t call) { return call % 100 == 0 ? 40'000 : 5'000; }, settings);
+  for (int call = 0; call < 20'000; ++call) program.call(site);
+  const auto on_trial = program.learner(site).found().calls_on_trial;
+  EXPECT_GT(on_trial, 0u);
+  for (int call = 0; call < 400'000; ++call) program.call(site);
+  EXPECT_EQ(program.learner(site).found().calls_on_trial, on_trial);
 }
 
 }  // namespace

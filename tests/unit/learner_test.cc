@@ -483,22 +483,48 @@ TEST(Learner, ASiteThatIsNoLongerCalledGivesItsTurnToOthers) {
 
 // Two of its calls one after the other wait for each other, as no call on trial does.
 TEST(Learner, WhatIsFastOnlyOnTrialIsFoundOut) {
-  Program program;
+  Program program(2, 0.001);  // by free slots
   int before = kNative, now = kNative;
   std::uint32_t last_call = 0;
-  const int site = program.add_site(4, [&](int rank, int way, std::uint32_t call) {
+  const int site = program.add_site(6, [&](int rank, int way, std::uint32_t call) {
     if (call != last_call) before = std::exchange(now, way);
     last_call = call;
-    const std::int64_t us[] = {1500, 900, 1300, 1400};
+    const std::int64_t us[] = {1500, 900, 1300, 1400, 1400, 1400};
     return with_noise((way == kNative && before == kNative ? 2500 : us[way]) * 1000, rank, call);
   });
   for (int call = 0; call < 60; ++call) program.call(site);
   EXPECT_EQ(program.call(site), kNative);
-  for (int call = 0; call < 5000; ++call) program.call(site);
+  for (int call = 0; call < 400; ++call) program.call(site);
   EXPECT_EQ(program.call(site), 2);
   int others = 0;
   for (int call = 0; call < 5000; ++call) others += program.call(site) != 2;
   EXPECT_LT(others, 100);
+}
+
+// What was broken off may be tried again, without a budget.
+TEST(Learner, WhatWasBrokenOffIsNotCounted) {
+  Program program(2, 0.0001);
+  const int one = program.add_site(8, ways_of({10, 6, 12, 12, 12, 12, 12, 12}));
+  const int other = program.add_site(3, ways_of({10, 12, 6}));
+  for (int call = 0; call < 20; ++call) program.call(one);  // in the midst of its trials
+  EXPECT_FALSE(program.learner(one).found().settled);
+  for (int call = 0; call < 150; ++call) program.call(other);
+  for (int call = 0; call < 60; ++call) program.call(one);
+  EXPECT_EQ(program.call(one), 1);
+}
+
+// A change long after it has settled is one of the program, and nothing is free any more.
+TEST(Learner, WhatIsPutOffIsNotTakenForMisledWhenItChangesLater) {
+  Program program(2, 0.001);
+  std::int64_t factor = 1;
+  const int site = program.add_site(5, [&](int rank, int way, std::uint32_t call) {
+    return ways_of({10, 13, 12, 12, 11})(rank, way, call) * factor;
+  });
+  for (int call = 0; call < 1000; ++call) program.call(site);
+  const auto on_trial = program.learner(site).found().calls_on_trial;
+  factor = 3;
+  for (int call = 0; call < 1000; ++call) program.call(site);
+  EXPECT_EQ(program.learner(site).found().calls_on_trial, on_trial);
 }
 
 // The next one may lie where it lay.
