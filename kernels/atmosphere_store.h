@@ -5,7 +5,6 @@
 #pragma once
 #include <mpi.h>
 
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -39,10 +38,8 @@ struct Shape {
 
 // A failure ends the job where it is seen: after a failed collective write Open MPI's next one on
 // the file waits for ever.
-inline void give_up(const std::string& path, const std::string& reason) {
-  std::fprintf(stderr, "atmosphere: cannot write %s (%s): is the disk full?\n", path.c_str(),
-               reason.c_str());
-  MPI_Abort(MPI_COMM_WORLD, 1);
+[[noreturn]] inline void give_up(const std::string& path, const std::string& reason) {
+  trials::give_up("atmosphere", "cannot write " + path + " (" + reason + "): is the disk full?");
 }
 
 class MpiStore {

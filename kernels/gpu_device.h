@@ -6,12 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "gpu_driver.h"
+#include "trials.h"
 #include "weft_gpu.h"
 
 namespace gpu {
@@ -27,9 +26,7 @@ inline const char* program = "gpu";
 inline int rank = 0, ranks = 1;
 
 [[noreturn]] inline void stop(const std::string& why) {
-  std::fprintf(stderr, "%s: %s\n", program, why.c_str());
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  std::abort();
+  trials::give_up(program, why);
 }
 inline void good(int code, const char* what) {
   if (code != 0) stop(std::string(what) + " failed with " + std::to_string(code));

@@ -80,6 +80,16 @@ void finish_comparisons(Runtime& runtime) {
   }
 }
 
+void abort_job(const std::string& why) {
+  say(why);
+  std::fflush(nullptr);
+  // Hydra drops what it has not yet read of a job that aborts.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  // A mere exit could leave the other ranks in MPI_Finalize: Hydra misses one in two hundred there.
+  library_calls.Abort(handles.comm_world, 1);
+  std::_Exit(1);
+}
+
 void settle_incomplete(Runtime& runtime, int rank) {
   Operations operations = runtime.requests.all();
   std::erase_if(operations, [](auto& one) { return !one->active(); });
@@ -92,12 +102,9 @@ void settle_incomplete(Runtime& runtime, int rank) {
   bring_forward(runtime, operations);
   if (std::none_of(operations.begin(), operations.end(), [](auto& o) { return in_library(*o); }))
     return;
-  say(who +
-      "a thread is still inside one of them, so that MPI cannot be finalised: the program ends");
-  std::fflush(nullptr);
-  // A mere exit could leave the other ranks in MPI_Finalize: Hydra misses one in two hundred there.
-  library_calls.Abort(handles.comm_world, 1);
-  std::_Exit(1);
+  abort_job(who +
+            "a thread is still inside one of them, so that MPI cannot be finalised: the program "
+            "ends");
 }
 
 }  // namespace weft

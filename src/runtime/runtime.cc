@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <span>
 
@@ -371,11 +370,9 @@ void Runtime::stop_threads() {
 }
 
 void Runtime::agent_has_ended() {
-  say("the process whose thread served this rank has ended in the midst of a collective of this "
+  abort_job(
+      "the process whose thread served this rank has ended in the midst of a collective of this "
       "rank's, which cannot be completed: the program ends");
-  std::fflush(nullptr);
-  library_calls.Abort(handles.comm_world, 1);
-  std::_Exit(1);
 }
 
 // Collective: one rank without a thread is enough for all to do without, since blocking calls are
