@@ -29,6 +29,8 @@ constexpr std::uint64_t kFirstCheckOfKnown = 16;  // all of which are looked at
 constexpr std::uint64_t kLeastOfPosition = 4;     // of these, at each position of a cycle
 constexpr std::uint64_t kLeastBetweenChecks = 48, kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
+// What has just settled is looked at early, and then each time after four times as long.
+constexpr std::int64_t kFirstCheck_ns = 1'000'000;
 // A site that is called more often than this has nothing that could be hidden. It rests; when it
 // has done so for a while, what needs no thread is tried.
 constexpr std::int64_t kLeastPeriod_ns = 20'000;
@@ -450,6 +452,7 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   count_settled();
   if (is_shorter_than_tried()) {
     slots_before_ += positions_.slots_tried();
+    for (Position& position : positions_) position.way = 0;
     learn_again();
   } else if (std::exchange(is_uneven_, false)) {
     looks_for_cycle_ = true;
@@ -473,7 +476,8 @@ void Learner::count_cost(TrialTurn& turn) {
   budget_.spend(cost_ns - cost_expected_ns_);
 }
 
-// What was watched were the first calls of a program, perhaps: such trials were too short for it.
+// What was watched were the first calls of a program, perhaps: such trials were too short for it,
+// and what they found says nothing.
 bool Learner::is_shorter_than_tried() const {
   return !is_very_short_ && positions_.mean_period_ns() * 2 < kLeastPeriod_ns;
 }
@@ -483,7 +487,8 @@ bool Learner::is_shorter_than_tried() const {
 void Learner::choose_checks() {
   const std::uint64_t most =
       is_very_short_ ? static_cast<std::uint64_t>(kMostLongestRest) : kMostBetweenChecks;
-  calls_between_checks_ = std::min(least_between_checks() << std::min(times_settled_, 6), most);
+  calls_between_checks_ =
+      std::min(calls_in(kLeastBetweenChecks_ns) << std::min(times_settled_, 6), most);
 }
 
 void Learner::count_settled() {
@@ -491,6 +496,7 @@ void Learner::count_settled() {
   if (!is_put_off_) {
     ++times_settled_;
     is_unchecked_ = true;
+    calls_before_check_ = calls_in(kFirstCheck_ns);
   }
   is_put_off_ = false;
   after_ = Stage::settled;
@@ -517,15 +523,14 @@ void Learner::settle_on_known() {
   calls_between_checks_ = may_try_ ? first_check_of_known() : kNever;
 }
 
-std::uint64_t Learner::least_between_checks() const {
-  const std::int64_t calls =
-      kLeastBetweenChecks_ns / std::max<std::int64_t>(positions_.mean_period_ns(), 1);
+std::uint64_t Learner::calls_in(std::int64_t ns) const {
+  const std::int64_t calls = ns / std::max<std::int64_t>(positions_.mean_period_ns(), 1);
   return static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(calls, kLeastBetweenChecks, kMostBetweenChecks));
 }
 
 void Learner::begin_settled() {
-  begin_stage(Stage::settled, calls_between_checks_);
+  begin_stage(Stage::settled, std::min(calls_between_checks_, calls_before_check_));
 }
 
 // The program does something else if a call comes around in another time.
@@ -537,9 +542,11 @@ void Learner::agreed_on_check() {
   after_ = Stage::settled;
   const bool is_first = std::exchange(is_unchecked_, false);
   if (!moved) {
+    if (calls_before_check_ < kMostBetweenChecks) calls_before_check_ *= 4;
     const bool was_known = times_settled_ == 0;
     times_settled_ = std::max(times_settled_, 1);  // what was known holds
-    if (calls_between_checks_ == 0 || was_known) calls_between_checks_ = least_between_checks();
+    if (calls_between_checks_ == 0 || was_known)
+      calls_between_checks_ = calls_in(kLeastBetweenChecks_ns);
     if (is_put_off_) after_ = Stage::waiting;
     return;
   }

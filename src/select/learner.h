@@ -134,7 +134,7 @@ class Learner {
   void begin_known();
   std::uint64_t first_check_of_known() const;
   void settle_on_known();
-  std::uint64_t least_between_checks() const;
+  std::uint64_t calls_in(std::int64_t ns) const;
   void try_again_later();
   void move_on(TrialTurn& turn);
   void leave_out_conditional();
@@ -183,6 +183,7 @@ class Learner {
   int slot_own_calls_ = 1;                   // of these, those of the position
   int slot_warm_ups_ = 0;                    // of these, the first, which do not count
   std::uint64_t calls_between_checks_ = 0;
+  std::uint64_t calls_before_check_ = ~std::uint64_t{};  // the next one, if that is sooner
 
   Stage stage_ = Stage::watching;
   Stage after_ = Stage::waiting;  // agreed on: what comes once the comparison has its effect

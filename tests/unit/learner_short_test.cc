@@ -81,6 +81,21 @@ TEST(Learner, WhatIsShortOnlyAfterItsFirstCallsIsComparedAgain) {
   EXPECT_EQ(program.call(site), kNative);
 }
 
+// The rule's way alone sets something up in its first calls, while its rival is compared with it.
+TEST(Learner, WhatLongFirstCallsFoundSaysNothingOfShortOnes) {
+  Program program;
+  std::map<std::pair<int, int>, int> made;
+  const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
+    const bool is_first = way == 0 && made[{rank, way}]++ < 20;
+    return with_noise(is_first ? 60'000 : 3'000, rank, call);
+  });
+  bool was_other = false;
+  for (int call = 0; call < 300; ++call) was_other = program.call(site) != 0 || was_other;
+  EXPECT_TRUE(was_other);
+  EXPECT_TRUE(program.learner(site).found().settled);
+  for (int call = 0; call < 2000; ++call) EXPECT_EQ(program.call(site), 0);
+}
+
 // Such as while the program still sets up its data.
 Program::Times short_at_first(const bool& is_long, std::vector<std::int64_t> ms) {
   return [&is_long, ms](int rank, int way, std::uint32_t call) {
