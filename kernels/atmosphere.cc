@@ -462,7 +462,7 @@ std::vector<Way> ways(std::vector<trials::Variant>* all, const std::string& engi
   made.resize(whole, {nullptr, {true, true, true}, behind, true});
   const auto add = [&](const char* name, bool overlaps, std::array<bool, 3> hidden,
                        Writing writing = Writing::nothing) {
-    all->push_back(trials::variant(name, overlaps ? engine : ""));
+    all->push_back(trials::variant(name, overlaps ? engine : "", "native"));
     made.push_back({nullptr, hidden, writing});
   };
   if (writes) {
@@ -569,6 +569,7 @@ int run(int argc, char** argv) {
   trial.offer(&options);
   std::string wrong = options.read(argc, argv);
   if (wrong.empty()) wrong = does_not_fit(settings);
+  if (wrong.empty()) wrong = trial.cannot_write();
   if (!wrong.empty()) return trials::refuse("atmosphere", wrong);
   return measure(settings, trial);
 }

@@ -193,7 +193,7 @@ class Solver {
     outcome_->iterations = before_ + iteration;
     if (iteration == 0) first_norm_ = norm;
     if (!std::isfinite(norm) || norm > 1e8 * first_norm_) return end("diverged");
-    if (norm <= target_ && (fresh_ || !settings_.replaces())) return end("");
+    if (norm <= target_ && (fresh_ || norm == 0 || !settings_.replaces())) return end("");
     wanted_ = norm <= target_;  // a recurrence is believed once the residual was replaced
     fresh_ = false;
     if (iteration >= most_) return end("not converged in " + std::to_string(most_) + " iterations");

@@ -178,7 +178,7 @@ class Decomposition {
       std::vector<double>& factor = factor_[at(mode)];
       for (int row = 0; row < one.rows(); ++row) {
         for (int r = 0; r < length_; ++r) {
-          factor[at(row * length_ + r)] =
+          factor[size(row) + at(r)] =
               tensor::random_at(at(1000 + mode), at(std::int64_t{one.global(row)} * length_ + r));
         }
       }
@@ -252,7 +252,7 @@ class Decomposition {
       for (int r = 0; r < length_; ++r) {
         double term = part_.tensor.value[at(e)];
         for (int mode = 0; mode < modes(); ++mode) {
-          term *= factor_[at(mode)][at(entry[mode] * length_ + r)];
+          term *= factor_[at(mode)][size(entry[mode]) + at(r)];
         }
         sum += term;
       }
@@ -354,7 +354,7 @@ class Decomposition {
       const std::vector<int>& there = traffic.to_owners.received[at(rank)];
       for (std::size_t i = 0; i < here.size(); ++i) {
         const double* in = in_[at(mode)].data() + std::ptrdiff_t{there[i]} * length_;
-        for (int r = 0; r < length_; ++r) total[at(here[i] * length_ + r)] += in[r];
+        for (int r = 0; r < length_; ++r) total[size(here[i]) + at(r)] += in[r];
       }
     }
     Square matrix(at(length_ * length_), 1.0);
@@ -369,7 +369,7 @@ class Decomposition {
     for (int i = 0; i < one.owned; ++i) {
       double* values = factor.data() + std::ptrdiff_t{i} * length_;
       substitute(matrix, values);
-      for (int r = 0; r < length_; ++r) inner += values[r] * total[at(i * length_ + r)];
+      for (int r = 0; r < length_; ++r) inner += values[r] * total[size(i) + at(r)];
     }
     Square sums = gram_of(mode);
     sums.push_back(inner);
@@ -466,7 +466,7 @@ const char* name_of(How how) {
 }
 
 int measure(const Settings& settings, const trials::Settings& trial, const Part& part) {
-  std::vector<trials::Variant> all = {trials::variant("blocking")};
+  std::vector<trials::Variant> all = {trials::variant("blocking", "", "native")};
   std::vector<How> how = {How::blocking};
   for (const How one : {How::alltoallv, How::neighbours, How::rows, How::messages}) {
     const std::string name = name_of(one);
@@ -560,6 +560,10 @@ int run(int argc, char** argv) {
   if (wrong.empty() && what == "speed" && trials::size_of(MPI_COMM_WORLD) > 1) {
     wrong = "--what speed is for one rank";
   }
+  if (wrong.empty() && what != "measure" && !trial.json.empty()) {
+    wrong = "--what " + what + " writes no file; leave out --json";
+  }
+  if (wrong.empty()) wrong = trial.cannot_write();
   if (!wrong.empty()) return trials::refuse("cpals", wrong);
   if (what == "speed") return speed(settings, part, trial.repetitions);
   return measure(settings, trial, part);

@@ -400,7 +400,7 @@ class Problem {
   double error_of_forward(const Transform& parts, const Array& found) const {
     double error = 0;
     spectrum(parts, [&](std::size_t here, int i, int j, int k) {
-      error = std::max(error, error_at(found[here], i, j, k));
+      error = trials::greater(error, error_at(found[here], i, j, k));
     });
     return error;
   }
@@ -409,7 +409,7 @@ class Problem {
     const double peak = static_cast<double>(points());
     spectrum(parts, [&](std::size_t here, int i, int j, int k) {
       const bool there = place(i, j, k) == place(number[0], number[1], number[2]);
-      error = std::max(error, std::abs(found[here] / peak - (there ? 1.0 : 0.0)));
+      error = trials::greater(error, std::abs(found[here] / peak - (there ? 1.0 : 0.0)));
     });
     return error;
   }
@@ -427,7 +427,7 @@ class Problem {
 
 inline double difference(const Array& a, const Array& b) {
   double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) most = trials::greater(most, std::abs(a[i] - b[i]));
   return most;
 }
 

@@ -225,9 +225,10 @@ int run(int argc, char** argv) {
   if (wrong.empty() && 1.0 * settings.bytes * trials::size_of(MPI_COMM_WORLD) > 1 << 30) {
     wrong = "--bytes of all ranks together are more than 2^30: choose fewer";
   }
+  if (wrong.empty()) wrong = trial.cannot_write();
   if (!wrong.empty()) return trials::refuse("gemm_allgather", wrong);
 
-  std::vector<trials::Variant> all = {trials::variant("blocking")};
+  std::vector<trials::Variant> all = {trials::variant("blocking", "", "native")};
   std::vector<Case> cases = {blocking};
   for (const std::string& engine : trial.engines) {
     cases.push_back(has_a_thread(engine) ? overlapped : by_hand);

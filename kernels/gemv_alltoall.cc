@@ -177,11 +177,15 @@ int run(int argc, char** argv) {
     wrong = "a matrix of order " + std::to_string(settings.order) +
             " has fewer rows than there are ranks: choose a larger --order";
   }
+  if (wrong.empty()) wrong = trial.cannot_write();
   if (!wrong.empty()) return trials::refuse("gemv_alltoall", wrong);
 
   std::vector<trials::Variant> all;
   std::vector<Case> which;
-  if (trial.has_blocking()) all.push_back(trials::variant("blocking")), which.push_back(blocking);
+  if (trial.has_blocking()) {
+    all.push_back(trials::variant("blocking", "", trial.hint_of_blocking()));
+    which.push_back(blocking);
+  }
   for (const std::string& engine : trial.engines) {
     if (!trial.has_overlapped()) break;
     for (const Case& one : cases) {

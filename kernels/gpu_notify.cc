@@ -122,7 +122,8 @@ class Overlap {
   Overlap(const gpu::Device& device, const Settings& settings)
       : kernel_(device.kernel("notify_compute_kernel")),
         blocks_(static_cast<unsigned>(settings.blocks)),
-        data_(std::vector<float>(static_cast<std::size_t>(settings.bytes) / sizeof(float), 1)),
+        data_(std::vector<float>(static_cast<std::size_t>(settings.bytes) / sizeof(float),
+                                 static_cast<float>(gpu::rank))),
         out_(static_cast<std::size_t>(blocks_) * kThreads) {
     gpu::weft_good(weft_allreduce_init(MPI_IN_PLACE, data_.data(), static_cast<int>(data_.count()),
                                        MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD, &request_));
@@ -154,7 +155,7 @@ class Overlap {
   }
   long wrong() const {
     long count = 0;
-    for (const float one : data_.content()) count += one != 1;
+    for (const float one : data_.content()) count += one != static_cast<float>(gpu::ranks - 1);
     for (const float one : out_.content()) count += !(one > 0 && one < 7);
     return gpu::total(count);
   }

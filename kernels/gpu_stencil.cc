@@ -365,6 +365,7 @@ int measure(const Settings& settings) {
                 grid.device().c_str(), ranks, settings.order, settings.order, settings.steps);
   }
   const Words methods = those_that_run(grid, settings);
+  if (methods.empty()) return kNoDevice;
   std::vector<std::vector<double>> times(methods.size());
   long wrong = 0;
   for (int repetition = 0; repetition <= settings.repetitions; ++repetition) {
@@ -412,9 +413,10 @@ int main(int argc, char** argv) {
   }
   begin(&argc, &argv, "gpu_stencil");
   std::string refused = load_driver(settings.driver, weft_stencil_image_there);
-  if (settings.order < 2 * ranks) refused = "each rank needs two rows";
+  int status = refused.empty() ? 0 : kNoDevice;
+  if (settings.order < 2 * ranks) refused = "each rank needs two rows", status = 2;
   if (!refused.empty() && rank == 0) std::fprintf(stderr, "gpu_stencil: %s\n", refused.c_str());
-  const int status = refused.empty() ? measure(settings) : 77;
+  if (refused.empty()) status = measure(settings);
   MPI_Finalize();
   return status;
 }

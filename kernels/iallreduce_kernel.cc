@@ -30,8 +30,13 @@ class Kernel {
     for (Array* array : {&sum1_, &low2_, &high2_, &sum3_}) array->resize(first_.size());
   }
 
-  // The state of every step, not timed.
-  void reset() { a1_ = first_, a2_ = second_, a3_ = third_; }
+  // The state of every step, not timed. What the step before has left in the results must not pass
+  // for this one's.
+  void reset() {
+    a1_ = first_, a2_ = second_, a3_ = third_;
+    for (Array* array : {&sum1_, &low2_, &high2_, &sum3_})
+      std::fill(array->begin(), array->end(), NAN);
+  }
 
   // One pass of the kernel; the sum at its end.
   double step(MPI_Comm comm, bool overlapped) {
@@ -76,7 +81,8 @@ int run(int argc, char** argv) {
   options.number("elements", &elements);
   settings.offer(&options);
   settings.offer_form(&options);
-  const std::string wrong = options.read(argc, argv);
+  std::string wrong = options.read(argc, argv);
+  if (wrong.empty()) wrong = settings.cannot_write();
   if (!wrong.empty()) return trials::refuse("iallreduce_kernel", wrong);
 
   std::vector<trials::Variant> all = trials::blocking_and_overlapped(settings);

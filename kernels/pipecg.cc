@@ -239,7 +239,7 @@ int measure(const Matrix& matrix, const Matrix& alone, const Settings& settings,
             const std::vector<double>& known) {
   std::vector<trials::Variant> all = trials::blocking_and_overlapped(trial);
   all.push_back(trials::variant("halo only"));
-  if (settings.threads > 1) all.push_back(trials::variant("master thread"));
+  if (settings.threads > 1) all.push_back(trials::variant("master thread", "", "native"));
   std::vector<std::unique_ptr<Communication>> communications;
   for (trials::Variant& one : all) {
     communications.push_back(std::make_unique<Communication>(matrix, overlap_of(one), &one));
@@ -307,6 +307,10 @@ int run(int argc, char** argv) {
   if (wrong.empty() && what == "speed" && trials::size_of(MPI_COMM_WORLD) > 1) {
     wrong = "--what speed is for one rank";
   }
+  if (wrong.empty() && what != "measure" && !trial.json.empty()) {
+    wrong = "--what " + what + " writes no file; leave out --json";
+  }
+  if (wrong.empty()) wrong = trial.cannot_write();
   if (!wrong.empty()) return trials::refuse("pipecg", wrong);
   if (what == "speed") return speed(matrix, trial.repetitions);
   const std::vector<double> known = known_solution(matrix);

@@ -134,6 +134,7 @@ inline std::string read_matrix_market(const std::string& path, int* order,
       count < 0) {
     return path + " has no line with its numbers of rows, columns and entries";
   }
+  if (count >= 1 << 30) return path + " has more entries than fit: at most 2^30 - 1 do";
   if (rows != columns) return path + " is not square";
   for (long i = 0; i < count; ++i) {
     long row = 0, column = 0;
@@ -150,11 +151,20 @@ inline std::string read_matrix_market(const std::string& path, int* order,
       entries->push_back({static_cast<int>(column - 1), static_cast<int>(row - 1), value});
     }
   }
+  if (file >> line) {
+    return path + " has more entries than the " + std::to_string(count) + " that it names";
+  }
   *order = static_cast<int>(rows);
   const auto before = [](const Entry& a, const Entry& b) {
     return std::pair(a.row, a.column) < std::pair(b.row, b.column);
   };
   std::sort(entries->begin(), entries->end(), before);
+  const auto twice =
+      std::adjacent_find(entries->begin(), entries->end(),
+                         [&](const Entry& one, const Entry& next) { return !before(one, next); });
+  if (twice != entries->end()) {
+    return path + " has an entry twice in row " + std::to_string(twice->row + 1);
+  }
   int positive = 0;
   for (const Entry& one : *entries) {
     const Entry mirrored{one.column, one.row, one.value};

@@ -55,11 +55,7 @@ class Communication {
   // Fills the halo of `vector`; begun and ended apart, or at once.
   template <class T>
   void begin_halo(std::vector<T>* vector) {
-    std::vector<T>& out = outgoing(T());
-    out.resize(matrix_.outgoing.size());
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      out[i] = (*vector)[static_cast<std::size_t>(matrix_.outgoing[i])];
-    }
+    const std::vector<T>& out = packed(*vector);
     MPI_Ineighbor_alltoallv(out.data(), matrix_.send_counts.data(), matrix_.send_places.data(),
                             type<T>(), vector->data() + matrix_.rows, matrix_.receive_counts.data(),
                             matrix_.receive_places.data(), type<T>(), graph_, &halo_);
@@ -68,12 +64,23 @@ class Communication {
   template <class T>
   void exchange_halo(std::vector<T>* vector) {
     const double begin = MPI_Wtime();
-    begin_halo(vector);
-    end_halo();
+    const std::vector<T>& out = packed(*vector);
+    MPI_Neighbor_alltoallv(out.data(), matrix_.send_counts.data(), matrix_.send_places.data(),
+                           type<T>(), vector->data() + matrix_.rows, matrix_.receive_counts.data(),
+                           matrix_.receive_places.data(), type<T>(), graph_);
     variant_->communicating_s += MPI_Wtime() - begin;
   }
 
  private:
+  template <class T>
+  const std::vector<T>& packed(const std::vector<T>& vector) {
+    std::vector<T>& out = outgoing(T());
+    out.resize(matrix_.outgoing.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] = vector[static_cast<std::size_t>(matrix_.outgoing[i])];
+    }
+    return out;
+  }
   template <class T>
   static MPI_Datatype type() {
     return sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;

@@ -258,13 +258,12 @@ class Simulation {
 
   // The values without the halo, which a last exchange does not fill.
   std::vector<double> result() { return points(arrays_[settings_.steps % 2]); }
-  // The largest difference to what is expected; not a number where the values are none.
+  // The largest difference to what is expected.
   double error() {
     const std::vector<double> found = result(), right = points(expected_);
     double most = 0;
     for (std::size_t i = 0; i < found.size(); ++i) {
-      const double off = std::fabs(found[i] - right[i]);
-      if (!(off <= most)) most = off;
+      most = trials::greater(most, std::fabs(found[i] - right[i]));
     }
     return most;
   }
@@ -366,6 +365,7 @@ int run(int argc, char** argv) {
   trial.offer(&options);
   std::string wrong = options.read(argc, argv);
   if (wrong.empty()) wrong = does_not_fit(&settings);
+  if (wrong.empty()) wrong = trial.cannot_write();
   if (!wrong.empty()) return trials::refuse("stencil", wrong);
 
   std::vector<trials::Variant> all = trials::blocking_and_overlapped(trial);
@@ -399,9 +399,9 @@ int run(int argc, char** argv) {
       [&](trials::Variant& one) { simulation.carry_out(halos[at(&one - all.data())].get()); },
       [&](trials::Variant& one) {
         const std::vector<double> found = simulation.result();
-        trials::compare_bits(
+        const bool same = trials::compare_bits(
             &one, std::memcmp(found.data(), first.data(), first.size() * sizeof(double)) == 0);
-        return simulation.error() < tolerance;
+        return same && simulation.error() < tolerance;
       });
   const std::string text = std::to_string(settings.steps) + " steps, " + in_words(settings.grid) +
                            ", blocks " + in_words(settings.blocks);

@@ -23,6 +23,8 @@ inline std::size_t at(std::int64_t place) {
   return static_cast<std::size_t>(place);
 }
 
+constexpr int most_rows = 1 << 27;  // every rank counts the entries of each
+
 // Entry e has index[e * order + mode] in each mode.
 struct Tensor {
   std::vector<int> dimensions;
@@ -243,6 +245,10 @@ inline std::string distribute(const Tensor& all, std::vector<int> blocks, Part* 
     if (all.dimensions[at(mode)] < ranks) {
       return "mode " + std::to_string(mode + 1) + " of the tensor has " +
              std::to_string(all.dimensions[at(mode)]) + " rows, fewer than there are ranks";
+    }
+    if (all.dimensions[at(mode)] > most_rows) {
+      return "mode " + std::to_string(mode + 1) + " of the tensor has " +
+             std::to_string(all.dimensions[at(mode)]) + " rows, more than 2^27";
     }
     std::vector<std::int64_t> before(at(all.dimensions[at(mode)] + 1), 0);
     for (std::int64_t e = 0; e < all.entries(); ++e) ++before[at(all.entry(e)[mode] + 1)];

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <sstream>
@@ -158,29 +159,41 @@ class Options {
 
 struct Variant {
   std::string name;    // "blocking", or how it overlaps
-  std::string engine;  // empty: that of the job
+  std::string engine;  // empty: that of the job, or as the hint says
   MPI_Comm comm = MPI_COMM_NULL;
+  std::string hint = {};       // weft_engine of the communicator
   double communicating_s = 0;  // of one step; a blocking kernel may count it
   std::vector<double> samples_us = {}, shares = {};
   std::string remark = {};
 };
 
-// Says of a variant whether its answer has on all ranks the very bits of the blocking one's.
-inline void compare_bits(Variant* variant, bool same_here) {
+// Says of a variant whether its answer has on all ranks the very bits of the blocking one's; in the
+// remark, whether all of its answers had.
+inline bool compare_bits(Variant* variant, bool same_here) {
   int same = same_here;
   MPI_Allreduce(MPI_IN_PLACE, &same, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  variant->remark = same ? "bitwise equal" : "not bitwise equal";
+  if (!same || variant->remark.empty())
+    variant->remark = same ? "bitwise equal" : "not bitwise equal";
+  return same != 0;
 }
 
-inline Variant variant(const std::string& name, const std::string& engine = "") {
+// The greater one. An error that is not a number is greater than all, where std::max leaves it out.
+inline double greater(double error, double other) {
+  if (std::isnan(other)) return std::numeric_limits<double>::infinity();
+  return std::max(error, other);
+}
+
+inline Variant variant(const std::string& name, const std::string& engine = "",
+                       const std::string& hint = "") {
   Variant made{name, engine};
-  if (engine.empty()) {
+  made.hint = engine.empty() ? hint : engine;
+  if (made.hint.empty()) {
     MPI_Comm_dup(MPI_COMM_WORLD, &made.comm);
     return made;
   }
   MPI_Info info;
   MPI_Info_create(&info);
-  MPI_Info_set(info, "weft_engine", engine.c_str());
+  MPI_Info_set(info, "weft_engine", made.hint.c_str());
   MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &made.comm);
   MPI_Info_free(&info);
   return made;
@@ -188,10 +201,10 @@ inline Variant variant(const std::string& name, const std::string& engine = "") 
 
 // The same engine for a communicator that was made of the variant's.
 inline void use_engine(MPI_Comm comm, const Variant& variant) {
-  if (variant.engine.empty()) return;
+  if (variant.hint.empty()) return;
   MPI_Info info;
   MPI_Info_create(&info);
-  MPI_Info_set(info, "weft_engine", variant.engine.c_str());
+  MPI_Info_set(info, "weft_engine", variant.hint.c_str());
   MPI_Comm_set_info(comm, info);
   MPI_Info_free(&info);
 }
@@ -213,14 +226,27 @@ struct Settings {
   void offer_form(Options* options) {
     options->choice("form", &form, {"all", "blocking", "overlapped"});
   }
+  // The sentence that says why the file cannot be written; empty: it can. Collective.
+  std::string cannot_write() const {
+    int failed = 0;
+    if (!json.empty() && rank_in(MPI_COMM_WORLD) == 0) {
+      std::FILE* file = std::fopen(json.c_str(), "a");
+      failed = !file;
+      if (file) std::fclose(file);
+    }
+    MPI_Bcast(&failed, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return failed ? "cannot write " + json : "";
+  }
   bool has_blocking() const { return form != "overlapped"; }
+  // With which the others are compared is the MPI library alone, whatever the job's engine.
+  std::string hint_of_blocking() const { return form == "all" ? "native" : ""; }
   bool has_overlapped() const { return form != "blocking"; }
 };
 
 // The blocking kernel, and the overlapped one with each engine; of these what is asked for.
 inline std::vector<Variant> blocking_and_overlapped(const Settings& settings) {
   std::vector<Variant> all;
-  if (settings.has_blocking()) all.push_back(variant("blocking"));
+  if (settings.has_blocking()) all.push_back(variant("blocking", "", settings.hint_of_blocking()));
   if (!settings.has_overlapped()) return all;
   for (const std::string& engine : settings.engines) all.push_back(variant("overlapped", engine));
   return all;

@@ -107,8 +107,9 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
   const Call call = call_of(from, sent, to, received, comm);
   const Shape shape = shape_of(call, partners);
   auto schedule = std::make_shared<const Schedule>(build(replayed_algorithm(shape), shape));
-  const bool threads = runtime.threads_allowed() && runtime.config.engine != Engine::native &&
-                       runtime.config.engine != Engine::function;
+  const Engine asked = runtime.engine_for(*communicator);
+  const bool threads =
+      runtime.threads_allowed() && asked != Engine::native && asked != Engine::function;
   auto operation = std::make_shared<PersistentOperation>(
       CallId::Neighbor_alltoallw_init, call, communicator, schedule, nullptr,
       communicator->tags.of_persistent(communicator->initialised.fetch_add(1)),

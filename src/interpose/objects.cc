@@ -67,7 +67,8 @@ void add_communicator(MPI_Comm comm, const Hints& hints) {
   Runtime* runtime = Runtime::active();
   if (!runtime || comm == handles.comm_null) return;
   if (!runtime->native()) runtime->add_communicator(comm, hints);
-  if (hints.engine && !runtime->takes_all()) say_hint_is_void(*runtime, comm);
+  const bool asks_for_one = hints.engine && *hints.engine != Engine::native;
+  if (asks_for_one && !runtime->takes_all()) say_hint_is_void(*runtime, comm);
 }
 
 }  // namespace

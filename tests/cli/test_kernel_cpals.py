@@ -125,6 +125,7 @@ def test_dependent_components_are_a_breakdown(kernel, tmp_path):
         ("1 1 1 1.5\n1 2 1\n", "is damaged, in line 2"),
         ("# c\n1 1 1 1.5\n1 0 1 2\n", "is damaged, in line 3"),
         ("1 1 1 nan\n", "is damaged, in line 1"),
+        ("1 1 1000000000 1\n", "mode 3 of the tensor has 1000000000 rows, more than 2^27"),
         ("1 x 1 1\n", "is damaged, in line 1"),
         ("1 1 1 1 1\n1 1 1 1 1 1\n", "is damaged, in line 2"),
         ("2 2 2 0\n", "has no value but 0"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from weft import info, installation, mpi_libraries
@@ -35,6 +37,32 @@ def test_presets_run_their_kernels(capsys, tmp_path, preset, words):
     (measured,) = kernels.load(file).runs
     assert measured.communication_share > 0 and "2 ranks" in measured.title
     assert "The finding" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"engines": "native,thraed"}, "--engines: unknown 'thraed'"),
+        ({"ranks": "4"}, "--ranks has no effect on preset stencil in the lab"),
+        ({"ranks": "4", "lab": "nodes=2"}, "--ranks has no effect on preset stencil in the lab"),
+        ({"lab": "nodes=4", "launcher": "srun"}, "--lab and --launcher exclude each other"),
+    ],
+)
+def test_what_has_no_effect_on_a_kernel_is_refused(said, sentence):
+    from weft.bench import experiments
+    from weft.bench.settings import SettingsError
+
+    with pytest.raises(SettingsError, match=sentence):
+        experiments.adapted(experiments.find("stencil"), said, said)
+
+
+def test_samples_that_cannot_be_kept_are_not_taken(tmp_path):
+    from weft.bench import experiments
+    from weft.bench.settings import SettingsError
+
+    chosen, file = experiments.find("stencil"), Path("/proc/x/y.json")
+    with pytest.raises(SettingsError, match=f"cannot write {file}"):
+        experiments.carry_out_kernel(chosen, ["mpich"], file, tmp_path / "page.html")
 
 
 def test_threads_per_core_gives_all_cases_the_same_products(capsys, tmp_path):

@@ -50,6 +50,16 @@ def adapted(preset: Preset, given: dict[str, Any], said: Collection[str]) -> Pre
                 f"{flag(name)} has no effect on preset {preset.name}, which runs a program of its"
                 " own; leave it out"
             )
+        if "engines" in said:
+            settings.words("--engines", given["engines"], tuple(info.ENGINES))
+        if {"lab", "launcher"} <= set(said):
+            raise SettingsError("--lab and --launcher exclude each other")
+        in_lab = "lab" in said or all(options.get("lab") for options in preset.runs)
+        if "ranks" in said and "launcher" not in said and in_lab:
+            raise SettingsError(
+                f"--ranks has no effect on preset {preset.name} in the lab, whose nodes give the"
+                " ranks; say --lab nodes=N, or add --launcher"
+            )
     runs: list[dict[str, Any]] = []
     for options in preset.runs:
         run = adapted_run(preset, options, given, said)
@@ -113,6 +123,7 @@ def carry_out_kernel(preset: Preset, mpis: Sequence[str], file: Path, page: Path
     """The same for a program of kernels/, under each MPI library; what cannot run is said."""
     if preset.needs_gpu and (lacking := gpu.facts()["problem"]):
         raise SettingsError(f"preset {preset.name} cannot run: {lacking}")
+    kernels.try_to_write(file)
     announce(preset)
     found = kernels.KernelResult(preset.name, machine.describe(""))
     amounts: dict[str, int] = {}  # by MPI library: what the last run chose
@@ -129,13 +140,14 @@ def carry_out_kernel(preset: Preset, mpis: Sequence[str], file: Path, page: Path
                     amounts.pop(mpi, None)
             amounts.setdefault(mpi, run.amount)
             found.runs.append(run)
+            kernels.save(found, file)
             if not preset.series:
                 tell(f"Found: {preset.judge(run)}")
     if not found.runs:
         raise NothingMeasuredError(preset.name, found.failed)
     if preset.series:
         tell(f"Found: {preset.judge(found.runs)}")
-    kernels.save(found, file)
+    kernels.save(found, file)  # with what came to nothing after the last run
     kernel_page.write(page, [found])
     tell(f"Samples: {file}; report: {page}")
     return 0
