@@ -58,9 +58,10 @@ constexpr Option kOptions[] = {
 
     {Group::memory, "--transport", "T", kTransportChoices, "auto", "WEFT_TRANSPORT", nullptr,
      "Lets ranks of one node meet in memory that they share (auto), or makes them send messages "
-     "there too (mpi)."},
+     "there too (mpi); under auto a job inside one node is then left to the MPI library."},
     {Group::memory, "--shared-heap", "BYTES", "", "off", "WEFT_SHARED_HEAP", kSharedHeapBytes,
-     "Takes large allocations of the program (64 KiB or more, or BYTES or more) from memory that "
+     "Takes large allocations of the program (64 KiB or more, or BYTES or more, a plain number "
+     "from 4096 on) from memory that "
      "the ranks of a node share, so that collectives on them need no copy."},
     {Group::memory, "--xpmem", "X", kXpmemChoices, "auto", "WEFT_XPMEM", nullptr,
      "Says whether other large buffers need no copy either: where the system has XPMEM (auto), "
@@ -73,7 +74,8 @@ constexpr Option kOptions[] = {
     {Group::tuning, kAlgorithmOption, "KIND=NAME", "", "Weft chooses for each call",
      "WEFT_ALGORITHM_KIND", nullptr,
      "Names the algorithm of one kind of collective, such as allreduce=ring; `weft schedule "
-     "--list` shows them. The option may be given several times."},
+     "--list` shows them. The option may be given several times. Its variable has the kind in "
+     "capitals: WEFT_ALGORITHM_ALLREDUCE=ring."},
     {Group::tuning, "--learn", "L", kLearnChoices, "on", "WEFT_LEARN", nullptr,
      "Lets engine auto try out, while the program runs, what makes the program fastest, call by "
      "call, and keep it for later runs (on); take what earlier runs have found and try nothing "
