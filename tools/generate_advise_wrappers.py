@@ -42,7 +42,8 @@ def buffers(call):
             continue
         count, datatype = (argument(call, *roles) for roles in COUNTS[given["role"]])
         known = ", ".join(filter(None, [given["name"], count, datatype] if count else []))
-        out.append(f"  visit.buffer({known or given['name']});")
+        use = "read" if given["role"] == "send_buffer" else "written"
+        out.append(f"  visit.buffer(Visit::Use::{use}, {known or given['name']});")
     return out
 
 
@@ -52,11 +53,17 @@ def completion(call, passed):
         return [f"  return {passed};"]
     count = argument(call, "request_count") or "1"
     flag = argument(call, "flag")
-    everything = "true" if short(call) in ALL_COMPLETE else "false"
-    last = f", {flag}" if flag else ""
+    said = {
+        "tests": "true" if short(call).startswith("Test") else None,
+        "all": "true" if short(call) in ALL_COMPLETE else None,
+        "flag": flag,
+        "count": argument(call, "completed_count"),
+        "indices": argument(call, "index", "indices"),
+    }
+    ends = ", ".join(f".{name} = {value}" for name, value in said.items() if value)
     return [
         f"  visit.completing({count}, {one or many});",
-        f"  return visit.completed({one or many}, {passed}, {everything}{last});",
+        f"  return visit.completed({one or many}, {passed}, {{{ends}}});",
     ]
 
 
@@ -99,7 +106,8 @@ def body(call):
     if request:
         return [*buffers(call), f"  return visit.started(nullptr, {request}, {passed});"]
     if argument(call, "new_win"):
-        return [f"  return visit.window_made({passed});"]
+        # Memory that is registered must be open to the system.
+        return ["  visit.unknown_memory();", f"  return visit.window_made({passed});"]
     return [*buffers(call), f"  return {passed};"]
 
 

@@ -107,13 +107,19 @@ def step_us(mpi: str, case: Case, form: str, directory: Path) -> float:
     return statistics.mean(variant["samples_us"])
 
 
-def intervals(sites: list[dict]) -> list[float]:
-    """Of all sites together: both ends of the gain, and of what Weft wins without a change."""
+def intervals(sites: list[dict], case: Case) -> list[float]:
+    """Of all sites of the kernel together, in as many steps as are timed: both ends of the gain,
+    and of what Weft wins without a change. What measures the kernel (trials.h) calls MPI, too, and
+    there are steps that are not timed."""
     ends = [0.0] * 4
     for site in sites:
+        if Path(site["file"] or "").name != f"{case.program}.cc":
+            continue
+        in_a_step = site["calls"] // case.steps
+        part = in_a_step * case.steps / site["calls"]
         gain, free = site["gain_us"], site["free_bounds_us"] or {"least": 0.0, "most": 0.0}
         of_site = (gain["low"], gain["high"], free["least"], free["most"])
-        ends = [end + (more or 0.0) for end, more in zip(ends, of_site)]
+        ends = [end + part * (more or 0.0) for end, more in zip(ends, of_site)]
     return ends
 
 
@@ -125,7 +131,7 @@ def measure_once(mpi: str, case: Case, directory: Path) -> Found:
     blocking = [program, *case.arguments.split(), "--form", "blocking"]
     words += ["--", *launcher(mpi, case), *blocking, "--repetitions", case.steps]
     run_command(words, mpi, JOB_SECONDS)
-    ends = intervals(json.loads(advice.read_text())["sites"])
+    ends = intervals(json.loads(advice.read_text())["sites"], case)
     before, won = [], []
     for _ in range(PAIRS):
         before.append(step_us(mpi, case, "blocking", directory))

@@ -133,6 +133,7 @@ struct Python {
   void* (*GetAttr)(void*, const char*);  // new
   const char* (*Utf8)(void*);
   void (*Release)(void*);
+  void (*ForgetError)();
   bool ready;
 };
 
@@ -148,7 +149,7 @@ const Python& python() {
               bind(p.GetFrame, "PyEval_GetFrame") && bind(p.GetCode, "PyFrame_GetCode") &&
               bind(p.GetLine, "PyFrame_GetLineNumber") &&
               bind(p.GetAttr, "PyObject_GetAttrString") && bind(p.Utf8, "PyUnicode_AsUTF8") &&
-              bind(p.Release, "Py_DecRef");
+              bind(p.Release, "Py_DecRef") && bind(p.ForgetError, "PyErr_Clear");
     return p;
   }();
   return calls;
@@ -171,6 +172,8 @@ void write_place(const Python& p, void* code, int line, char* place) {
   void* const name = p.GetAttr(code, "co_name");
   const char* const path = file ? p.Utf8(file) : nullptr;
   const char* const function = name ? p.Utf8(name) : nullptr;
+  // Such as of a path that is no UTF-8. The program must not meet it.
+  if (!path || !function) p.ForgetError();
   // Of a path that is longer its end.
   constexpr std::size_t kLongest = 430;
   const std::size_t length = path ? std::strlen(path) : 0;

@@ -87,8 +87,6 @@ Blocks sent_blocks(const Call& call, bool is_root) {
     case Kind::alltoall:
     case Kind::alltoallv:
     case Kind::alltoallw:
-    case Kind::reduce_scatter:
-    case Kind::reduce_scatter_block:
       return Blocks::all;
     default:
       return is_neighborhood(call.kind) ? Blocks::unknown : Blocks::one;
@@ -132,7 +130,17 @@ Bytes elements(const void* buffer, std::int64_t count, MPI_Datatype type) {
 }
 
 Bytes sent(const Call& call, const Communicator& comm) {
+  return in_place(call.sendbuf) ? Bytes{} : read_by_mpi(call, comm);
+}
+
+Bytes read_by_mpi(const Call& call, const Communicator& comm) {
   if (comm.inter) return {static_cast<const char*>(call.sendbuf), SIZE_MAX};
+  // Of these the counts are those of what comes.
+  if (call.kind == Kind::reduce_scatter || call.kind == Kind::reduce_scatter_block) {
+    const void* const buffer = in_place(call.sendbuf) ? call.recvbuf : call.sendbuf;
+    const Side all{buffer, call.recvcounts, call.recvtype, call.senddispls, nullptr};
+    return blocks(all, comm.size);
+  }
   const Side side{call.sendbuf, call.sendcounts, call.sendtype, call.senddispls, call.sendtypes};
   return side_bytes(sent_blocks(call, comm.rank == call.root), side, comm.size);
 }
@@ -148,7 +156,7 @@ Bytes received(const Call& call, const Communicator& comm) {
 
 std::uint64_t payload(const Call& call, const Communicator& comm) {
   const auto known = [](const Bytes& bytes) { return bytes.count == SIZE_MAX ? 0 : bytes.count; };
-  return std::max(known(sent(call, comm)), known(received(call, comm)));
+  return std::max(known(read_by_mpi(call, comm)), known(received(call, comm)));
 }
 
 }  // namespace weft::advise

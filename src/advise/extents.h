@@ -15,7 +15,10 @@ struct Bytes {
 
 // `count` elements of a type.
 Bytes elements(const void* buffer, std::int64_t count, MPI_Datatype type);
+// What MPI reads where the caller wrote it for this call; sent in place: nothing.
 Bytes sent(const Call& call, const Communicator& comm);
+// What MPI reads, the blocks of a reduce-scatter in place too.
+Bytes read_by_mpi(const Call& call, const Communicator& comm);
 Bytes received(const Call& call, const Communicator& comm);
 // What travels from and to this rank, roughly: for the size class.
 std::uint64_t payload(const Call& call, const Communicator& comm);

@@ -279,6 +279,14 @@ std::vector<int> world_ranks(MPI_Comm comm, int size) {
   return there;
 }
 
+// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): communicators of other members, or
+// made later, have other identities.
+std::uint64_t mixed(std::uint64_t word) {
+  word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9;
+  word = (word ^ word >> 27) * 0x94d049bb133111eb;
+  return word ^ word >> 31;
+}
+
 Communicator facts_of(MPI_Comm comm) {
   Communicator facts;
   int inter = 0;
@@ -299,7 +307,7 @@ Communicator facts_of(MPI_Comm comm) {
   auto group = std::find_if(groups.begin(), groups.end(),
                             [&](const Group& one) { return one.members == members; });
   if (group == groups.end()) group = groups.insert(groups.end(), {members, 0});
-  facts.identity = members * 64 + ++group->communicators;
+  facts.identity = mixed(members + mixed(++group->communicators));
   return facts;
 }
 

@@ -12,6 +12,7 @@ constexpr std::size_t kMost = kPlaces / 2;
 constinit Pending table[kPlaces];
 std::size_t used = 0;
 bool overflowed = false;
+std::atomic<std::uint64_t> noted{0};
 
 // With the recorder's lock held.
 void count_collectives(int change) {
@@ -30,12 +31,17 @@ std::size_t after(std::size_t place) {
 
 }  // namespace
 
+std::uint64_t requests_noted() {
+  return noted.load(std::memory_order_relaxed);
+}
+
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns) {
   const std::uint64_t number = number_of(request);
   if (!number) return;
+  const std::uint64_t order = noted.fetch_add(1, std::memory_order_relaxed) + 1;
   if (Pending* again = find_request(number)) {  // MPICH's handle of what is complete already
     count_collectives((site != nullptr) - (again->site != nullptr));
-    *again = {number, site, began_ns, 0};
+    *again = {number, site, began_ns, 0, order};
     return;
   }
   if (used == kMost) {
@@ -44,7 +50,7 @@ void note_request(MPI_Request request, Site* site, std::int64_t began_ns) {
   }
   std::size_t place = home_of(number);
   while (table[place].request) place = after(place);
-  table[place] = {number, site, began_ns, 0};
+  table[place] = {number, site, began_ns, 0, order};
   count_collectives(site != nullptr);
   ++used;
 }

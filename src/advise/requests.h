@@ -17,6 +17,7 @@ struct Pending {
   Site* site = nullptr;       // of a non-blocking collective
   std::int64_t began_ns = 0;
   std::uint32_t tests = 0;
+  std::uint64_t order = 0;  // one more than of the request noted before
 };
 
 template <class Handle>
@@ -26,6 +27,8 @@ std::uint64_t number_of(Handle handle) {
   return number;
 }
 
+// So many have been noted; without the lock.
+std::uint64_t requests_noted();
 // All with the recorder's lock held.
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns);
 Pending* find_request(std::uint64_t request);  // nullptr: not one of them

@@ -107,19 +107,19 @@ void Visit::count(std::int64_t left_ns) {
   header.ended_ns = left_ns;
 }
 
-void Visit::buffer(const void* begin, std::int64_t count, MPI_Datatype type) {
+void Visit::buffer(Use use, const void* begin, std::int64_t count, MPI_Datatype type) {
   if (!watching_) return;
   const Bytes bytes = elements(begin, count, type);
-  if (bytes.count) given_to_mpi(bytes.begin, bytes.count, true);
+  if (bytes.count) given_to_mpi(bytes.begin, bytes.count, use == Use::written);
 }
 
 void Visit::collective(const Call& call) {
   if (!watching_) return;
   const std::lock_guard held(recorder.lock());
   const Communicator& comm = communicator(call.comm);
-  const Bytes in = sent(call, comm), out = received(call, comm);
+  const Bytes in = sent(call, comm), read = read_by_mpi(call, comm), out = received(call, comm);
   if (in.count) unwritten_ = sent_by_mpi(in.begin, in.count, began_ns_);
-  if (in.count) given_to_mpi(in.begin, in.count, false);
+  if (read.count) given_to_mpi(read.begin, read.count, false);
   if (out.count) given_to_mpi(out.begin, out.count, true);
 }
 
@@ -175,18 +175,29 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
   return code;
 }
 
-// Where not all need be complete, those are whose handles have become null. Of a call with very
-// many requests the rest stays pending, which costs windows and nothing else.
-int Visit::note_completed(const MPI_Request* requests, int code, bool all, const int* flag) {
+// Where not all need be complete, those are whose handles have become null, and persistent ones
+// that the call names.
+int Visit::note_completed(const MPI_Request* requests, int code, const Ends& ends) {
   if (timed_) left_ns_ = now_ns();
-  const bool happened = !flag || *flag != 0;
+  const MPI_Request* const before = many_ ? many_.get() : few_;
+  const bool all = ends.all && ends.any() && code == MPI_SUCCESS;
   const std::lock_guard held(recorder.lock());
-  for (std::int64_t i = 0; i < std::min<std::int64_t>(count_, kFew); ++i) {
-    Pending* const pending = find_request(number_of(few_[i]));
+  // What another thread has begun since under the handle of one that is complete is left alone.
+  const auto find = [&](std::int64_t i) {
+    Pending* const pending = find_request(number_of(before[i]));
+    return pending && pending->order <= noted_ ? pending : nullptr;
+  };
+  for (int k = 0; k < ends.named(); ++k) {
+    const std::int64_t i = ends.indices[k];
+    if (i < 0 || i >= count_) continue;
+    if (Pending* const pending = find(i)) finish(*pending, times_for(*pending));
+  }
+  for (std::int64_t i = 0; i < count_; ++i) {
+    Pending* const pending = find(i);
     if (!pending) continue;
-    if ((all && happened && code == MPI_SUCCESS) || requests[i] != few_[i])
+    if (all || requests[i] != before[i])
       finish(*pending, times_for(*pending));
-    else if (flag)
+    else if (ends.tests)
       ++pending->tests;
   }
   count(left_ns_);

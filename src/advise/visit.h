@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "advise/call_times.h"
@@ -54,10 +55,11 @@ class Visit {
   Visit& operator=(const Visit&) = delete;
 
   // Before the call: what it is given.
-  void buffer(const void* begin) {
-    if (watching_) given_to_mpi(begin, SIZE_MAX, true);
+  enum class Use : std::uint8_t { read, written };  // by MPI
+  void buffer(Use use, const void* begin) {
+    if (watching_) given_to_mpi(begin, SIZE_MAX, use == Use::written);
   }
-  void buffer(const void* begin, std::int64_t count, MPI_Datatype type);
+  void buffer(Use use, const void* begin, std::int64_t count, MPI_Datatype type);
   void collective(const Call& call);
   void unknown_memory() {
     if (watching_) release_all_guards(Unknown::mpi_call);
@@ -69,14 +71,26 @@ class Visit {
   void completing(std::int64_t count, const MPI_Request* requests) {
     if (!records_) return;
     count_ = count;
-    std::copy_n(requests, std::min<std::int64_t>(count, kFew), few_);
+    noted_ = requests_noted();
+    if (count > kFew) many_ = std::make_unique<MPI_Request[]>(static_cast<std::size_t>(count));
+    std::copy_n(requests, count, many_ ? many_.get() : few_);
   }
-  // all: none of them may be incomplete when the call, or its flag, says so.
-  int completed(const MPI_Request* requests, int code, bool all, const int* flag = nullptr) {
+  // What the call says of its requests.
+  struct Ends {
+    bool tests = false;            // it does not wait
+    bool all = false;              // none of them may be incomplete, if it says any()
+    const int* flag = nullptr;     // nullptr: as if it were set
+    const int* count = nullptr;    // of indices; nullptr: one
+    const int* indices = nullptr;  // nullptr: it names none
+
+    bool any() const { return (!flag || *flag != 0) && (!count || *count > 0); }
+    int named() const { return !indices || !any() ? 0 : count ? *count : 1; }
+  };
+  int completed(const MPI_Request* requests, int code, const Ends& ends) {
     const bool nothing = !records_ || !requests;
     // A test that found nothing: only those of collectives are counted.
-    const bool in_vain = flag && *flag == 0 && !timed_ && !collectives_pending();
-    return nothing || in_vain ? code : note_completed(requests, code, all, flag);
+    const bool in_vain = ends.tests && !ends.any() && !timed_ && !collectives_pending();
+    return nothing || in_vain ? code : note_completed(requests, code, ends);
   }
   int activated(std::int64_t count, const MPI_Request* requests, int code);
   int window_made(int code);
@@ -99,11 +113,13 @@ class Visit {
   Times times_for(const Pending& pending) const;
   void count(std::int64_t left_ns);  // with the recorder's lock held
   void count_now();
-  int note_completed(const MPI_Request* requests, int code, bool all, const int* flag);
+  int note_completed(const MPI_Request* requests, int code, const Ends& ends);
   bool counted_ = false;
   static constexpr int kFew = 128;
-  MPI_Request few_[kFew];
+  MPI_Request few_[kFew];  // that the call is given
+  std::unique_ptr<MPI_Request[]> many_;
   std::int64_t count_ = 0;
+  std::uint64_t noted_ = 0;  // requests before the call
 };
 
 }  // namespace weft::advise

@@ -71,6 +71,13 @@ bool later_rank() {
   return rank() && std::string_view(rank()) != "0";
 }
 
+// weft lab run
+bool starts_lab(const std::vector<std::string>& command) {
+  const std::string& program = command[0];
+  return command.size() > 2 && program.substr(program.rfind('/') + 1) == "weft" &&
+         command[1] == "lab" && command[2] == "run";
+}
+
 // The first rank is its Python parent's child, and must not outlive it: whoever ends the job ends
 // that one.
 void end_with_parent() {
@@ -96,11 +103,18 @@ int replay(const std::string& self, const Arguments& arguments) {
 
 std::optional<int> advise(const std::string& self, int argc, char** argv) {
   Arguments arguments = read(argc, argv);
-  if (arguments.command.empty()) return std::nullopt;
+  if (arguments.command.empty()) {
+    if (!later_rank()) return std::nullopt;
+    // The first rank's part would take the words for a program; here nobody looks for one.
+    std::fputs("weft advise: put -- before the program: weft advise -- ./app\n", stderr);
+    return 2;
+  }
   const Launcher launcher = launcher_of_command(arguments.command[0]);
   const bool prepared = !arguments.directory.empty();
-  // Every rank says so, since the launcher may end the others before they do.
-  if (arguments.verify && rank()) {
+  // Every rank says so, since the launcher may end the others before they do. The variables of a
+  // batch script, which starts a job, are those of a rank, too.
+  const bool starts_job = launcher != Launcher::none || starts_lab(arguments.command);
+  if (arguments.verify && rank() && !starts_job) {
     std::fputs("weft advise: --verify starts a job: put weft advise before the launcher\n", stderr);
     return 2;
   }

@@ -407,8 +407,9 @@ def analyse(stored: Stored) -> Advice:
     calls = calls_of(stored)
     in_mpi = fmean(rank["mpi_ns"] for rank in ranks) / 1e3 if ranks else 0
     variance = sum(row["variance_ns2"] for row in stored["call"])
-    # One wait for several requests counts for the site of each.
-    in_collectives = min(in_mpi, sum(site.time_us for site in sites))
+    # One wait for several requests counts for the site of each. Not every rank has every site.
+    in_sites = sum(site.time_us * len(site.members) for site in sites) / max(1, len(ranks))
+    in_collectives = min(in_mpi, in_sites)
     off = {rank["windows_off"] for rank in ranks} - {0}
     advice = Advice(
         command=stored.about.get("command", []),

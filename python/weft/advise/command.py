@@ -151,13 +151,18 @@ def advise(
 
 
 def observe(command: list[str], budget: float, mpi: str, record: Path) -> int:
-    from weft.advise import launched, session
+    from weft.advise import launched, session, store
+    from weft.stored import ResultError
 
     if launched.has_no_place(command):
         raise refuse(
             "put -- between the lab's options and the program: weft advise -- weft lab run"
             " --nodes 2 -- ./app"
         )
+    try:
+        store.try_to_write(record)
+    except ResultError as error:
+        raise refuse(error) from None
     status, recorded = session.record(command, budget, mpi, record)
     if not recorded:
         print(

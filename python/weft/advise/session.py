@@ -59,12 +59,20 @@ def record(command: list[str], overhead: float, mpi: str, target: Path) -> tuple
         if ranks:
             when = datetime.now(timezone.utc).isoformat(timespec="seconds")
             about = {"command": command, "when": when, "overhead": overhead, "status": status}
+            kept = True  # unless it can be written
             store.write(target, ranks, about, threads.read(directory))
             if kept := lacks_other_nodes(ranks, directory):
                 print(f"weft advise: {elsewhere(ranks, directory)}", file=sys.stderr)
         return status, bool(ranks)
     except ResultError as error:
         print(f"weft advise: {error}", file=sys.stderr)
+        if kept:
+            print(
+                f"weft advise: what the ranks have recorded is in {directory}:"
+                f" weft advise --from {directory} --record FILE",
+                file=sys.stderr,
+            )
+            raise SystemExit(status or 1) from None
         return status, False
     finally:
         if not kept:

@@ -7,6 +7,7 @@ missing where a default says nothing that is not so.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Iterable
@@ -155,9 +156,20 @@ def write(
             insert_places(database, ranks)
         database.close()
         part.replace(path)
-    except (sqlite3.Error, OSError) as error:
-        part.unlink(missing_ok=True)
+    except (sqlite3.Error, OSError, OverflowError) as error:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
         raise ResultError(f"{path}: the record cannot be written: {error}") from None
+
+
+def try_to_write(path: Path) -> None:
+    """ResultError if a record could not be kept there."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.touch()
+        part.unlink()
+    except OSError as error:
+        raise ResultError(f"{path}: no record can be written there: {error.strerror}") from None
 
 
 def add_replay(path: Path, rows: list[tuple]) -> None:
@@ -269,7 +281,7 @@ def read(path: Path) -> Stored:
     unread: list[str] = []
     known = known_tables()
     try:
-        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         # Else a file that was cut short is refused as a whole.
         database.execute("PRAGMA writable_schema = ON")
         about = {

@@ -43,15 +43,19 @@ def read_times(path: Path) -> Times:
     return found
 
 
-def transfers(stretch: Stretch) -> dict[int, float]:
-    """By site (its id): the time of the record's calls, of the rank that came last; of what is
-    non-blocking, with its wait."""
-    found: dict[int, float] = {}
+def shares_of(stretch: Stretch) -> dict[int, float]:
+    """By site (its id): its calls' part of the time of all the record's calls, of the rank that
+    came last; of what is non-blocking, with its wait. Where ranks make a call at different sites,
+    it is each one's, since each rank has that time at its own."""
+    found: dict[int, float] = defaultdict(float)
+    whole = 0.0
     for call in stretch.calls:
         shortest = min(row["left_ns"] - row["arrived_ns"] for row in call.rows.values())
-        waited = (call.site.waited_us or 0.0) * 1e3
-        found[id(call.site)] = found.get(id(call.site), 0.0) + shortest + waited
-    return found
+        time_ns = shortest + (call.site.waited_us or 0.0) * 1e3
+        whole += time_ns
+        for key in {id(site) for site in call.sites.values()}:
+            found[key] += time_ns
+    return {key: time_ns / (whole or 1.0) for key, time_ns in found.items()}
 
 
 def won(stretches: list[Stretch], changes: list[Site], library: Times, auto: Times) -> list[tuple]:
@@ -69,11 +73,9 @@ def won(stretches: list[Stretch], changes: list[Site], library: Times, auto: Tim
         if (number, 0) not in library or (number, 0) not in auto:
             continue
         free = library[number, 0] - auto[number, 0]
-        shares = transfers(stretch)
-        whole = sum(shares.values()) or 1.0
         sites |= {id(one): one for call in stretch.calls for one in call.sites.values()}
-        for key, share in shares.items():
-            count(sites[key], FREE, free * share / whole, stretch)
+        for key, share in shares_of(stretch).items():
+            count(sites[key], FREE, free * share, stretch)
         for form, site in enumerate(changes, 1):
             if stretch.calls_at(site) and (number, form) in auto:
                 count(site, WITH_CHANGE, auto[number, 0] - auto[number, form], stretch)

@@ -2294,7 +2294,8 @@ WEFT_WRAPPER int PMPI_Request_get_status_some(int incount, const MPI_Request* ar
       int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Test, CallId::Test);
   visit.completing(1, request);
-  return visit.completed(request, next(request, flag, status), true, flag);
+  return visit.completed(request, next(request, flag, status), {.tests = true, .all = true,
+      .flag = flag});
 }
 WEFT_WRAPPER int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   Visit visit(CallId::Test, false, CALLED, Waits::never);
@@ -2310,7 +2311,7 @@ WEFT_WRAPPER int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) 
   const auto next = bound(next_calls.Testall, CallId::Testall);
   visit.completing(count, array_of_requests);
   return visit.completed(array_of_requests, next(count, array_of_requests, flag,
-      array_of_statuses), true, flag);
+      array_of_statuses), {.tests = true, .all = true, .flag = flag});
 }
 WEFT_WRAPPER int MPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
@@ -2328,7 +2329,7 @@ WEFT_WRAPPER int PMPI_Testall(int count, MPI_Request* array_of_requests, int* fl
   const auto next = bound(next_calls.Testany, CallId::Testany);
   visit.completing(count, array_of_requests);
   return visit.completed(array_of_requests, next(count, array_of_requests, index, flag, status),
-      false, flag);
+      {.tests = true, .flag = flag, .indices = index});
 }
 WEFT_WRAPPER int MPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
@@ -2347,7 +2348,8 @@ WEFT_WRAPPER int PMPI_Testany(int count, MPI_Request* array_of_requests, int* in
   const auto next = bound(next_calls.Testsome, CallId::Testsome);
   visit.completing(incount, array_of_requests);
   return visit.completed(array_of_requests, next(incount, array_of_requests, outcount,
-      array_of_indices, array_of_statuses), false);
+      array_of_indices, array_of_statuses), {.tests = true, .count = outcount,
+      .indices = array_of_indices});
 }
 WEFT_WRAPPER int MPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
@@ -2365,7 +2367,7 @@ WEFT_WRAPPER int PMPI_Testsome(int incount, MPI_Request* array_of_requests, int*
 static int Wait([[maybe_unused]] Visit& visit, MPI_Request* request, MPI_Status* status) {
   const auto next = bound(next_calls.Wait, CallId::Wait);
   visit.completing(1, request);
-  return visit.completed(request, next(request, status), true);
+  return visit.completed(request, next(request, status), {.all = true});
 }
 WEFT_WRAPPER int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   Visit visit(CallId::Wait, false, CALLED);
@@ -2381,7 +2383,7 @@ static int Waitall([[maybe_unused]] Visit& visit, int count, MPI_Request* array_
   const auto next = bound(next_calls.Waitall, CallId::Waitall);
   visit.completing(count, array_of_requests);
   return visit.completed(array_of_requests, next(count, array_of_requests, array_of_statuses),
-      true);
+      {.all = true});
 }
 WEFT_WRAPPER int MPI_Waitall(int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
@@ -2398,7 +2400,8 @@ static int Waitany([[maybe_unused]] Visit& visit, int count, MPI_Request* array_
     int* index, MPI_Status* status) {
   const auto next = bound(next_calls.Waitany, CallId::Waitany);
   visit.completing(count, array_of_requests);
-  return visit.completed(array_of_requests, next(count, array_of_requests, index, status), false);
+  return visit.completed(array_of_requests, next(count, array_of_requests, index, status),
+      {.indices = index});
 }
 WEFT_WRAPPER int MPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
@@ -2416,7 +2419,7 @@ static int Waitsome([[maybe_unused]] Visit& visit, int incount, MPI_Request* arr
   const auto next = bound(next_calls.Waitsome, CallId::Waitsome);
   visit.completing(incount, array_of_requests);
   return visit.completed(array_of_requests, next(incount, array_of_requests, outcount,
-      array_of_indices, array_of_statuses), false);
+      array_of_indices, array_of_statuses), {.count = outcount, .indices = array_of_indices});
 }
 WEFT_WRAPPER int MPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
@@ -2638,7 +2641,7 @@ WEFT_WRAPPER int PMPI_Psend_init(const void* buf, int partitions, MPI_Count coun
 static int File_iread([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iread, CallId::File_iread);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -2656,7 +2659,7 @@ WEFT_WRAPPER int PMPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype
 static int File_iread_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iread_c, CallId::File_iread_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -2674,7 +2677,7 @@ WEFT_WRAPPER int PMPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_
 static int File_iread_all([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iread_all, CallId::File_iread_all);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -2692,7 +2695,7 @@ WEFT_WRAPPER int PMPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Data
 static int File_iread_all_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iread_all_c, CallId::File_iread_all_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
@@ -2710,7 +2713,7 @@ WEFT_WRAPPER int PMPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
 static int File_iread_at([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset, void* buf,
     int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iread_at, CallId::File_iread_at);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -2728,7 +2731,7 @@ WEFT_WRAPPER int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, i
 static int File_iread_at_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iread_at_c, CallId::File_iread_at_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
@@ -2746,7 +2749,7 @@ WEFT_WRAPPER int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf,
 static int File_iread_at_all([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iread_at_all, CallId::File_iread_at_all);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -2764,7 +2767,7 @@ WEFT_WRAPPER int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* bu
 static int File_iread_at_all_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iread_at_all_c, CallId::File_iread_at_all_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
@@ -2782,7 +2785,7 @@ WEFT_WRAPPER int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* 
 static int File_iread_shared([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iread_shared, CallId::File_iread_shared);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -2800,7 +2803,7 @@ WEFT_WRAPPER int PMPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_D
 static int File_iread_shared_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iread_shared_c, CallId::File_iread_shared_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count,
@@ -2818,7 +2821,7 @@ WEFT_WRAPPER int PMPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count coun
 static int File_iwrite([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iwrite, CallId::File_iwrite);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
@@ -2836,7 +2839,7 @@ WEFT_WRAPPER int PMPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_D
 static int File_iwrite_c([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iwrite_c, CallId::File_iwrite_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -2854,7 +2857,7 @@ WEFT_WRAPPER int PMPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count coun
 static int File_iwrite_all([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iwrite_all, CallId::File_iwrite_all);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
@@ -2872,7 +2875,7 @@ WEFT_WRAPPER int PMPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
 static int File_iwrite_all_c([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iwrite_all_c, CallId::File_iwrite_all_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -2890,7 +2893,7 @@ WEFT_WRAPPER int PMPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count 
 static int File_iwrite_at([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iwrite_at, CallId::File_iwrite_at);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
@@ -2908,7 +2911,7 @@ WEFT_WRAPPER int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void*
 static int File_iwrite_at_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iwrite_at_c, CallId::File_iwrite_at_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -2926,7 +2929,7 @@ WEFT_WRAPPER int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const voi
 static int File_iwrite_at_all([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iwrite_at_all, CallId::File_iwrite_at_all);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
@@ -2944,7 +2947,7 @@ WEFT_WRAPPER int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const v
 static int File_iwrite_at_all_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iwrite_at_all_c, CallId::File_iwrite_at_all_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -2962,7 +2965,7 @@ WEFT_WRAPPER int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const
 static int File_iwrite_shared([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iwrite_shared, CallId::File_iwrite_shared);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count,
@@ -2980,7 +2983,7 @@ WEFT_WRAPPER int PMPI_File_iwrite_shared(MPI_File fh, const void* buf, int count
 static int File_iwrite_shared_c([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = bound(next_calls.File_iwrite_shared_c, CallId::File_iwrite_shared_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
 }
 WEFT_WRAPPER int MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -2999,7 +3002,7 @@ static int Raccumulate([[maybe_unused]] Visit& visit, const void* origin_addr, i
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   const auto next = bound(next_calls.Raccumulate, CallId::Raccumulate);
-  visit.buffer(origin_addr, origin_count, origin_datatype);
+  visit.buffer(Visit::Use::read, origin_addr, origin_count, origin_datatype);
   return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
       target_rank, target_disp, target_count, target_datatype, op, win, request));
 }
@@ -3024,7 +3027,7 @@ static int Raccumulate_c([[maybe_unused]] Visit& visit, const void* origin_addr,
     MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
     MPI_Request* request) {
   const auto next = bound(next_calls.Raccumulate_c, CallId::Raccumulate_c);
-  visit.buffer(origin_addr, origin_count, origin_datatype);
+  visit.buffer(Visit::Use::read, origin_addr, origin_count, origin_datatype);
   return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
       target_rank, target_disp, target_count, target_datatype, op, win, request));
 }
@@ -3048,7 +3051,7 @@ static int Rget([[maybe_unused]] Visit& visit, void* origin_addr, int origin_cou
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   const auto next = bound(next_calls.Rget, CallId::Rget);
-  visit.buffer(origin_addr, origin_count, origin_datatype);
+  visit.buffer(Visit::Use::written, origin_addr, origin_count, origin_datatype);
   return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
       target_rank, target_disp, target_count, target_datatype, win, request));
 }
@@ -3072,7 +3075,7 @@ static int Rget_c([[maybe_unused]] Visit& visit, void* origin_addr, MPI_Count or
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   const auto next = bound(next_calls.Rget_c, CallId::Rget_c);
-  visit.buffer(origin_addr, origin_count, origin_datatype);
+  visit.buffer(Visit::Use::written, origin_addr, origin_count, origin_datatype);
   return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
       target_rank, target_disp, target_count, target_datatype, win, request));
 }
@@ -3097,8 +3100,8 @@ static int Rget_accumulate([[maybe_unused]] Visit& visit, const void* origin_add
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   const auto next = bound(next_calls.Rget_accumulate, CallId::Rget_accumulate);
-  visit.buffer(origin_addr);
-  visit.buffer(result_addr, result_count, result_datatype);
+  visit.buffer(Visit::Use::read, origin_addr);
+  visit.buffer(Visit::Use::written, result_addr, result_count, result_datatype);
   return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
       result_addr, result_count, result_datatype, target_rank, target_disp, target_count,
       target_datatype, op, win, request));
@@ -3129,8 +3132,8 @@ static int Rget_accumulate_c([[maybe_unused]] Visit& visit, const void* origin_a
     MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
     MPI_Request* request) {
   const auto next = bound(next_calls.Rget_accumulate_c, CallId::Rget_accumulate_c);
-  visit.buffer(origin_addr);
-  visit.buffer(result_addr, result_count, result_datatype);
+  visit.buffer(Visit::Use::read, origin_addr);
+  visit.buffer(Visit::Use::written, result_addr, result_count, result_datatype);
   return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
       result_addr, result_count, result_datatype, target_rank, target_disp, target_count,
       target_datatype, op, win, request));
@@ -3159,7 +3162,7 @@ static int Rput([[maybe_unused]] Visit& visit, const void* origin_addr, int orig
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   const auto next = bound(next_calls.Rput, CallId::Rput);
-  visit.buffer(origin_addr, origin_count, origin_datatype);
+  visit.buffer(Visit::Use::read, origin_addr, origin_count, origin_datatype);
   return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
       target_rank, target_disp, target_count, target_datatype, win, request));
 }
@@ -3183,7 +3186,7 @@ static int Rput_c([[maybe_unused]] Visit& visit, const void* origin_addr, MPI_Co
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   const auto next = bound(next_calls.Rput_c, CallId::Rput_c);
-  visit.buffer(origin_addr, origin_count, origin_datatype);
+  visit.buffer(Visit::Use::read, origin_addr, origin_count, origin_datatype);
   return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
       target_rank, target_disp, target_count, target_datatype, win, request));
 }
@@ -3206,7 +3209,7 @@ WEFT_WRAPPER int PMPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
 [[gnu::always_inline]] inline static int Ibsend([[maybe_unused]] Visit& visit, const void* buf,
       int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend, CallId::Ibsend);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -3225,7 +3228,7 @@ WEFT_WRAPPER int PMPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, 
       MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
       MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend_c, CallId::Ibsend_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -3259,7 +3262,7 @@ WEFT_WRAPPER int PMPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI
 [[gnu::always_inline]] inline static int Imrecv([[maybe_unused]] Visit& visit, void* buf,
       int count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
   const auto next = bound(next_calls.Imrecv, CallId::Imrecv);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, message, request));
 }
 WEFT_WRAPPER int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
@@ -3277,7 +3280,7 @@ WEFT_WRAPPER int PMPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Me
 [[gnu::always_inline]] inline static int Imrecv_c([[maybe_unused]] Visit& visit, void* buf,
       MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
   const auto next = bound(next_calls.Imrecv_c, CallId::Imrecv_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, message, request));
 }
 WEFT_WRAPPER int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -3309,7 +3312,7 @@ WEFT_WRAPPER int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_
 [[gnu::always_inline]] inline static int Irecv([[maybe_unused]] Visit& visit, void* buf, int count,
       MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irecv, CallId::Irecv);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, source, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
@@ -3328,7 +3331,7 @@ WEFT_WRAPPER int PMPI_Irecv(void* buf, int count, MPI_Datatype datatype, int sou
       MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
       MPI_Request* request) {
   const auto next = bound(next_calls.Irecv_c, CallId::Irecv_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, source, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
@@ -3346,7 +3349,7 @@ WEFT_WRAPPER int PMPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
 [[gnu::always_inline]] inline static int Irsend([[maybe_unused]] Visit& visit, const void* buf,
       int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irsend, CallId::Irsend);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -3365,7 +3368,7 @@ WEFT_WRAPPER int PMPI_Irsend(const void* buf, int count, MPI_Datatype datatype, 
       MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
       MPI_Request* request) {
   const auto next = bound(next_calls.Irsend_c, CallId::Irsend_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -3383,7 +3386,7 @@ WEFT_WRAPPER int PMPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype da
 [[gnu::always_inline]] inline static int Isend([[maybe_unused]] Visit& visit, const void* buf,
       int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isend, CallId::Isend);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -3402,7 +3405,7 @@ WEFT_WRAPPER int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, i
       MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
       MPI_Request* request) {
   const auto next = bound(next_calls.Isend_c, CallId::Isend_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -3422,8 +3425,8 @@ WEFT_WRAPPER int PMPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype dat
       void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
       MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv, CallId::Isendrecv);
-  visit.buffer(sendbuf, sendcount, sendtype);
-  visit.buffer(recvbuf, recvcount, recvtype);
+  visit.buffer(Visit::Use::read, sendbuf, sendcount, sendtype);
+  visit.buffer(Visit::Use::written, recvbuf, recvcount, recvtype);
   return visit.started(nullptr, request, next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
       recvcount, recvtype, source, recvtag, comm, request));
 }
@@ -3448,8 +3451,8 @@ WEFT_WRAPPER int PMPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype
       void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
       MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_c, CallId::Isendrecv_c);
-  visit.buffer(sendbuf, sendcount, sendtype);
-  visit.buffer(recvbuf, recvcount, recvtype);
+  visit.buffer(Visit::Use::read, sendbuf, sendcount, sendtype);
+  visit.buffer(Visit::Use::written, recvbuf, recvcount, recvtype);
   return visit.started(nullptr, request, next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
       recvcount, recvtype, source, recvtag, comm, request));
 }
@@ -3473,7 +3476,7 @@ WEFT_WRAPPER int PMPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_
       void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
       MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_replace, CallId::Isendrecv_replace);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, sendtag, source, recvtag,
       comm, request));
 }
@@ -3495,7 +3498,7 @@ WEFT_WRAPPER int PMPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datat
       void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
       int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_replace_c, CallId::Isendrecv_replace_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, sendtag, source, recvtag,
       comm, request));
 }
@@ -3516,7 +3519,7 @@ WEFT_WRAPPER int PMPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Dataty
 [[gnu::always_inline]] inline static int Issend([[maybe_unused]] Visit& visit, const void* buf,
       int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Issend, CallId::Issend);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -3535,7 +3538,7 @@ WEFT_WRAPPER int PMPI_Issend(const void* buf, int count, MPI_Datatype datatype, 
       MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
       MPI_Request* request) {
   const auto next = bound(next_calls.Issend_c, CallId::Issend_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -4825,7 +4828,7 @@ WEFT_WRAPPER int PMPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcount
 static int Bsend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Bsend, CallId::Bsend);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -4843,7 +4846,7 @@ WEFT_WRAPPER int PMPI_Bsend(const void* buf, int count, MPI_Datatype datatype, i
 static int Bsend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Bsend_c, CallId::Bsend_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -5089,7 +5092,7 @@ WEFT_WRAPPER int PMPI_File_preallocate(MPI_File fh, MPI_Offset size) {
 static int File_read([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read, CallId::File_read);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -5106,7 +5109,7 @@ WEFT_WRAPPER int PMPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype 
 static int File_read_all([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_all, CallId::File_read_all);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -5123,7 +5126,7 @@ WEFT_WRAPPER int PMPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datat
 static int File_read_all_begin([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_all_begin, CallId::File_read_all_begin);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_all_begin(MPI_File fh, void* buf, int count,
@@ -5141,7 +5144,7 @@ WEFT_WRAPPER int PMPI_File_read_all_begin(MPI_File fh, void* buf, int count,
 static int File_read_all_begin_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf,
     MPI_Count count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_all_begin_c, CallId::File_read_all_begin_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
@@ -5158,7 +5161,7 @@ WEFT_WRAPPER int PMPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count co
 static int File_read_all_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_all_c, CallId::File_read_all_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
@@ -5176,7 +5179,7 @@ WEFT_WRAPPER int PMPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
 static int File_read_all_end([[maybe_unused]] Visit& visit, MPI_File fh, void* buf,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read_all_end, CallId::File_read_all_end);
-  visit.buffer(buf);
+  visit.buffer(Visit::Use::written, buf);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
@@ -5191,7 +5194,7 @@ WEFT_WRAPPER int PMPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* stat
 static int File_read_at([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset, void* buf,
     int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at, CallId::File_read_at);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -5208,7 +5211,7 @@ WEFT_WRAPPER int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, in
 static int File_read_at_all([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at_all, CallId::File_read_at_all);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -5225,7 +5228,7 @@ WEFT_WRAPPER int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf
 static int File_read_at_all_begin([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     void* buf, int count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_at_all_begin, CallId::File_read_at_all_begin);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -5243,7 +5246,7 @@ WEFT_WRAPPER int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, voi
 static int File_read_at_all_begin_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_at_all_begin_c, CallId::File_read_at_all_begin_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
@@ -5260,7 +5263,7 @@ WEFT_WRAPPER int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, v
 static int File_read_at_all_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at_all_c, CallId::File_read_at_all_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
@@ -5278,7 +5281,7 @@ WEFT_WRAPPER int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* b
 static int File_read_at_all_end([[maybe_unused]] Visit& visit, MPI_File fh, void* buf,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at_all_end, CallId::File_read_at_all_end);
-  visit.buffer(buf);
+  visit.buffer(Visit::Use::written, buf);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
@@ -5294,7 +5297,7 @@ WEFT_WRAPPER int PMPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* s
 static int File_read_at_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at_c, CallId::File_read_at_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
@@ -5311,7 +5314,7 @@ WEFT_WRAPPER int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, 
 static int File_read_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_c, CallId::File_read_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -5329,7 +5332,7 @@ WEFT_WRAPPER int PMPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_D
 static int File_read_ordered([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_ordered, CallId::File_read_ordered);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -5346,7 +5349,7 @@ WEFT_WRAPPER int PMPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_D
 static int File_read_ordered_begin([[maybe_unused]] Visit& visit, MPI_File fh, void* buf,
     int count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_ordered_begin, CallId::File_read_ordered_begin);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
@@ -5364,7 +5367,7 @@ WEFT_WRAPPER int PMPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
 static int File_read_ordered_begin_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf,
     MPI_Count count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_ordered_begin_c, CallId::File_read_ordered_begin_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
@@ -5381,7 +5384,7 @@ WEFT_WRAPPER int PMPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Coun
 static int File_read_ordered_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_ordered_c, CallId::File_read_ordered_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
@@ -5399,7 +5402,7 @@ WEFT_WRAPPER int PMPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count coun
 static int File_read_ordered_end([[maybe_unused]] Visit& visit, MPI_File fh, void* buf,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read_ordered_end, CallId::File_read_ordered_end);
-  visit.buffer(buf);
+  visit.buffer(Visit::Use::written, buf);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
@@ -5414,7 +5417,7 @@ WEFT_WRAPPER int PMPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* 
 static int File_read_shared([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_shared, CallId::File_read_shared);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -5432,7 +5435,7 @@ WEFT_WRAPPER int PMPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Da
 static int File_read_shared_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_shared_c, CallId::File_read_shared_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count,
@@ -5532,7 +5535,7 @@ WEFT_WRAPPER int PMPI_File_sync(MPI_File fh) {
 static int File_write([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write, CallId::File_write);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
@@ -5549,7 +5552,7 @@ WEFT_WRAPPER int PMPI_File_write(MPI_File fh, const void* buf, int count, MPI_Da
 static int File_write_all([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_all, CallId::File_write_all);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
@@ -5566,7 +5569,7 @@ WEFT_WRAPPER int PMPI_File_write_all(MPI_File fh, const void* buf, int count,
 static int File_write_all_begin([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     int count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_all_begin, CallId::File_write_all_begin);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
@@ -5584,7 +5587,7 @@ WEFT_WRAPPER int PMPI_File_write_all_begin(MPI_File fh, const void* buf, int cou
 static int File_write_all_begin_c([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     MPI_Count count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_all_begin_c, CallId::File_write_all_begin_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -5601,7 +5604,7 @@ WEFT_WRAPPER int PMPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_C
 static int File_write_all_c([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_all_c, CallId::File_write_all_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -5619,7 +5622,7 @@ WEFT_WRAPPER int PMPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count c
 static int File_write_all_end([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_write_all_end, CallId::File_write_all_end);
-  visit.buffer(buf);
+  visit.buffer(Visit::Use::read, buf);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
@@ -5634,7 +5637,7 @@ WEFT_WRAPPER int PMPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Statu
 static int File_write_at([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at, CallId::File_write_at);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
@@ -5651,7 +5654,7 @@ WEFT_WRAPPER int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* 
 static int File_write_at_all([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at_all, CallId::File_write_at_all);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
@@ -5668,7 +5671,7 @@ WEFT_WRAPPER int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const vo
 static int File_write_at_all_begin([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     const void* buf, int count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_at_all_begin, CallId::File_write_at_all_begin);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -5686,7 +5689,7 @@ WEFT_WRAPPER int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, co
 static int File_write_at_all_begin_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     const void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_at_all_begin_c, CallId::File_write_at_all_begin_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -5703,7 +5706,7 @@ WEFT_WRAPPER int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, 
 static int File_write_at_all_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at_all_c, CallId::File_write_at_all_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -5721,7 +5724,7 @@ WEFT_WRAPPER int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const 
 static int File_write_at_all_end([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at_all_end, CallId::File_write_at_all_end);
-  visit.buffer(buf);
+  visit.buffer(Visit::Use::read, buf);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
@@ -5737,7 +5740,7 @@ WEFT_WRAPPER int PMPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_St
 static int File_write_at_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
     const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at_c, CallId::File_write_at_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -5754,7 +5757,7 @@ WEFT_WRAPPER int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void
 static int File_write_c([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_c, CallId::File_write_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -5772,7 +5775,7 @@ WEFT_WRAPPER int PMPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count
 static int File_write_ordered([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_ordered, CallId::File_write_ordered);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered(MPI_File fh, const void* buf, int count,
@@ -5789,7 +5792,7 @@ WEFT_WRAPPER int PMPI_File_write_ordered(MPI_File fh, const void* buf, int count
 static int File_write_ordered_begin([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     int count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_ordered_begin, CallId::File_write_ordered_begin);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
@@ -5808,7 +5811,7 @@ static int File_write_ordered_begin_c([[maybe_unused]] Visit& visit, MPI_File fh
     MPI_Count count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_ordered_begin_c,
       CallId::File_write_ordered_begin_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -5825,7 +5828,7 @@ WEFT_WRAPPER int PMPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, M
 static int File_write_ordered_c([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_ordered_c, CallId::File_write_ordered_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -5843,7 +5846,7 @@ WEFT_WRAPPER int PMPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Cou
 static int File_write_ordered_end([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_write_ordered_end, CallId::File_write_ordered_end);
-  visit.buffer(buf);
+  visit.buffer(Visit::Use::read, buf);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
@@ -5858,7 +5861,7 @@ WEFT_WRAPPER int PMPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_S
 static int File_write_shared([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_shared, CallId::File_write_shared);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_shared(MPI_File fh, const void* buf, int count,
@@ -5876,7 +5879,7 @@ WEFT_WRAPPER int PMPI_File_write_shared(MPI_File fh, const void* buf, int count,
 static int File_write_shared_c([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_shared_c, CallId::File_write_shared_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -5965,7 +5968,7 @@ WEFT_WRAPPER int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* me
 static int Mrecv([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Status* status) {
   const auto next = bound(next_calls.Mrecv, CallId::Mrecv);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(buf, count, datatype, message, status);
 }
 WEFT_WRAPPER int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
@@ -5983,7 +5986,7 @@ WEFT_WRAPPER int PMPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Mes
 static int Mrecv_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) {
   const auto next = bound(next_calls.Mrecv_c, CallId::Mrecv_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(buf, count, datatype, message, status);
 }
 WEFT_WRAPPER int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -6030,7 +6033,7 @@ WEFT_WRAPPER int PMPI_Publish_name(const char* service_name, MPI_Info info,
 static int Recv([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Recv, CallId::Recv);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(buf, count, datatype, source, tag, comm, status);
 }
 WEFT_WRAPPER int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
@@ -6048,7 +6051,7 @@ WEFT_WRAPPER int PMPI_Recv(void* buf, int count, MPI_Datatype datatype, int sour
 static int Recv_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Recv_c, CallId::Recv_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(buf, count, datatype, source, tag, comm, status);
 }
 WEFT_WRAPPER int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
@@ -6066,7 +6069,7 @@ WEFT_WRAPPER int PMPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, 
 static int Rsend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Rsend, CallId::Rsend);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -6084,7 +6087,7 @@ WEFT_WRAPPER int PMPI_Rsend(const void* buf, int count, MPI_Datatype datatype, i
 static int Rsend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Rsend_c, CallId::Rsend_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -6102,7 +6105,7 @@ WEFT_WRAPPER int PMPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype dat
 static int Send([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Send, CallId::Send);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -6120,7 +6123,7 @@ WEFT_WRAPPER int PMPI_Send(const void* buf, int count, MPI_Datatype datatype, in
 static int Send_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Send_c, CallId::Send_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -6139,8 +6142,8 @@ static int Sendrecv([[maybe_unused]] Visit& visit, const void* sendbuf, int send
     MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount,
     MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv, CallId::Sendrecv);
-  visit.buffer(sendbuf, sendcount, sendtype);
-  visit.buffer(recvbuf, recvcount, recvtype);
+  visit.buffer(Visit::Use::read, sendbuf, sendcount, sendtype);
+  visit.buffer(Visit::Use::written, recvbuf, recvcount, recvtype);
   return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
       recvtag, comm, status);
 }
@@ -6164,8 +6167,8 @@ static int Sendrecv_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_Co
     MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv_c, CallId::Sendrecv_c);
-  visit.buffer(sendbuf, sendcount, sendtype);
-  visit.buffer(recvbuf, recvcount, recvtype);
+  visit.buffer(Visit::Use::read, sendbuf, sendcount, sendtype);
+  visit.buffer(Visit::Use::written, recvbuf, recvcount, recvtype);
   return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
       recvtag, comm, status);
 }
@@ -6189,7 +6192,7 @@ static int Sendrecv_replace([[maybe_unused]] Visit& visit, void* buf, int count,
     MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
     MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv_replace, CallId::Sendrecv_replace);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 }
 WEFT_WRAPPER int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
@@ -6210,7 +6213,7 @@ static int Sendrecv_replace_c([[maybe_unused]] Visit& visit, void* buf, MPI_Coun
     MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
     MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv_replace_c, CallId::Sendrecv_replace_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, count, datatype);
   return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 }
 WEFT_WRAPPER int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -6288,7 +6291,7 @@ WEFT_WRAPPER int PMPI_Session_flush_buffer(MPI_Session session) {
 static int Ssend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Ssend, CallId::Ssend);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -6306,7 +6309,7 @@ WEFT_WRAPPER int PMPI_Ssend(const void* buf, int count, MPI_Datatype datatype, i
 static int Ssend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Ssend_c, CallId::Ssend_c);
-  visit.buffer(buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, count, datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -6340,6 +6343,7 @@ WEFT_WRAPPER int PMPI_Unpublish_name(const char* service_name, MPI_Info info,
 static int Win_allocate([[maybe_unused]] Visit& visit, MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = bound(next_calls.Win_allocate, CallId::Win_allocate);
+  visit.unknown_memory();
   return visit.window_made(next(size, disp_unit, info, comm, baseptr, win));
 }
 WEFT_WRAPPER int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
@@ -6357,6 +6361,7 @@ WEFT_WRAPPER int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, 
 static int Win_allocate_c([[maybe_unused]] Visit& visit, MPI_Aint size, MPI_Aint disp_unit,
     MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = bound(next_calls.Win_allocate_c, CallId::Win_allocate_c);
+  visit.unknown_memory();
   return visit.window_made(next(size, disp_unit, info, comm, baseptr, win));
 }
 WEFT_WRAPPER int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
@@ -6421,6 +6426,7 @@ WEFT_WRAPPER int PMPI_Win_complete(MPI_Win win) {
 static int Win_create([[maybe_unused]] Visit& visit, void* base, MPI_Aint size, int disp_unit,
     MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = bound(next_calls.Win_create, CallId::Win_create);
+  visit.unknown_memory();
   return visit.window_made(next(base, size, disp_unit, info, comm, win));
 }
 WEFT_WRAPPER int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
@@ -6438,6 +6444,7 @@ WEFT_WRAPPER int PMPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_I
 static int Win_create_c([[maybe_unused]] Visit& visit, void* base, MPI_Aint size,
     MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = bound(next_calls.Win_create_c, CallId::Win_create_c);
+  visit.unknown_memory();
   return visit.window_made(next(base, size, disp_unit, info, comm, win));
 }
 WEFT_WRAPPER int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
@@ -6455,6 +6462,7 @@ WEFT_WRAPPER int PMPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit
 static int Win_create_dynamic([[maybe_unused]] Visit& visit, MPI_Info info, MPI_Comm comm,
     MPI_Win* win) {
   const auto next = bound(next_calls.Win_create_dynamic, CallId::Win_create_dynamic);
+  visit.unknown_memory();
   return visit.window_made(next(info, comm, win));
 }
 WEFT_WRAPPER int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
