@@ -168,7 +168,7 @@ check-easybuild: easybuild $(MPICH_STAMP)
 	@packaging/check-easybuild
 
 clean:
-	rm -rf build build-asan build-tsan build-wheel out
+	rm -rf build build-asan build-tsan build-wheel
 
 # First, since without a compiler nothing else is worth fetching.
 $(DEPS_STAMP): tools/setup-deps

@@ -27,6 +27,12 @@ struct Arguments {
   std::vector<std::string> command;
 };
 
+// Of options that are Python's: "--out FILE", but not "--out=FILE" or "-oFILE".
+bool has_value_behind(std::string_view word) {
+  if (word == "--verify" || word == "--help" || word.find('=') != word.npos) return false;
+  return word.substr(0, 2) == "--" || word.size() == 2;
+}
+
 // What the ranks' part must know; all other options are Python's.
 Arguments read(int argc, char** argv) {
   Arguments found;
@@ -37,8 +43,9 @@ Arguments read(int argc, char** argv) {
     return joined ? argv[i] + name.size() + 1 : nullptr;
   };
   for (int i = 0; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--") {
-      found.command.assign(argv + i + 1, argv + argc);
+    const std::string_view word = argv[i];
+    if (word == "--" || word.substr(0, 1) != "-") {
+      found.command.assign(argv + i + (word == "--"), argv + argc);
       break;
     }
     found.verify |= std::string_view(argv[i]) == "--verify";
@@ -56,6 +63,8 @@ Arguments read(int argc, char** argv) {
       found.plan = plan;
     else if (const char* libraries = value_of(i, "--libraries"))
       found.libraries = libraries;
+    else if (has_value_behind(word))
+      ++i;
   }
   return found;
 }
@@ -103,12 +112,7 @@ int replay(const std::string& self, const Arguments& arguments) {
 
 std::optional<int> advise(const std::string& self, int argc, char** argv) {
   Arguments arguments = read(argc, argv);
-  if (arguments.command.empty()) {
-    if (!later_rank()) return std::nullopt;
-    // The first rank's part would take the words for a program; here nobody looks for one.
-    std::fputs("weft advise: put -- before the program: weft advise -- ./app\n", stderr);
-    return 2;
-  }
+  if (arguments.command.empty()) return std::nullopt;
   const Launcher launcher = launcher_of_command(arguments.command[0]);
   const bool prepared = !arguments.directory.empty();
   // Every rank says so, since the launcher may end the others before they do. The variables of a

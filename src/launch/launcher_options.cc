@@ -54,14 +54,15 @@ constexpr std::string_view kOpenMpiTwo =
 
 constexpr std::string_view kSlurmNone =
     " h help usage v verbose V version E preserve-env H hold k l label O overcommit Q quiet s "
-    "oversubscribe u unbuffered X disable-status Z no-allocate I immediate K kill-on-bad-exit "
+    "oversubscribe u unbuffered X disable-status Z no-allocate bcast I immediate K "
+    "kill-on-bad-exit "
     "contiguous exact exclusive interactive no-kill nice overlap propagate pty quit-on-interrupt "
     "reboot spread-job test-only use-min-nodes whole x11 compress send-libs ";
 constexpr std::string_view kSlurmOne =
     " A account B extra-node-info c cpus-per-task C constraint d dependency D chdir e error F "
     "nodefile G gpus i input J job-name L licenses m distribution M clusters n ntasks N nodes o "
     "output p partition q qos r relative S core-spec t time T threads w nodelist W wait x exclude "
-    "acctg-freq bb bbf bcast bcast-exclude begin cluster-constraint comment container "
+    "acctg-freq bb bbf bcast-exclude begin cluster-constraint comment container "
     "cores-per-socket cpu-bind cpu-freq cpus-per-gpu deadline delay-boot epilog export gpu-bind "
     "gpu-freq gpus-per-node gpus-per-socket gpus-per-task gres gres-flags het-group hint jobid "
     "job-id mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus mpi "

@@ -59,6 +59,18 @@ def test_waiting_is_told_from_transferring():
     assert site.gain_high_us == pytest.approx(400)
 
 
+def test_a_site_of_some_ranks_counts_for_these():
+    """Of a gather the root's site has more bytes, and is another one."""
+    stored = made("MPI_Gather", [(0, 0, 4_000_000), (1, 0, 2_000_000)])
+    stored["site"][1]["size_class"] = 3
+    for rank in stored["rank"]:
+        rank["mpi_ns"] = 8_000_000
+    advice = analysis.analyse(stored)
+    assert len(advice.sites) == 2
+    assert advice.collective_share == pytest.approx(0.3)
+    assert advice.other_mpi_share == pytest.approx(0.5)
+
+
 def test_nobody_waits_for_others_than_the_root_of_a_bcast():
     arrivals = [(0, 0, 100_000), (1, 50_000, 300_000), (2, 900_000, 950_000)]
     site = analysis.analyse(made("MPI_Bcast", arrivals)).sites[0]

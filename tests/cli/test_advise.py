@@ -22,6 +22,7 @@ import pytest
 from weft import installation, mpi_libraries
 from weft.advise import analysis, record, session, store, verify
 from weft.advise.sites import FREE, WITH_CHANGE
+from weft.stored import ResultError
 
 SOURCES = Path(__file__).parent / "programs"
 BUSY_MS = 3
@@ -124,7 +125,7 @@ def test_windows_before(mpi, program, advise, tmp_path):
     assert done.stdout.startswith("checksum ")
     longest = {line.split()[0]: float(line.split()[1]) for line in done.stderr.splitlines() if line}
     found = {name.split()[0]: site for name, site in sites(tmp_path / "s.json").items()}
-    for name in ("heap_case", "static_case", "late_case", "read_case"):
+    for name in ("heap_case", "static_case", "late_case", "read_case", "sent_case"):
         bounds = found[name]["window_before_us"]
         assert bounds["least"] <= longest[name], name
         assert bounds["most"] >= BUSY_MS * 1e3, name
@@ -331,6 +332,96 @@ def test_nonblocking_calls_are_followed(mpi, program, advise, tmp_path):
     assert site.repeated > 0.9
 
 
+@pytest.mark.parametrize("how", ["many", "persistent", "some"])
+def test_requests_are_followed_however_they_are_completed(mpi, program, advise, tmp_path, how):
+    """So that nothing counts as pending when the result of the blocking call is looked at."""
+    command = [program(mpi, "advise_requests.c"), how]
+    done = advise(mpi, command, "--overhead", "100%")
+    assert done.returncode == 0, done.stderr
+    found = {s.call: s for s in analysis.analyse(store.read(tmp_path / "weft-advise.sqlite")).sites}
+    blocking = found["MPI_Allreduce"]
+    assert not any("pending" in why for why in blocking.unknown["after"]), blocking.unknown
+    if how != "persistent":
+        assert found["MPI_Iallreduce"].waited_us is not None
+        # The last test of each call is the one that finds it complete.
+        assert (found["MPI_Iallreduce"].tests > 0) == (how == "some")
+
+
+def test_communicators_of_other_ranks_are_told_apart(program, advise, tmp_path):
+    mpi = mpi_libraries.implementation("mpich")
+    launcher = [mpi.mpiexec, "-n", 3]
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "groups"], launcher=launcher)
+    assert done.returncode == 0, done.stderr
+    seen = [
+        (row["comm"], row["sequence"], row["comm_rank"])
+        for row in store.read(tmp_path / "weft-advise.sqlite")["arrival"]
+    ]
+    assert seen and len(seen) == len(set(seen))
+
+
+def test_a_record_that_cannot_be_written_is_not_begun(program, advise):
+    mpi = mpi_libraries.implementation("mpich")
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "exit"], "--record", "/nowhere/x")
+    assert done.returncode == 2
+    assert "/nowhere/x: no record can be written there" in done.stderr
+
+
+def test_what_was_recorded_outlives_a_full_disk(program, advise, monkeypatch, tmp_path, capsys):
+    """Ranks have recorded, then nothing can be written where the record should be."""
+    mpi = mpi_libraries.implementation("mpich")
+    monkeypatch.setattr(session, "run", lambda command, overhead, mpi, directory: 3)
+    monkeypatch.setattr(session, "read_directory", lambda directory: ["a rank's"])
+
+    def full(*_):
+        raise ResultError("x: the record cannot be written: disk full")
+
+    monkeypatch.setattr(store, "write", full)
+    with pytest.raises(SystemExit) as ended:
+        session.record(["./app"], 0.05, mpi.name, tmp_path / "x")
+    assert ended.value.code == 3
+    kept = Path(capsys.readouterr().err.split("weft advise --from ")[1].split()[0])
+    assert kept.is_dir()
+    kept.rmdir()
+
+
+def test_records_have_any_name(program, advise, tmp_path):
+    mpi = mpi_libraries.implementation("mpich")
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "none"], "--record", "a#1?%41.sqlite")
+    assert (done.returncode, done.stdout.count("called no collective")) == (0, 1), done.stderr
+
+
+def test_in_a_batch_script_replays_are_not_refused(weft, program, environment, tmp_path):
+    """Which has the variables of a rank."""
+    mpi = mpi_libraries.implementation("mpich")
+    words = [weft, "advise", "--verify", "--", mpi.mpiexec, "-n", 2]
+    words += [program(mpi, "advise_ends.c"), "none"]
+    done = subprocess.run(
+        [str(word) for word in words],
+        env={**environment, "SLURM_PROCID": "0"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert "before the launcher" not in done.stderr
+    assert done.stdout.count("called no collective") == 1
+
+
+def test_the_first_word_that_is_no_option_is_the_program(weft, program, environment, tmp_path):
+    mpi = mpi_libraries.implementation("mpich")
+    words = [mpi.mpiexec, "-n", 2, weft, "advise", "--json", "x", "--overhead=3"]
+    words += [program(mpi, "advise_ends.c"), "none"]
+    done = subprocess.run(
+        [str(word) for word in words],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stdout.count("called no collective")) == (0, 1), done.stderr
+
+
 @pytest.mark.parametrize("how", ["blocking", "nonblocking"])
 def test_verify_replays_with_and_without_weft(program, advise, tmp_path, how):
     mpi = mpi_libraries.implementation("mpich")
@@ -353,9 +444,13 @@ def test_verify_replays_blocks_for_each_rank(program, advise, tmp_path):
     stored = store.read(tmp_path / "weft-advise.sqlite")
     calls = {(row["rank"], row["site"]): row["call"] for row in stored["site"]}
     replayed = [calls[row["rank"], row["site"]] for row in stored["replay"]]
-    sites = {"MPI_Gather": 2, "MPI_Scatter": 2}  # the root's, which has all blocks, and the others'
-    for call in (*sites, "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"):
+    # The root's, which has all blocks, and the others'; one in place.
+    sites = {"MPI_Gather": 2, "MPI_Scatter": 2, "MPI_Reduce_scatter": 2}
+    for call in (*sites, "MPI_Reduce_scatter_block"):
         assert replayed.count(call) == sites.get(call, 1) * verify.ROUNDS, call
+    for row in stored["site"]:
+        if row["call"].startswith("MPI_Reduce_scatter"):
+            assert row["bytes"] == 8000 * row["calls"]  # the blocks of all ranks
 
 
 def test_verify_in_the_lab(weft, advise, tmp_path, permitted_lab):
@@ -415,6 +510,20 @@ def test_python(mpi, advise, tmp_path):
     assert buffers.window_us is None or buffers.window_us >= BUSY_MS * 1e3
     objects = {site.object_method for site in advice.sites if site.function == "with_objects"}
     assert objects == {"allgather"}
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec("mpi4py"),
+    reason=f"needs mpi4py: {sys.executable} -m pip install mpi4py",
+)
+def test_python_in_a_directory_whose_name_is_no_text(advise, tmp_path):
+    mpi = mpi_libraries.implementation("mpich")
+    directory = tmp_path / os.fsdecode(b"d\xff")
+    directory.mkdir()
+    script = shutil.copy(SOURCES / "advise_python.py", directory)
+    words = ["env", f"MPI4PY_LIBMPI={mpi.library}", sys.executable, script, 0, 3]
+    done = advise(mpi, words, "--mpi", mpi.name)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.skipif(not shutil.which("gfortran"), reason="needs gfortran")

@@ -25,6 +25,21 @@ def bars():
     del sys.modules["kernel_bars"], sys.modules["bar"]
 
 
+def test_the_advisors_interval_is_that_of_the_timed_steps_of_the_kernel():
+    tools = installation.ROOT / "tools"
+    sys.path.insert(0, str(tools))
+    import honesty_bars
+
+    sys.path.remove(str(tools))
+    case = honesty_bars.Case("kernel", "", 100, False)
+    gain = {"low": 102.0, "high": 204.0}
+    own = {"file": "/x/kernel.cc", "calls": 204, "gain_us": gain, "free_bounds_us": None}
+    free = own | {"calls": 102, "free_bounds_us": {"least": -10.2, "most": 10.2}}
+    harness = free | {"file": "/x/trials.h"}
+    found = honesty_bars.intervals([own, free, harness, own | {"file": None}], case)
+    assert found == pytest.approx([200, 400, -10, 10])
+
+
 def a_run(share: float, **times_us: float) -> kernels.Run:
     named = {"native": 990.0, "function": 900.0, "thread": 800.0, "tcc": 850.0, "assist": 870.0}
     return replace(run(blocking=1000.0, **(named | times_us)), communication_share=share)

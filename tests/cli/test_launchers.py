@@ -28,6 +28,7 @@ CASES = [
     ("prterun", "--host a:1,b:1 --oversubscribe -n 2 --bind-to none | ./app : -n 1 | ./b"),
     ("srun", "-n4 -N 2 --mpi=pmix --cpu-bind none -l --exclusive | ./app -n"),
     ("srun", "--ntasks 4 -lu --export=ALL | ./app"),
+    ("srun", "-n 4 --bcast | ./app in.dat"),
     ("mpiexec", "-n 4 -host a,b | ./app"),
     ("mpirun", "-np 4 | ./app"),
 ]

@@ -108,6 +108,15 @@ def test_a_gain_that_ends_is_bounded_on_both_sides():
     assert "from 0.5 ms to 1.5 ms of computation; below, blocking is faster; above, bl" in advice
 
 
+def test_what_leads_nowhere_is_not_recommended():
+    """The better one by its medians has a wide interval."""
+    found = result({"thread": hides(0.2)})
+    found.points += points("tcc", hides(0.3), spread=0.2)
+    case = only_case(found)
+    assert effect.recommended(case).name == "thread"
+    assert "with engine thread" in effect.advice(case)
+
+
 def test_native_is_recommended_where_it_is_as_fast():
     case = with_overhead(thread=hides(0.9), native=hides(0.895))
     assert effect.recommended(case).name == "native"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from synthetic import MPI, hides, result, sizes, statistic
+from synthetic import MPI, hides, points, result, sizes, statistic
 from typer.testing import CliRunner
 
 from weft.bench.result import Candidate, save_json
@@ -156,6 +156,15 @@ def test_compare_finds_what_became_faster_and_the_changed_winner():
     assert by_name["blocking"].verdict == "same"
     change = next(c for c in found.changes if c.computation_us == 1000.0)
     assert (change.before, change.after) == ("thread", "tcc")
+
+
+def test_runs_with_one_and_with_several_libraries_are_compared():
+    one, two = result({"thread": hides(0.9)}), result({"thread": hides(0.9)})
+    two.points += points("thread", hides(0.2), mpi="openmpi 5.0.10")
+    found = versus.compare(two, one)
+    assert found.count("same") == 2 * 10 and found.changes == ()
+    assert [name.rpartition(": ")[2] for name in found.only_a] == ["openmpi thread"]
+    assert found.only_b == ()
 
 
 def test_a_difference_within_the_spread_is_none():

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from synthetic import points, statistic
@@ -52,6 +53,16 @@ def test_the_most_ranks_may_be_best():
 def test_a_lead_within_the_spread_is_none():
     said = only(fixed_work({2: 1190.0, 4: 1200.0})).finding(0)
     assert said.endswith("the best on all 4, thread, is as fast within the spread.")
+
+
+def test_amounts_that_some_ranks_lack_are_left_out():
+    """They are told apart by their numbers, not by their order."""
+    found = fixed_work({2: 1900.0, 3: 1200.0, 4: 1500.0})
+    found.points += [replace(p, amount=2, computation_us=2000.0) for p in found.points]
+    found.points = [p for p in found.points if p.ranks != 2 or p.amount == 2]
+    one = only(found)
+    assert one.amounts == [2]
+    assert "2 ms of computation on 4 ranks" in one.finding(2)
 
 
 def test_work_that_is_not_fixed_has_no_such_curve():

@@ -407,7 +407,6 @@ def test_programs_run_in_turn_with_and_without_weft(tmp_path, monkeypatch):
         return Job(words)
 
     monkeypatch.setattr(places.LauncherPlace, "start", start)
-    monkeypatch.setattr(kernels, "wait", lambda job: job.status())
     monkeypatch.setattr(shm_allreduce, "ROUNDS", 2)
     program = tmp_path / "latency"
     program.touch()

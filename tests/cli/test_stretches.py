@@ -239,6 +239,18 @@ def test_what_was_won_belongs_to_the_sites_of_a_stretch():
     assert rows[-1] == (0, 0, sites.WITH_CHANGE, 50.0)
 
 
+def test_what_is_won_at_calls_of_several_sites_is_won_at_each():
+    """Such as the root's and the others' of a gather: each rank has it at its own."""
+    at_root = site(0, "MPI_Gather", members={(0, 0)}, bytes=4096.0)
+    others = site(1, "MPI_Gather", members={(1, 1)})
+    made = stored([(0, [(0, 3)] * 2), (0, [(4, 7)] * 2)])
+    for row in made["arrival"]:
+        row["site"] = row["rank"]
+    (stretch,) = stretches.stretches_of(made, [at_root, others])
+    rows = verify.won([stretch], [], {(0, 0): 1000.0}, {(0, 0): 900.0})
+    assert sorted(rows) == [(0, 0, sites.FREE, 50.0), (1, 1, sites.FREE, 50.0)]
+
+
 @pytest.mark.parametrize("name", [verify.LIBRARY, verify.AUTO])
 def test_the_replay_program_takes_all_steps(tmp_path, name):
     """On three ranks, the last two of which have a communicator."""

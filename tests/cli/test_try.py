@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from pathlib import Path
 
@@ -147,6 +148,39 @@ def test_a_program_is_tried(call, mpi, tmp_path):
     ]
     assert all(len(way["seconds"]) == 2 and min(way["seconds"]) > 0 for way in found["ways"])
     assert [way.get("verdict") for way in found["ways"]] == [None, UNDECIDED, UNDECIDED]
+
+
+def test_without_a_summary_nothing_is_said_of_its_calls():
+    trial = Machine([1.0] * 12, [1.0] * 12, summary=False).measure()
+    assert "has left no summary" in "\n".join(show.what_next(trial, COMMAND, False))
+
+
+def test_rounds_before_a_failure_are_shown(call, tmp_path):
+    """Two, and the first run; the sixth fails."""
+    count = "echo >> runs; test $(wc -l < runs) -ne 6 || exit 9"
+    done = call("try", "--json", tmp_path / "f", "--", "sh", "-c", f"cd {tmp_path}; {count}")
+    assert done.returncode == 9
+    assert "2 rounds" in done.stdout and len(json.loads((tmp_path / "f").read_text())["ways"]) == 2
+
+
+def test_an_interrupted_launcher_has_time_to_end_its_ranks(tmp_path):
+    """It gets the interrupt with the terminal's others, and takes half a second."""
+    ended = tmp_path / "ended"
+    launcher = f"trap 'sleep 0.5; touch {ended}; exit 1' INT; echo; while :; do sleep 0.1; done"
+    process = subprocess.Popen(["sh", "-c", launcher], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    wait = process.wait
+
+    def interrupted(timeout=None):
+        if timeout is None and not ended.exists():
+            process.send_signal(signal.SIGINT)
+            raise KeyboardInterrupt
+        return wait(timeout)
+
+    process.wait = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        rounds.status_of(process)
+    assert ended.exists() and process.returncode == 1
 
 
 def test_a_program_that_fails_ends_it_with_its_status(call):

@@ -26,15 +26,14 @@ def chart(advice: Advice) -> dict:
 def write(path: Path, advice: Advice) -> None:
     picture = timeline.picture(advice.timeline)
     drawn = sum(kind < timeline.GAP for _, _, _, kind, _ in picture["spans"])
-    path.write_text(
-        html.render(
-            "advice.html.j2",
-            advice=advice,
-            chart=chart(advice),
-            picture=picture,
-            left_out=timeline.left_out(advice.timeline, drawn),
-            show=show,
-            fragments=fragments,
-            source=lambda site: site.source,
-        )
+    text = html.render(
+        "advice.html.j2",
+        advice=advice,
+        chart=chart(advice),
+        picture=picture,
+        left_out=timeline.left_out(advice.timeline, drawn),
+        show=show,
+        fragments=fragments,
+        source=lambda site: site.source,
     )
+    path.write_text(text, errors="backslashreplace")  # names of files may be no text

@@ -332,13 +332,20 @@ def run_preset(
         return experiments.carry_out_kernel(chosen, mpis, file, out.with_name(f"{name}.html"))
 
     def measure(options: dict[str, Any]) -> "Result":
-        status = start(settings_of({**given, **options}, preset=name), out, *files)
+        # Each run has files of its own.
+        number = chosen.runs.index(options)
+        own = [numbered(file, number + 1) if file and number else file for file in files]
+        status = start(settings_of({**given, **options}, preset=name), out, *own)
         if status == INTERRUPTED:
             raise typer.Exit(status)
         with Store(out, create=False) as store:
             return store.result(store.last_run())
 
     return experiments.carry_out(chosen, measure, out.with_name(f"{name}.html"))
+
+
+def numbered(file: Path, number: int) -> Path:
+    return file.with_name(f"{file.stem}-{number}{file.suffix}")
 
 
 def start(
@@ -369,6 +376,7 @@ def go_on(
         if complete and not (retry and store.lost(run)):
             print(f"weft bench: the last run of {path} is complete; here it is", file=sys.stderr)
             return finish(Console(), store, run, json_file, csv_file)
+        store.complete(run, False)
         status = carry_out(wanted, places.place(wanted), store, run, json_file, csv_file, retry)
         found = store.result(run)
         preset = presets.measured_for(wanted.preset, found.machine)
@@ -420,7 +428,6 @@ def finish(
     from weft.bench import result, show
 
     found = store.result(run)
-    show.show(console, found)
     written = [f"samples: {store.path}"]
     if json_file:
         result.save_json(found, json_file)
@@ -428,5 +435,6 @@ def finish(
     if csv_file:
         result.save_csv(found, csv_file)
         written.append(f"CSV: {csv_file}")
+    show.show(console, found)
     console.print("; ".join(written), markup=False, highlight=False, soft_wrap=True)
     return 0 if found.points else 1

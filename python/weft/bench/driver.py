@@ -7,6 +7,7 @@ the effect of each; it is divided evenly, and every candidate is measured at eve
 from __future__ import annotations
 
 import math
+import os
 import random
 import time
 from collections import defaultdict
@@ -112,7 +113,9 @@ class Driver:
         # Keys of candidates that hung or failed; also in an earlier part of a run now resumed.
         self.lost: set[tuple] = set() if retry else store.lost(run)
         self.base: dict[tuple[str, int], tuple[int, list[int]]] = {}  # fixed work: ranks, its work
-        self.samples_file = store.path.with_name(f".{store.path.name}.samples.jsonl")
+        # Of this process alone: several may measure into one file.
+        name = f".{store.path.name}.{run}.{os.getpid()}.samples.jsonl"
+        self.samples_file = store.path.with_name(name)
 
     @property
     def left_s(self) -> float:

@@ -106,17 +106,18 @@ class NothingMeasuredError(SettingsError):
 def carry_out(preset: Preset, measure: Callable[[dict[str, Any]], Result], page: Path) -> int:
     """Measures, prints what was published beside what was found, and writes the page."""
     announce(preset)
-    sources = []
+    sources, status = [], 0
     for options in preset.runs:
         found = measure(options)
         if not found.points:
-            return 1
+            status = 1
+            continue
         tell(f"Found: {preset.judge(found)}")
         sources.append(effect_page.Source(preset.title, found, remarks=remarks(preset, found)))
     if sources:
         effect_page.write(page, sources)
         tell(f"Report: {page}")
-    return 0
+    return status
 
 
 def carry_out_kernel(preset: Preset, mpis: Sequence[str], file: Path, page: Path) -> int:

@@ -155,7 +155,9 @@ def judge_nbc_eff(result: Result) -> Judgement:
         sentences.append(f"{case.title}: {text}.")
     per_node = {case.ranks // case.nodes for case in cases}
     if len(per_node) < 2:
-        sentences.append("Whether it depends on the ranks per node was not measured.")
+        each = per_node.pop()
+        ranks = f"{each} {'rank' if each == 1 else 'ranks'}"
+        sentences.append(f"All have {ranks} on a node; a run with another number tells more.")
     holds = len(winners) > 1
     text = "The finding holds" if holds else "The finding does not hold here"
     return Judgement(_if(holds), f"{text}: " + " ".join(sentences))

@@ -276,7 +276,7 @@ def bound_to(cpus: Sequence[int]) -> Sequence[str]:
     return ("sh", "-c", f'exec taskset -c "$({chosen})" "$@"', "on-cpu")
 
 
-def wait(job: places.Job, limit_s: float) -> int:
+def wait(job: places.Job, limit_s: float = LIMIT_S) -> int:
     """The exit status; a job that takes too long is stopped."""
     end = time.monotonic() + limit_s
     try:

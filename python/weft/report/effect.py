@@ -96,6 +96,7 @@ class Case:
     communication_us: float
     computation_us: tuple[float, ...]  # per amount
     curves: tuple[Curve, ...]  # the blocking call first
+    numbers: tuple[int, ...] = ()  # of the amounts, as they were measured
 
     @property
     def call(self) -> str:
@@ -256,7 +257,7 @@ def _case(key: tuple, points: list[Point], result: Result, several: bool) -> Cas
     fastest = min(blocking, key=lambda c: median(r.total.median for r in c.readings.values()))
     rest = [curve for curve in named if not curve.is_blocking]
     where = (collective, size_bytes, ranks, nodes, kernel)
-    return Case(*where, communication_us, tuple(x_us), (fastest, *rest))
+    return Case(*where, communication_us, tuple(x_us), (fastest, *rest), tuple(amounts))
 
 
 def _numbered(points: list[Point]) -> list[tuple[int, Point]]:
@@ -326,8 +327,9 @@ def recommended(case: Case) -> Curve | None:
             for a, b in zip(pays, best)
         )
 
-    best = min(case.candidates, key=cost)
-    native = [c for c in case.candidates if c.engine == "native" and c.mpi == best.mpi]
+    leading = [c for c in case.candidates if any(_beats(c, case, a) for a in pays)]
+    best = min(leading, key=cost)
+    native = [c for c in leading if c.engine == "native" and c.mpi == best.mpi]
     return next((c for c in native if _as_good(c, best, case, pays)), best)
 
 

@@ -30,7 +30,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Scaling:
-    """Cases that differ in their ranks only, ascending; amount i is the same total work in all."""
+    """Cases that differ in their ranks only, ascending; an amount is named by its number, which is
+    that of the same total work in all."""
 
     cases: tuple[Case, ...]
 
@@ -45,20 +46,22 @@ class Scaling:
         return self.cases[-1]
 
     @property
-    def amounts(self) -> range:
-        return range(min(len(case.amounts) for case in self.cases))
+    def amounts(self) -> list[int]:
+        """Those that were measured with every number of ranks."""
+        return sorted(set.intersection(*(set(case.numbers) for case in self.cases)))
 
     def places(self, amount: int) -> list[Place]:
         return [
-            Place(case, curve, curve.readings[amount].total)
+            Place(case, curve, curve.readings[index].total)
             for case in self.cases
+            for index in [case.numbers.index(amount)]
             for curve in case.curves
-            if amount in curve.readings
+            if index in curve.readings
         ]
 
     def work(self, amount: int) -> str:
         """The total work, by its time where the most ranks share it."""
-        time = duration(self.most.computation_us[amount])
+        time = duration(self.most.computation_us[self.most.numbers.index(amount)])
         return f"{time} of computation on {ranks_in_words(self.most.ranks)}"
 
     def finding(self, amount: int) -> str:
@@ -100,7 +103,7 @@ def chart(scaling: Scaling, amount: int) -> dict:
         "unit": unit,
         "title": scaling.work(amount),
         "ranks": [case.ranks for case in scaling.cases],
-        "ideal": [case.ideal_us[amount] / scale for case in scaling.cases],
+        "ideal": [case.ideal_us[case.numbers.index(amount)] / scale for case in scaling.cases],
         "curves": [
             _curve(name, [p for p in places if _line(p.curve) == name], scale) for name in names
         ],

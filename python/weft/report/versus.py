@@ -112,7 +112,9 @@ def _key(case: Case) -> tuple:
 
 def _candidate(curve: Curve) -> tuple[str, str]:
     """Without the version: a newer library of the same name is what one wants to compare."""
-    return (curve.mpi.partition(" ")[0], curve.name)
+    library = curve.mpi.partition(" ")[0]
+    # Names have the library where a run has several.
+    return (library, curve.name.removeprefix(f"{library} "))
 
 
 def _ratios(case: Case, curve: Curve, other: Case, against: Curve) -> list[Ratio]:

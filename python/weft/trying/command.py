@@ -78,7 +78,7 @@ def try_program(
     except rounds.CommandFailed as error:
         sys.stderr.write(error.said)
         print(f"weft try: {shlex.join(command)} {error}", file=sys.stderr)
-        raise typer.Exit(error.status) from None
+        status = error.status
     except (OSError, ResultError) as error:
         raise refuse(error) from None
     except KeyboardInterrupt:

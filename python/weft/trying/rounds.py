@@ -25,6 +25,7 @@ from weft.bench.statistics import FASTER, SAME, SLOWER
 PLACE = "{}"
 UNDECIDED = "undecided"
 SUMMARY = "weft-summary/1"
+ENDING_S = 10  # that an interrupted launcher has to end its ranks
 MOST_SAID = 1 << 16  # bytes of the output of a run that has failed
 
 
@@ -75,10 +76,10 @@ class Way:
         return " ".join(self.options) or "weft run"
 
     @property
-    def handled(self) -> int:
-        """Calls of one run, the last."""
+    def handled(self) -> int | None:
+        """Calls of one run, the last; None: it has left no summary."""
         last = self.runs[-1].summary if self.runs else None
-        return sum(call.handled for call in last.calls) if last else 0
+        return sum(call.handled for call in last.calls) if last else None
 
 
 @dataclass
@@ -177,6 +178,19 @@ def standard_input() -> BinaryIO:
     return Path("/proc/self/fd/0" if is_file else os.devnull).open("rb")
 
 
+def status_of(process: subprocess.Popen) -> int:
+    """When it has ended. An interrupt reaches it by itself, and it has time to end its ranks."""
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        try:
+            process.wait(ENDING_S)
+        except (KeyboardInterrupt, subprocess.TimeoutExpired):
+            process.kill()
+            process.wait()
+        raise
+
+
 def run(command: Sequence[str], options: Sequence[str], shown: bool = False) -> Run:
     """One run; its output is kept from the terminal, but for the first."""
     with tempfile.TemporaryDirectory() as directory, standard_input() as given:
@@ -187,9 +201,9 @@ def run(command: Sequence[str], options: Sequence[str], shown: bool = False) -> 
             to = None if shown else kept
             begin = time.monotonic()
             # Launchers talk to their ranks by inherited descriptors.
-            status = subprocess.run(
-                words, stdin=given, stdout=to, stderr=to, close_fds=False
-            ).returncode
+            status = status_of(
+                subprocess.Popen(words, stdin=given, stdout=to, stderr=to, close_fds=False)
+            )
             wall_s = time.monotonic() - begin
         if status:
             said = output.read_bytes()[-MOST_SAID:].decode(errors="replace")

@@ -57,6 +57,11 @@ def what_next(trial: Trial, command: Sequence[str], out_of_time: bool) -> list[s
         more = "--time-budget 20min" if out_of_time else f"--runs {2 * max(6, trial.rounds)}"
         begun = "1 round is" if trial.rounds == 1 else f"{trial.rounds} rounds are"
         return [f"{begun} not enough to tell. To measure longer: weft try {more} -- {program}"]
+    if best.handled is None:
+        return [
+            "Its last run has left no summary: either the program does not call MPI_Finalize, or"
+            f" its first rank is on another machine. To see one: {kept(best, command, '--summary')}"
+        ]
     if best.handled == 0:
         return [
             "Weft carried out none of its collectives. Why, says the summary:"

@@ -81,6 +81,20 @@ __attribute__((noinline)) static double constant_case(double ms, int round) {
   const double us = CALL(constant);
   return round < 0 ? 0 : us;
 }
+/* MPI reads it before, too. */
+__attribute__((noinline)) static double sent_case(double ms, int round) {
+  static double received[COUNT];
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  busy(ms / 2);
+  fill(heap, round);
+  busy(ms / 2);
+  MPI_Sendrecv(heap, COUNT, MPI_DOUBLE, 1 - rank, 0, received, COUNT, MPI_DOUBLE, 1 - rank, 0,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  busy(ms / 2);
+  const double us = CALL(heap);
+  return us;
+}
 __attribute__((noinline)) static double stack_case(double ms, int round) {
   double in[COUNT];
   fill(in, round);
@@ -95,7 +109,7 @@ static const struct {
 } cases[] = {{"heap_case", heap_case},     {"static_case", static_case},
              {"late_case", late_case},     {"read_case", read_case},
              {"thread_case", thread_case}, {"constant_case", constant_case},
-             {"stack_case", stack_case}};
+             {"sent_case", sent_case},     {"stack_case", stack_case}};
 enum { CASES = sizeof cases / sizeof *cases };
 static double times[CASES][MOST];
 

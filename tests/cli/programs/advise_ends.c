@@ -1,4 +1,4 @@
-/* How programs end. advise_ends none|exit|kill|nonblocking|blocks|communicators. */
+/* How programs end. advise_ends none|exit|kill|nonblocking|blocks|communicators|groups. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +25,19 @@ static void blocks(double* in, double* out) {
   MPI_Scatter(in, each, MPI_DOUBLE, out, each, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   MPI_Reduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   MPI_Reduce_scatter_block(in, out, each, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Reduce_scatter(MPI_IN_PLACE, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+/* The 65th communicator of ranks 0 and 1, and the first of 0 and 2. */
+static void groups(double* in, double* out) {
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < 80; ++i) {
+    MPI_Comm comm;
+    MPI_Comm_split(MPI_COMM_WORLD, i < 70 ? rank == 2 : rank == 1, rank, &comm);
+    MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, comm);
+    MPI_Comm_free(&comm);
+  }
 }
 
 static void communicators(double* in, double* out) {
@@ -46,6 +59,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 20 && strcmp(how, "none") != 0; ++i)
     (strcmp(how, "nonblocking") == 0     ? nonblocking
      : strcmp(how, "blocks") == 0        ? blocks
+     : strcmp(how, "groups") == 0        ? groups
      : strcmp(how, "communicators") == 0 ? communicators
                                          : reduce)(in, out);
   if (strcmp(how, "kill") == 0 && rank == 1) raise(SIGKILL);
