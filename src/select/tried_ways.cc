@@ -10,8 +10,10 @@ namespace {
 constexpr std::size_t kMostKept = 3;  // ways after the second stage
 
 // So much slower than the best may the library's own way be and stay, if the best won so many
-// rounds: the surer it is, the less.
-int librarys_percent(int won, int rounds) {
+// rounds: the surer it is, the less. apart: of all rounds the best's slowest was faster than the
+// library's fastest. A site may be one of many in an iteration: what it wins is little of a period.
+int librarys_percent(int won, int rounds, bool apart) {
+  if (rounds >= 3 && apart) return 1;
   if (rounds >= 6 && won * 8 >= rounds * 7) return 2;
   return rounds >= 3 && won == rounds ? 3 : 5;
 }
@@ -77,12 +79,12 @@ int TriedWays::preferred() const {
     const std::int64_t ns = median_ns(way);
     if (ns == 0 || way == best) return ns > 0;
     const auto [won, rounds] = rounds_won(best, way);
-    const std::int64_t percent = percent_of(won, rounds);
+    const std::int64_t percent = percent_of(won, rounds, most_ns(best) < least_ns(way));
     const bool is_doubtful = won * 3 < rounds * 2 && ns * 2 < median_ns(best) * 3;
     return ns * 100 <= median_ns(best) * (100 + percent) || is_doubtful;
   };
   if (native_ >= 0 && stays(native_, librarys_percent)) return native_;
-  return stays(0, [](int, int) { return 1; }) ? 0 : best;
+  return stays(0, [](int, int, bool) { return 1; }) ? 0 : best;
 }
 
 std::pair<int, int> TriedWays::rounds_won(int way, int rival) const {
@@ -106,6 +108,11 @@ std::int64_t TriedWays::least_ns(int way) const {
   for (const std::int64_t ns : of(way).each_ns)
     if (ns > 0) least = std::min(least, ns);
   return least;
+}
+
+std::int64_t TriedWays::most_ns(int way) const {
+  const auto& each = of(way).each_ns;
+  return each.empty() ? 0 : *std::max_element(each.begin(), each.end());
 }
 
 int TriedWays::rival_of(int way) const {

@@ -33,7 +33,8 @@ class TriedWays {
   int best() const;
   // The library's own way, or else the rule's, stays where it is hardly slower than the best: the
   // library's by 5 %, by 3 % where the best won three rounds or more, and all, by 2 % where it won
-  // nearly all of six or more; the rule's by 1 %. And where the best won less than two of three
+  // nearly all of six or more, by 1 % where of three or more its slowest was faster than the
+  // library's fastest; the rule's by 1 %. And where the best won less than two of three
   // rounds, unless it is half as long again.
   int preferred() const;
   std::int64_t median_ns(int way) const;  // 0: not tried
@@ -50,6 +51,7 @@ class TriedWays {
   const Way& of(int way) const { return ways_[static_cast<std::size_t>(way)]; }
   Way& of(int way) { return ways_[static_cast<std::size_t>(way)]; }
   std::int64_t least_ns(int way) const;
+  std::int64_t most_ns(int way) const;
 
   int native_;
   bool blocking_;
