@@ -108,7 +108,7 @@ Completion::Completion(Runtime& runtime, CallId id, int count, MPI_Request* requ
     if (!operation) continue;
     auto* persistent = operation->persistent();
     if (persistent) {
-      persistent->hand_over();
+      if (operation->active()) persistent->hand_over();
       if (hidden_.empty()) hidden_ = before_;
       hidden_at_.push_back(static_cast<std::size_t>(i));
       hidden_[hidden_at_.back()] = handles.request_null;

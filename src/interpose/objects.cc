@@ -144,8 +144,10 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const Hints hints = code == MPI_SUCCESS ? hints_on(comm, info) : Hints{};
   if (!hints.any()) return code;
   guard.meet(comm);
-  if (const auto before = Runtime::active()->communicators.remove(comm))
+  if (const auto before = Runtime::active()->communicators.remove(comm)) {
+    Runtime::active()->learnt.note(*before);
     before->sites->forget_comparisons();
+  }
   add_communicator(comm, hints);
   return code;
 }

@@ -51,7 +51,9 @@ class CudaDriver final : public DeviceDriver {
     return library && find(library, "cuPointerGetAttribute", attribute_) &&
            find(library, "cuMemcpy", copy_) &&
            find(library, "cuCtxPushCurrent_v2", push_context_) &&
-           find(library, "cuCtxPopCurrent_v2", pop_context_);
+           find(library, "cuCtxPopCurrent_v2", pop_context_) &&
+           find(library, "cuDevicePrimaryCtxRetain", retain_context_) &&
+           find(library, "cuStreamSynchronize", synchronise_);
   }
 
   bool holds(const std::byte* at) const override {
@@ -70,24 +72,38 @@ class CudaDriver final : public DeviceDriver {
 
  private:
   // Of cuda.h.
-  static constexpr int kContext = 1, kMemoryType = 2, kIsManaged = 8;
+  static constexpr int kContext = 1, kMemoryType = 2, kIsManaged = 8, kDevice = 9;
   static constexpr unsigned kOfDevice = 2;
 
   bool copy(std::byte* to, const std::byte* from, std::int64_t bytes,
             const std::byte* device) const {
     void *context = nullptr, *popped = nullptr;
     attribute_(&context, kContext, reinterpret_cast<std::uintptr_t>(device));
+    if (!context) context = context_of_pool(device);
     const bool pushed = context && push_context_(context) == 0;
     const int code = copy_(reinterpret_cast<std::uintptr_t>(to),
                            reinterpret_cast<std::uintptr_t>(from), static_cast<std::size_t>(bytes));
+    // A copy from memory that is not pinned returns before the data are on the device.
+    const bool has_come = code == 0 && (to != device || synchronise_(nullptr) == 0);
     if (pushed) pop_context_(&popped);
-    return code == 0;
+    return has_come;
+  }
+
+  // Memory of a pool (cudaMallocAsync) belongs to a device, and to no context. Kept.
+  void* context_of_pool(const std::byte* device) const {
+    int number = -1;
+    void* context = nullptr;
+    if (attribute_(&number, kDevice, reinterpret_cast<std::uintptr_t>(device)) == 0 && number >= 0)
+      retain_context_(&context, number);
+    return context;
   }
 
   int (*attribute_)(void* value, int which, std::uintptr_t address) = nullptr;
   int (*copy_)(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) = nullptr;
   int (*push_context_)(void* context) = nullptr;
   int (*pop_context_)(void** context) = nullptr;
+  int (*retain_context_)(void** context, int device) = nullptr;
+  int (*synchronise_)(void* stream) = nullptr;
 };
 
 constexpr const char* kHip = "libamdhip64.so";

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -45,15 +46,18 @@ class HeldCollective final : public HeldOperation {
 
  private:
   Result<bool> over() override;
-  bool has_begun() const override { return carried_ != nullptr; }
+  bool has_begun() const override { return has_begun_.load(std::memory_order_acquire); }
+  bool goes_on();
   std::shared_ptr<CollectiveOperation> carried_by(const Plan* way);
   void count(const Plan* way) const;
   bool begins_by_worker(const Plan& way) const;
 
   const std::optional<Plan> plan_;
   Made made_;
-  std::shared_ptr<CollectiveOperation> carried_;  // once it has begun
+  std::shared_ptr<CollectiveOperation> carried_;
   bool by_worker_ = false;
+  std::atomic<bool> has_begun_{
+      false};  // last: other threads may advance what is carried from then on
 };
 
 // MPI_Comm_idup, MPI_Comm_idup_with_info: the library's own, on the application's communicator. The
@@ -69,14 +73,14 @@ class HeldDuplication final : public HeldOperation {
  private:
   Result<bool> begin() override;
   Result<bool> over() override;
-  bool has_begun() const override { return has_begun_; }
+  bool has_begun() const override { return has_begun_.load(std::memory_order_acquire); }
 
   std::optional<MPI_Info> info_;  // a copy
   MPI_Errhandler errhandler_{};
   MPI_Comm* const made_;
   MPI_Request librarys_{};
   int code_;
-  bool has_begun_ = false;
+  std::atomic<bool> has_begun_{false};
   bool may_call_back_;  // copying attributes may run functions of the application's
 };
 
@@ -126,7 +130,11 @@ HeldCollective::HeldCollective(Runtime& runtime, CallId id, const Call& call,
 }
 
 bool HeldCollective::go_on() {
-  if (carried_) return true;
+  if (!has_begun() && goes_on()) has_begun_.store(true, std::memory_order_release);
+  return has_begun();
+}
+
+bool HeldCollective::goes_on() {
   const Plan* way = plan_ ? &*plan_ : nullptr;
   if (way && way->ways) {
     const auto next = next_way(runtime(), id(), communicator(), *way->ways->site, made_);
@@ -167,7 +175,6 @@ std::shared_ptr<CollectiveOperation> HeldCollective::carried_by(const Plan* way)
 }
 
 Result<bool> HeldCollective::over() {
-  if (!carried_) return false;
   if (!carried_->has_memory()) return Error{"", MPI_ERR_NO_MEM};
   if (by_worker_ ? !carried_->done() : !carried_->advance()) return false;
   if (carried_->error_code() != MPI_SUCCESS) return Error{"", carried_->error_code()};
@@ -203,11 +210,11 @@ Result<bool> HeldDuplication::begin() {
 
 bool HeldDuplication::go_on() {
   if (!may_call_back_) return false;
-  has_begun_ = true;
-  if (code_ != MPI_SUCCESS) return true;
   const MPI_Comm user = communicator().user;
-  code_ = info_ ? library_calls.Comm_idup_with_info(user, *info_, made_, &librarys_)
-                : library_calls.Comm_idup(user, made_, &librarys_);
+  if (code_ == MPI_SUCCESS)
+    code_ = info_ ? library_calls.Comm_idup_with_info(user, *info_, made_, &librarys_)
+                  : library_calls.Comm_idup(user, made_, &librarys_);
+  has_begun_.store(true, std::memory_order_release);
   return true;
 }
 

@@ -98,6 +98,7 @@ Sides sides_of(const Call& call, const Communicator& c) {
     case Kind::neighbor_alltoall:
     case Kind::neighbor_alltoallv:
     case Kind::neighbor_alltoallw:
+      if (!c.neighbors) return {in_place, {true, 0}, {true, 0}};  // not known: the library's
       return {in_place,
               {true, length(c.neighbors->destinations)},
               {true, length(c.neighbors->sources)}};

@@ -115,7 +115,9 @@ std::optional<SharedWords> Sites::memory_for(const SiteKey& key, SegmentRoom& ro
   constexpr std::int64_t kSizeClasses = 32;  // up to 2 GiB
   constexpr std::int64_t kBytes = ComparisonsInMemory::kWords * sizeof(std::int64_t);
   constexpr std::int64_t kBytesOfAll = to_pages(kKinds * kSizeClasses * kBytes);
-  if (!memory_ && !room.fits(kBytesOfAll)) return std::nullopt;
+  // The first answer stands: ranks may ask again at different calls, with other room by then.
+  has_no_memory_ = has_no_memory_ || (!memory_ && !room.fits(kBytesOfAll));
+  if (has_no_memory_) return std::nullopt;
   if (!memory_) {
     memory_ = room.take(kBytesOfAll);
     in_use_.have_room_for_all();

@@ -90,6 +90,7 @@ class Sites {
 
   SitesInUse<Site> in_use_;
   std::shared_ptr<std::byte> memory_;  // for comparisons there; nullptr: none was needed
+  bool has_no_memory_ = false;         // there was no room for it
   // All for which there is no room. They go by the rule, and nothing is learnt about them.
   std::array<std::unique_ptr<Site>, 2> without_room_;
 };

@@ -303,6 +303,7 @@ void carry_to_its_end(Runtime& runtime, const std::shared_ptr<CollectiveOperatio
 std::shared_ptr<const Schedule> library_schedule(const Call& call, const Communicator& knows) {
   Shape shape;
   shape.kind = call.kind;
+  shape.rank = knows.rank, shape.size = knows.size, shape.root = call.root;
   shape.send_blocks.resize(array_length(call, knows, Direction::send));
   shape.recv_blocks.resize(array_length(call, knows, Direction::recv));
   return std::make_shared<const Schedule>(build_library(shape, StepKind::library_nonblocking));
@@ -425,7 +426,12 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
       decline_after_all(*plan.declined);
       return false;
     }
-    if (runtime->in_memory_only() && !memory) return false;
+    if (runtime->in_memory_only() && !memory && in_library) return false;
+    if (runtime->in_memory_only() && !memory) {
+      *code = give_request(*runtime, by_nonblocking_calls(id, call), request);
+      runtime->summary.passed_on(id, Reason::level_kept);
+      return true;
+    }
     if (!memory) memory.emplace();
     if (memory->peers) runtime->summary.direct(id);
     const int tag =

@@ -211,6 +211,14 @@ def test_communicators_may_be_duplicated_while_calls_are_held(run, tmp_path, ran
     assert sites["allreduce, predefined operator, below 4 KiB"]["calls"] == 40 * 2 * 10
 
 
+# With a device's driver loaded, data of held calls might have to be copied.
+@pytest.mark.parametrize("driver", [False, True], ids=["", "driver"])
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_calls_with_arrays_are_held(all_right, mpi, driver):
+    words = [installation.BUILD / "lib/standin/libcuda.so.1"] if driver else []
+    all_right("held_calls", *words, mpi=mpi, ranks=2, options=["--learn", "switch"])
+
+
 # The library's blocking collective, on a thread of its own.
 def test_workers_are_tried_for_long_data(run, tmp_path):
     sites, _ = run(200)
