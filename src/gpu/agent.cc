@@ -96,8 +96,14 @@ void Agent::end_what_was_enqueued(Clock::time_point latest) {
     return one->failed_.load(std::memory_order_acquire) ||
            (one->streams_have_passed() && idle(*one));
   };
-  while (Clock::now() < latest && !std::all_of(watched_.begin(), watched_.end(), has_ended)) {
+  const auto has_passed = [](Operation* one) {
+    return one->failed_.load(std::memory_order_acquire) || one->streams_have_passed();
+  };
+  const std::lock_guard lock(mutex_);
+  while (Clock::now() < latest && (!std::all_of(watched_.begin(), watched_.end(), has_ended) ||
+                                   !std::all_of(kept_.begin(), kept_.end(), has_passed))) {
     scan();
+    look_at_kept(Clock::now());
     std::this_thread::yield();
   }
 }
@@ -163,7 +169,10 @@ bool Agent::scan() {
     bool in_turn = true;
     if (one->order_) {
       in_turn = std::find(held_.begin(), held_.end(), one->order_.get()) == held_.end();
-      if (one->order_->broken.load(std::memory_order_acquire)) {
+      // What has started goes on.
+      const bool has_started =
+          one->begun_ == one->parts_.size() && one->collective_->lets_next_start();
+      if (!has_started && one->order_->is_broken_for(one->number_)) {
         one->fail({"an earlier collective on this communicator has failed"}, false);
       }
     }

@@ -1,5 +1,6 @@
 #include "gpu/operation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "gpu/runtime.h"
@@ -15,6 +16,7 @@ Operation::Operation(Runtime* runtime, Context* context, std::vector<Part> parts
       collective_(std::move(collective)),
       holdings_(std::move(holdings)),
       order_(std::move(order)),
+      number_(order_ ? order_->next_number() : 0),
       progress_(parts_.size()) {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     progress_[part].seen = weft_device_load(&holdings_.channels[part].host->ready);
@@ -59,7 +61,7 @@ Result<bool> Operation::enqueue_phases(int phases, Stream stream) {
   if (phases != kBoth) in_halves_.store(true, std::memory_order_relaxed);
   const Sharing sharing = by_kernel_.peers->sharing(by_kernel_.spot, holdings_.channels[0]);
   const auto launched = context_->launch(by_kernel_.call, sharing, phases, stream);
-  if (!launched) return launched;
+  if (!launched) return record_and(launched, captured, stream);
   return captured ? true : record(stream);
 }
 
@@ -119,7 +121,8 @@ Result<bool> Operation::enqueue_start(Stream stream) {
   bool captured = false;
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
-    if (const auto told = tell_start(part, stream); !told) return told;
+    if (const auto told = tell_start(part, stream); !told)
+      return record_and(told, captured, stream);
   }
   return captured ? true : record(stream);
 }
@@ -138,7 +141,8 @@ Result<bool> Operation::enqueue_wait(Stream stream) {
   bool captured = false;
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
-    if (const auto ended = wait_for_end(part, stream); !ended) return ended;
+    if (const auto ended = wait_for_end(part, stream); !ended)
+      return record_and(ended, captured, stream);
   }
   return captured ? true : record(stream);
 }
@@ -197,17 +201,33 @@ Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
 
 Result<bool> Operation::record(Stream stream) {
   const Driver& driver = context_->driver();
-  if (const int code = driver.record(holdings_.event, stream); code != kSuccess) {
-    return driver.error("cuEventRecord", code);
+  const std::lock_guard lock(mutex_);
+  auto used = std::find_if(used_.begin(), used_.end(),
+                           [&](const auto& one) { return one.first == stream; });
+  if (used == used_.end()) {
+    const Result<Event> event = used_.empty() ? holdings_.event : context_->event();
+    if (!event) return event.error();
+    used = used_.insert(used_.end(), {stream, *event});
   }
-  recorded_.store(true, std::memory_order_release);
-  return true;
+  const int code = driver.record(used->second, stream);
+  return code == kSuccess ? Result<bool>(true) : driver.error("cuEventRecord", code);
+}
+
+Result<bool> Operation::record_and(const Result<bool>& error, bool captured, Stream stream) {
+  if (!captured) (void)record(stream);
+  return error;
 }
 
 // After an error of the device's nothing runs there any more.
 bool Operation::streams_have_passed() const {
-  if (!recorded_.load(std::memory_order_acquire)) return true;
-  return context_->driver().query(holdings_.event) != kNotReady;
+  const std::lock_guard lock(mutex_);
+  return std::all_of(used_.begin(), used_.end(), [this](const auto& one) {
+    return context_->driver().query(one.second) != kNotReady;
+  });
+}
+
+void Operation::give_back_events() {
+  for (std::size_t i = 1; i < used_.size(); ++i) context_->give_back({}, {}, used_[i].second);
 }
 
 void Operation::fail(const Error& error, bool is_news) {
@@ -220,7 +240,7 @@ void Operation::fail(const Error& error, bool is_news) {
     failed_.store(true, std::memory_order_release);
     if (is_news) runtime_->untold().add(error.message);
   }
-  if (order_) order_->broken.store(true, std::memory_order_release);
+  if (order_) order_->break_from(number_ + 1);
   if (is_by_kernel()) by_kernel_.peers->give_up(by_kernel_.spot);
 }
 

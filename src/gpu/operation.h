@@ -40,10 +40,26 @@ class Collective {
   virtual bool lets_go_of_buffers() { return true; }
 };
 
-// Collectives that must start in the order in which they were enqueued, part by part. Broken: one
-// of them failed, so that what comes next would meet another collective of the other ranks.
-struct Order {
-  std::atomic<bool> broken{false};
+// Collectives that must start in the order in which they were enqueued, part by part, and are
+// numbered. Broken: one of them failed, so that what comes next would meet another collective of
+// the other ranks.
+class Order {
+ public:
+  std::uint64_t next_number() { return made_.fetch_add(1, std::memory_order_relaxed); }
+  // From this number on nothing starts any more.
+  void break_from(std::uint64_t number) {
+    std::uint64_t before = broken_from_.load(std::memory_order_relaxed);
+    while (number < before && !broken_from_.compare_exchange_weak(before, number)) {
+    }
+  }
+  void break_next() { break_from(made_.load(std::memory_order_relaxed)); }
+  bool is_broken_for(std::uint64_t number) const {
+    return number >= broken_from_.load(std::memory_order_acquire);
+  }
+  bool is_broken() const { return is_broken_for(~std::uint64_t{} - 1); }
+
+ private:
+  std::atomic<std::uint64_t> made_{0}, broken_from_{~std::uint64_t{}};
 };
 
 // A collective that kernels alone carry out (one_kernel.h). The agent only sees whether a rank has
@@ -107,12 +123,15 @@ class Operation {
   bool was_given_up() const;
   bool leaves_its_spot_in_order() const;
   Result<bool> record(Stream stream);
+  // What was enqueued before an error uses what is held, too.
+  Result<bool> record_and(const Result<bool>& error, bool captured, Stream stream);
   // News: nothing has failed before that it follows from.
   void fail(const Error& error, bool is_news = true);
   void fail_if_given_up();
   Result<bool> failed_with(const Error& error);
   Result<bool> not_failed();
   bool streams_have_passed() const;
+  void give_back_events();
 
   Runtime* const runtime_;
   Context* const context_;
@@ -120,6 +139,7 @@ class Operation {
   const std::unique_ptr<Collective> collective_;
   const Holdings holdings_;
   const std::shared_ptr<Order> order_;
+  const std::uint64_t number_ = 0;  // in the order
   const ByKernel by_kernel_;
   std::string path_ = "by calls of MPI's";
   // Where the driver writes numbers into streams: how often each part was started. From the first
@@ -129,11 +149,13 @@ class Operation {
   std::atomic<bool> started_{false};    // once at least, or a kernel of the user's may have
   std::atomic<bool> in_halves_{false};  // of one kernel: publishing apart from the rest
   std::atomic<int> references_{1};
-  std::atomic<bool> failed_{false}, recorded_{false};
+  std::atomic<bool> failed_{false};
   std::atomic<bool> leaving_{false}, left_{false};  // no stream will start it; the agent knows
-  std::mutex mutex_;                                // guards the next two
+  mutable std::mutex mutex_;                        // guards the next three
   Error why_failed_;
   bool is_told_ = false;  // the user has got the error, or needs not
+  // Streams that have been given work, the last event recorded in each; the first one's is held.
+  std::vector<std::pair<Stream, Event>> used_;
 
   // The agent's.
   struct Progress {

@@ -127,6 +127,7 @@ void Runtime::give_back(Operation* operation) {
   if (operation->is_by_kernel() && operation->leaves_its_spot_in_order()) {
     by_kernel.peers->give_back(by_kernel.spot);
   }
+  operation->give_back_events();
   operation->context_->give_back(held.channels, held.pinned, held.event);
   delete operation;
 }

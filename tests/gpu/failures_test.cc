@@ -146,6 +146,23 @@ TEST_F(Operations, AfterAFailureNothingElseStartsInItsOrder) {
   runtime_.release(second.operation);
 }
 
+TEST_F(Operations, WhatWasEnqueuedBeforeWhatFailedGoesOn) {
+  const auto order = std::make_shared<Order>();
+  Operation *const first = made(2, order).operation, *const second = made(1, order).operation;
+  order->break_from(1);  // as the second does that fails
+  EXPECT_TRUE(order->is_broken());
+  std::string said;
+  while (said.empty()) said = message(second->status());
+  EXPECT_EQ(said, "an earlier collective on this communicator has failed");
+  ASSERT_TRUE(first->start(stream_));
+  ASSERT_TRUE(first->wait(stream_));
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  EXPECT_EQ(message(first->status()), "");
+  EXPECT_EQ(to_.content(), counting(100));
+  runtime_.release(first);
+  runtime_.release(second);
+}
+
 TEST_F(Operations, AnErrorInAnEarlierKernelIsSaidAtTheNextCall) {
   Operation* const operation = made().operation;
   void* kernel = nullptr;

@@ -120,6 +120,37 @@ TEST_F(Operations, UsesMemoryAgain) {
   EXPECT_LE(standin_allocated(), before + 20);
 }
 
+// It is waited for in a stream that is held up, and then in another one.
+TEST_F(Operations, MemoryIsUsedAgainWhenAllStreamsHavePassed) {
+  Stream late = nullptr;
+  ASSERT_EQ(cuStreamCreate(&late, 1), kSuccess);
+  const auto order = std::make_shared<Order>();
+  Operation *const gate = made(1, order).operation, *const behind = made(1, order).operation;
+  Operation* const operation = made().operation;
+  ASSERT_TRUE(behind->start(late));
+  ASSERT_TRUE(behind->wait(late));
+  ASSERT_TRUE(operation->start(stream_));
+  ASSERT_TRUE(operation->wait(late));
+  ASSERT_TRUE(operation->wait(stream_));
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  runtime_.release(operation);
+  runtime_.collect();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // for the agent to let go of it
+  runtime_.collect();
+  const Buffer others(Numbers(100, 7), true), result(Numbers(100), true);
+  Operation* const other = make_collective(&runtime_, &library_, 0, next_number_++, What::sum, 0,
+                                           others, result, 1, 1, nullptr)
+                               .operation;
+  ASSERT_TRUE(other->start(stream_));
+  ASSERT_TRUE(other->wait(stream_));
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  ASSERT_TRUE(gate->start(stream_));
+  EXPECT_EQ(cuStreamSynchronize(late), kSuccess);
+  EXPECT_EQ(to_.content(), counting(100));
+  for (Operation* one : {gate, behind, other}) runtime_.release(one);
+  cuStreamDestroy_v2(late);
+}
+
 TEST_F(Operations, TheAgentIsAttentiveForLongerWhileThereAreGraphs) {
   using std::chrono::microseconds;
   EXPECT_EQ(Agent::nap(microseconds(900), false), microseconds(0));

@@ -23,6 +23,7 @@ Packing::Packing(void* buffer, std::int64_t elements, MPI_Datatype type, bool is
 template <class Move>
 Result<bool> Packing::in_pieces(const Move& move) {
   constexpr std::int64_t kMostBytes = 1 << 30;
+  if (size_ == 0) return true;
   const std::int64_t most = std::max<std::int64_t>(1, kMostBytes / size_);
   for (std::int64_t first = 0; first < elements_; first += most) {
     const auto count = static_cast<int>(std::min(most, elements_ - first));

@@ -70,9 +70,10 @@ int end_within(MPI_Comm, int, void*, void*) {
 }
 
 Result<bool> check_mpi() {
-  int initialised = 0, level = MPI_THREAD_SINGLE;
+  int initialised = 0, ended = 0, level = MPI_THREAD_SINGLE;
   MPI_Initialized(&initialised);
-  if (!initialised || finalised) return Error{"MPI is not initialised, or not any more"};
+  MPI_Finalized(&ended);
+  if (!initialised || ended || finalised) return Error{"MPI is not initialised, or not any more"};
   MPI_Query_thread(&level);
   if (level < MPI_THREAD_MULTIPLE) {
     return Error{
@@ -338,7 +339,7 @@ Result<Beginning> begin(Runtime* runtime, const Call& call, const weft_gpu_reque
   if (!context) return context.error();
   auto shadow = Shadow::of(call.comm);
   if (!shadow) return shadow.error();
-  if ((*shadow)->order()->broken) {
+  if ((*shadow)->order()->is_broken()) {
     return Error{"an earlier collective on this communicator has failed"};
   }
   return Beginning{*context, std::move(*shadow)};
@@ -379,7 +380,7 @@ int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request)
   const auto made = make(call, begun->shadow, *capturing, begun->context);
   if (!made) {
     // The other ranks have enqueued it: what comes next would meet it.
-    begun->shadow->order()->broken = true;
+    begun->shadow->order()->break_next();
     return failed(made.error());
   }
   if (const auto started = (*made)->start(stream); !started) {

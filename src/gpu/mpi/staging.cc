@@ -141,8 +141,13 @@ Result<Staged> stage_whole(const Call& given, const Group& group, Context* conte
     call.recvbuf = to.host;
   }
   const bool neighborhood = is_neighborhood(call.kind);
-  keep_arrays(&call, neighborhood ? group.targets : group.size,
-              neighborhood ? group.sources : group.size, &staged.arrays);
+  // What MPI ignores on this rank need not be there.
+  const bool sends = call.kind != Kind::scatterv || group.rank == call.root;
+  const bool receives = call.kind != Kind::gatherv || group.rank == call.root;
+  const int targets = neighborhood ? group.targets : group.size;
+  const int sources = neighborhood ? group.sources : group.size;
+  keep_arrays(&call, sends && given.sendbuf != MPI_IN_PLACE ? targets : 0, receives ? sources : 0,
+              &staged.arrays);
   keep_types(&call, group, &staged.types);
 
   Part part;
