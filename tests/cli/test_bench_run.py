@@ -8,6 +8,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -247,6 +249,37 @@ def test_resume_goes_on_with_the_same_work(environment, tmp_path):
         assert file.case(run, ("allreduce", 1024, 2, 1), "gemm", []) == case
         found = file.result(run)
     assert found.complete and {p.amount for p in found.points} == {0, 1}
+
+
+def with_word(word: str) -> list[int]:
+    """Processes that have it in their command line."""
+    found = []
+    for name in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if word in name.read_text(errors="replace"):
+                found.append(int(name.parent.name))
+    return found
+
+
+@NEEDS_BUILD
+def test_whoever_ends_it_ends_its_job(environment, tmp_path):
+    words = [installation.weft_command(), "bench", "--launcher", "mpiexec", "--engines", "native"]
+    words += ["--mpi", "mpich", "--time-budget", "60s", "-o", tmp_path / "x.sqlite"]
+    process = subprocess.Popen(
+        [str(word) for word in words],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    end = time.monotonic() + 30
+    while not (job := [pid for pid in with_word(str(tmp_path)) if pid != process.pid]):
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.1)
+    process.terminate()
+    assert process.wait(30) == 130
+    while set(job) & set(with_word(str(tmp_path))):
+        assert time.monotonic() < end + 30
+        time.sleep(0.1)
 
 
 class Stopped(Exception):

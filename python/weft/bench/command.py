@@ -1,5 +1,6 @@
 """`weft bench`: its options, and the way from them to a result."""
 
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
@@ -261,11 +262,23 @@ def said_by_the_user(context: typer.Context) -> set[str]:
     return {name for name in context.params if source(name) == "COMMANDLINE"}
 
 
+def end_as_if_interrupted() -> None:
+    """A job has a session of its own, and would go on when this process is terminated."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            signal.signal(number, interrupt)
+
+
 def carry_out_options(given: dict[str, Any], said: set[str]) -> int:
     """The exit status."""
     from weft.bench import experiments, places
     from weft.bench.settings import SettingsError
 
+    end_as_if_interrupted()
     files = (given["json_file"], given["csv_file"])
     if given["resume"]:
         for name in sorted(said - OF_RESUME):
