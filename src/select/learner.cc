@@ -46,6 +46,8 @@ constexpr int kMostInARow = 16;
 // Below kLeastPeriod_ns it takes as long as this, or so many calls.
 constexpr std::int64_t kShortestSlot_ns = 200'000;
 constexpr std::int64_t kLeastCallsOfSlot = 12, kMostCallsOfSlot = 64;
+// A call counts as no more than so many times the least of its way.
+constexpr std::int64_t kMostOfLeast = 3;
 // Of so many calls of a site at rest one is watched.
 constexpr std::uint64_t kOneWatchedOf = 64;
 // The longest rest takes about as long as this, and so many calls.
@@ -211,11 +213,27 @@ bool Learner::counts_last_call() const {
   return calls_ > counts_from_ && calls_ <= compares_at_;
 }
 
-// A site that is settled needs the sum at each position only.
+// A program that does something else for a moment, such as write a file, is no other one then. Of
+// calls that are looked at one by one the median tells so, of others only the sum is kept.
+bool Learner::looks_at_each_call() const {
+  return depth_ == 1 && positions_.mean_period_ns() >= kShortPeriod_ns &&
+         compares_at_ - counts_from_ <= kMostSlots;
+}
+
+std::int64_t Learner::looked_ns(std::size_t position) const {
+  const std::uint64_t calls = compares_at_ - counts_from_;
+  if (!looks_at_each_call())
+    return agreed_[position] / static_cast<std::int64_t>(calls / positions_.cycle());
+  std::vector<std::int64_t> each;
+  for (std::uint64_t call = 0; call < calls; ++call)
+    if (positions_.of(counts_from_ + call) == position) each.push_back(agreed_[call]);
+  return median_of(std::move(each));
+}
+
 void Learner::add_time(std::int64_t ns) {
   const std::uint64_t last = calls_ - 1, call = last - counts_from_;
   std::size_t slot = call;
-  if (stage_ == Stage::settled) slot = positions_.of(last);
+  if (stage_ == Stage::settled && !looks_at_each_call()) slot = positions_.of(last);
   if (stage_ == Stage::trying) {
     if (positions_.of(last) != position_) return;
     const auto in_slot = static_cast<std::uint64_t>(slot_calls_);
@@ -460,12 +478,17 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   }
 }
 
-// Of the trials that are over, against the way in use before them.
+// Of the trials that are over, against the way in use before them. What takes much longer than the
+// same way in another round was held up by something else.
 void Learner::count_cost(TrialTurn& turn) {
-  const std::int64_t usual_ns = on_trial().tried.median_ns(on_trial().way);
+  const TriedWays& tried_ways = on_trial().tried;
+  const std::int64_t usual_ns = tried_ways.median_ns(on_trial().way);
   std::int64_t cost_ns = 0;
-  for (std::size_t slot = 0; slot < order_.size(); ++slot)
-    cost_ns += std::max<std::int64_t>(agreed_[slot] / counted_calls() - usual_ns, 0);
+  for (std::size_t slot = 0; slot < order_.size(); ++slot) {
+    const std::int64_t most_ns = kMostOfLeast * tried_ways.least_ns(order_[slot]);
+    const std::int64_t ns = std::min(agreed_[slot] / counted_calls(), most_ns);
+    cost_ns += std::max<std::int64_t>(ns - usual_ns, 0);
+  }
   const auto tried = std::count_if(positions_.begin(), positions_.end(),
                                    [](const Position& position) { return position.stages > 0; });
   if (on_trial().stages == 1)  // the dearest position's
@@ -535,10 +558,9 @@ void Learner::begin_settled() {
 
 // The program does something else if a call comes around in another time.
 void Learner::agreed_on_check() {
-  const auto looked = static_cast<std::int64_t>((compares_at_ - counts_from_) / positions_.cycle());
   bool moved = false;
   for (std::size_t i = 0; i < positions_.cycle(); ++i)
-    moved = positions_.has_moved(i, agreed_[i] / looked) || moved;
+    moved = positions_.has_moved(i, looked_ns(i)) || moved;
   after_ = Stage::settled;
   const bool is_first = std::exchange(is_unchecked_, false);
   if (!moved) {

@@ -140,6 +140,8 @@ class Learner {
   void leave_out_conditional();
   void note_time(std::int64_t now_ns, int in_flight);
   bool counts_last_call() const;
+  bool looks_at_each_call() const;
+  std::int64_t looked_ns(std::size_t position) const;
   void add_time(std::int64_t ns);
   void tell(std::int64_t now_ns, const TrialTurn& turn);
   void agreed_on_watch();

@@ -38,6 +38,7 @@ class TriedWays {
   // rounds, unless it is half as long again.
   int preferred() const;
   std::int64_t median_ns(int way) const;  // 0: not tried
+  std::int64_t least_ns(int way) const;   // very long: not tried
   // What to compare a way with: native, or the rule's way, or the next best.
   int rival_of(int way) const;
   // Of the rounds in which both were tried: those that the way won, and all.
@@ -50,7 +51,6 @@ class TriedWays {
   };
   const Way& of(int way) const { return ways_[static_cast<std::size_t>(way)]; }
   Way& of(int way) { return ways_[static_cast<std::size_t>(way)]; }
-  std::int64_t least_ns(int way) const;
   std::int64_t most_ns(int way) const;
 
   int native_;

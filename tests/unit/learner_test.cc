@@ -506,6 +506,20 @@ TEST(Learner, WhatIsFastOnlyOnTrialIsFoundOut) {
   }
 }
 
+// Such as a file that is written after every tenth call: it costs no way anything, and is no change.
+TEST(Learner, WhatHoldsTheProgramUpNowAndThenIsNoWaysFault) {
+  Program program;
+  const int site = program.add_site(4, [](int rank, int way, std::uint32_t call) {
+    const std::int64_t pause_ns = call % 10 == 7 ? 1'000'000'000 : 0;
+    return pause_ns + ways_of({10, 8, 6, 9})(rank, way, call);
+  });
+  for (int call = 0; call < 2000; ++call) program.call(site);
+  const auto found = program.learner(site).found();
+  EXPECT_EQ(program.call(site), 2);
+  EXPECT_LE(found.calls_on_trial, 36u);  // learnt about once
+  EXPECT_LT(found.trials_cost_ns, 300'000'000);
+}
+
 // What was broken off may be tried again, without a budget.
 TEST(Learner, WhatWasBrokenOffIsNotCounted) {
   Program program(2, 0.0001);
