@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -163,11 +164,22 @@ def test_rounds_before_a_failure_are_shown(call, tmp_path):
     assert "2 rounds" in done.stdout and len(json.loads((tmp_path / "f").read_text())["ways"]) == 2
 
 
+LAUNCHER = """
+import signal, sys, time
+def end(number, frame):
+    time.sleep(0.5)
+    open(sys.argv[1], "w").close()
+    sys.exit(1)
+signal.signal(signal.SIGINT, end)  # also where interrupts are ignored, as behind a shell's "&"
+print(flush=True)
+time.sleep(60)
+"""
+
+
 def test_an_interrupted_launcher_has_time_to_end_its_ranks(tmp_path):
     """It gets the interrupt with the terminal's others, and takes half a second."""
     ended = tmp_path / "ended"
-    launcher = f"trap 'sleep 0.5; touch {ended}; exit 1' INT; echo; while :; do sleep 0.1; done"
-    process = subprocess.Popen(["sh", "-c", launcher], stdout=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", LAUNCHER, str(ended)], stdout=subprocess.PIPE)
     process.stdout.readline()
     wait = process.wait
 
@@ -178,7 +190,7 @@ def test_an_interrupted_launcher_has_time_to_end_its_ranks(tmp_path):
         return wait(timeout)
 
     process.wait = interrupted
-    with pytest.raises(KeyboardInterrupt):
+    with process, pytest.raises(KeyboardInterrupt):
         rounds.status_of(process)
     assert ended.exists() and process.returncode == 1
 
