@@ -506,7 +506,8 @@ TEST(Learner, WhatIsFastOnlyOnTrialIsFoundOut) {
   }
 }
 
-// Such as a file that is written after every tenth call: it costs no way anything, and is no change.
+// Such as a file that is written after every tenth call: it costs no way anything, and is no
+// change.
 TEST(Learner, WhatHoldsTheProgramUpNowAndThenIsNoWaysFault) {
   Program program;
   const int site = program.add_site(4, [](int rank, int way, std::uint32_t call) {
