@@ -37,7 +37,7 @@ def test_the_advisors_interval_is_that_of_the_timed_steps_of_the_kernel():
     free = own | {"calls": 102, "free_bounds_us": {"least": -10.2, "most": 10.2}}
     harness = free | {"file": "/x/trials.h"}
     found = honesty_bars.intervals([own, free, harness, own | {"file": None}], case)
-    assert found == pytest.approx([200, 400, -10, 10])
+    assert found == pytest.approx([300, 600, -10, 10])
 
 
 def a_run(share: float, **times_us: float) -> kernels.Run:
