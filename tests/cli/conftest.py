@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from advise_runs import HERE
 
 from weft import installation, mpi_libraries
 from weft.bench import kernels
@@ -187,3 +188,62 @@ def kernel(environment, weft):
         return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=100)
 
     return run
+
+
+# ---- weft advise -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """Compiles programs/NAME for an MPI library, with line numbers."""
+    directory = tmp_path_factory.mktemp("advise")
+
+    def compile_for(mpi, name: str, *flags: str) -> Path:
+        source = SOURCES / name
+        target = directory / f"{source.stem}.{mpi.name}{''.join(flags)}"
+        if not target.exists():
+            flags = ("-g", "-O1", "-pthread", *flags, f"-Wl,-rpath,{mpi.prefix}/lib")
+            words = [mpi.prefix / "bin/mpicc", source, "-o", target, *flags]
+            environment = {**os.environ, **mpi.environment()}
+            subprocess.run([str(w) for w in words], check=True, timeout=120, env=environment)
+        return target
+
+    return compile_for
+
+
+@pytest.fixture
+def advise(weft, environment, tmp_path):
+    """Runs `weft advise OPTIONS -- mpiexec -n 2 COMMAND`; files go to tmp_path."""
+
+    def run(
+        mpi,
+        command: list[object],
+        *options: object,
+        inside: bool = False,
+        launcher: Sequence[object] = (),
+        before: Sequence[object] = ("--",),
+        variables: dict[str, str] | None = None,
+    ):
+        launcher = launcher or [mpi.mpiexec, "-n", "2"]
+        if mpi.name == "openmpi":
+            launcher += ["--oversubscribe", "--bind-to", "none"]
+        own = [weft, "advise", *options, *before]
+        words = [*launcher, *own, *command] if inside else [*own, *launcher, *command]
+        return subprocess.run(
+            [str(word) for word in words],
+            env={**environment, **mpi.environment(), **HERE, **(variables or {})},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=tmp_path,
+        )
+
+    return run
+
+
+@pytest.fixture
+def kept(program, advise, tmp_path):
+    mpi = mpi_libraries.implementation("mpich")
+    windows = program(mpi, "advise_windows.c")
+    assert advise(mpi, [windows, 1, 4], "--json", "first.json").returncode == 0
+    return tmp_path / "weft-advise.sqlite"

@@ -1,5 +1,5 @@
-"""`weft advise`: planted programs whose windows are known, programs that must not be disturbed, the
-record, and bad input.
+"""`weft advise`: planted programs whose windows are known, programs that must not be disturbed,
+and bad input.
 
 Why windows are held against the program's own clock only: a window is never shorter than what it
 computes there, and never longer than a round; how long either is, the machine's load decides.
@@ -11,76 +11,19 @@ import importlib.util
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from advise_runs import HERE, sites
 
-from weft import installation, mpi_libraries
-from weft.advise import analysis, record, session, store, verify
-from weft.advise.sites import FREE, WITH_CHANGE
-from weft.stored import ResultError
+from weft import mpi_libraries
+from weft.advise import analysis, store
 
 SOURCES = Path(__file__).parent / "programs"
 BUSY_MS = 3
 ROUNDS = 12
-HERE = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    """Compiles programs/NAME for an MPI library, with line numbers."""
-    directory = tmp_path_factory.mktemp("advise")
-
-    def compile_for(mpi, name: str, *flags: str) -> Path:
-        source = SOURCES / name
-        target = directory / f"{source.stem}.{mpi.name}{''.join(flags)}"
-        if not target.exists():
-            flags = ("-g", "-O1", "-pthread", *flags, f"-Wl,-rpath,{mpi.prefix}/lib")
-            words = [mpi.prefix / "bin/mpicc", source, "-o", target, *flags]
-            environment = {**os.environ, **mpi.environment()}
-            subprocess.run([str(w) for w in words], check=True, timeout=120, env=environment)
-        return target
-
-    return compile_for
-
-
-@pytest.fixture
-def advise(weft, environment, tmp_path):
-    """Runs `weft advise OPTIONS -- mpiexec -n 2 COMMAND`; files go to tmp_path."""
-
-    def run(
-        mpi,
-        command: list[object],
-        *options: object,
-        inside: bool = False,
-        launcher: Sequence[object] = (),
-    ):
-        launcher = launcher or [mpi.mpiexec, "-n", "2"]
-        if mpi.name == "openmpi":
-            launcher += ["--oversubscribe", "--bind-to", "none"]
-        own = [weft, "advise", *options, "--"]
-        words = [*launcher, *own, *command] if inside else [*own, *launcher, *command]
-        return subprocess.run(
-            [str(word) for word in words],
-            env={**environment, **mpi.environment(), **HERE},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            cwd=tmp_path,
-        )
-
-    return run
-
-
-def sites(path: Path) -> dict[str, dict]:
-    """By function and call."""
-    document = json.loads(path.read_text())
-    assert document["schema"] == "weft-advise/1"
-    return {f"{site['function']} {site['call']}": site for site in document["sites"]}
 
 
 def line_of(source: str, text: str) -> int:
@@ -280,41 +223,6 @@ def test_nothing_is_disturbed(mpi, program, advise, environment, name):
     assert watched.stdout.startswith(plain.stdout)
 
 
-@pytest.fixture
-def kept(program, advise, tmp_path):
-    mpi = mpi_libraries.implementation("mpich")
-    windows = program(mpi, "advise_windows.c")
-    assert advise(mpi, [windows, 1, 4], "--json", "first.json").returncode == 0
-    return tmp_path / "weft-advise.sqlite"
-
-
-def test_a_record_says_the_same_later(kept, call, tmp_path):
-    again = tmp_path / "again.json"
-    out = tmp_path / "again.html"
-    assert call("advise", "--from", kept, "--json", again, "-o", out).returncode == 0
-    assert json.loads(again.read_text()) == json.loads((tmp_path / "first.json").read_text())
-
-
-def test_two_records_are_compared(kept, call):
-    said = call("advise", "--from", kept, "--before", kept).stdout
-    assert "+0.0%" in said and "allreduce in heap_case" in said
-
-
-def test_what_is_damaged_is_named(kept, call, tmp_path):
-    with sqlite3.connect(kept) as database:
-        database.execute("DROP TABLE arrival")
-    done = call("advise", "--from", kept, "-o", tmp_path / "p.html")
-    assert done.returncode == 0
-    assert "cannot be read: arrival" in " ".join(done.stdout.split())
-
-
-def test_a_killed_program_leaves_its_record(mpi, program, advise, tmp_path):
-    done = advise(mpi, [program(mpi, "advise_ends.c"), "kill"], "--json", "s.json")
-    assert done.returncode != 0
-    assert "did not come to MPI_Finalize" in done.stdout
-    assert "MPI_Allreduce" in {site["call"] for site in sites(tmp_path / "s.json").values()}
-
-
 def test_the_exit_status_is_the_programs(mpi, program, advise):
     assert advise(mpi, [program(mpi, "advise_ends.c"), "exit"]).returncode == 3
 
@@ -359,111 +267,11 @@ def test_communicators_of_other_ranks_are_told_apart(program, advise, tmp_path):
     assert seen and len(seen) == len(set(seen))
 
 
-def test_a_record_that_cannot_be_written_is_not_begun(program, advise):
+def test_the_first_word_that_is_no_option_is_the_program(program, advise):
     mpi = mpi_libraries.implementation("mpich")
-    done = advise(mpi, [program(mpi, "advise_ends.c"), "exit"], "--record", "/nowhere/x")
-    assert done.returncode == 2
-    assert "/nowhere/x: no record can be written there" in done.stderr
-
-
-def test_what_was_recorded_outlives_a_full_disk(program, advise, monkeypatch, tmp_path, capsys):
-    """Ranks have recorded, then nothing can be written where the record should be."""
-    mpi = mpi_libraries.implementation("mpich")
-    monkeypatch.setattr(session, "run", lambda command, overhead, mpi, directory: 3)
-    monkeypatch.setattr(session, "read_directory", lambda directory: ["a rank's"])
-
-    def full(*_):
-        raise ResultError("x: the record cannot be written: disk full")
-
-    monkeypatch.setattr(store, "write", full)
-    with pytest.raises(SystemExit) as ended:
-        session.record(["./app"], 0.05, mpi.name, tmp_path / "x")
-    assert ended.value.code == 3
-    kept = Path(capsys.readouterr().err.split("weft advise --from ")[1].split()[0])
-    assert kept.is_dir()
-    kept.rmdir()
-
-
-def test_records_have_any_name(program, advise, tmp_path):
-    mpi = mpi_libraries.implementation("mpich")
-    done = advise(mpi, [program(mpi, "advise_ends.c"), "none"], "--record", "a#1?%41.sqlite")
+    command = [program(mpi, "advise_ends.c"), "none"]
+    done = advise(mpi, command, "--json", "x", "--overhead=3", inside=True, before=())
     assert (done.returncode, done.stdout.count("called no collective")) == (0, 1), done.stderr
-
-
-def test_in_a_batch_script_replays_are_not_refused(weft, program, environment, tmp_path):
-    """Which has the variables of a rank."""
-    mpi = mpi_libraries.implementation("mpich")
-    words = [weft, "advise", "--verify", "--", mpi.mpiexec, "-n", 2]
-    words += [program(mpi, "advise_ends.c"), "none"]
-    done = subprocess.run(
-        [str(word) for word in words],
-        env={**environment, "SLURM_PROCID": "0"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=tmp_path,
-    )
-    assert "before the launcher" not in done.stderr
-    assert done.stdout.count("called no collective") == 1
-
-
-def test_the_first_word_that_is_no_option_is_the_program(weft, program, environment, tmp_path):
-    mpi = mpi_libraries.implementation("mpich")
-    words = [mpi.mpiexec, "-n", 2, weft, "advise", "--json", "x", "--overhead=3"]
-    words += [program(mpi, "advise_ends.c"), "none"]
-    done = subprocess.run(
-        [str(word) for word in words],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=tmp_path,
-    )
-    assert (done.returncode, done.stdout.count("called no collective")) == (0, 1), done.stderr
-
-
-@pytest.mark.parametrize("how", ["blocking", "nonblocking"])
-def test_verify_replays_with_and_without_weft(program, advise, tmp_path, how):
-    mpi = mpi_libraries.implementation("mpich")
-    done = advise(mpi, [program(mpi, "advise_ends.c"), how], "--verify", "--json", "s.json")
-    assert done.returncode == 0, done.stderr
-    rows = store.read(tmp_path / "weft-advise.sqlite")["replay"]
-    # All cores compute, so that no change is proposed.
-    assert {row["form"] for row in rows} == {FREE}
-    assert len(rows) == verify.ROUNDS
-    (site,) = sites(tmp_path / "s.json").values()
-    assert isinstance(site["free_us"], float)
-    said = " ".join(done.stdout.split())
-    assert "by the replay of these calls" in said
-
-
-def test_verify_replays_blocks_for_each_rank(program, advise, tmp_path):
-    mpi = mpi_libraries.implementation("mpich")
-    done = advise(mpi, [program(mpi, "advise_ends.c"), "blocks"], "--verify")
-    assert done.returncode == 0, done.stderr
-    stored = store.read(tmp_path / "weft-advise.sqlite")
-    calls = {(row["rank"], row["site"]): row["call"] for row in stored["site"]}
-    replayed = [calls[row["rank"], row["site"]] for row in stored["replay"]]
-    # The root's, which has all blocks, and the others'; one in place.
-    sites = {"MPI_Gather": 2, "MPI_Scatter": 2, "MPI_Reduce_scatter": 2}
-    for call in (*sites, "MPI_Reduce_scatter_block"):
-        assert replayed.count(call) == sites.get(call, 1) * verify.ROUNDS, call
-    for row in stored["site"]:
-        if row["call"].startswith("MPI_Reduce_scatter"):
-            assert row["bytes"] == 8000 * row["calls"]  # the blocks of all ranks
-
-
-def test_verify_in_the_lab(weft, advise, tmp_path, permitted_lab):
-    """Where there is room for a gain, the change is replayed, too."""
-    mpi = mpi_libraries.implementation("mpich")
-    program = [mpi.program("gemv_alltoall"), "--order", 1000, "--bytes", 200_000]
-    command = [*program, "--form", "blocking", "--repetitions", 6]
-    lab = [weft, "lab", "run", "--mpi", "mpich", "--nodes", 2, "--"]
-    done = advise(mpi, command, "--verify", "--overhead", "50%", launcher=lab)
-    assert done.returncode == 0, done.stderr
-    rows = store.read(tmp_path / "weft-advise.sqlite")["replay"]
-    assert {row["form"] for row in rows} == {FREE, WITH_CHANGE}
-    assert f"{verify.ROUNDS} replays say" in " ".join(done.stdout.split())
 
 
 def test_many_communicators_one_after_the_other(mpi, program, advise, tmp_path):
@@ -475,12 +283,6 @@ def test_many_communicators_one_after_the_other(mpi, program, advise, tmp_path):
         own = [row for row in stored["arrival"] if row["rank"] == rank]
         assert 1000 <= len(own) <= 8192
     assert sum(row["calls"] for row in stored["site"]) == 2 * 20_000
-
-
-def test_verify_behind_a_launcher_is_refused(mpi, program, advise):
-    done = advise(mpi, [program(mpi, "advise_ends.c"), "none"], "--verify", inside=True)
-    assert done.returncode != 0
-    assert "put weft advise before the launcher" in done.stderr
 
 
 def test_without_symbols(mpi, program, advise, tmp_path):
@@ -581,87 +383,10 @@ def test_sites_that_find_no_place_are_together(mpi, program, advise, tmp_path):
     assert {site.calls for site in found if site not in others} == {1}
 
 
-def test_without_a_place_for_the_record(mpi, program, environment, tmp_path):
-    """The ranks' part alone, with a directory that does not exist: the program runs as ever."""
-    loaded = installation.preload_library(mpi.family)
-    library = loaded.with_name(f"libweft-advise-{mpi.family}.so")
-    extra = {"WEFT_ADVISE_DIRECTORY": str(tmp_path / "none"), "LD_PRELOAD": str(library)}
-    words = [mpi.mpiexec, "-n", "1", program(mpi, "advise_ends.c"), "exit"]
-    done = subprocess.run(
-        [str(word) for word in words],
-        env={**environment, **mpi.environment(), **HERE, **extra},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 3
-    assert done.stderr.count("advise records nothing of this job: No such file") == 1
-
-
 def test_a_program_without_mpi(call, tmp_path):
     done = call("advise", "--record", tmp_path / "r", "--", "true")
     assert done.returncode == 1
     assert "nothing was recorded" in done.stderr
-
-
-def test_a_record_that_was_cut_short_is_shown_as_far_as_it_goes(kept, call, tmp_path):
-    whole = kept.read_bytes()
-    kept.write_bytes(whole[: len(whole) * 3 // 4])
-    done = call("advise", "--from", kept, "-o", tmp_path / "p.html")
-    assert done.returncode == 0, done.stderr
-    said = " ".join(done.stdout.split())
-    assert "of the run time is in collectives" in said and "cannot be read: " in said
-
-
-def test_a_file_that_is_no_record(call, tmp_path):
-    path = tmp_path / "text.sqlite"
-    path.write_text("no database\n" * 100)
-    done = call("advise", "--from", path)
-    assert done.returncode == 2 and "cannot be read as a record" in done.stderr
-
-
-def test_what_ranks_of_other_nodes_have_left_is_put_together(
-    mpi, program, weft, call, environment, tmp_path
-):
-    """A node that has no such directory makes it: here each rank has one of its own."""
-    (tmp_path / "0").mkdir()
-    own = [program(mpi, "advise_ends.c"), "kill"]
-    launcher = [mpi.mpiexec, *(["--oversubscribe"] if mpi.name == "openmpi" else [])]
-    words = [*launcher, "-n", "1", weft, "advise", "--directory", tmp_path / "0", "--", *own]
-    words += [":", "-n", "1", weft, "advise", "--directory", tmp_path / "1", "--", *own]
-    done = subprocess.run(
-        [str(word) for word in words],
-        env={**environment, **mpi.environment(), **HERE},
-        capture_output=True,
-        timeout=120,
-        cwd=tmp_path,
-    )
-    assert done.returncode != 0
-    for file in (tmp_path / "1").glob("rank-*"):
-        file.rename(tmp_path / "0" / file.name)
-    target = ["--record", tmp_path / "both.sqlite", "-o", tmp_path / "p.html"]
-    done = call("advise", "--from", tmp_path / "0", *target)
-    assert done.returncode == 0, done.stderr
-    stored = store.read(tmp_path / "both.sqlite")
-    assert [rank["rank"] for rank in stored["rank"]] == [0, 1]
-    assert "did not come to MPI_Finalize" in done.stdout
-
-
-def test_a_directory_without_records(call, tmp_path):
-    done = call("advise", "--from", tmp_path)
-    assert done.returncode == 2
-    assert "it holds no rank's record" in done.stderr
-
-
-def test_records_on_other_nodes_are_named(tmp_path):
-    head = record.Head(rank=0, ranks=4, nodes=2, host=b"here")
-    here = [record.RankRecord(head, [], [], [], [], [])] * 2
-    assert session.lacks_other_nodes(here, tmp_path)
-    said = session.elsewhere(here, tmp_path)
-    assert "the records of 2 ranks" in said and f"weft advise --from {tmp_path}" in said
-    assert not session.lacks_other_nodes(here * 2, tmp_path)
-    (tmp_path / "job").touch()
-    assert not session.lacks_other_nodes(here, tmp_path)
 
 
 def test_calls_that_never_wait_are_counted_and_sampled(mpi, program, advise, tmp_path):

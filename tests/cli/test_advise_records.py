@@ -1,0 +1,152 @@
+"""What `weft advise` keeps: records that are read again, compared, damaged, or have no place."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+from advise_runs import HERE, sites
+
+from weft import installation, mpi_libraries
+from weft.advise import record, session, store
+from weft.stored import ResultError
+
+SOURCES = Path(__file__).parent / "programs"
+
+
+def test_a_record_says_the_same_later(kept, call, tmp_path):
+    again = tmp_path / "again.json"
+    out = tmp_path / "again.html"
+    assert call("advise", "--from", kept, "--json", again, "-o", out).returncode == 0
+    assert json.loads(again.read_text()) == json.loads((tmp_path / "first.json").read_text())
+
+
+def test_two_records_are_compared(kept, call):
+    said = call("advise", "--from", kept, "--before", kept).stdout
+    assert "+0.0%" in said and "allreduce in heap_case" in said
+
+
+def test_what_is_damaged_is_named(kept, call, tmp_path):
+    with sqlite3.connect(kept) as database:
+        database.execute("DROP TABLE arrival")
+    done = call("advise", "--from", kept, "-o", tmp_path / "p.html")
+    assert done.returncode == 0
+    assert "cannot be read: arrival" in " ".join(done.stdout.split())
+
+
+def test_a_killed_program_leaves_its_record(mpi, program, advise, tmp_path):
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "kill"], "--json", "s.json")
+    assert done.returncode != 0
+    assert "did not come to MPI_Finalize" in done.stdout
+    assert "MPI_Allreduce" in {site["call"] for site in sites(tmp_path / "s.json").values()}
+
+
+def test_a_record_that_cannot_be_written_is_not_begun(program, advise):
+    mpi = mpi_libraries.implementation("mpich")
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "exit"], "--record", "/nowhere/x")
+    assert done.returncode == 2
+    assert "/nowhere/x: no record can be written there" in done.stderr
+
+
+def test_what_was_recorded_outlives_a_full_disk(program, advise, monkeypatch, tmp_path, capsys):
+    """Ranks have recorded, then nothing can be written where the record should be."""
+    mpi = mpi_libraries.implementation("mpich")
+    monkeypatch.setattr(session, "run", lambda command, overhead, mpi, directory: 3)
+    monkeypatch.setattr(session, "read_directory", lambda directory: ["a rank's"])
+
+    def full(*_):
+        raise ResultError("x: the record cannot be written: disk full")
+
+    monkeypatch.setattr(store, "write", full)
+    with pytest.raises(SystemExit) as ended:
+        session.record(["./app"], 0.05, mpi.name, tmp_path / "x")
+    assert ended.value.code == 3
+    kept = Path(capsys.readouterr().err.split("weft advise --from ")[1].split()[0])
+    assert kept.is_dir()
+    kept.rmdir()
+
+
+def test_records_have_any_name(program, advise, tmp_path):
+    mpi = mpi_libraries.implementation("mpich")
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "none"], "--record", "a#1?%41.sqlite")
+    assert (done.returncode, done.stdout.count("called no collective")) == (0, 1), done.stderr
+
+
+def test_without_a_place_for_the_record(mpi, program, environment, tmp_path):
+    """The ranks' part alone, with a directory that does not exist: the program runs as ever."""
+    loaded = installation.preload_library(mpi.family)
+    library = loaded.with_name(f"libweft-advise-{mpi.family}.so")
+    extra = {"WEFT_ADVISE_DIRECTORY": str(tmp_path / "none"), "LD_PRELOAD": str(library)}
+    words = [mpi.mpiexec, "-n", "1", program(mpi, "advise_ends.c"), "exit"]
+    done = subprocess.run(
+        [str(word) for word in words],
+        env={**environment, **mpi.environment(), **HERE, **extra},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 3
+    assert done.stderr.count("advise records nothing of this job: No such file") == 1
+
+
+def test_a_record_that_was_cut_short_is_shown_as_far_as_it_goes(kept, call, tmp_path):
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[: len(whole) * 3 // 4])
+    done = call("advise", "--from", kept, "-o", tmp_path / "p.html")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "of the run time is in collectives" in said and "cannot be read: " in said
+
+
+def test_a_file_that_is_no_record(call, tmp_path):
+    path = tmp_path / "text.sqlite"
+    path.write_text("no database\n" * 100)
+    done = call("advise", "--from", path)
+    assert done.returncode == 2 and "cannot be read as a record" in done.stderr
+
+
+def test_what_ranks_of_other_nodes_have_left_is_put_together(
+    mpi, program, weft, call, environment, tmp_path
+):
+    """A node that has no such directory makes it: here each rank has one of its own."""
+    (tmp_path / "0").mkdir()
+    own = [program(mpi, "advise_ends.c"), "kill"]
+    launcher = [mpi.mpiexec, *(["--oversubscribe"] if mpi.name == "openmpi" else [])]
+    words = [*launcher, "-n", "1", weft, "advise", "--directory", tmp_path / "0", "--", *own]
+    words += [":", "-n", "1", weft, "advise", "--directory", tmp_path / "1", "--", *own]
+    done = subprocess.run(
+        [str(word) for word in words],
+        env={**environment, **mpi.environment(), **HERE},
+        capture_output=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
+    assert done.returncode != 0
+    for file in (tmp_path / "1").glob("rank-*"):
+        file.rename(tmp_path / "0" / file.name)
+    target = ["--record", tmp_path / "both.sqlite", "-o", tmp_path / "p.html"]
+    done = call("advise", "--from", tmp_path / "0", *target)
+    assert done.returncode == 0, done.stderr
+    stored = store.read(tmp_path / "both.sqlite")
+    assert [rank["rank"] for rank in stored["rank"]] == [0, 1]
+    assert "did not come to MPI_Finalize" in done.stdout
+
+
+def test_a_directory_without_records(call, tmp_path):
+    done = call("advise", "--from", tmp_path)
+    assert done.returncode == 2
+    assert "it holds no rank's record" in done.stderr
+
+
+def test_records_on_other_nodes_are_named(tmp_path):
+    head = record.Head(rank=0, ranks=4, nodes=2, host=b"here")
+    here = [record.RankRecord(head, [], [], [], [], [])] * 2
+    assert session.lacks_other_nodes(here, tmp_path)
+    said = session.elsewhere(here, tmp_path)
+    assert "the records of 2 ranks" in said and f"weft advise --from {tmp_path}" in said
+    assert not session.lacks_other_nodes(here * 2, tmp_path)
+    (tmp_path / "job").touch()
+    assert not session.lacks_other_nodes(here, tmp_path)

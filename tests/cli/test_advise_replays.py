@@ -1,0 +1,73 @@
+"""`weft advise --verify`: what is replayed, where, and when it is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from advise_runs import sites
+
+from weft import mpi_libraries
+from weft.advise import store, verify
+from weft.advise.sites import FREE, WITH_CHANGE
+
+SOURCES = Path(__file__).parent / "programs"
+
+
+def test_in_a_batch_script_replays_are_not_refused(program, advise):
+    """Which has the variables of a rank."""
+    mpi = mpi_libraries.implementation("mpich")
+    command = [program(mpi, "advise_ends.c"), "none"]
+    done = advise(mpi, command, "--verify", variables={"SLURM_PROCID": "0"})
+    assert "before the launcher" not in done.stderr
+    assert done.stdout.count("called no collective") == 1
+
+
+@pytest.mark.parametrize("how", ["blocking", "nonblocking"])
+def test_verify_replays_with_and_without_weft(program, advise, tmp_path, how):
+    mpi = mpi_libraries.implementation("mpich")
+    done = advise(mpi, [program(mpi, "advise_ends.c"), how], "--verify", "--json", "s.json")
+    assert done.returncode == 0, done.stderr
+    rows = store.read(tmp_path / "weft-advise.sqlite")["replay"]
+    # All cores compute, so that no change is proposed.
+    assert {row["form"] for row in rows} == {FREE}
+    assert len(rows) == verify.ROUNDS
+    (site,) = sites(tmp_path / "s.json").values()
+    assert isinstance(site["free_us"], float)
+    said = " ".join(done.stdout.split())
+    assert "by the replay of these calls" in said
+
+
+def test_verify_replays_blocks_for_each_rank(program, advise, tmp_path):
+    mpi = mpi_libraries.implementation("mpich")
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "blocks"], "--verify")
+    assert done.returncode == 0, done.stderr
+    stored = store.read(tmp_path / "weft-advise.sqlite")
+    calls = {(row["rank"], row["site"]): row["call"] for row in stored["site"]}
+    replayed = [calls[row["rank"], row["site"]] for row in stored["replay"]]
+    # The root's, which has all blocks, and the others'; one in place.
+    sites = {"MPI_Gather": 2, "MPI_Scatter": 2, "MPI_Reduce_scatter": 2}
+    for call in (*sites, "MPI_Reduce_scatter_block"):
+        assert replayed.count(call) == sites.get(call, 1) * verify.ROUNDS, call
+    for row in stored["site"]:
+        if row["call"].startswith("MPI_Reduce_scatter"):
+            assert row["bytes"] == 8000 * row["calls"]  # the blocks of all ranks
+
+
+def test_verify_in_the_lab(weft, advise, tmp_path, permitted_lab):
+    """Where there is room for a gain, the change is replayed, too."""
+    mpi = mpi_libraries.implementation("mpich")
+    program = [mpi.program("gemv_alltoall"), "--order", 1000, "--bytes", 200_000]
+    command = [*program, "--form", "blocking", "--repetitions", 6]
+    lab = [weft, "lab", "run", "--mpi", "mpich", "--nodes", 2, "--"]
+    done = advise(mpi, command, "--verify", "--overhead", "50%", launcher=lab)
+    assert done.returncode == 0, done.stderr
+    rows = store.read(tmp_path / "weft-advise.sqlite")["replay"]
+    assert {row["form"] for row in rows} == {FREE, WITH_CHANGE}
+    assert f"{verify.ROUNDS} replays say" in " ".join(done.stdout.split())
+
+
+def test_verify_behind_a_launcher_is_refused(mpi, program, advise):
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "none"], "--verify", inside=True)
+    assert done.returncode != 0
+    assert "put weft advise before the launcher" in done.stderr
