@@ -5,7 +5,8 @@
 // core has read and nobody has written since would be read again from that core's cache.
 // replay NAME PLAN OUT: the plan (python/weft/advise/stretches.py) is read by
 // rank 0; NAME library: its first form alone, which is as it was. OUT gets lines "stretch form
-// microseconds": the time of the last rank.
+// microseconds": the time of the last rank. PLAN.rates keeps how fast each rank computes, so that
+// all jobs of a plan compute the same: measured by the first, read by those after it.
 //   groups; each: size, ranks                             communicators
 //   operations; each: collective, bytes, group, operator
 //   stretches, forms; for each stretch, form and rank: number of steps, steps
@@ -104,20 +105,46 @@ Plan parse(const std::string& text, int rank, int ranks) {
   return plan;
 }
 
-// Iterations are as many as the fastest of several tries makes in a microsecond.
 class Computation {
  public:
-  Computation() {
+  void run(double us) { iterate(static_cast<long>(us * per_us_)); }
+
+  // Iterations are as many as the fastest of several tries makes in a microsecond.
+  void take_rate(const std::string& path, int rank, int ranks) {
+    std::vector<double> rates(static_cast<std::size_t>(ranks));
+    int known = rank == 0 && read_rates(path, &rates) ? 1 : 0;
+    MPI_Bcast(&known, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!known) {
+      const double mine = measured();
+      MPI_Gather(&mine, 1, MPI_DOUBLE, rates.data(), 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+      if (rank == 0) write_rates(path, rates);
+    }
+    MPI_Scatter(rates.data(), 1, MPI_DOUBLE, &per_us_, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  }
+
+ private:
+  static bool read_rates(const std::string& path, std::vector<double>* rates) {
+    std::ifstream in(path);
+    for (double& rate : *rates) in >> rate;
+    return static_cast<bool>(in);
+  }
+
+  static void write_rates(const std::string& path, const std::vector<double>& rates) {
+    std::ofstream out(path);
+    for (const double rate : rates) out << rate << '\n';
+  }
+
+  double measured() {
     constexpr long kTry = 200'000;
+    double most = 0;
     for (int i = 0; i < 10; ++i) {
       const double began = MPI_Wtime();
       iterate(kTry);
-      per_us_ = std::max(per_us_, kTry / ((MPI_Wtime() - began) * 1e6));
+      most = std::max(most, kTry / ((MPI_Wtime() - began) * 1e6));
     }
+    return most;
   }
-  void run(double us) { iterate(static_cast<long>(us * per_us_)); }
 
- private:
   void iterate(long count) {
     double x = value_;
     for (long i = 0; i < count; ++i) x = x * 0.999999 + 1e-6;
@@ -227,12 +254,12 @@ void warm_up(const Plan& plan, std::vector<std::unique_ptr<Form>>* forms) {
   }
 }
 
-void replay(const Plan& plan, std::size_t count, int rank, std::ostream& out) {
-  Computation computation;
+void replay(const Plan& plan, std::size_t count, int rank, Computation* computation,
+            std::ostream& out) {
   Calls calls;
   std::vector<std::unique_ptr<Form>> forms;
   for (std::size_t i = 0; i < count; ++i)
-    forms.push_back(std::make_unique<Form>(plan, rank, &computation, &calls));
+    forms.push_back(std::make_unique<Form>(plan, rank, computation, &calls));
   warm_up(plan, &forms);
   for (std::size_t stretch = 0; stretch < plan.stretches; ++stretch) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -255,7 +282,9 @@ int main(int argc, char** argv) {
     if (rank == 0) out.open(argv[3], std::ios::app);
     const Plan plan = parse(read_at_rank_0(argv[2], rank), rank, ranks);
     const bool as_it_was = std::string(argv[1]) == "library";
-    if (plan.stretches > 0) replay(plan, as_it_was ? 1 : plan.forms, rank, out);
+    Computation computation;
+    computation.take_rate(std::string(argv[2]) + ".rates", rank, ranks);
+    if (plan.stretches > 0) replay(plan, as_it_was ? 1 : plan.forms, rank, &computation, out);
   }
   MPI_Finalize();
   return argc == 4 ? 0 : 2;

@@ -17,10 +17,10 @@ from pathlib import Path
 from bar_jobs import run_command
 
 from weft import installation, mpi_libraries
+from weft.advise.verify import WIDTH_OF_HIGH, WIDTH_OF_RUN
 
 JOB_SECONDS = 600
 PAIRS = 5  # of the program as it was and as it was changed
-WIDTH_OF_HIGH, WIDTH_OF_RUN = 1 / 3, 0.02  # most that the interval may be wide: either
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def test_verify_replays_with_and_without_weft(program, advise, tmp_path, how):
     rows = store.read(tmp_path / "weft-advise.sqlite")["replay"]
     # All cores compute, so that no change is proposed.
     assert {row["form"] for row in rows} == {FREE}
-    assert len(rows) == verify.ROUNDS
+    assert len(rows) == verify.ROUNDS  # no change: no more than these
     (site,) = sites(tmp_path / "s.json").values()
     assert isinstance(site["free_us"], float)
     said = " ".join(done.stdout.split())
@@ -64,7 +65,10 @@ def test_verify_in_the_lab(weft, advise, tmp_path, permitted_lab):
     assert done.returncode == 0, done.stderr
     rows = store.read(tmp_path / "weft-advise.sqlite")["replay"]
     assert {row["form"] for row in rows} == {FREE, WITH_CHANGE}
-    assert f"{verify.ROUNDS} replays say" in " ".join(done.stdout.split())
+    of_sites = Counter((r["rank"], r["site"]) for r in rows if r["form"] == WITH_CHANGE)
+    (rounds,) = set(of_sites.values())
+    assert verify.ROUNDS <= rounds <= verify.MOST_ROUNDS
+    assert f"{rounds} replays say" in " ".join(done.stdout.split())
 
 
 def test_verify_behind_a_launcher_is_refused(mpi, program, advise):

@@ -274,3 +274,33 @@ def test_the_replay_program_takes_all_steps(tmp_path, name):
     found = verify.read_times(written)
     assert set(found) == ({(0, 0)} if name == verify.LIBRARY else {(0, 0), (0, 1)})
     assert all(us >= 20 for us in found.values())
+    rates = [float(rate) for rate in Path(f"{plan}.rates").read_text().split()]
+    assert len(rates) == 3 and all(rate > 0 for rate in rates)
+
+
+def test_all_jobs_of_a_replay_compute_the_same(tmp_path):
+    """The second job takes the first one's rates, though it could measure others."""
+    mpi = mpi_libraries.implementation("mpich")
+    plan, written = tmp_path / "plan", tmp_path / "times"
+    plan.write_text("1\n2 0 1\n1\nbarrier 8 0 sum\n1 1\n1 c 10000.0\n1 c 10000.0\n")
+    words = [*mpi.launcher(2), mpi.program("replay"), verify.LIBRARY, plan, written]
+
+    def us_at(rates: str) -> float:
+        Path(f"{plan}.rates").write_text(rates)
+        written.unlink(missing_ok=True)
+        subprocess.run([str(word) for word in words], check=True, timeout=60)
+        return verify.read_times(written)[0, 0]
+
+    slow, fast = us_at("1\n1\n"), us_at("1000\n1000\n")
+    assert fast > 20 * slow
+
+
+@pytest.mark.parametrize(
+    ("won_us", "narrow"),
+    [([100.0] * 9, True), ([*range(0, 900, 100)], False), ([0.001 * i for i in range(9)], True)],
+)
+def test_rounds_go_on_until_a_gain_is_narrow(won_us, narrow):
+    """Ten calls of a run of 10 ms; the middle case lies between 100 and 700 us a call."""
+    one = site(0, gain_high_us=10_000.0)
+    rows = [(0, 0, sites.WITH_CHANGE, us) for us in won_us]
+    assert verify.is_narrow(rows, [one], 10_000.0) == narrow

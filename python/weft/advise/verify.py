@@ -16,11 +16,13 @@ from pathlib import Path
 from weft import installation
 from weft.advise import launched
 from weft.advise.analysis import Advice
-from weft.advise.sites import FREE, WITH_CHANGE, Site
+from weft.advise.sites import FREE, WITH_CHANGE, Site, spread
 from weft.advise.store import Stored
 from weft.advise.stretches import Stretch, is_known, plan, stretches_of
 
-ROUNDS, CHANGES = 9, 3  # of both jobs; sites that are changed, each for itself
+ROUNDS, MOST_ROUNDS = 9, 25  # of both jobs: at least, and until the figures are narrow
+CHANGES = 3  # sites that are changed, each for itself
+WIDTH_OF_HIGH, WIDTH_OF_RUN = 1 / 3, 0.02  # of a gain's two ends that are narrow: either
 JOB_SECONDS = 600
 LIBRARY, AUTO = "library", "auto"
 FAMILIES = {"libmpi.so.12": "mpich", "libmpi.so.40": "openmpi"}
@@ -84,6 +86,21 @@ def won(stretches: list[Stretch], changes: list[Site], library: Times, auto: Tim
     ]
 
 
+def is_narrow(rows: list[tuple], changes: list[Site], elapsed_us: float) -> bool:
+    """Whether the two ends of each change's gain lie so close that more rounds tell little more."""
+    for site in changes:
+        key = min(site.members)
+        samples = [us for *where, form, us in rows if (tuple(where), form) == (key, WITH_CHANGE)]
+        if not samples:
+            continue
+        seen = spread(samples, site.calls)
+        high = min(max(0.0, seen.high), site.gain_high_us or 0.0)
+        width = high - max(0.0, seen.low)
+        if width > max(WIDTH_OF_HIGH * high, WIDTH_OF_RUN * elapsed_us):
+            return False
+    return True
+
+
 def run(command: list[str], mpi: str, stored: Stored, advice: Advice) -> list[tuple]:
     """The rows of the table `replay`; none, after saying why, where nothing could be replayed."""
     library = Path(next((row["library"] for row in stored["rank"]), ""))
@@ -102,7 +119,9 @@ def run(command: list[str], mpi: str, stored: Stored, advice: Advice) -> list[tu
         path.write_text(plan(stored, stretches, changes))
         options = ["--directory", directory, "--replay", str(program), "--plan", str(path)]
         options += ["--libraries", str(library.parent), *(["--mpi", mpi] if mpi else [])]
-        for number in range(ROUNDS):
+        for number in range(MOST_ROUNDS):
+            if number >= ROUNDS and is_narrow(rows, changes, advice.elapsed_us):
+                break
             times: dict[str, Times] = {}
             for form in (LIBRARY, AUTO)[:: -1 if number % 2 else 1]:
                 written = Path(f"{path}.times")
