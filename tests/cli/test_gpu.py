@@ -60,12 +60,12 @@ def test_equal(mpi, engine, tmp_path):
             assert calls[name]["handled"] > 0, calls[name]
 
 
-def run(name, *options, ranks=3, limit_s=180, **variables):
+def run(name, *options, ranks=3, limit_s=180, mpi="mpich", **variables):
     """One of the programs on GPUs."""
-    library = mpi_libraries.implementation("mpich")
+    library = mpi_libraries.implementation(mpi)
     program = library.program(name)
     if not program.exists():
-        pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
     return subprocess.run(
         [str(word) for word in [*library.launcher(ranks), program, *options]],
         env={**os.environ, **library.environment(), **variables},
@@ -107,8 +107,9 @@ def test_equal_as_the_user_chooses(options, variables):
     assert "cases equal" in done.stdout
 
 
-def test_a_library_that_takes_memory_of_the_device():
-    done = run("gpu_aware", STANDIN)
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_a_library_that_takes_memory_of_the_device(mpi):
+    done = run("gpu_aware", STANDIN, mpi=mpi, OMPI_MCA_mpi_yield_when_idle="1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "cases equal" in done.stdout
 

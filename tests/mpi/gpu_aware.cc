@@ -1,7 +1,8 @@
 // Collectives in streams by an MPI library that takes memory of the device. The program plays its
-// part: its MPI_Iallreduce and MPI_Allreduce_init look through the device's addresses, and call the
-// driver as such a library does, which a capture forbids to threads that say nothing. `gpu_aware
-// DRIVER`, where DRIVER is the stand-in of tests/device.
+// part: its MPI_Ibcast, MPI_Iallreduce and MPI_Allreduce_init look through the device's addresses,
+// and call the driver as such a library does, which a capture forbids to threads that say nothing.
+// Open MPI's reductions do not look through them, and get none. `gpu_aware DRIVER`, where DRIVER is
+// the stand-in of tests/device.
 #include <mpi.h>
 
 #include <atomic>
@@ -20,7 +21,13 @@ using namespace gpu::driver;
 
 constexpr int kCount = 200'000;  // which no kernel carries out
 int failures = 0, cases = 0, rank = 0, ranks = 1;
-std::atomic<int> device_calls{0}, refused{0};
+std::atomic<int> device_calls{0}, reductions{0}, refused{0};
+
+#ifdef OMPI_MAJOR_VERSION
+constexpr bool kReducesOnDevice = false;
+#else
+constexpr bool kReducesOnDevice = true;
+#endif
 
 void good(int code, const char* what) {
   if (code == 0) return;
@@ -44,23 +51,34 @@ void* looked_through(const void* address) {
   return reached;
 }
 
+void* reduced(const void* address) {
+  const int before = device_calls;
+  void* const reached = looked_through(address);
+  reductions += device_calls - before;
+  return reached;
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int MPIX_Query_cuda_support() {
   return 1;
 }
 
+extern "C" int MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
+                          MPI_Request* request) {
+  return PMPI_Ibcast(looked_through(buffer), count, type, root, comm, request);
+}
+
 extern "C" int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
                               MPI_Comm comm, MPI_Request* request) {
-  return PMPI_Iallreduce(looked_through(from), looked_through(to), count, type, op, comm, request);
+  return PMPI_Iallreduce(reduced(from), reduced(to), count, type, op, comm, request);
 }
 
 // Open MPI has it since 5.0, while it calls itself MPI 3.1.
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 extern "C" int MPI_Allreduce_init(const void* from, void* to, int count, MPI_Datatype type,
                                   MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  return PMPI_Allreduce_init(looked_through(from), looked_through(to), count, type, op, comm, info,
-                             request);
+  return PMPI_Allreduce_init(reduced(from), reduced(to), count, type, op, comm, info, request);
 }
 #endif
 
@@ -150,6 +168,15 @@ void check_all(int sum) {
   {
     Buffer buffer;
     weft_gpu_request request = nullptr;
+    good(weft_ibcast_enqueue(buffer.data(), kCount, MPI_INT, 1, MPI_COMM_WORLD, stream, &request),
+         "enqueue");
+    end(request, stream);
+    good(cuStreamSynchronize(stream), "synchronise");
+    buffer.check("broadcast", 1);
+  }
+  {
+    Buffer buffer;
+    weft_gpu_request request = nullptr;
     good(weft_allreduce_init(MPI_IN_PLACE, buffer.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
                              &request),
          "init");
@@ -177,10 +204,10 @@ int main(int argc, char** argv) {
   good(cuDevicePrimaryCtxRetain(&context, 0), "context");
   good(cuCtxSetCurrent(context), "context");
   check_all(ranks * (ranks - 1) / 2);
-  if (device_calls == 0 || refused > 0) {
+  if (device_calls == reductions || (reductions > 0) != kReducesOnDevice || refused > 0) {
     ++failures;
-    std::printf("rank %d: %d addresses of the device's, %d refused\n", rank, device_calls.load(),
-                refused.load());
+    std::printf("rank %d: %d addresses of the device's, %d in reductions, %d refused\n", rank,
+                device_calls.load(), reductions.load(), refused.load());
   }
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -101,7 +101,7 @@ Result<Runtime*> runtime() {
 }
 
 // Weft's own collectives work in the processor's memory, so under Weft the copies are made here.
-bool library_takes_device_memory() {
+bool ask_whether_library_takes_device_memory() {
   if (weft_version) return false;
   using Query = int();
   for (const char* name : {"MPIX_Query_cuda_support", "MPIX_GPU_query_cuda"}) {
@@ -109,6 +109,21 @@ bool library_takes_device_memory() {
       return query() == 1;
   }
   return false;
+}
+
+bool library_takes_device_memory() {
+  static const bool takes_it = ask_whether_library_takes_device_memory();
+  return takes_it;
+}
+
+// Where Open MPI takes memory of the device, its non-blocking and persistent reductions and its
+// alltoallw read it by the processor all the same.
+bool library_takes_device_memory(Kind kind) {
+#ifndef WEFT_FAMILY_MPICH
+  const bool is_w = kind == Kind::alltoallw || kind == Kind::neighbor_alltoallw;
+  if (reduces(kind) || is_w) return false;
+#endif
+  return library_takes_device_memory();
 }
 
 // The agent tests what is under way, so that Weft needs no thread for it where it carries it out,
@@ -219,7 +234,7 @@ Result<Kept> Shadow::of(MPI_Comm comm) {
 
 class MpiCollective : public Collective {
  public:
-  // context: of the device whose memory the library reaches; nullptr: it gets none.
+  // context: of the device that the library may call; nullptr: it calls none.
   MpiCollective(Kept shadow, Staged staged, Context* context)
       : shadow_(std::move(shadow)),
         later_(shadow_->later()),
@@ -286,7 +301,7 @@ Operation* operation_of(weft_gpu_request request) {
 
 Result<Operation*> stage_by_mpi(const Call& call, const Kept& shadow, bool persistent,
                                 Context* context) {
-  const bool copies = !library_takes_device_memory();
+  const bool copies = !library_takes_device_memory(call.kind);
   const auto known = known_to_mpi(call);
   if (!known) return known.error();
   auto staged = stage(*known, context, copies);
@@ -294,8 +309,8 @@ Result<Operation*> stage_by_mpi(const Call& call, const Kept& shadow, bool persi
   const Pinned pinned = staged->pinned;
   const std::size_t places = staged->places;
   std::vector<Part> parts = std::move(staged->parts);
-  auto collective =
-      std::make_unique<MpiCollective>(shadow, std::move(*staged), copies ? nullptr : context);
+  auto collective = std::make_unique<MpiCollective>(
+      shadow, std::move(*staged), library_takes_device_memory() ? context : nullptr);
   if (persistent) {
     if (const auto made = collective->become_persistent(); !made) {
       context->give_back({}, pinned, nullptr);
