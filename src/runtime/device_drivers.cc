@@ -1,5 +1,7 @@
 // CUDA copies through the context that the memory belongs to. HIP finds the device by the address,
 // and remembers the error of a call that failed for the application, which must not see ours.
+// Both copy in streams of Weft's own: the default stream would wait for what the application's
+// streams do, perhaps for a kernel that waits for this collective, and end their captures.
 #include "runtime/device_drivers.h"
 
 #include <dlfcn.h>
@@ -8,6 +10,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -41,6 +44,47 @@ void* loaded(const char* name) {
   return search.path.empty() ? nullptr : dlopen(search.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
 }
 
+// Of cuda.h, and of hip_runtime_api.h.
+constexpr unsigned kNonBlocking = 1;
+constexpr int kRelaxed = 2;
+
+// Weft's own, one for each context or device. Kept: the application's end takes them with it.
+class OwnStreams {
+ public:
+  using Create = int(void** stream, unsigned flags);
+
+  // Of the one that is current; nullptr: refused.
+  void* get(void* owner, Create* create) const {
+    const std::lock_guard lock(mutex_);
+    void*& stream = all_[owner];
+    if (!stream && create(&stream, kNonBlocking) != 0) stream = nullptr;
+    return stream;
+  }
+
+ private:
+  mutable std::mutex mutex_;  // guards the next
+  mutable std::map<void*, void*> all_;
+};
+
+// While it lives, this thread may do what the application's captures forbid.
+class OutsideCapture {
+ public:
+  using Exchange = int(int* mode);
+
+  explicit OutsideCapture(Exchange* exchange) : exchange_(exchange) {
+    if (exchange_) exchange_(&mode_);
+  }
+  ~OutsideCapture() {
+    if (exchange_) exchange_(&mode_);
+  }
+  OutsideCapture(const OutsideCapture&) = delete;
+  OutsideCapture& operator=(const OutsideCapture&) = delete;
+
+ private:
+  Exchange* const exchange_;
+  int mode_ = kRelaxed;
+};
+
 constexpr const char* kCuda = "libcuda.so";
 
 class CudaDriver final : public DeviceDriver {
@@ -49,7 +93,9 @@ class CudaDriver final : public DeviceDriver {
   bool find_functions() {
     void* const library = loaded(kCuda);
     return library && find(library, "cuPointerGetAttribute", attribute_) &&
-           find(library, "cuMemcpy", copy_) &&
+           find(library, "cuMemcpyAsync", copy_) &&
+           find(library, "cuStreamCreate", create_stream_) &&
+           find(library, "cuThreadExchangeStreamCaptureMode", exchange_mode_) &&
            find(library, "cuCtxPushCurrent_v2", push_context_) &&
            find(library, "cuCtxPopCurrent_v2", pop_context_) &&
            find(library, "cuDevicePrimaryCtxRetain", retain_context_) &&
@@ -77,15 +123,18 @@ class CudaDriver final : public DeviceDriver {
 
   bool copy(std::byte* to, const std::byte* from, std::int64_t bytes,
             const std::byte* device) const {
+    const OutsideCapture now(exchange_mode_);
     void *context = nullptr, *popped = nullptr;
     attribute_(&context, kContext, reinterpret_cast<std::uintptr_t>(device));
     if (!context) context = context_of_pool(device);
-    const bool pushed = context && push_context_(context) == 0;
-    const int code = copy_(reinterpret_cast<std::uintptr_t>(to),
-                           reinterpret_cast<std::uintptr_t>(from), static_cast<std::size_t>(bytes));
-    // A copy from memory that is not pinned returns before the data are on the device.
-    const bool has_come = code == 0 && (to != device || synchronise_(nullptr) == 0);
-    if (pushed) pop_context_(&popped);
+    if (!context || push_context_(context) != 0) return false;
+    void* const stream = streams_.get(context, create_stream_);
+    const bool has_come =
+        stream &&
+        copy_(reinterpret_cast<std::uintptr_t>(to), reinterpret_cast<std::uintptr_t>(from),
+              static_cast<std::size_t>(bytes), stream) == 0 &&
+        synchronise_(stream) == 0;
+    pop_context_(&popped);
     return has_come;
   }
 
@@ -99,11 +148,14 @@ class CudaDriver final : public DeviceDriver {
   }
 
   int (*attribute_)(void* value, int which, std::uintptr_t address) = nullptr;
-  int (*copy_)(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) = nullptr;
+  int (*copy_)(std::uintptr_t to, std::uintptr_t from, std::size_t bytes, void* stream) = nullptr;
+  OwnStreams::Create* create_stream_ = nullptr;
+  OutsideCapture::Exchange* exchange_mode_ = nullptr;
   int (*push_context_)(void* context) = nullptr;
   int (*pop_context_)(void** context) = nullptr;
   int (*retain_context_)(void** context, int device) = nullptr;
   int (*synchronise_)(void* stream) = nullptr;
+  OwnStreams streams_;
 };
 
 constexpr const char* kHip = "libamdhip64.so";
@@ -114,11 +166,16 @@ class HipDriver final : public DeviceDriver {
     void* const library = loaded(kHip);
     int version = 0, (*version_of_runtime)(int*) = nullptr;
     const bool complete = library && find(library, "hipPointerGetAttributes", attributes_) &&
-                          find(library, "hipMemcpy", copy_) &&
+                          find(library, "hipMemcpyAsync", copy_) &&
+                          find(library, "hipStreamCreateWithFlags", create_stream_) &&
+                          find(library, "hipStreamSynchronize", synchronise_) &&
+                          find(library, "hipGetDevice", current_device_) &&
+                          find(library, "hipSetDevice", choose_device_) &&
                           find(library, "hipPeekAtLastError", look_at_error_) &&
                           find(library, "hipGetLastError", take_error_) &&
                           find(library, "hipRuntimeGetVersion", version_of_runtime);
     if (!complete || version_of_runtime(&version) != 0) return false;
+    find(library, "hipThreadExchangeStreamCaptureMode", exchange_mode_);  // some lack it
     of_device_ = version / kPerMajorVersion < 6 ? 1 : 2;
     return true;
   }
@@ -132,10 +189,10 @@ class HipDriver final : public DeviceDriver {
   }
 
   bool bring_in(std::byte* to, const std::byte* device, std::int64_t bytes) const override {
-    return copy(to, device, bytes);
+    return copy(to, device, bytes, device);
   }
   bool take_out(std::byte* device, const std::byte* from, std::int64_t bytes) const override {
-    return copy(device, from, bytes);
+    return copy(device, from, bytes, device);
   }
 
  private:
@@ -149,11 +206,27 @@ class HipDriver final : public DeviceDriver {
     unsigned flags;
   };
 
-  bool copy(std::byte* to, const std::byte* from, std::int64_t bytes) const {
+  bool copy(std::byte* to, const std::byte* from, std::int64_t bytes,
+            const std::byte* device) const {
+    const OutsideCapture now(exchange_mode_);
     const bool is_clean = look_at_error_() == 0;
-    if (copy_(to, from, static_cast<std::size_t>(bytes), kByAddress) == 0) return true;
+    void* const stream = stream_beside(device);
+    if (stream && copy_(to, from, static_cast<std::size_t>(bytes), kByAddress, stream) == 0 &&
+        synchronise_(stream) == 0)
+      return true;
     forget_error(is_clean);
     return false;
+  }
+  // Of the memory's device. nullptr: refused.
+  void* stream_beside(const std::byte* device) const {
+    Attributes of{};
+    int before = 0;
+    if (attributes_(&of, device) != 0 || current_device_(&before) != 0) return nullptr;
+    if (choose_device_(of.device) != 0) return nullptr;
+    auto* const owner = reinterpret_cast<void*>(static_cast<std::intptr_t>(of.device));
+    void* const stream = streams_.get(owner, create_stream_);
+    choose_device_(before);
+    return stream;
   }
   // Where the application had none of its own before.
   void forget_error(bool was_clean) const {
@@ -161,10 +234,17 @@ class HipDriver final : public DeviceDriver {
   }
 
   int (*attributes_)(Attributes* of, const void* address) = nullptr;
-  int (*copy_)(void* to, const void* from, std::size_t bytes, int direction) = nullptr;
+  int (*copy_)(void* to, const void* from, std::size_t bytes, int direction,
+               void* stream) = nullptr;
+  OwnStreams::Create* create_stream_ = nullptr;
+  OutsideCapture::Exchange* exchange_mode_ = nullptr;
+  int (*synchronise_)(void* stream) = nullptr;
+  int (*current_device_)(int* device) = nullptr;
+  int (*choose_device_)(int device) = nullptr;
   int (*look_at_error_)() = nullptr;
   int (*take_error_)() = nullptr;
   int of_device_ = 0;  // as the type of memory; the numbers have changed with version 6
+  OwnStreams streams_;
 };
 
 bool ask_the_system() {

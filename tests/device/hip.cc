@@ -8,6 +8,11 @@
 extern "C" {
 int cuMemAlloc_v2(standin::Address* address, std::size_t bytes);
 int cuMemFree_v2(standin::Address address);
+int cuStreamCreate(void** stream, unsigned flags);
+int cuStreamSynchronize(void* stream);
+int cuThreadExchangeStreamCaptureMode(int* mode);
+int cuDevicePrimaryCtxRetain(void** context, int device);
+int cuCtxSetCurrent(void* context);
 }
 
 namespace {
@@ -46,12 +51,52 @@ DRIVER int hipFree(void* memory) {
   return told(cuMemFree_v2(reinterpret_cast<standin::Address>(memory)));
 }
 
-DRIVER int hipMemcpy(void* to, const void* from, std::size_t bytes, int direction) {
+namespace {
+
+int copied(void* to, const void* from, std::size_t bytes, int direction) {
   constexpr int kByAddress = 4;
   if (direction != kByAddress) return told(kHipInvalidValue);
   const auto* const source = standin::reachable(reinterpret_cast<standin::Address>(from));
   __builtin_memmove(standin::reachable(reinterpret_cast<standin::Address>(to)), source, bytes);
   return 0;
+}
+
+}  // namespace
+
+DRIVER int hipMemcpy(void* to, const void* from, std::size_t bytes, int direction) {
+  if (const int code = standin::wait_as_default_stream()) return told(code);
+  return copied(to, from, bytes, direction);
+}
+
+// Of pageable memory: the caller waits.
+DRIVER int hipMemcpyAsync(void* to, const void* from, std::size_t bytes, int direction,
+                          void* stream) {
+  if (const int code = cuStreamSynchronize(stream)) return told(code);
+  return copied(to, from, bytes, direction);
+}
+
+DRIVER int hipStreamCreateWithFlags(void** stream, unsigned flags) {
+  void* context = nullptr;
+  cuDevicePrimaryCtxRetain(&context, 0);
+  cuCtxSetCurrent(context);
+  return told(cuStreamCreate(stream, flags));
+}
+
+DRIVER int hipStreamSynchronize(void* stream) {
+  return told(cuStreamSynchronize(stream));
+}
+
+DRIVER int hipThreadExchangeStreamCaptureMode(int* mode) {
+  return told(cuThreadExchangeStreamCaptureMode(mode));
+}
+
+DRIVER int hipGetDevice(int* device) {
+  *device = 0;
+  return 0;
+}
+
+DRIVER int hipSetDevice(int device) {
+  return device == 0 ? 0 : told(kHipInvalidValue);
 }
 
 DRIVER int hipPointerGetAttributes(Attributes* of, const void* memory) {

@@ -154,14 +154,21 @@ bool is_pinned(Address address, std::size_t bytes) {
   return is_within(pinned, address, bytes);
 }
 
-// Of the processor's, as far as the driver knows.
-static bool is_unknown(Address address) {
+bool is_unknown(Address address) {
   const std::lock_guard lock(mutex);
   std::size_t inside = 0;
   const auto lies_in = [&](const std::pair<Address, std::size_t>& gone) {
     return address - gone.first < gone.second;
   };
   return !block_of(all, address, &inside) && std::none_of(freed.begin(), freed.end(), lies_in);
+}
+
+bool may_copy_now(Address to, Address from, std::size_t bytes) {
+  if (bytes > most_at_once()) return false;
+  const auto is_good = [&](Address one) {
+    return is_unknown(one) || is_block_of_device(one, bytes);
+  };
+  return is_good(to) && is_good(from);
 }
 
 void fail_for_good(int code) {
@@ -412,10 +419,8 @@ DRIVER int cuCtxPopCurrent_v2(void** popped) {
 
 DRIVER int cuMemcpy(Address to, Address from, std::size_t bytes) {
   if (const int code = stopped_without_context("cuMemcpy")) return code;
-  if (bytes > most_at_once()) return kInvalidValue;
-  for (const Address one : {to, from}) {
-    if (!is_unknown(one) && !is_block_of_device(one, bytes)) return kInvalidValue;
-  }
+  if (!may_copy_now(to, from, bytes)) return kInvalidValue;
+  if (const int code = wait_as_default_stream()) return code;
   std::memmove(reachable(to), reachable(from), bytes);
   return kSuccess;
 }

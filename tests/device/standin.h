@@ -1,8 +1,8 @@
 // A stand-in for CUDA's driver, for machines without a device: memory that this processor can
 // neither read nor write (pages without permission; what is in it lies elsewhere in the process),
 // streams that are threads, graphs, and failures on demand. Only what Weft and its tests call, and
-// as strict as the driver: wrong contexts, pageable memory in asynchronous copies, allocation while
-// a stream is captured, captures that are not joined.
+// as strict as the driver: wrong contexts, allocation while a stream is captured, captures that are
+// not joined. Copies from pageable memory, or to it, make their caller wait.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ using Address = std::uintptr_t;
 constexpr int kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kInvalidContext = 201;
 constexpr int kInvalidHandle = 400, kNotFound = 500, kNotReady = 600, kIllegalAddress = 700;
 constexpr int kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCaptureUnjoined = 904;
-constexpr int kCaptureIsolation = 905, kCaptureWrongThread = 908;
+constexpr int kCaptureIsolation = 905, kCaptureImplicit = 906, kCaptureWrongThread = 908;
 constexpr int kTooLargeToCooperate = 720;
 
 // What a call returns at once: a planted failure, the error of an earlier kernel, or that no
@@ -29,9 +29,16 @@ bool is_of_device(Address address);
 // All of these bytes lie in one block.
 bool is_block_of_device(Address address, std::size_t bytes);
 bool is_pinned(Address address, std::size_t bytes);
+// Neither of the device nor freed: the processor's, pinned or pageable.
+bool is_unknown(Address address);
+// What the processor waits for: within blocks, and not more than it may be.
+bool may_copy_now(Address to, Address from, std::size_t bytes);
 
-// While any stream is captured, a thread allocates only where it has said that this is meant.
+// While a stream is captured, a thread allocates only where it has said that this is meant.
 bool may_allocate();
+// For all that comes before in the default stream and in those that it waits for. A capture of one
+// of these is broken by it, as is one that forbids it to this thread.
+int wait_as_default_stream();
 
 // Of the blocks of cooperative kernels (places.cc).
 int all_places();

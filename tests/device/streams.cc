@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -85,12 +86,16 @@ class Launch {
 
 struct Stream;
 
+// Of captures, and of threads: what is forbidden, and to whom.
+constexpr int kGlobal = 0, kRelaxed = 2;
+
 struct Capture {
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
   Stream* origin = nullptr;
   std::map<Stream*, std::vector<int>> tips;  // what the next node of a stream comes after
   std::map<Stream*, int> lanes;
   std::thread::id thread;
+  int mode = kGlobal;
   bool broken = false;
 
   void join(Stream* stream) {
@@ -114,6 +119,9 @@ struct Capture {
 };
 
 struct Stream {
+  explicit Stream(bool blocking) : is_blocking(blocking) {}
+
+  const bool is_blocking;            // the default stream waits for it
   std::shared_ptr<Capture> capture;  // guarded by `captures`
   std::mutex mutex;
   std::condition_variable changed;
@@ -172,14 +180,69 @@ struct Event {
   std::vector<int> tips;
 };
 
-std::mutex captures;  // guards what captures and events are
-std::atomic<int> captures_active{0};
-thread_local int capture_mode = 0;
+std::mutex captures;  // guards what captures and events are, and the next
+std::set<std::shared_ptr<Capture>> captures_active;
+thread_local int capture_mode = kGlobal;
+
+std::mutex streams;  // guards the next
+// Those that there are, but the default one. Never destroyed: threads end after the program.
+auto& all_streams = *new std::map<void*, std::shared_ptr<Stream>>;
+
+void* add_stream(bool blocking) {
+  auto made = std::make_shared<Stream>(blocking);
+  const std::lock_guard lock(streams);
+  void* const handle = made.get();
+  all_streams[handle] = std::move(made);
+  return handle;
+}
+
+void remove_stream(void* handle) {
+  std::shared_ptr<Stream> gone;  // which ends when nothing holds the mutex
+  const std::lock_guard lock(streams);
+  if (const auto found = all_streams.find(handle); found != all_streams.end()) {
+    gone = std::move(found->second);
+    all_streams.erase(found);
+  }
+}
+
+std::vector<std::shared_ptr<Stream>> blocking_streams() {
+  const std::lock_guard lock(streams);
+  std::vector<std::shared_ptr<Stream>> found;
+  for (const auto& [handle, stream] : all_streams) {
+    if (stream->is_blocking) found.push_back(stream);
+  }
+  return found;
+}
+
+// cudaStreamPerThread: another stream in each thread.
+struct OwnStream {
+  void* const handle = add_stream(true);
+  ~OwnStream() { remove_stream(handle); }
+};
+
+bool is_default(const void* handle) {
+  return handle == nullptr || handle == reinterpret_cast<void*>(1);
+}
 
 Stream* stream_of(void* handle) {
-  static Stream shared, own;
-  if (handle == nullptr || handle == reinterpret_cast<void*>(1)) return &shared;
-  return handle == reinterpret_cast<void*>(2) ? &own : static_cast<Stream*>(handle);
+  static Stream shared(true);
+  if (is_default(handle)) return &shared;
+  if (handle != reinterpret_cast<void*>(2)) return static_cast<Stream*>(handle);
+  thread_local OwnStream own;
+  return static_cast<Stream*>(own.handle);
+}
+
+// The default stream's work, and what that waits for.
+void drain_default() {
+  stream_of(nullptr)->drain();
+  for (const auto& one : blocking_streams()) one->drain();
+}
+
+// As cudaThreadExchangeStreamCaptureMode says it. Under `captures`.
+bool forbids(const Capture& one) {
+  if (capture_mode == kRelaxed || one.mode == kRelaxed) return false;
+  const bool mine = one.thread == std::this_thread::get_id();
+  return mine || (capture_mode == kGlobal && one.mode == kGlobal);
 }
 
 }  // namespace
@@ -208,7 +271,26 @@ bool may_run(const std::vector<Range>& ranges) {
 }
 
 bool may_allocate() {
-  return captures_active == 0 || capture_mode == 2;
+  const std::lock_guard lock(captures);
+  return std::none_of(captures_active.begin(), captures_active.end(),
+                      [](const auto& one) { return forbids(*one); });
+}
+
+int wait_as_default_stream() {
+  {
+    const std::lock_guard lock(captures);
+    int code = kSuccess;
+    for (const auto& one : captures_active) {
+      const bool waits = std::any_of(one->lanes.begin(), one->lanes.end(),
+                                     [](const auto& lane) { return lane.first->is_blocking; });
+      if (!waits && !forbids(*one)) continue;
+      one->broken = true;
+      code = waits ? kCaptureImplicit : kCaptureUnsupported;
+    }
+    if (code != kSuccess) return code;
+  }
+  drain_default();
+  return kSuccess;
 }
 
 }  // namespace standin
@@ -218,10 +300,28 @@ using namespace standin;
 // ---- The driver's functions
 // -----------------------------------------------------------------------
 
+// Of pageable memory: the caller waits.
+static int copy_pageable(Address to, Address from, std::size_t bytes, void* stream) {
+  if (!may_copy_now(to, from, bytes)) return kInvalidValue;
+  {
+    const std::lock_guard lock(captures);
+    if (stream_of(stream)->capture) {
+      stream_of(stream)->capture->broken = true;
+      return kCaptureUnsupported;
+    }
+  }
+  if (!may_allocate()) return kCaptureUnsupported;
+  stream_of(stream)->drain();
+  std::memmove(reachable(to), reachable(from), bytes);
+  return kSuccess;
+}
+
 DRIVER int cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stream) {
   if (const int code = stopped_without_context("cuMemcpyAsync")) return code;
   for (const Address one : {to, from}) {
-    if (!is_block_of_device(one, bytes) && !is_pinned(one, bytes)) return kInvalidValue;
+    if (is_block_of_device(one, bytes) || is_pinned(one, bytes)) continue;
+    const bool pageable = is_unknown(one) && !is_pinned(one, 1);
+    return pageable ? copy_pageable(to, from, bytes, stream) : kInvalidValue;
   }
   return enqueue(stream, [=] {
     if (may_run({{to, bytes}, {from, bytes}})) {
@@ -297,14 +397,15 @@ DRIVER int cuStreamWaitValue64_v2(void* stream, Address at, std::uint64_t value,
   });
 }
 
-DRIVER int cuStreamCreate(void** made, unsigned) {
+DRIVER int cuStreamCreate(void** made, unsigned flags) {
   if (const int code = stopped_without_context("cuStreamCreate")) return code;
-  *made = new Stream;
+  constexpr unsigned kNonBlocking = 1;
+  *made = add_stream(!(flags & kNonBlocking));
   return kSuccess;
 }
 
 DRIVER int cuStreamDestroy_v2(void* stream) {
-  delete static_cast<Stream*>(stream);
+  remove_stream(stream);
   return kSuccess;
 }
 
@@ -319,6 +420,7 @@ DRIVER int cuStreamSynchronize(void* handle) {
     }
   }
   stream->drain();
+  if (is_default(handle)) drain_default();
   return stopped("cuStreamSynchronize");
 }
 
@@ -388,7 +490,7 @@ DRIVER int cuThreadExchangeStreamCaptureMode(int* mode) {
   return kSuccess;
 }
 
-DRIVER int cuStreamBeginCapture_v2(void* handle, int) {
+DRIVER int cuStreamBeginCapture_v2(void* handle, int mode) {
   if (const int code = stopped_without_context("cuStreamBeginCapture")) return code;
   Stream* const stream = stream_of(handle);
   const std::lock_guard lock(captures);
@@ -396,9 +498,10 @@ DRIVER int cuStreamBeginCapture_v2(void* handle, int) {
   stream->capture = std::make_shared<Capture>();
   stream->capture->origin = stream;
   stream->capture->thread = std::this_thread::get_id();
+  stream->capture->mode = mode;
   stream->capture->join(stream);
   stream->capture->tips[stream];
-  ++captures_active;
+  captures_active.insert(stream->capture);
   return kSuccess;
 }
 
@@ -410,7 +513,7 @@ DRIVER int cuStreamEndCapture(void* handle, void** graph) {
   if (!capture || capture->origin != stream) return kInvalidValue;
   if (capture->thread != std::this_thread::get_id()) return kCaptureWrongThread;
   for (auto& [one, lane] : capture->lanes) one->capture = nullptr;
-  --captures_active;
+  captures_active.erase(capture);
   const bool joined = capture->joined();
   const auto captured = std::exchange(capture->graph, nullptr);
   if (capture->broken) return kCaptureInvalidated;

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "ranks.h"
 
@@ -79,6 +82,54 @@ TEST_F(StandIn, RefusesCopiesOfFreedMemory) {
   EXPECT_EQ(copied(device_.address(), gone, 8), refused);
   EXPECT_EQ(cuMemcpy(device_.address(), gone, 8), refused);
   EXPECT_EQ((*driver())->fill(gone, 1, 8, stream_), refused);
+}
+
+TEST_F(StandIn, TheDefaultStreamWaitsForBlockingOnesAlone) {
+  static std::atomic<bool> goes_on;
+  void* kernel = nullptr;
+  standin_add_kernel("test_waits", 0, nullptr, [](void* const*) {
+    while (!goes_on) std::this_thread::yield();
+  });
+  ASSERT_EQ(cuModuleGetFunction(&kernel, nullptr, "test_waits"), kSuccess);
+  for (const bool blocking : {false, true}) {
+    Stream stream = nullptr;
+    std::atomic<bool> copied{false};
+    goes_on = false;
+    ASSERT_EQ(cuStreamCreate(&stream, blocking ? 0 : 1), kSuccess);
+    ASSERT_EQ(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), kSuccess);
+    std::thread other([&] {
+      use_device();
+      EXPECT_EQ(cuMemcpy(device_.address(), other_.address(), kBytes), kSuccess);
+      copied = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(blocking && copied);
+    goes_on = goes_on || blocking;
+    other.join();
+    goes_on = true;
+    EXPECT_EQ(cuStreamDestroy_v2(stream), kSuccess);
+  }
+}
+
+TEST_F(StandIn, TheDefaultStreamBreaksCaptures) {
+  constexpr int kGlobal = 0, kLocal = 1;
+  const auto broken_by_copy = [this](int mode, bool blocking) {
+    Stream stream = nullptr;
+    void* graph = nullptr;
+    EXPECT_EQ(cuStreamCreate(&stream, blocking ? 0 : 1), kSuccess);
+    EXPECT_EQ(cuStreamBeginCapture_v2(stream, mode), kSuccess);
+    std::thread([this] {
+      use_device();
+      cuMemcpy(device_.address(), other_.address(), kBytes);
+    }).join();
+    const int code = cuStreamEndCapture(stream, &graph);
+    if (code == kSuccess) cuGraphDestroy(graph);
+    cuStreamDestroy_v2(stream);
+    return code == standin::kCaptureInvalidated;
+  };
+  EXPECT_TRUE(broken_by_copy(kGlobal, false));
+  EXPECT_FALSE(broken_by_copy(kLocal, false));
+  EXPECT_TRUE(broken_by_copy(kLocal, true));
 }
 
 TEST_F(StandIn, AGraphThatCopiesFreedMemoryIsAnErrorOfTheDevice) {

@@ -7,11 +7,14 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -42,8 +45,19 @@ class Driver {
     return find(library, "cuMemAlloc_v2", cuda_malloc_) &&
            find(library, "cuMemFree_v2", cuda_free_) && find(library, "cuMemcpy", cuda_copy_) &&
            find(library, "cuPointerGetAttribute", attribute_) &&
-           find(library, "cuCtxPushCurrent_v2", push_) && find(library, "cuCtxPopCurrent_v2", pop_);
+           find(library, "cuCtxPushCurrent_v2", push_) &&
+           find(library, "cuCtxPopCurrent_v2", pop_) &&
+           find(library, "cuDevicePrimaryCtxRetain", retain_) &&
+           find(library, "cuCtxSetCurrent", choose_) &&
+           find(library, "cuStreamCreate", create_stream_) &&
+           find(library, "cuStreamSynchronize", synchronise_) &&
+           find(library, "cuStreamBeginCapture_v2", begin_capture_) &&
+           find(library, "cuStreamEndCapture", end_capture_) &&
+           find(library, "standin_add_kernel", add_kernel_) &&
+           find(library, "cuModuleGetFunction", function_) &&
+           find(library, "cuLaunchKernel", launch_);
   }
+  bool is_hip() const { return is_hip_; }
 
   void* allocate(std::size_t bytes) {
     void* memory = nullptr;
@@ -70,6 +84,27 @@ class Driver {
     pop_(&context);
   }
 
+  // Of CUDA's, in its own context. blocking: the default stream waits for it.
+  void* stream(bool blocking) {
+    void *context = nullptr, *made = nullptr;
+    retain_(&context, 0);
+    choose_(context);
+    create_stream_(&made, blocking ? 0 : 1);
+    return made;
+  }
+  void launch(void* stream, const char* name, void (*run)(void* const*)) {
+    void* kernel = nullptr;
+    add_kernel_(name, 0, nullptr, run);
+    function_(&kernel, nullptr, name);
+    launch_(kernel, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+  }
+  void synchronise(void* stream) { synchronise_(stream); }
+  void begin_capture(void* stream) { begin_capture_(stream, 0); }
+  bool end_capture(void* stream) {
+    void* graph = nullptr;
+    return end_capture_(stream, &graph) == 0;
+  }
+
   // That some call has left to whoever asks for the last one.
   int error() { return is_hip_ ? hip_error_() : 0; }
 
@@ -81,6 +116,17 @@ class Driver {
   int (*attribute_)(void* value, int which, std::uintptr_t address);
   int (*push_)(void* context);
   int (*pop_)(void** context);
+  int (*retain_)(void** context, int device);
+  int (*choose_)(void* context);
+  int (*create_stream_)(void** stream, unsigned flags);
+  int (*synchronise_)(void* stream);
+  int (*begin_capture_)(void* stream, int mode);
+  int (*end_capture_)(void* stream, void** graph);
+  void (*add_kernel_)(const char* name, int parameters, const std::size_t* sizes,
+                      void (*run)(void* const* parameters));
+  int (*function_)(void** function, void* module, const char* name);
+  int (*launch_)(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                 unsigned shared, void* stream, void** parameters, void** extra);
   int (*hip_malloc_)(void** memory, std::size_t bytes);
   int (*hip_free_)(void* memory);
   int (*hip_copy_)(void* to, const void* from, std::size_t bytes, int direction);
@@ -223,6 +269,45 @@ void run(const World& w, const Case& one, bool from_device, bool to_device) {
   MPI_Request_free(&request);
 }
 
+void say_wrong(const World& w, const char* what) {
+  ++failures;
+  std::printf("rank %d: wrong: %s\n", w.rank, what);
+}
+
+void allreduce(const World& w, Buffer& buffer) {
+  MPI_Request request;
+  MPI_Iallreduce(MPI_IN_PLACE, buffer.data(), w.count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+// The kernel waits for what this rank does after the collective.
+void check_beside_a_kernel(const World& w) {
+  static std::atomic<bool> goes_on{false}, has_waited_in_vain{false};
+  const std::vector<int> right = expected(w, all_cases()[1]);
+  Buffer buffer(filled(w, 2), true);
+  void* const stream = driver.stream(true);
+  driver.launch(stream, "test_waits", [](void* const*) {
+    const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!goes_on && std::chrono::steady_clock::now() < latest) std::this_thread::yield();
+    has_waited_in_vain = !goes_on;
+  });
+  allreduce(w, buffer);
+  goes_on = true;
+  driver.synchronise(stream);
+  if (has_waited_in_vain) say_wrong(w, "a collective waits for a kernel");
+  check(w, all_cases()[1], "beside a kernel", buffer, right);
+}
+
+void check_beside_a_capture(const World& w) {
+  const std::vector<int> right = expected(w, all_cases()[1]);
+  Buffer buffer(filled(w, 2), true);
+  void* const stream = driver.stream(false);
+  driver.begin_capture(stream);
+  allreduce(w, buffer);
+  if (!driver.end_capture(stream)) say_wrong(w, "a collective has broken a capture");
+  check(w, all_cases()[1], "beside a capture", buffer, right);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -243,6 +328,10 @@ int main(int argc, char** argv) {
       run(w, one, w.rank % 2 == 0, w.rank % 2 != 0);
       run(w, one, w.rank == 1, w.rank == 1);
     }
+  }
+  if (!driver.is_hip()) {
+    check_beside_a_kernel(w);
+    check_beside_a_capture(w);
   }
   MPI_Type_free(&w.spread);
   if (const int error = driver.error()) {
