@@ -82,15 +82,15 @@ std::string key_at(const std::string& site, std::size_t position, std::size_t cy
   return position == 0 ? site : site + turn_words(position, cycle);
 }
 
-constexpr std::string_view kCycleRemark = "cycle=";
+constexpr std::string_view kCycleRemark = "cycle=", kDepthRemark = "depth=";
 
 // 1: nothing is said of it, or what cannot be.
-std::size_t cycle_of(const MeasuredPlan& plan) {
-  const std::string words = plan.remarks.substr(0, plan.remarks.find(" at="));
-  const std::size_t at = words.find(kCycleRemark);
+std::size_t remark_of(const MeasuredPlan& plan, std::string_view name, std::size_t most) {
+  const std::string words = ' ' + plan.remarks.substr(0, plan.remarks.find(" at="));
+  const std::size_t at = words.find(' ' + std::string(name));
   if (at == std::string::npos) return 1;
-  const unsigned long cycle = std::strtoul(words.c_str() + at + kCycleRemark.size(), nullptr, 10);
-  return cycle > 1 && cycle <= kLongestCycle ? cycle : 1;
+  const unsigned long number = std::strtoul(words.c_str() + at + 1 + name.size(), nullptr, 10);
+  return number > 1 && number <= most ? number : 1;
 }
 
 MeasuredPlan plan_of_site(const SiteRecord& record) {
@@ -104,7 +104,10 @@ MeasuredPlan plan_of_site(const SiteRecord& record) {
   if (record.position == 0)  // of the site
     plan.remarks = "trials=" + std::to_string(found.calls_on_trial) +
                    " cost_ns=" + std::to_string(found.trials_cost_ns) + " ";
-  plan.remarks += std::string(kCycleRemark) + std::to_string(record.cycle) + places_words(record);
+  plan.remarks += std::string(kCycleRemark) + std::to_string(record.cycle);
+  if (found.depth > 1)
+    plan.remarks += ' ' + std::string(kDepthRemark) + std::to_string(found.depth);
+  plan.remarks += places_words(record);
   return plan;
 }
 
@@ -205,17 +208,20 @@ void Learnt::read(Runtime& runtime) {
   if (rank == 0)
     for (const auto& [key, plan] : runtime.plans.with_prefix(prefix()))
       text += key.substr(prefix().size()) + '\t' + plan.algorithm + '\t' +
-              std::to_string(period_of(plan)) + '\t' + std::to_string(cycle_of(plan)) + '\n';
+              std::to_string(period_of(plan)) + '\t' +
+              std::to_string(remark_of(plan, kCycleRemark, kLongestCycle)) + '\t' +
+              std::to_string(remark_of(plan, kDepthRemark, Learner::kMostInFlight)) + '\n';
   std::int64_t bytes = static_cast<std::int64_t>(text.size());
   library_calls.Bcast(&bytes, 1, handles.int64, 0, handles.comm_world);
   if (bytes == 0) return;  // before a stream, whose first one makes system calls
   text.resize(static_cast<std::size_t>(bytes));
   library_calls.Bcast(text.data(), static_cast<int>(bytes), handles.byte, 0, handles.comm_world);
   std::istringstream lines(text);
-  std::string key, way, period, cycle;
+  std::string key, way, period, cycle, depth;
   while (std::getline(lines, key, '\t') && std::getline(lines, way, '\t') &&
-         std::getline(lines, period, '\t') && std::getline(lines, cycle))
-    known_[key] = {way, std::stoll(period), std::stoul(cycle)};
+         std::getline(lines, period, '\t') && std::getline(lines, cycle, '\t') &&
+         std::getline(lines, depth))
+    known_[key] = {way, std::stoll(period), std::stoul(cycle), std::stoi(depth)};
 }
 
 std::vector<Learner::Known> Learnt::find(const Communicator& communicator, const SiteKey& key,
@@ -229,7 +235,7 @@ std::vector<Learner::Known> Learnt::find(const Communicator& communicator, const
     if (found == known_.end()) return {};
     const auto way = find_way(ways, found->second.way);
     if (!way || found->second.period_ns <= 0) return {};
-    known.push_back({*way, found->second.period_ns});
+    known.push_back({*way, found->second.period_ns, found->second.depth});
   }
   return known;
 }

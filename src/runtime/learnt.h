@@ -79,6 +79,7 @@ class Learnt {
     std::string way;
     std::int64_t period_ns = 0;
     std::size_t cycle = 1;
+    int depth = 1;
   };
   std::map<std::string, Known> known_;  // by key
   std::mutex mutex_;                    // guards records_

@@ -26,7 +26,7 @@ constexpr std::uint64_t kLooked =
     8;  // calls, of each in flight, at which a settled site is looked at
 constexpr std::uint64_t kLookedOfShort = 32;      // at very short ones
 constexpr std::uint64_t kFirstCheckOfKnown = 16;  // all of which are looked at
-constexpr std::uint64_t kLeastOfPosition = 4;     // of these, at each position of a cycle
+constexpr std::uint64_t kLeastTogether = 4;       // cycles, or batches that are in flight together
 constexpr std::uint64_t kLeastBetweenChecks = 48, kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
 // What has just settled is looked at early, and then each time after four times as long.
@@ -95,7 +95,7 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
       have_known(settings.known);
   }
   if (switches_) have_any_positions();
-  if (last_found_.empty()) last_found_ = positions_.found();
+  if (last_found_.empty()) last_found_ = found_by_now();
   if (!switches_ && !may_try_ && !known_)
     begin_stage(Stage::settled, kNever);
   else if (positions_.mean_period_ns() != 0)
@@ -138,12 +138,13 @@ void Learner::have_any_positions() {
 }
 
 void Learner::have_known(const std::vector<Known>& known) {
+  depth_ = known.size() > 1 ? 1 : std::clamp(known.front().depth, 1, kMostInFlight);
   have_positions(std::vector<std::int64_t>(known.size()));
   for (std::size_t i = 0; i < known.size(); ++i) {
     positions_[i].way = known[i].way;
     positions_[i].period_ns = known[i].period_ns;
   }
-  last_found_ = positions_.found();
+  last_found_ = found_by_now();
   is_very_short_ = positions_.mean_period_ns() < kLeastPeriod_ns;
 }
 
@@ -171,7 +172,7 @@ void Learner::begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest) 
   } else if (stage == Stage::settled) {
     const std::uint64_t each = is_very_short_ ? kLookedOfShort : kLooked;
     const std::uint64_t looked = std::min(calls, each * calls_together());
-    counts_from_ = compares_at_ - looked / positions_.cycle() * positions_.cycle();
+    counts_from_ = compares_at_ - looked / calls_together() * calls_together();
   }
   next_timed_ = counts_from_;
   most_in_flight_ = 0;
@@ -214,26 +215,28 @@ bool Learner::counts_last_call() const {
 }
 
 // A program that does something else for a moment, such as write a file, is no other one then. Of
-// calls that are looked at one by one the median tells so, of others only the sum is kept.
-bool Learner::looks_at_each_call() const {
-  return depth_ == 1 && positions_.mean_period_ns() >= kShortPeriod_ns &&
-         compares_at_ - counts_from_ <= kMostSlots;
+// calls that are looked at one by one, or batch by batch, the median tells so; of others only the
+// sum is kept.
+bool Learner::looks_at_each() const {
+  return positions_.mean_period_ns() >= kShortPeriod_ns &&
+         compares_at_ - counts_from_ <= kMostSlots * static_cast<std::uint64_t>(depth_);
 }
 
 std::int64_t Learner::looked_ns(std::size_t position) const {
   const std::uint64_t calls = compares_at_ - counts_from_;
-  if (!looks_at_each_call())
+  if (!looks_at_each())
     return agreed_[position] / static_cast<std::int64_t>(calls / positions_.cycle());
   std::vector<std::int64_t> each;
-  for (std::uint64_t call = 0; call < calls; ++call)
-    if (positions_.of(counts_from_ + call) == position) each.push_back(agreed_[call]);
+  for (std::uint64_t batch = 0; batch < calls / static_cast<std::uint64_t>(depth_); ++batch)
+    if (positions_.of(counts_from_ + batch) == position) each.push_back(agreed_[batch] / depth_);
   return median_of(std::move(each));
 }
 
 void Learner::add_time(std::int64_t ns) {
   const std::uint64_t last = calls_ - 1, call = last - counts_from_;
   std::size_t slot = call;
-  if (stage_ == Stage::settled && !looks_at_each_call()) slot = positions_.of(last);
+  if (stage_ == Stage::settled)
+    slot = looks_at_each() ? call / static_cast<std::uint64_t>(depth_) : positions_.of(last);
   if (stage_ == Stage::trying) {
     if (positions_.of(last) != position_) return;
     const auto in_slot = static_cast<std::uint64_t>(slot_calls_);
@@ -523,7 +526,7 @@ void Learner::count_settled() {
   }
   is_put_off_ = false;
   after_ = Stage::settled;
-  last_found_ = positions_.found();
+  last_found_ = found_by_now();
 }
 
 void Learner::begin_known() {
@@ -531,9 +534,9 @@ void Learner::begin_known() {
   next_timed_ = counts_from_ = calls_;
 }
 
-// Whole cycles.
+// Whole cycles, or batches.
 std::uint64_t Learner::first_check_of_known() const {
-  return std::max(kFirstCheckOfKnown / positions_.cycle(), kLeastOfPosition) * positions_.cycle();
+  return std::max(kFirstCheckOfKnown / calls_together(), kLeastTogether) * calls_together();
 }
 
 // All ranks can take the conditional way, or it is as if nothing were known.
@@ -590,8 +593,14 @@ bool Learner::says_last_found() const {
   return times_settled_ > 0 || calls_on_trial_ == 0;
 }
 
+std::vector<Found> Learner::found_by_now() const {
+  std::vector<Found> found = positions_.found();
+  for (Found& one : found) one.depth = depth_;
+  return found;
+}
+
 Learner::Found Learner::found(std::size_t position) const {
-  Found found = says_last_found() ? last_found_[position] : positions_.found()[position];
+  Found found = says_last_found() ? last_found_[position] : found_by_now()[position];
   found.settled = times_settled_ > 0;
   found.calls = calls_;
   found.calls_on_trial = calls_on_trial_;

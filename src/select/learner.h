@@ -35,6 +35,7 @@ class Learner {
   struct Known {  // from an earlier run
     int way = 0;
     std::int64_t period_ns = 0;
+    int depth = 1;  // so many calls were in flight together
   };
   struct Settings {
     // The place of a way that some rank may not be able to take, which the ranks find out in their
@@ -133,6 +134,7 @@ class Learner {
   void begin_settled();
   void begin_known();
   std::uint64_t first_check_of_known() const;
+  std::vector<Found> found_by_now() const;
   void settle_on_known();
   std::uint64_t calls_in(std::int64_t ns) const;
   void try_again_later();
@@ -140,7 +142,7 @@ class Learner {
   void leave_out_conditional();
   void note_time(std::int64_t now_ns, int in_flight);
   bool counts_last_call() const;
-  bool looks_at_each_call() const;
+  bool looks_at_each() const;
   std::int64_t looked_ns(std::size_t position) const;
   void add_time(std::int64_t ns);
   void tell(std::int64_t now_ns, const TrialTurn& turn);

@@ -33,6 +33,7 @@ struct Found {
   std::uint64_t calls_on_trial = 0;
   // More than the way in use would have taken, on the slowest rank.
   std::int64_t trials_cost_ns = 0;
+  int depth = 1;  // so many calls are in flight together
   // Of the position:
   bool is_new() const { return settled && calls_on_trial > 0; }  // not known before
   int rival = 0;                        // native, or the rule's way, or the next best

@@ -100,6 +100,18 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
 
 
 @pytest.mark.parametrize("hosts", ["a:1,b:1", "a:2"])
+def test_how_many_calls_are_in_flight_together_is_kept(run, tmp_path, hosts):
+    """A batch has one long period, which the next run is to compare with one of its own."""
+    sites, _ = run(400, 4, hosts=hosts)
+    lines = [line for line in (tmp_path / "plans").read_text().splitlines() if "|learnt|" in line]
+    assert len(lines) == len(sites) == 2
+    assert all(" depth=4" in line for line in lines)
+    again, _ = run(12, 4, hosts=hosts)
+    for words, site in again.items():
+        assert (site["way"], site["calls_on_trial"]) == (sites[words]["way"], 0)
+
+
+@pytest.mark.parametrize("hosts", ["a:1,b:1", "a:2"])
 def test_calls_that_take_turns_are_learnt_about_one_by_one(run, tmp_path, hosts):
     """And kept so for the next run."""
     in_turn = built("in_turn", tmp_path)

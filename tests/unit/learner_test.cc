@@ -343,6 +343,36 @@ TEST(Learner, WhatIsInFlightTogetherIsTriedTogether) {
   }
 }
 
+// As the next run does, and its own next one. Its first calls take longer, which is no change.
+TEST(Learner, WhatWasFoundOfCallsInFlightTogetherHolds) {
+  for (int depth = 1; depth <= Learner::kMostInFlight; ++depth)
+    for (const int conditional : {-1, 2}) {
+      Learner::Settings settings;
+      settings.conditional = conditional;
+      for (int run = 0; run < 2; ++run) {
+        Program program;
+        const int site = program.add_site(
+            3,
+            [&](int rank, int way, std::uint32_t call) {
+              const bool is_last =
+                  call % static_cast<std::uint32_t>(depth) + 1 == static_cast<std::uint32_t>(depth);
+              const int once = call < static_cast<std::uint32_t>(depth) ? 4 : 1;
+              const std::int64_t ms[] = {10, 12, 8};
+              return is_last ? with_noise(ms[way] * once * 1'000'000, rank, call)
+                             : std::int64_t{2000};
+            },
+            settings);
+        for (int call = 0; call < 100 * depth; ++call) program.call(site, call % depth);
+        const auto found = program.learner(site).found();
+        EXPECT_TRUE(found.settled) << depth;
+        EXPECT_EQ(found.way, 2) << depth;
+        EXPECT_EQ(found.depth, depth);
+        EXPECT_EQ(found.calls_on_trial > 0, run == 0) << depth;
+        settings.known = {{found.way, found.median_ns[2], found.depth}};
+      }
+    }
+}
+
 TEST(Learner, SitesWithVeryManyInFlightKeepTheRulesWay) {
   Program program;
   const int site = program.add_site(3, ways_of({10, 5, 5}));
