@@ -519,7 +519,7 @@ void Learner::choose_checks() {
 
 void Learner::count_settled() {
   choose_checks();
-  if (!is_put_off_) {
+  if (!is_put_off_ || times_settled_ == 0) {
     ++times_settled_;
     is_unchecked_ = true;
     calls_before_check_ = calls_in(kFirstCheck_ns);
@@ -568,8 +568,8 @@ void Learner::agreed_on_check() {
   const bool is_first = std::exchange(is_unchecked_, false);
   if (!moved) {
     if (calls_before_check_ < kMostBetweenChecks) calls_before_check_ *= 4;
-    const bool was_known = times_settled_ == 0;
-    times_settled_ = std::max(times_settled_, 1);  // what was known holds
+    const bool was_known = times_settled_ == 0 && !is_put_off_;
+    if (was_known) times_settled_ = 1;  // it holds
     if (calls_between_checks_ == 0 || was_known)
       calls_between_checks_ = calls_in(kLeastBetweenChecks_ns);
     if (is_put_off_) after_ = Stage::waiting;

@@ -296,6 +296,30 @@ TEST(Learner, WhatTheBudgetPutsOffIsTriedLater) {
   EXPECT_LE(late.trials_cost_ns, program.now_ns() / 100);
 }
 
+// It keeps the rule's way, which nobody has learnt.
+TEST(Learner, WhatIsPutOffBeforeAnythingWasTriedIsNotSettled) {
+  Program program(2, 1e-9);
+  Learner::Settings settings;
+  settings.has_free_slots = false;
+  program.budget(0).spend(1'000'000'000);
+  const int site = program.add_site(3, ways_of({10, 12, 8}), settings);
+  for (int call = 0; call < 5000; ++call) EXPECT_EQ(program.call(site), 0);
+  EXPECT_GT(program.comparisons(), 2);
+  EXPECT_FALSE(program.learner(site).found().settled);
+}
+
+TEST(Learner, WhatIsTriedAfterItWasPutOffIsSettled) {
+  Program program(2, 1);
+  Learner::Settings settings;
+  settings.has_free_slots = false;
+  program.budget(0).spend(50'000'000);
+  const int site = program.add_site(3, ways_of({10, 12, 8}), settings);
+  for (int call = 0; call < 100; ++call) EXPECT_EQ(program.call(site), 0);
+  for (int call = 0; call < 5000; ++call) program.call(site);
+  EXPECT_TRUE(program.learner(site).found().settled);
+  EXPECT_EQ(program.call(site), 2);
+}
+
 // Whatever one rank has spent on other communicators counts on all.
 TEST(Learner, TheBudgetIsThatOfTheProcessThatHasSpentMost) {
   for (const bool spent : {false, true}) {
