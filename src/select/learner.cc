@@ -186,7 +186,7 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
   note_time(now_ns, in_flight);
   if (calls_ == effective_at_) move_on(turn);
   const bool tries = stage_ == Stage::trying && calls_ < compares_at_;
-  if (tries && !switches_ && !turn.has(*this)) try_again_later();
+  if (tries && !switches_ && !turn.has(*this)) try_again_later(turn);
   if (stage_ == Stage::waiting) move_on(turn);
   Step step{positions_.way_of(calls_), calls_ == compares_at_};
   if (is_on_trial(calls_)) {
@@ -380,8 +380,15 @@ void Learner::begin_trials(TrialTurn& turn) {
               static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(slot_calls_));
 }
 
-// Another site has taken the turn, since this one was not called for long.
-void Learner::try_again_later() {
+// Another site has taken the turn, since this one was not called for long. What has not been tried
+// has cost nothing.
+void Learner::try_again_later(TrialTurn& turn) {
+  const auto tried = static_cast<std::int64_t>(calls_ - begins_at_);
+  const auto all = static_cast<std::int64_t>(compares_at_ - begins_at_);
+  const std::int64_t cost_ns = cost_expected_ns_ / all * tried;
+  trials_cost_ns_ += cost_ns;
+  turn.cost_ns += cost_ns - cost_expected_ns_;
+  budget_.spend(cost_ns - cost_expected_ns_);
   --on_trial().stages;
   on_trial().slots -= static_cast<int>(order_.size());
   begin_stage(Stage::waiting, kNever);

@@ -137,7 +137,7 @@ class Learner {
   std::vector<Found> found_by_now() const;
   void settle_on_known();
   std::uint64_t calls_in(std::int64_t ns) const;
-  void try_again_later();
+  void try_again_later(TrialTurn& turn);
   void move_on(TrialTurn& turn);
   void leave_out_conditional();
   void note_time(std::int64_t now_ns, int in_flight);

@@ -587,6 +587,34 @@ TEST(Learner, WhatWasBrokenOffIsNotCounted) {
   EXPECT_EQ(program.call(one), 1);
 }
 
+// Else a site that was never tried to the end would use up what all may cost.
+TEST(Learner, WhatWasBrokenOffCostsNoMoreThanWasTried) {
+  for (const int before : {1, 8}) {
+    Program program(2, 100);
+    std::int64_t factor = 1;
+    const int one = program.add_site(6, [&](int rank, int way, std::uint32_t call) {
+      return ways_of({10, 13, 12, 12, 11, 10})(rank, way, call) * factor;
+    });
+    for (int call = 0; call < 2000; ++call) program.call(one);
+    const int other = program.add_site(2, ways_of({10, 10}));
+    const auto learner = [&] { return program.learner(one).found(); };
+    const auto on_trial = learner().calls_on_trial;
+    const auto spent_ns = program.budget(0).spent_ns(), cost_ns = learner().trials_cost_ns;
+    factor = 3;  // it is tried again
+    while (learner().calls_on_trial < on_trial + static_cast<std::uint64_t>(before))
+      program.call(one);
+    const auto in_full_ns = program.budget(0).spent_ns() - spent_ns;
+    EXPECT_GT(in_full_ns, 0);
+    for (int call = 0; call < 100; ++call) program.call(other);
+    program.call(one);  // and tries again from the beginning
+    const auto broken_off_ns = learner().trials_cost_ns - cost_ns;
+    EXPECT_GT(broken_off_ns, 0);
+    EXPECT_LE(broken_off_ns, in_full_ns * before / 12);
+    EXPECT_EQ(program.budget(0).spent_ns() - spent_ns,
+              in_full_ns + broken_off_ns + program.learner(other).found().trials_cost_ns);
+  }
+}
+
 // A change long after it has settled is one of the program, and nothing is free any more.
 TEST(Learner, WhatIsPutOffIsNotTakenForMisledWhenItChangesLater) {
   Program program(2, 0.001);
