@@ -228,6 +228,8 @@ def check_gpu() -> Finding:
     if found["problem"]:
         fix = "nvidia-smi says whether the driver works; a container must be given the devices"
         return Finding("GPU", False, words, fix)
+    if found["kernels"] and found["needs"]:
+        return Finding("GPU", False, words, "install a newer driver (nvidia-smi shows this one)")
     fix = "tools/setup-cuda && make build" if installation.SOURCE else installation.REMEDY
     return Finding("GPU", found["kernels"], words, "" if found["kernels"] else fix)
 

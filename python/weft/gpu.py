@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,12 +18,15 @@ from weft import installation, mpi_libraries
 DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/dxg")
 LIBRARY = "libcuda.so.1"
 FAT_BINARY = b"\x50\xed\x55\xba"  # what compiled kernels begin with
+COMPILER = re.compile(rb"weft_kernel_image: CUDA (\d+)\0")  # 13000: CUDA 13.0
+OF_FUNCTIONS = (11, 4)  # the oldest driver that has those that Weft calls
 NAME_BYTES = 256
 
 
 def facts() -> dict:
     """problem: why no device can be used; None where one can."""
-    return asked() | {"kernels": has_kernels()}
+    found = asked()
+    return found | {"kernels": has_kernels(), "needs": newer_driver_needed(found["driver"])}
 
 
 def asked() -> dict:
@@ -68,12 +72,27 @@ def library(family: str) -> Path | None:
     return path if path and path.exists() else None
 
 
+def content() -> bytes:
+    """Of one of the libraries that are there; they are alike."""
+    paths = (library(family) for family in mpi_libraries.FAMILY_LIBRARY)
+    return next((path.read_bytes() for path in paths if path), b"")
+
+
 def has_kernels() -> bool:
-    """Of the libraries that are there; they are alike."""
-    for family in mpi_libraries.FAMILY_LIBRARY:
-        if path := library(family):
-            return FAT_BINARY in path.read_bytes()
-    return False
+    return FAT_BINARY in content()
+
+
+def newer_driver_needed(driver: str | None) -> str | None:
+    """The CUDA whose driver takes Weft's kernels: one of their compiler's major version.
+
+    None: this one does.
+    """
+    compiler = COMPILER.search(content())
+    if not driver or not compiler:
+        return None
+    needed = max(OF_FUNCTIONS, (int(compiler[1]) // 1000, 0))
+    have = tuple(int(number) for number in driver.split("."))
+    return None if have >= needed else f"{needed[0]}.{needed[1]}"
 
 
 def in_words(found: dict) -> str:
@@ -82,4 +101,6 @@ def in_words(found: dict) -> str:
     )
     if found["problem"]:
         return f"{found['problem']}; {kernels}"
+    if found["kernels"] and found["needs"]:
+        kernels = f"Weft's kernels need a driver for CUDA {found['needs']} or later"
     return f"{', '.join(found['devices'])}; driver for CUDA {found['driver']}; {kernels}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import pytest
 
@@ -141,10 +142,35 @@ def test_gpu(monkeypatch, tmp_path):
     monkeypatch.setattr(gpu, "has_kernels", lambda: True)
     assert doctor.check_gpu().good
     assert "NVIDIA H200; driver for CUDA 13.0" in doctor.check_gpu().note
+    found["driver"] = "11.0"
+    assert not doctor.check_gpu().good
+    assert re.search(r"Weft's kernels need a driver for CUDA \d+\.\d", doctor.check_gpu().note)
     monkeypatch.setattr(gpu, "has_kernels", lambda: False)
     assert doctor.check_gpu().fix == "tools/setup-cuda && make build"
     found["problem"] = "CUDA's driver does not answer"
     assert doctor.check_gpu().good is False
+
+
+@pytest.mark.parametrize(
+    ("driver", "compiler", "needed"),
+    [
+        ("12.4", 13000, "13.0"),
+        ("13.0", 13000, None),
+        ("13.1", 13000, None),
+        ("12.0", 12090, None),  # the same major version
+        ("11.2", 11080, "11.4"),
+        ("11.0", 0, "11.4"),  # without kernels
+        (None, 13000, None),
+    ],
+)
+def test_kernels_may_need_a_newer_driver(monkeypatch, driver, compiler, needed):
+    marker = f"weft_kernel_image: CUDA {compiler}\0".encode()
+    monkeypatch.setattr(gpu, "content", lambda: b"\x7fELF" + marker)
+    assert gpu.newer_driver_needed(driver) == needed
+
+
+def test_the_library_says_whose_kernels_it_has():
+    assert gpu.COMPILER.search(gpu.content())
 
 
 def test_gpu_is_asked_by_its_driver(monkeypatch):
