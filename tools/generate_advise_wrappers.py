@@ -78,6 +78,8 @@ def by_name(call, passed):
         return [f"  visit.forgets(*{argument(call, 'comm_inout')});", f"  return {passed};"]
     if name == "Win_free":
         return [f"  return visit.window_freed({passed});"]
+    if name == "Request_free":
+        return [f"  visit.freed({argument(call, 'request_inout')});", f"  return {passed};"]
     if name in ("Start", "Startall"):
         requests = argument(call, "requests", "request_inout")
         count = argument(call, "request_count") or "1"
@@ -100,7 +102,10 @@ def body(call):
             return [*text, f"  return visit.blocking(call, {passed});"]
         request = argument(call, "request_out")
         return [*text, f"  return visit.started(&call, {request}, {passed});"]
-    if kind in ("persistent_collective", "persistent_message"):
+    if kind == "persistent_collective":
+        request = argument(call, "request_out")
+        return [*normalised(call), f"  return visit.planned(call, {request}, {passed});"]
+    if kind == "persistent_message":
         return [f"  return {passed};"]
     request = argument(call, "request_out")
     if request:

@@ -218,18 +218,27 @@ const char* python_caller() {
 
 }  // namespace
 
+Place toucher(std::uintptr_t address, std::uintptr_t returns_to) {
+  const Place place = place_of(address - 1);
+  const char* const slash = std::strrchr(place.file, '/');
+  const bool in_c_library = std::strncmp(slash ? slash + 1 : place.file, "libc.so", 7) == 0;
+  if (!in_c_library) return place_of(address);
+  const Place caller = place_of(returns_to);
+  return follows_call(returns_to, caller.file) ? caller : place_of(address);
+}
+
 Caller find_caller(Called called) {
   const auto address = reinterpret_cast<std::uintptr_t>(called.address);
   switch (binding_at(address)) {
     case Binding::none:
       return {address, ""};
     case Binding::python:
-      return {address, python_caller()};
+      return {address, python_caller(), Binding::python};
     case Binding::fortran:
       break;
   }
   const std::uintptr_t behind = caller_of_binding(called);
-  return {behind ? behind : address, ""};
+  return {behind ? behind : address, "", Binding::fortran};
 }
 
 }  // namespace weft::advise

@@ -10,6 +10,7 @@ namespace weft::advise {
 struct Caller {
   std::uintptr_t address = 0;  // behind the call
   const char* where = "";      // of an interpreter's program: "file:line:function"
+  Binding binding = Binding::none;
 };
 
 // Of a function that the application calls: the address behind that call, and the end of the
@@ -21,5 +22,10 @@ struct Called {
 
 // Language bindings are no callers: the first frame behind them is, or the interpreter's.
 Caller find_caller(Called called);
+
+// Where the program was when an instruction touched memory: there, or where a function of the C
+// library was called that keeps no frame, as those do that copy memory. address: behind the
+// instruction.
+Place toucher(std::uintptr_t address, std::uintptr_t returns_to);
 
 }  // namespace weft::advise

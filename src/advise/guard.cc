@@ -164,9 +164,9 @@ void guard_sent(Site& site, const void* buffer, std::size_t bytes, bool may_shar
   plan_closing(*guard);
 }
 
-void add_before(Site& site, Bounds bounds, std::int64_t when_ns) {
+void add_before(Site& site, const Unwritten& found, std::int64_t when_ns) {
   const Locked locked;
-  keep(site, What::before, bounds, when_ns - bounds.least_ns);
+  keep(site, What::before, found.bounds, when_ns - found.bounds.least_ns, found.writer);
 }
 
 void release_all_guards(Unknown why) {
@@ -207,34 +207,38 @@ void guards_in_child() {
   lock_flag.clear();
 }
 
-void given_to_mpi(const void* pointer, std::size_t bytes, bool writes) {
+void given_to_mpi(const void* pointer, std::size_t bytes, bool writes, Instruction call) {
   const std::int64_t when_ns = now_ns();
   const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
+  const auto meets = [&](const Guard& guard) {
+    return guard.live && begin < guard.end && !(guard.sent && !writes) &&
+           (bytes == SIZE_MAX || begin + bytes > guard.begin);
+  };
   for (Guard& guard : guards) {
-    if (!guard.live || begin >= guard.end || (guard.sent && !writes)) continue;
-    const bool inside = begin >= guard.begin;
-    if (bytes != SIZE_MAX && begin + bytes <= guard.begin) continue;
+    if (!meets(guard)) continue;
     const Locked locked;
-    if (!guard.live) continue;
+    if (!meets(guard)) continue;  // another thread has ended it, and set the next one
+    const bool inside = begin >= guard.begin;
     if (!guard.sent && (inside || bytes != SIZE_MAX))
-      touched(guard, when_ns);
+      touched(guard, when_ns, call);
     else
       unseen(guard, Unknown::mpi_call);
   }
 }
 
-std::optional<Bounds> sent_by_mpi(const void* pointer, std::size_t bytes, std::int64_t when_ns) {
+std::optional<Unwritten> sent_by_mpi(const void* pointer, std::size_t bytes, std::int64_t when_ns) {
   const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
   for (Guard& guard : guards) {
     if (!guard.live || !guard.sent || guard.begin != begin || guard.end - begin != bytes) continue;
     const Locked locked;
     if (!guard.live) return {};
     const bool seen = !guard.open && (!guard.unseen_ns || guard.unseen_ns >= when_ns);
+    const Instruction writer = guard.writer;
     Bounds found{seen ? std::max<std::int64_t>(0, when_ns - guard.closed_ns) : 0, kNoEnd};
     if (guard.wrote_ns) found.most_ns = std::max<std::int64_t>(0, when_ns - guard.wrote_ns);
     guard.site->quiet_ns = found.most_ns == kNoEnd ? found.least_ns : found.most_ns;
     end_guard(guard);
-    return found;
+    return Unwritten{found, writer};
   }
   return {};
 }

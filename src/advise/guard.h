@@ -23,6 +23,18 @@ void guards_begin(double overhead);
 // Why there are no windows at all; Unknown::none while there are.
 Unknown guards_off();
 
+// Where the program was: the address behind an instruction, and where its function returns to if
+// that keeps no frame, as those do that copy memory.
+struct Instruction {
+  std::uintptr_t address = 0, returns_to = 0;  // 0: not known
+};
+
+// What is known of the time since something was written last, and who wrote it.
+struct Unwritten {
+  Bounds bounds;
+  Instruction writer;
+};
+
 // Watches this result, of this site, from now on; or notes why not. may_share: nothing but this
 // program's own threads touches what lies beside it, or was freed.
 void guard_result(Site& site, const void* begin, std::size_t bytes, bool may_share);
@@ -33,7 +45,7 @@ bool guard_affordable(std::size_t bytes);
 // Whether it is all the time that there is.
 bool guard_always();
 // A window before the call that came at this time.
-void add_before(Site& site, Bounds bounds, std::int64_t when_ns);
+void add_before(Site& site, const Unwritten& found, std::int64_t when_ns);
 
 extern std::atomic<int> live;  // guards; seq_cst: see Thread::may_block, and leave_mpi()
 inline bool guards_exist() {
@@ -52,10 +64,10 @@ void fork_ended();
 // After it: nothing is watched there, and no other thread holds anything.
 void guards_in_child();
 // The application has given these bytes to MPI, which may write them, or only reads them. SIZE_MAX:
-// nobody knows how many.
-void given_to_mpi(const void* begin, std::size_t bytes, bool writes);
+// nobody knows how many. call: where it did.
+void given_to_mpi(const void* begin, std::size_t bytes, bool writes, Instruction call);
 // It sends them at this time: what is known of the time since they were written last.
-std::optional<Bounds> sent_by_mpi(const void* begin, std::size_t bytes, std::int64_t when_ns);
+std::optional<Unwritten> sent_by_mpi(const void* begin, std::size_t bytes, std::int64_t when_ns);
 
 // The only thread that could set a guard is this one, there is none, and the kernel dispatches
 // nothing: whether it is in MPI is its own affair.

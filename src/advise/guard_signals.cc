@@ -46,6 +46,19 @@ greg_t* registers(void* context) {
   return static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
 }
 
+// With the lock held: where the program was interrupted. What lies at its stack's end is only read
+// where no guard has closed it.
+Instruction instruction_at(void* context, std::uintptr_t behind) {
+  const auto stack = static_cast<std::uintptr_t>(registers(context)[REG_RSP]);
+  const auto closed = [&](const Guard& guard) { return guard.live && guard.near_stack(stack); };
+  Instruction found{static_cast<std::uintptr_t>(registers(context)[REG_RIP]) + behind, 0};
+  if (std::none_of(std::begin(guards), std::end(guards), closed))
+    std::memcpy(&found.returns_to, pointer(stack), sizeof found.returns_to);
+  return found;
+}
+constexpr std::uintptr_t kFaulted = 1,
+                         kPassed = 0;  // the instruction has not been executed, or has
+
 // An access beside the buffer: its page is opened for this one instruction. Right before the buffer
 // it may be the begin of one that reaches into it (a write changes its start, or does not matter),
 // and other threads may use that moment. A page
@@ -99,7 +112,9 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   for (Guard& guard : guards) {
     if (!guard.live || guard.open || !guard.covers(address)) continue;
     if (!guard.has(address)) return let_pass(guard, address, handler, context);
-    return guard.sent ? written(guard, handler.when_ns()) : touched(guard, handler.when_ns());
+    const Instruction by = instruction_at(context, kFaulted);
+    return guard.sent ? written(guard, handler.when_ns(), by)
+                      : touched(guard, handler.when_ns(), by);
   }
   if (came_too_late(address, handler.me())) return;
   // Somebody else's: it happens again, with the application's own handler.
@@ -117,7 +132,7 @@ void stepped(Thread& me, void* context) {
     if (!other_threads()) guard.lost_ns += now_ns() - me.opened_ns + 2 * kSignal;
     if (guard.sent && guard.unseen_ns) is_closed(guard);
     if (guard.sent && std::memcmp(guard.start, pointer(guard.begin), guard.start_bytes()) != 0)
-      written(guard, now_ns());
+      written(guard, now_ns(), {});
   }
   me.opened_page = 0;
 }
@@ -134,7 +149,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   for (Guard& guard : guards)
     if (guard.live && guard.breakpoint >= 0 && address + kAccess > guard.begin &&
         address < guard.end)
-      return touched(guard, handler.when_ns());
+      return touched(guard, handler.when_ns(), instruction_at(context, kPassed));
 }
 
 // The signals that the interrupted program holds back, as the kernel counts them.
@@ -148,18 +163,21 @@ std::uint64_t blocked_before(void* context) {
 class Comparison final : public MemoryVisitor {
  public:
   // filled: the call does nothing but fill one range, from its begin on.
-  Comparison(std::int64_t when_ns, bool filled) : when_ns_(when_ns), filled_(filled) {}
+  Comparison(std::int64_t when_ns, bool filled, void* context)
+      : when_ns_(when_ns), filled_(filled), context_(context) {}
   void visit(std::uintptr_t begin, std::size_t bytes, bool writes) override {
     const std::uintptr_t end = begin + bytes;
+    const auto meets = [&](const Guard& guard) {
+      return guard.live && begin < std::max(guard.last, guard.end) &&
+             std::min(guard.first, guard.begin) < end && !(guard.sent && !writes);
+    };
     for (Guard& guard : guards) {
-      const std::uintptr_t first = std::min(guard.first, guard.begin);
-      const std::uintptr_t last = std::max(guard.last, guard.end);
-      if (!guard.live || begin >= last || first >= end || (guard.sent && !writes)) continue;
+      if (!meets(guard)) continue;
       const Locked locked;
-      if (!guard.live) continue;
+      if (!meets(guard)) continue;  // another thread has ended it, and set the next one
       const bool inside = begin < guard.end && guard.begin < end;
       if (inside && !guard.sent)
-        touched(guard, when_ns_);
+        touched(guard, when_ns_, instruction_at(context_, kPassed));
       else if (guard.sent && filled_ && !filled_guard_ && guard.not_before_ns != kInCall)
         open_for_call(guard, begin);
       else if (guard.breakpoint < 0)
@@ -174,8 +192,10 @@ class Comparison final : public MemoryVisitor {
     Guard& guard = *filled_guard_;
     if (!guard.live || guard.set_ns != set_ns_) return;
     const std::uintptr_t end = begin_ + static_cast<std::uintptr_t>(std::max(0L, bytes));
-    if (begin_ < guard.end && guard.begin < end)
-      guard.wrote_ns = std::max(guard.wrote_ns, when_ns_);
+    if (begin_ < guard.end && guard.begin < end && when_ns_ >= guard.wrote_ns) {
+      guard.wrote_ns = when_ns_;
+      guard.writer = instruction_at(context_, kPassed);
+    }
     guard.not_before_ns = now_ns() + guard.pause_ns;
     ring();
   }
@@ -192,6 +212,7 @@ class Comparison final : public MemoryVisitor {
 
   const std::int64_t when_ns_;
   const bool filled_;
+  void* const context_;
   Guard* filled_guard_ = nullptr;
   std::int64_t set_ns_ = 0;
   std::uintptr_t begin_ = 0;
@@ -222,7 +243,7 @@ void on_system_call(int signal, siginfo_t* info, void* context) {
   const long number = info->si_syscall;
   const long arguments[6] = {r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]};
   const bool fills = number == SYS_read || number == SYS_pread64;
-  Comparison comparison(handler.when_ns(), fills);
+  Comparison comparison(handler.when_ns(), fills, context);
   if (!(number == SYS_close && watches(static_cast<int>(arguments[0]))) &&
       memory_of_call(number, arguments, comparison) == Memory::known && live.load() > 0) {
     // Interruptible, and with the calls of the application's handlers dispatched as before.

@@ -95,6 +95,7 @@ void note_unknown(Site& site, bool sent, Unknown why) {
 
 void unseen(Guard& guard, Unknown why) {
   note_unknown(*guard.site, guard.sent, why);
+  ++(guard.sent ? guard.site->before : guard.site->after).broken_off;
   end_guard(guard);
 }
 
@@ -108,25 +109,39 @@ void unseen_near_stack(const Thread& me) {
     if (guard.live && guard.near_stack(me.stack_in_use)) unseen(guard, Unknown::on_the_stack);
 }
 
+// The address comes last, since it says that the others are there (recorder.cc reads them).
+void count_touch(Windows& windows, Instruction by) {
+  if (!by.address) return;
+  for (Touch& touch : windows.touches) {
+    const std::atomic_ref address(touch.address);
+    if (address.load(std::memory_order_relaxed) == by.address) return void(++touch.count);
+    if (address.load(std::memory_order_relaxed)) continue;
+    touch.returns_to = by.returns_to;
+    touch.count = 1;
+    return address.store(by.address, std::memory_order_release);
+  }
+}
+
 // Each window has the same chance to be kept. On the timeline is what is proven.
-void keep(Site& site, What side, Bounds bounds, std::int64_t begin_ns) {
+void keep(Site& site, What side, Bounds bounds, std::int64_t begin_ns, Instruction by) {
   Windows& windows = side == What::before ? site.before : site.after;
   const std::uint64_t place =
       windows.measured < kWindows ? windows.measured : random_number() % (windows.measured + 1);
   if (place < kWindows) windows.kept[place] = bounds;
   ++windows.measured;
+  count_touch(windows, by);
   recorder.event(site, side, begin_ns, begin_ns + bounds.least_ns);
 }
 
 // What the few accesses beside it have cost is taken off, since without the guard the program would
 // have come there so much earlier. Where there were many it may have been waiting for a time of
 // day.
-void touched(Guard& guard, std::int64_t when_ns) {
+void touched(Guard& guard, std::int64_t when_ns, Instruction by) {
   const std::int64_t most_ns = when_ns - guard.set_ns - (guard.loose ? 0 : guard.lost_ns);
   const std::int64_t least_ns = std::max<std::int64_t>(
       0, guard.unseen_ns ? guard.unseen_ns - guard.set_ns - guard.lost_ns : most_ns);
   // What signals cost is an estimate, which may be more than there was.
-  keep(*guard.site, What::after, {least_ns, std::max(least_ns, most_ns)}, guard.set_ns);
+  keep(*guard.site, What::after, {least_ns, std::max(least_ns, most_ns)}, guard.set_ns, by);
   end_guard(guard);
 }
 
@@ -152,10 +167,11 @@ void ring() {
 }
 
 // What is sent has been written. Who writes it once may go on, so it stays open for a while.
-void written(Guard& guard, std::int64_t when_ns) {
+void written(Guard& guard, std::int64_t when_ns, Instruction by) {
   open_pages(guard.first, guard.last);
   guard.open = true;
   guard.wrote_ns = when_ns;
+  guard.writer = by;
   ring();
 }
 

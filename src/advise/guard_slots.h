@@ -43,6 +43,7 @@ struct Guard {
   // Of what is sent: open since it was written, and closed again when it is due.
   bool open;
   std::int64_t wrote_ns;                 // it was written then or later; or 0
+  Instruction writer;                    // then
   std::int64_t closed_ns;                // and not since
   std::int64_t pause_ns, not_before_ns;  // kInCall: a system call may write it
   unsigned char start[kAccess];          // as it was before an access right before it
@@ -96,11 +97,12 @@ void note_unknown(Site& site, bool sent, Unknown why);
 void unseen(Guard& guard, Unknown why);
 void all_unseen(Unknown why);
 void unseen_near_stack(const Thread& me);
-void keep(Site& site, What side, Bounds bounds, std::int64_t begin_ns);
-void touched(Guard& guard, std::int64_t when_ns);
+// by: who touched what was left alone until then, or wrote it before.
+void keep(Site& site, What side, Bounds bounds, std::int64_t begin_ns, Instruction by);
+void touched(Guard& guard, std::int64_t when_ns, Instruction by);
 void misses(Guard& guard);
 void loosen(Guard& guard);
-void written(Guard& guard, std::int64_t when_ns);
+void written(Guard& guard, std::int64_t when_ns, Instruction by);
 void is_closed(Guard& guard);
 // The thread that closes pages again looks what is due.
 void ring();

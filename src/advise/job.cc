@@ -356,7 +356,9 @@ void job_ends() {
   release_all_guards(Unknown::never_touched);
   Record& record = recorder.record();
   Header& header = record.header;
+  for (std::uint32_t i = 0; i < header.sites; ++i) recorder.note_touches(record.sites[i]);
   for (int i = 0; i < kCalls; ++i) count_rest(header.totals[i], static_cast<CallId>(i));
+  for (const Thread& thread : known_threads()) header.threads += thread.used && !thread.of_library;
   header.windows_off = static_cast<std::uint32_t>(guards_off());
   header.guarding_ns = guarding_ns();
   header.copy_bytes_per_ms = copied_per_ms();

@@ -11,7 +11,7 @@
 namespace weft::advise {
 
 inline constexpr char kMagic[8] = {'w', 'e', 'f', 't', 'a', 'd', 'v', '\0'};
-inline constexpr std::uint32_t kLayout = 6;
+inline constexpr std::uint32_t kLayout = 7;
 
 inline constexpr int kSites = 1024;  // the last takes what finds no place, under kOthers
 inline constexpr char kOthers[] = ":0:call sites beyond the first 1023";
@@ -19,6 +19,7 @@ inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
 inline constexpr int kWhere = 512;
 inline constexpr int kWindows = 32;     // kept of each side of a site, chosen at random
+inline constexpr int kTouches = 4;      // instructions of each side of a site, the first seen
 inline constexpr int kArrivals = 8192;  // the first eighth stays, the others are thinned out
 inline constexpr int kEvents = 8192;    // the first half stays, the others are the latest
 
@@ -62,17 +63,29 @@ struct Bounds {
 };
 inline constexpr std::int64_t kNoEnd = -1;
 
+// An instruction that touched a result first, or wrote what is sent last.
+struct Touch {
+  std::uint64_t address;     // behind it; 0: this one and all after it are free
+  std::uint64_t returns_to;  // its function, if that keeps no frame; 0: not known
+  std::uint64_t offset;      // in the module, as its symbols count; of the caller in place of libc
+  std::uint32_t module;      // one more than its number; 0: not looked for
+  std::uint32_t count;
+};
+
 // On one side of a site's calls.
 struct Windows {
   std::uint64_t measured;
+  std::uint64_t broken_off;  // observations that had begun, and ended as unknown
   std::uint64_t unknown[kUnknowns];
   Bounds kept[kWindows];
+  Touch touches[kTouches];
 };
 
 // Of a reduction, as far as a replay can tell them apart.
 enum class Operator : std::uint64_t { other, sum, min, max, prod };
 
-// One call site, call, kind of communicator and size class of one rank.
+// One call site, call, kind of communicator and size class of one rank. Of a persistent collective:
+// where it was planned; a call is a start.
 struct Site {
   std::uint64_t address;  // 0: this one and all after it are free
   std::uint64_t offset;   // in the module, as its symbols count
@@ -82,17 +95,18 @@ struct Site {
   std::uint32_t comm_nodes;
   std::uint32_t comm_kind;   // 0 world, 1 self, 2 another
   std::uint32_t size_class;  // 0: no bytes; k: from 2^(k-1) bytes on
+  std::uint32_t binding;     // of a language, that it is called by: Binding
   char where[kWhere];        // file, line and function of an interpreter's call; "": none
   std::uint64_t calls;
   std::uint64_t bytes;
   std::uint64_t ns;  // inside the call
   Windows after;     // from the return to the first touch of the result
   Windows before;    // from the last write of what is sent to the call
-  // Of non-blocking calls: those that completed, from their start to the call that completed them,
-  // how long that one took, and how many tests there were before.
+  // Of non-blocking and persistent calls: those that completed, from their start to the call that
+  // completed them, how long that one took, and how many tests there were before.
   std::uint64_t completed;
   std::uint64_t between_ns;
-  std::uint64_t waited_ns;
+  std::uint64_t waited_ns;  // a part of it where that one completed several
   std::uint64_t tests;
   std::uint64_t repeated;     // with the arguments of the call before
   std::uint64_t arguments;    // of the last call, as a number
@@ -136,7 +150,8 @@ struct Header {
   std::uint32_t arrivals;
   std::uint32_t modules;
   std::uint32_t nodes;
-  std::uint32_t cores;  // that this rank's node has
+  std::uint32_t cores;    // that this rank's node has
+  std::uint32_t threads;  // of the application, at its end
   std::uint32_t node_ranks;
   std::uint32_t windows_off;  // Unknown: why there are none at all
   std::uint32_t event_room;   // of this rank

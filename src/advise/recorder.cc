@@ -99,6 +99,8 @@ std::uint32_t Recorder::module_of(const char* file) {
   Header& header = record_->header;
   for (std::uint32_t i = 0; i < header.modules; ++i)
     if (std::strncmp(record_->modules[i], file, kPath - 1) == 0) return i;
+  constexpr char kOtherModules[] = "one of many other files";
+  if (header.modules == kModules - 1) file = kOtherModules;
   if (header.modules == kModules) return kModules - 1;
   std::snprintf(record_->modules[header.modules], kPath, "%s", file);
   return header.modules++;
@@ -137,10 +139,23 @@ Site& Recorder::another(const Caller& caller, CallId call, const Communicator& c
   site.comm_nodes = static_cast<std::uint32_t>(comm.nodes);
   site.comm_kind = static_cast<std::uint32_t>(comm.kind);
   std::snprintf(site.where, sizeof site.where, "%s", caller.where);
+  site.binding = static_cast<std::uint32_t>(caller.binding);
   site.next_window = 1;
   site.address = caller.address;
   ++record_->header.sites;
   return site;
+}
+
+void Recorder::note_touches(Site& site) {
+  for (Windows* const side : {&site.after, &site.before}) {
+    for (Touch& touch : side->touches) {
+      const std::uint64_t address = std::atomic_ref(touch.address).load(std::memory_order_acquire);
+      if (!address || touch.module) continue;
+      const Place place = toucher(address, touch.returns_to);
+      touch.offset = place.offset;
+      touch.module = 1 + module_of(place.file[0] ? place.file : record_->header.program);
+    }
+  }
 }
 
 // When two write at once where the latest events go round, one of them may be lost.

@@ -54,6 +54,8 @@ class Recorder {
                int root);
   // At any time, in a signal handler, too.
   void event(const Site& site, What what, std::int64_t began, std::int64_t ended);
+  // Finds the places of a site's touches that are not known yet.
+  void note_touches(Site& site);
   // Thins the arrivals out until there are no more than so many.
   void keep_arrivals(int most);
 

@@ -1,6 +1,8 @@
 // A table of a fixed size, by open addressing; when it is full, everything counts as pending.
 #include "advise/requests.h"
 
+#include <unordered_map>
+
 namespace weft::advise {
 
 std::atomic<int> pending_collectives{0};
@@ -13,6 +15,12 @@ constinit Pending table[kPlaces];
 std::size_t used = 0;
 bool overflowed = false;
 std::atomic<std::uint64_t> noted{0};
+
+// Never destroyed, like all that an exit may still call.
+std::unordered_map<std::uint64_t, Planned>& all_planned() {
+  static auto& all = *new std::unordered_map<std::uint64_t, Planned>;
+  return all;
+}
 
 // With the recorder's lock held.
 void count_collectives(int change) {
@@ -73,6 +81,19 @@ void drop_request(Pending& pending) {
   }
   table[hole] = {};
   --used;
+}
+
+void note_planned(MPI_Request request, const Planned& planned) {
+  all_planned().insert_or_assign(number_of(request), planned);
+}
+
+const Planned* find_planned(MPI_Request request) {
+  const auto found = all_planned().find(number_of(request));
+  return found != all_planned().end() ? &found->second : nullptr;
+}
+
+void drop_planned(MPI_Request request) {
+  all_planned().erase(number_of(request));
 }
 
 bool operations_pending() {

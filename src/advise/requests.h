@@ -20,6 +20,15 @@ struct Pending {
   std::uint64_t order = 0;  // one more than of the request noted before
 };
 
+// A persistent collective: what each start of it counts for.
+struct Planned {
+  Site* site;
+  MPI_Comm comm;
+  std::uint64_t bytes;
+  std::uint64_t arguments;
+  int root;
+};
+
 template <class Handle>
 std::uint64_t number_of(Handle handle) {
   std::uint64_t number = 0;
@@ -33,6 +42,9 @@ std::uint64_t requests_noted();
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns);
 Pending* find_request(std::uint64_t request);  // nullptr: not one of them
 void drop_request(Pending& pending);
+void note_planned(MPI_Request request, const Planned& planned);
+const Planned* find_planned(MPI_Request request);  // nullptr: it is no persistent collective
+void drop_planned(MPI_Request request);
 // Whether one of them is a collective's; without the lock.
 extern std::atomic<int> pending_collectives;
 inline bool collectives_pending() {

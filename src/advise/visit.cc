@@ -14,9 +14,17 @@ namespace {
 
 int one_sided = 0;  // windows; with the recorder's lock held
 
+// Of all that a persistent call would fix.
 std::uint64_t fingerprint(const Call& call, std::uint64_t bytes) {
-  const auto number = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
-  return number(call.sendbuf) * 31 + number(call.recvbuf) * 7 + bytes;
+  std::uint64_t found = bytes;
+  const auto add = [&](std::uint64_t word) { found = (found ^ word) * 0x9e3779b97f4a7c15; };
+  for (const void* buffer : {call.sendbuf, static_cast<const void*>(call.recvbuf)})
+    add(reinterpret_cast<std::uintptr_t>(buffer));
+  for (const MPI_Datatype type : {call.sendtype, call.recvtype}) add(number_of(type));
+  add(number_of(call.comm));
+  add(number_of(call.op));
+  add(static_cast<std::uint64_t>(call.root));
+  return found;
 }
 
 Operator operator_of(const Call& call) {
@@ -64,6 +72,7 @@ void watch(Site& site, const Call& call, const Communicator& comm) {
     return;
   }
   plan_next(site);
+  recorder.note_touches(site);
   ++site.samples;
   if (why != Unknown::none)
     ++(before ? site.before : site.after).unknown[static_cast<int>(why)];
@@ -71,14 +80,16 @@ void watch(Site& site, const Call& call, const Communicator& comm) {
     (before ? guard_sent : guard_result)(site, bytes.begin, bytes.count, !operations_pending());
 }
 
-void finish(Pending& pending, Times times) {
+// of: so many are completed by one call, which has waited for each a part of its time.
+void finish(Pending& pending, Times times, std::int64_t of) {
   const auto [began_ns, left_ns] = times;
   if (Site* const site = pending.site) {
     recorder.event(*site, What::in_flight, pending.began_ns, began_ns);
     recorder.event(*site, What::wait, began_ns, left_ns);
     ++site->completed;
     site->between_ns += static_cast<std::uint64_t>(began_ns - pending.began_ns);
-    site->waited_ns += static_cast<std::uint64_t>(left_ns - began_ns);
+    site->waited_ns +=
+        static_cast<std::uint64_t>((left_ns - began_ns) / std::max<std::int64_t>(1, of));
     site->tests += pending.tests;
   }
   drop_request(pending);
@@ -110,7 +121,7 @@ void Visit::count(std::int64_t left_ns) {
 void Visit::buffer(Use use, const void* begin, std::int64_t count, MPI_Datatype type) {
   if (!watching_) return;
   const Bytes bytes = elements(begin, count, type);
-  if (bytes.count) given_to_mpi(bytes.begin, bytes.count, use == Use::written);
+  if (bytes.count) given_to_mpi(bytes.begin, bytes.count, use == Use::written, here());
 }
 
 void Visit::collective(const Call& call) {
@@ -119,8 +130,8 @@ void Visit::collective(const Call& call) {
   const Communicator& comm = communicator(call.comm);
   const Bytes in = sent(call, comm), read = read_by_mpi(call, comm), out = received(call, comm);
   if (in.count) unwritten_ = sent_by_mpi(in.begin, in.count, began_ns_);
-  if (read.count) given_to_mpi(read.begin, read.count, false);
-  if (out.count) given_to_mpi(out.begin, out.count, true);
+  if (read.count) given_to_mpi(read.begin, read.count, false, here());
+  if (out.count) given_to_mpi(out.begin, out.count, true, here());
 }
 
 int Visit::blocking(const Call& call, int code) {
@@ -167,10 +178,39 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
   return code;
 }
 
-int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) {
-  if (!records_ || code != MPI_SUCCESS) return code;
+int Visit::planned(const Call& call, const MPI_Request* request, int code) {
+  if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
+  const Caller caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
-  for (std::int64_t i = 0; i < count; ++i) note_request(requests[i], nullptr, 0);
+  const Communicator& comm = communicator(call.comm);
+  const std::uint64_t bytes = payload(call, comm);
+  Site& site = recorder.site(caller, id_, comm, bytes);
+  site.op = operator_of(call);
+  note_planned(*request, {&site, call.comm, bytes, fingerprint(call, bytes), call.root});
+  return code;
+}
+
+void Visit::freed(const MPI_Request* request) {
+  if (!records_) return;
+  const std::lock_guard held(recorder.lock());
+  drop_planned(*request);
+}
+
+int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) {
+  if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
+  if (timed_) left_ns_ = now_ns();
+  const std::lock_guard held(recorder.lock());
+  for (std::int64_t i = 0; i < count; ++i) {
+    Site* site = nullptr;
+    if (const Planned* const planned = find_planned(requests[i])) {
+      site = planned->site;
+      count_call(*site, planned->bytes, {began_ns_, left_ns_}, planned->arguments);
+      Communicator& comm = communicator(planned->comm);
+      ++comm.sequence;
+      if (!comm.inter) recorder.arrival(comm, *site, began_ns_, left_ns_, planned->root);
+    }
+    note_request(requests[i], site, left_ns_);
+  }
   operation_begins();
   return code;
 }
@@ -187,16 +227,19 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
     Pending* const pending = find_request(number_of(before[i]));
     return pending && pending->order <= noted_ ? pending : nullptr;
   };
+  const auto is_over = [&](std::int64_t i) { return all || requests[i] != before[i]; };
+  std::int64_t of = ends.named();
+  for (std::int64_t i = 0; i < count_ && !ends.named(); ++i) of += find(i) && is_over(i);
   for (int k = 0; k < ends.named(); ++k) {
     const std::int64_t i = ends.indices[k];
     if (i < 0 || i >= count_) continue;
-    if (Pending* const pending = find(i)) finish(*pending, times_for(*pending));
+    if (Pending* const pending = find(i)) finish(*pending, times_for(*pending), of);
   }
   for (std::int64_t i = 0; i < count_; ++i) {
     Pending* const pending = find(i);
     if (!pending) continue;
-    if (all || requests[i] != before[i])
-      finish(*pending, times_for(*pending));
+    if (is_over(i))
+      finish(*pending, times_for(*pending), of);
     else if (ends.tests)
       ++pending->tests;
   }

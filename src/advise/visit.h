@@ -57,7 +57,7 @@ class Visit {
   // Before the call: what it is given.
   enum class Use : std::uint8_t { read, written };  // by MPI
   void buffer(Use use, const void* begin) {
-    if (watching_) given_to_mpi(begin, SIZE_MAX, use == Use::written);
+    if (watching_) given_to_mpi(begin, SIZE_MAX, use == Use::written, here());
   }
   void buffer(Use use, const void* begin, std::int64_t count, MPI_Datatype type);
   void collective(const Call& call);
@@ -92,6 +92,8 @@ class Visit {
     const bool in_vain = ends.tests && !ends.any() && !timed_ && !collectives_pending();
     return nothing || in_vain ? code : note_completed(requests, code, ends);
   }
+  int planned(const Call& call, const MPI_Request* request, int code);
+  void freed(const MPI_Request* request);  // before the call
   int activated(std::int64_t count, const MPI_Request* requests, int code);
   int window_made(int code);
   int window_freed(int code);
@@ -109,7 +111,8 @@ class Visit {
   const Called called_;
   const std::int64_t began_ns_;
   std::int64_t left_ns_ = 0;
-  std::optional<Bounds> unwritten_;  // how long what is sent was left alone before
+  std::optional<Unwritten> unwritten_;  // how long what is sent was left alone before
+  Instruction here() const { return {find_caller(called_).address, 0}; }
   Times times_for(const Pending& pending) const;
   void count(std::int64_t left_ns);  // with the recorder's lock held
   void count_now();

@@ -101,7 +101,12 @@ int replay(const std::string& self, const Arguments& arguments) {
   setenv("LD_LIBRARY_PATH", directories.c_str(), 1);
   RunOptions options;
   options.command = {arguments.replay, arguments.form, arguments.plan, arguments.plan + ".times"};
-  if (arguments.form == "auto") return start_program(self, options);
+  if (arguments.form == "auto") {
+    // What one replay learns the next ones know, as in a program that runs for long; the user's own
+    // file is left alone.
+    setenv("WEFT_PLAN_CACHE", (arguments.plan + ".learnt").c_str(), 1);
+    return start_program(self, options);
+  }
   std::vector<const char*> words;
   for (const auto& word : options.command) words.push_back(word.c_str());
   words.push_back(nullptr);

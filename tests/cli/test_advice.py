@@ -21,8 +21,14 @@ def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> stor
     site = {**shared, "site": 0, "comm_size": ranks, "comm_nodes": 2, "size_class": 4, "bytes": 8}
     zero = dict.fromkeys(
         ("after", "before", "completed", "between_ns", "waited_ns", "tests", "repeated"), 0
-    )
-    machine = {"cores": 4, "node_ranks": 1, "copy_bytes_per_ms": 10_000_000, "ranks": ranks}
+    ) | {"after_broken": 0, "before_broken": 0, "binding": 0}
+    machine = {
+        "cores": 4,
+        "threads": 1,
+        "node_ranks": 1,
+        "copy_bytes_per_ms": 10_000_000,
+        "ranks": ranks,
+    }
     zeros = dict.fromkeys(("windows_off", "guarding_ns", "clock_error_ns", "began_ns", "events"), 0)
     window = {"site": 0, "side": "after", "least_ns": 500_000, "most_ns": 500_000}
     tables = {
@@ -37,6 +43,7 @@ def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> stor
         ],
         "time_window": [{**window, "rank": r} for r, _, _ in arrivals],
         "unknown": [],
+        "touch": [],
         "arrival": [
             {"rank": r, "site": 0, "comm": "1", "sequence": 1, "arrived_ns": came, "left_ns": left}
             | {"comm_rank": r, "root": root}
@@ -96,15 +103,48 @@ def test_no_gain_where_all_cores_of_a_node_compute():
     assert "the data are moved by the same cores" in said
 
 
+def test_threads_of_the_program_need_cores():
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    for row in stored["site"]:
+        row["comm_nodes"] = 1
+    stored["rank"][1]["threads"] = 3
+    assert analysis.free_core(stored)
+    stored["rank"][1]["threads"] = 4
+    assert not analysis.free_core(stored)
+    assert analysis.analyse(stored).sites[0].gain_high_us == 0
+
+
+@pytest.mark.parametrize(
+    ("binding", "file", "language"),
+    [(1, "", "fortran"), (1, "solve.c", "c"), (0, "", "c"), (0, "solve.f90", "fortran")],
+)
+def test_who_calls_by_a_binding_writes_its_language(binding, file, language):
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    for row in stored["site"]:
+        row |= {"place": "", "binding": binding}
+    stored["frame"].append(
+        {"module": "m", "offset": 1, "depth": 0, "function": "work", "file": file, "line": 3}
+    )
+    assert analysis.analyse(stored).sites[0].language == language
+
+
+def test_a_script_without_a_suffix_is_python():
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    for row in stored["site"]:
+        row["place"] = "/usr/bin/simulate:7:main"
+    assert analysis.analyse(stored).sites[0].language == "python"
+
+
 def test_windows_that_mostly_broke_off_are_unknown():
     stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
     for row in stored["site"]:
         row["after"] = 1
     neighbours = record.UNKNOWNS.index("too many accesses right beside the result")
-    why = {"rank": 0, "site": 0, "side": "after", "why": neighbours, "count": 2}
+    why = {"rank": 0, "site": 0, "side": "after", "why": neighbours, "count": 3}
     stored["unknown"].append(why)
+    stored["site"][0]["after_broken"] = 2
     assert analysis.analyse(stored).sites[0].window_us == 500
-    stored["unknown"][0]["count"] = 3
+    stored["site"][0]["after_broken"] = 3
     site = analysis.analyse(stored).sites[0]
     assert site.window_us is None and "beside the result" in site.why_unknown("after")
 
@@ -122,7 +162,7 @@ def test_a_replay_gives_the_gain_a_lower_end():
     # Of 31, with a certainty of 95 %, at least nine are below the median and nine above it.
     assert (site.gain_low_us, site.changed.median, site.gain_high_us) == (90, 150, 210)
     assert advice.free_us == 10
-    assert show.gain(site) == "90.0–210.0 µs"
+    assert show.gain(site) == "90.0–210 µs"
     said = "31 replays say 150.0 µs, with a certainty of 95 % 90.0 µs to 210.0 µs"
     assert said in show.worth(site, advice)
     assert "weft run wins 10.0 µs" in show.free(advice)
@@ -198,7 +238,7 @@ def short_result() -> store.Stored:
 def test_a_call_may_start_earlier():
     site = analysis.analyse(before(140, 150, short_result())).sites[0]
     assert site.gain_high_us == pytest.approx(250) and site.earlier_us == pytest.approx(150)
-    assert show.window(site, "before") == "150.0 µs"
+    assert show.window(site, "before") == "150 µs"
     assert fragments.fragment(site).startswith("/* where what it sends is written last, now 140.0")
     assert "150.0 µs of it by starting earlier" in show.worth(
         site, analysis.analyse(short_result())

@@ -38,6 +38,16 @@ def test_cpals_under_open_mpi_and_with_more_modes(kernel):
     check(kernel("cpals", *five, "--blocks", "1x1x2x1x1", engines="thread"))
 
 
+@pytest.mark.parametrize("components", [5, 8, 16, 32])
+@pytest.mark.parametrize("dimensions", ["40x50x45", "9x11x8x10x12"])
+def test_any_number_of_components_and_modes(kernel, components, dimensions):
+    """The products of 8, 16 and 32 components are compiled apart; what is left is told from the
+    entries one by one."""
+    words = ("--dimensions", dimensions, "--entries", 900, "--rank", components, *QUICK)
+    said = check(kernel("cpals", *words, "--iterations", 2, engines="thread"))
+    assert said.count(" bitwise equal") == 4 and "not bitwise" not in said
+
+
 def random_at(stream: int, number: int) -> float:
     """As in kernels/tensor.h."""
     mask = (1 << 64) - 1

@@ -13,6 +13,11 @@ import pytest
 from kernel_answers import QUICK, SMALL, check, refused
 
 
+def huge_pages() -> bool:
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    return setting.exists() and "[never]" not in setting.read_text()
+
+
 @pytest.mark.parametrize(
     ("method", "ranks"), [("classic", 1), ("chronopoulos-gear", 2), ("gropp", 3), ("pipelined", 5)]
 )
@@ -208,6 +213,22 @@ def test_products_are_set_beside_the_memory_s_bandwidth(kernel, name, words, lin
     assert len(said) == lines and "wrong" not in done.stdout
     assert all(float(figure) > 0 for one in said for figure in one[:2])
     assert "--what speed is for one rank" in refused(kernel(name, "--what", "speed"), name)
+
+
+def test_of_factors_in_the_cache_each_row_must_be_moved_once(kernel):
+    words = ("--dimensions", "30x20x10", "--entries", 5000, "--rank", 8)
+    done = kernel("cpals", "--what", "speed", *words, "--repetitions", 1, ranks=1)
+    shares = re.findall(r"of these bytes (\d+) % must be moved: share (\S+)", done.stdout)
+    assert len(shares) == 3 and all(0 < int(part) < 50 for part, _ in shares), done.stdout
+
+
+@pytest.mark.skipif(not huge_pages(), reason="this machine gives no pages of 2 MiB")
+def test_factors_that_no_cache_holds_are_read_at_the_memory_s_pace(kernel):
+    """Row by row, each waited for, it was 0.08 of the triad's bandwidth; now it is 0.5."""
+    words = ("--dimensions", "400000x300000x200000", "--entries", 500000)
+    done = kernel("cpals", "--what", "speed", *words, "--repetitions", 3, ranks=1)
+    shares = [float(share) for share in re.findall(r"share (\S+) \[", done.stdout)]
+    assert len(shares) == 3 and min(shares) > 0.25, done.stdout
 
 
 # ---- Options ----------------------------------------------------------------------------------

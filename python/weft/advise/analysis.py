@@ -16,8 +16,8 @@ from pathlib import Path
 from statistics import fmean, median
 
 from weft.advise.places import NO_TOOL, Frame, of_interpreter, unresolved
-from weft.advise.record import BROKEN_OFF, NO_END, OPERATORS, UNKNOWNS
-from weft.advise.sites import Site, Windows, base_name, is_nonblocking
+from weft.advise.record import BINDINGS, NO_END, OPERATORS, UNKNOWNS
+from weft.advise.sites import Site, Toucher, Windows, base_name, is_nonblocking
 from weft.advise.store import SCHEMA, Stored
 from weft.advise.timeline import Timeline, timeline
 
@@ -197,7 +197,13 @@ def why_no_gain(site: Site, stored: Stored) -> str:
 
 
 def free_core(stored: Stored) -> bool:
-    return all(rank["cores"] > rank["node_ranks"] for rank in stored["rank"])
+    """On every node; a rank has as many threads as there were at its end."""
+    missing: dict[str, int] = defaultdict(int)  # by node
+    for rank in stored["rank"]:
+        missing[rank["host"]] += max(1, rank["threads"]) - 1
+    return all(
+        rank["cores"] > rank["node_ranks"] + missing[rank["host"]] for rank in stored["rank"]
+    )
 
 
 def set_upper_gain(site: Site, stored: Stored) -> None:
@@ -231,17 +237,35 @@ def earliest_us(site: Site) -> float:
     return bounds[1] if bounds and bounds[0] > 0 and bounds[1] is not None else 0.0
 
 
-def windows_known(rows: list[dict], measured: int, unknown: dict[str, int]) -> Windows:
+def windows_known(rows: list[dict], measured: int, broken_off: int) -> Windows:
     """None where most observations broke off, since the others are no fair sample."""
-    if sum(unknown.get(why, 0) for why in BROKEN_OFF) > measured:
+    if broken_off > measured:
         return Windows()
     most = [None if row["most_ns"] == NO_END else row["most_ns"] / 1e3 for row in rows]
     return Windows([row["least_ns"] / 1e3 for row in rows], most)
 
 
-def windows_of(side: str, members: list[dict], rows: list[dict], unknown: dict) -> Windows:
-    measured = sum(row[side] for row in members)
-    return windows_known([row for row in rows if row["side"] == side], measured, unknown[side])
+def windows_of(side: str, members: list[dict], rows: list[dict]) -> Windows:
+    measured, broken_off = (sum(row[name] for row in members) for name in (side, f"{side}_broken"))
+    return windows_known([row for row in rows if row["side"] == side], measured, broken_off)
+
+
+Place = tuple[str, int]
+
+
+def touchers(
+    side: str, rows: list[dict], frames: dict[Place, list[Frame]], sources: dict[Place, str]
+) -> list[Toucher]:
+    """Those of most windows first; instructions of one line together."""
+    count: dict[Frame, int] = defaultdict(int)
+    for row in rows:
+        place = row["module"], row["offset"]
+        if row["side"] == side:
+            count[(frames.get(place) or unresolved(*place))[0]] += row["count"]
+    found = [
+        Toucher(frame, sources.get((frame.file, frame.line), ""), n) for frame, n in count.items()
+    ]
+    return sorted(found, key=lambda one: -one.windows)
 
 
 def unknown_of(rows: list[dict]) -> dict[str, dict[str, int]]:
@@ -281,6 +305,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
     rows = gathered(stored["site"], group_of)
     windows = gathered(stored["time_window"], group_of)
     unknowns = gathered(stored["unknown"], group_of)
+    touched = gathered(stored["touch"], group_of)
     replays = gathered(stored["replay"], group_of)
     frames = frames_by_place(stored)
     sources = {(row["file"], row["line"]): row["text"] for row in stored["source"]}
@@ -314,8 +339,11 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             share=time_us / elapsed_us if elapsed_us else 0,
             waiting=share,
             arrivals=arrivals,
-            after=windows_of("after", members, windows.get(group, []), unknown),
-            before=windows_of("before", members, windows.get(group, []), unknown),
+            after=windows_of("after", members, windows.get(group, [])),
+            before=windows_of("before", members, windows.get(group, [])),
+            users=touchers("after", touched.get(group, []), frames, sources),
+            writers=touchers("before", touched.get(group, []), frames, sources),
+            binding="python" if first["place"] else BINDINGS[first["binding"] % len(BINDINGS)],
             unknown=unknown,
             gain_high_us=None,
             why_no_gain="",
@@ -428,7 +456,7 @@ def analyse(stored: Stored) -> Advice:
             (r["guarding_ns"] / r["elapsed_ns"] for r in ranks if r["elapsed_ns"]), default=0
         ),
         clock_error_us=max((rank["clock_error_ns"] for rank in ranks), default=0) / 1e3,
-        windows_off=UNKNOWNS[off.pop()] if off else "",
+        windows_off=UNKNOWNS[min(off.pop(), len(UNKNOWNS) - 1)] if off else "",
         has_lines=any(site.place for site in sites),
         messages_share=messages_share(stored, sites, elapsed_us),
         pairs=independent(stored, sites),
@@ -443,6 +471,12 @@ def as_bounds(found: tuple[float, float | None] | None) -> dict | None:
     return None if found is None else dict(zip(("least", "most"), found))
 
 
+def as_toucher(one: Toucher) -> dict:
+    frame = one.frame
+    place = {"file": frame.file or None, "line": frame.line or None, "source": one.source or None}
+    return {"function": frame.function, **place, "windows": one.windows}
+
+
 def as_json(advice: Advice) -> dict:
     """The schema weft-advise/1."""
 
@@ -455,9 +489,18 @@ def as_json(advice: Advice) -> dict:
             "function": frame.function,
             "file": frame.file or None,
             "line": frame.line or None,
+            "source": one.source or None,
             "call": one.call,
+            "communicator": one.communicator,
+            "ranks": one.comm_size,
+            "nodes": one.nodes,
+            "bytes": one.bytes,
             "calls": one.calls,
             "time_us": one.time_us,
+            "share": one.share,
+            "waiting": one.waiting,
+            "first_use": [as_toucher(by) for by in one.users],
+            "last_write": [as_toucher(by) for by in one.writers],
             "window_after_us": None if window is None else {"median": window},
             "window_after_bounds_us": as_bounds(bounds),
             "window_before_us": as_bounds(before),

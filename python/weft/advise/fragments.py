@@ -5,8 +5,10 @@ A rank starts the collective where it was called, computes, and waits where the 
 
 from __future__ import annotations
 
+import re
+
 from weft.advise.analysis import LITTLE, Advice
-from weft.advise.sites import Site, base_name
+from weft.advise.sites import Site, Toucher, base_name, is_persistent
 
 MANY_TESTS, OFTEN_US = 10, 5.0
 
@@ -16,14 +18,14 @@ FRAGMENTS = {
         "{name}(…, &request);  /* the same arguments as before */\n"
         "…  /* what you compute until the result is used */\n"
         "MPI_Wait(&request, MPI_STATUS_IGNORE);\n"
-        "/* first use of the result */"
+        "/* first use of the result{used} */"
     ),
     "fortran": (
         "type(MPI_Request) :: request  ! integer with mpif.h\n"
         "call {name}(…, request, ierror)  ! the same arguments as before\n"
         "…  ! what you compute until the result is used\n"
         "call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)\n"
-        "! first use of the result; buffers: asynchronous"
+        "! first use of the result{used}; buffers: asynchronous"
     ),
     "python": (
         "request = comm.{method}(…)  # the same arguments as before\n"
@@ -156,7 +158,29 @@ def earlier(site: Site) -> str:
     before = site.before.bounds
     if not site.earlier_us or before is None:
         return ""
-    return f"where what it sends is written last, now {microseconds(before[0])} before the call"
+    where = f" ({at(site.writers)})" if at(site.writers) else ""
+    ago = microseconds(before[0])
+    return f"where what it sends is written last{where}, now {ago} before the call"
+
+
+COMMENT = re.compile(r"/\*.*?(\*/|$)")  # which would end the fragment's own
+
+
+def at(touchers: list[Toucher]) -> str:
+    """Where most windows end, or begin; "": not known."""
+    if not touchers:
+        return ""
+    place, source = touchers[0].place, COMMENT.sub("", touchers[0].source).strip()
+    return f"{place}, {source}" if source else place
+
+
+def use(site: Site) -> str:
+    """Where the result is first used, as a sentence; "": not known."""
+    # Of an interpreter's program that is a place in the interpreter.
+    if not site.users or site.language == "python":
+        return ""
+    places = [f"{one.place} ({one.windows})" for one in site.users]
+    return f"Its result is first used at {', '.join(places)}: windows that were measured."
 
 
 def fragment(site: Site) -> str:
@@ -164,7 +188,8 @@ def fragment(site: Site) -> str:
     if site.object_method:
         text = comment(site.object_method) + with_arrays(site.object_method)
     else:
-        text = FRAGMENTS[site.language].format(name=name, method=method(name))
+        used = f": {at(site.users)}" if at(site.users) else ""
+        text = FRAGMENTS[site.language].format(name=name, method=method(name), used=used)
     first = earlier(site)
     return COMMENTS[site.language].format(first) + text if first else text
 
@@ -197,12 +222,12 @@ def running(site: Site) -> str:
     """How the communication then gets on while the program computes."""
     if site.nodes > 1:
         return (
-            "Run it with weft run --engine thread and leave a core of each node free"
-            " (--placement pack:K); without a free core, try weft run alone."
+            "Run it with weft run, so that it gets on meanwhile; best with a core of each node left"
+            " free (--placement pack:K)."
         )
     return (
-        "All its ranks are on one node: leave a core free, and run it with"
-        " weft run --engine thread."
+        "All its ranks are on one node: leave a core free, and run it with weft run, so that it"
+        " gets on meanwhile."
     )
 
 
@@ -267,7 +292,8 @@ def of_messages(advice: Advice) -> str:
 
 def persistent(site: Site) -> str:
     """The call that would plan this one once; "": its arguments change, or it is a rare one."""
-    if site.repeated < 0.9 or site.calls < 10 or base_name(site.call) == "barrier":
+    rare = site.repeated < 0.9 or site.calls < 10
+    if rare or base_name(site.call) == "barrier" or is_persistent(site.call):
         return ""
     if site.object_method:  # which pickles anew each time
         return ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from weft.stored import ResultError
 
 MAGIC = b"weftadv\0"
-LAYOUT = 6
+LAYOUT = 7
 OPERATORS = ("other", "sum", "min", "max", "prod")
 # In the order of `enum class Unknown`; how the report says why a window is not known.
 UNKNOWNS = (
@@ -36,9 +36,9 @@ UNKNOWNS = (
     "the program had a fault of its own",
     "observing it any longer would have cost too much",
 )
-# Those of observations that had begun: what they would have found is missing among the windows.
-BROKEN_OFF = UNKNOWNS[UNKNOWNS.index("too many accesses right beside the result") :]
-PATH, WHERE, WINDOWS = 256, 512, 32
+# In the order of `enum class Binding`.
+BINDINGS = ("", "fortran", "python")
+PATH, WHERE, WINDOWS, TOUCHES = 256, 512, 32, 4
 # The room in the file of a rank that has not finished.
 SITES, MODULES, ARRIVALS = 1024, 64, 8192
 NO_END = -1
@@ -60,13 +60,27 @@ class Bounds(Structure):
     _fields_ = (("least_ns", c_int64), ("most_ns", c_int64))
 
 
+class Touch(Structure):
+    """An instruction that touched a result first, or wrote what is sent last."""
+
+    _fields_ = (
+        ("address", c_uint64),
+        ("returns_to", c_uint64),
+        ("offset", c_uint64),
+        ("module", c_uint32),  # one more than its number; 0: not known
+        ("count", c_uint32),
+    )
+
+
 class Windows(Structure):
     """On one side of a site's calls."""
 
     _fields_ = (
         ("measured", c_uint64),
+        ("broken_off", c_uint64),  # observations that had begun, and ended as unknown
         ("unknown", c_uint64 * len(UNKNOWNS)),
         ("kept", Bounds * WINDOWS),
+        ("touches", Touch * TOUCHES),
     )
 
     def bounds(self) -> list[tuple[int, int]]:
@@ -84,6 +98,7 @@ class Site(Structure):
         ("comm_nodes", c_uint32),
         ("comm_kind", c_uint32),
         ("size_class", c_uint32),
+        ("binding", c_uint32),  # of BINDINGS
         ("where", c_char * WHERE),
         ("calls", c_uint64),
         ("bytes", c_uint64),
@@ -133,7 +148,15 @@ class Head(Structure):
             (name, c_uint32)
             for name in (
                 *("layout", "calls", "rank", "ranks", "finalized", "sites", "arrivals"),
-                *("modules", "nodes", "cores", "node_ranks", "windows_off", "event_room"),
+                *(
+                    "modules",
+                    "nodes",
+                    "cores",
+                    "threads",
+                    "node_ranks",
+                    "windows_off",
+                    "event_room",
+                ),
             )
         ),
         *(

@@ -12,7 +12,7 @@ from rich.table import Table
 from weft.advise import fragments
 from weft.advise.analysis import LEAST_WORTH, LITTLE, Advice
 from weft.advise.fragments import microseconds
-from weft.advise.sites import Site, Windows
+from weft.advise.sites import Site, Windows, is_nonblocking
 
 MOST_SITES, MOST_CHANGES = 12, 2
 
@@ -102,9 +102,18 @@ def free(advice: Advice) -> str:
     )
 
 
+def short(us: float) -> str:
+    """Three digits, since a terminal's line has little room."""
+    scale, unit = next(
+        ((s, u) for s, u in ((1e6, "s"), (1e3, "ms")) if us >= 0.9995 * s), (1, "µs")
+    )
+    value = us / scale
+    return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f} {unit}"
+
+
 def between(least_us: float, most_us: float) -> str:
-    """ "6.44–8.17 ms"; short, since a terminal's line has room for two of them."""
-    least, most = microseconds(least_us), microseconds(most_us)
+    """ "6.44–8.17 ms"."""
+    least, most = short(least_us), short(most_us)
     number, unit = least.split()
     return f"{number}–{most}" if unit == most.split()[1] else f"{least} – {most}"
 
@@ -116,10 +125,10 @@ def window(site: Site, side: str) -> str:
         return "unknown"
     least, most = found.bounds
     if found.exact_us is not None:
-        return microseconds(found.exact_us)
+        return short(found.exact_us)
     if most is None:
-        return f"≥ {microseconds(least)}"
-    return between(least, most) if least else f"≤ {microseconds(most)}"
+        return f"≥ {short(least)}"
+    return between(least, most) if least else f"≤ {short(most)}"
 
 
 def waiting(site: Site) -> str:
@@ -130,7 +139,7 @@ def gain(site: Site) -> str:
     if site.gain_high_us is None:
         return "–"
     if site.gain_low_us is None:
-        return f"≤ {microseconds(site.gain_high_us)}"
+        return f"≤ {short(site.gain_high_us)}"
     return between(site.gain_low_us, site.gain_high_us)
 
 
@@ -143,7 +152,7 @@ def table(advice: Advice) -> Table:
         shown.add_row(
             f"{escape(site.call)}, {site.calls} × {size(site.bytes)}"
             f"\n[dim]{escape(short_place(site))}[/]",
-            *(microseconds(site.time_us), per_cent(site.share)),
+            *(short(site.time_us), per_cent(site.share)),
             *(waiting(site), window(site, "before"), window(site, "after"), gain(site)),
         )
     return shown
@@ -151,7 +160,7 @@ def table(advice: Advice) -> Table:
 
 def why_unknown(site: Site, side: str) -> str:
     """In words that fit the buffer; "": it is known."""
-    if getattr(site, side).bounds or site.call.startswith("MPI_I"):
+    if getattr(site, side).bounds or is_nonblocking(site.call):
         return ""
     why = site.why_unknown(side)
     if side == "after":
@@ -244,7 +253,10 @@ def show(advice: Advice, files: list[str]) -> None:
     for number, site in enumerate(advice.best, 1):
         title = f"{number}. {escape(site.call)} in {escape(place(site))}"
         say(f"\n[bold]{title}[/]: {worth(site, advice)}")
-        say(f"   [dim]{fragments.buffers(site)} {fragments.running(site)}[/]")
+        if site.source:
+            say(f"   [dim]It says:[/] {escape(site.source)}")
+        hints = (fragments.use(site), fragments.buffers(site), fragments.running(site))
+        say(f"   [dim]{escape(' '.join(filter(None, hints)))}[/]")
         for line in fragments.fragment(site).splitlines():
             say(f"     {escape(line)}", soft_wrap=True)
     if advice.sites:

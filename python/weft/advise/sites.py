@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from math import comb, inf
+from pathlib import Path
 from statistics import median
 
 from weft.advise.places import Frame
@@ -13,15 +14,26 @@ from weft.advise.record import UNKNOWNS
 
 
 def base_name(call: str) -> str:
-    """MPI_Iallreduce_c -> allreduce"""
-    name = call.removeprefix("MPI_").removesuffix("_c").lower()
+    """MPI_Iallreduce_c, MPI_Allreduce_init -> allreduce"""
+    name = call.removeprefix("MPI_").removesuffix("_c").removesuffix("_init").lower()
     return name[1:] if call.startswith("MPI_I") else name
 
 
+def is_persistent(call: str) -> bool:
+    return call.removesuffix("_c").endswith("_init")
+
+
 def is_nonblocking(call: str) -> bool:
-    return call.startswith("MPI_I")
+    """Whether it is started and waited for."""
+    return call.startswith("MPI_I") or is_persistent(call)
 
 
+# By the suffixes of files.
+LANGUAGES = {".py": "python", ".c": "c", ".h": "c"}
+LANGUAGES |= dict.fromkeys((".cc", ".cpp", ".cxx", ".hpp", ".hh"), "c++")
+LANGUAGES |= dict.fromkeys(
+    (".f", ".f77", ".f90", ".f95", ".f03", ".f08", ".for", ".ftn"), "fortran"
+)
 # Of mpi4py's communicators: methods that take any object, which they pickle.
 OBJECT_METHODS = (
     *("allgather", "allreduce", "alltoall", "bcast", "exscan", "gather", "neighbor_allgather"),
@@ -93,6 +105,20 @@ class Windows:
         return most if most - least <= max(LITTLE_US, PART * most) else None
 
 
+@dataclass(frozen=True)
+class Toucher:
+    """A place in the program that ends windows after a call, or begins those before it."""
+
+    frame: Frame
+    source: str  # the line; "": not known
+    windows: int
+
+    @property
+    def place(self) -> str:
+        frame = self.frame
+        return f"{Path(frame.file).name}:{frame.line}" if frame.file else frame.function
+
+
 @dataclass
 class Site:
     """One place in the program, over all ranks."""
@@ -124,6 +150,9 @@ class Site:
     source: str = ""  # the line of the program; "": not known
     op: str = ""  # of record.OPERATORS
     with_weft: bool = False  # threads of Weft's ran
+    users: list[Toucher] = field(default_factory=list)  # that touch its result first, mostly
+    writers: list[Toucher] = field(default_factory=list)  # that write last what it sends
+    binding: str = ""  # of record.BINDINGS
 
     @property
     def function(self) -> str:
@@ -158,12 +187,9 @@ class Site:
 
     @property
     def language(self) -> str:
-        file = self.frames[0].file.lower()
-        if file.endswith(".py"):
-            return "python"
-        if file.endswith((".f", ".f90", ".f03", ".f08", ".for", ".ftn", ".f77", ".f95")):
-            return "fortran"
-        return "c++" if file.endswith((".cc", ".cpp", ".cxx", ".hpp", ".hh")) else "c"
+        """By the file, else by the binding that it calls MPI by."""
+        suffix = Path(self.frames[0].file).suffix.lower()
+        return LANGUAGES.get(suffix) or self.binding or "c"
 
     @property
     def object_method(self) -> str:

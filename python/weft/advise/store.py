@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from weft import __version__
 from weft.advise import places
-from weft.advise.record import RankRecord, text
+from weft.advise.record import RankRecord, Windows, text
 from weft.advise.threads import ThreadSpan
 from weft.stored import ResultError
 
 FORMAT = "weft-advise-record/"
-SCHEMA = f"{FORMAT}7"
+SCHEMA = f"{FORMAT}8"
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE rank (rank INTEGER PRIMARY KEY, host TEXT DEFAULT '', finalized INTEGER DEFAULT 1,
@@ -30,7 +30,7 @@ CREATE TABLE rank (rank INTEGER PRIMARY KEY, host TEXT DEFAULT '', finalized INT
   node_ranks INTEGER DEFAULT 0, windows_off INTEGER DEFAULT 0, elapsed_ns INTEGER,
   mpi_ns INTEGER, guarding_ns INTEGER DEFAULT 0, clock_ns INTEGER DEFAULT 0,
   clock_error_ns INTEGER DEFAULT 0, copy_bytes_per_ms INTEGER DEFAULT 0, library TEXT DEFAULT '',
-  began_ns INTEGER DEFAULT 0, events INTEGER DEFAULT 0);
+  began_ns INTEGER DEFAULT 0, events INTEGER DEFAULT 0, threads INTEGER DEFAULT 1);
 CREATE TABLE call (rank INTEGER, name TEXT, calls INTEGER, ns INTEGER,
   timed INTEGER DEFAULT 0, variance_ns2 REAL DEFAULT 0);
 CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT DEFAULT '?', offset INTEGER DEFAULT 0,
@@ -38,9 +38,12 @@ CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT DEFAULT '?', offset I
   comm_nodes INTEGER, size_class INTEGER DEFAULT 0, calls INTEGER, bytes INTEGER, ns INTEGER,
   after INTEGER DEFAULT 0, before INTEGER DEFAULT 0, completed INTEGER, between_ns INTEGER,
   waited_ns INTEGER, tests INTEGER, repeated INTEGER DEFAULT 0,
-  op INTEGER DEFAULT 0, PRIMARY KEY (rank, site));
+  op INTEGER DEFAULT 0, after_broken INTEGER DEFAULT 0, before_broken INTEGER DEFAULT 0,
+  binding INTEGER DEFAULT 0, PRIMARY KEY (rank, site));
 CREATE TABLE time_window (rank INTEGER, site INTEGER, side TEXT, least_ns INTEGER,
   most_ns INTEGER);
+CREATE TABLE touch (rank INTEGER, site INTEGER, side TEXT, module TEXT, offset INTEGER,
+  count INTEGER);
 CREATE TABLE unknown (rank INTEGER, site INTEGER, side TEXT, why INTEGER, count INTEGER);
 CREATE TABLE event (rank INTEGER, site INTEGER, what INTEGER, began_ns INTEGER, ended_ns INTEGER);
 CREATE TABLE thread_span (rank INTEGER, thread TEXT, doing TEXT, began_ns INTEGER,
@@ -60,7 +63,7 @@ def rank_row(one: RankRecord) -> tuple:
         *(head.rank, text(head.host), head.finalized, head.ranks, head.nodes, head.cores),
         *(head.node_ranks, head.windows_off, head.ended_ns - head.began_ns, head.in_mpi_ns),
         *(head.guarding_ns, head.clock_ns, head.clock_error_ns, head.copy_bytes_per_ms),
-        *(text(head.library), head.began_ns + head.clock_ns, head.events),
+        *(text(head.library), head.began_ns + head.clock_ns, head.events, head.threads),
     )
 
 
@@ -72,7 +75,18 @@ def site_rows(one: RankRecord) -> Iterable[tuple]:
             *(site.size_class, site.calls, site.bytes, site.ns, site.after.measured),
             *(site.before.measured, site.completed),
             *(site.between_ns, site.waited_ns, site.tests, site.repeated, site.op),
+            *(site.after.broken_off, site.before.broken_off, site.binding),
         )
+
+
+Place = tuple[str, int]  # a module, and an offset in it
+
+
+def touches(one: RankRecord, windows: Windows) -> Iterable[tuple[Place, int]]:
+    """Where the instructions stand that ended or began these windows, and how many they did."""
+    for touch in windows.touches:
+        if touch.address and touch.module:
+            yield (one.modules[touch.module - 1], touch.offset), touch.count
 
 
 def insert(database: sqlite3.Connection, table: str, rows: Iterable[tuple]) -> None:
@@ -93,6 +107,8 @@ def insert_rank(database: sqlite3.Connection, one: RankRecord) -> None:
         for side, windows in (("after", site.after), ("before", site.before)):
             kept = [(rank, number, side, *bounds) for bounds in windows.bounds()]
             insert(database, "time_window", kept)
+            rows = [(rank, number, side, *place, n) for place, n in touches(one, windows)]
+            insert(database, "touch", rows)
             whys = enumerate(windows.unknown)
             insert(database, "unknown", [(rank, number, side, *why) for why in whys if why[1]])
     clock = one.head.clock_ns
@@ -116,6 +132,9 @@ def insert_places(database: sqlite3.Connection, ranks: list[RankRecord]) -> None
     """Frames, and the lines of the source at the innermost ones."""
     sites = [(one, site) for one in ranks for site in one.sites]
     wanted = [(one.modules[site.module], site.offset) for one, site in sites if not site.where]
+    for one, site in sites:
+        for windows in (site.after, site.before):
+            wanted += [place for place, _ in touches(one, windows)]
     found = places.resolve(wanted)
     for (module, offset), frames in found.items():
         for depth, frame in enumerate(frames):

@@ -185,6 +185,7 @@ WEFT_WRAPPER int PMPI_Op_free(MPI_Op* op) {
 
 static int Request_free([[maybe_unused]] Visit& visit, MPI_Request* request) {
   const auto next = bound(next_calls.Request_free, CallId::Request_free);
+  visit.freed(request);
   return next(request);
 }
 WEFT_WRAPPER int MPI_Request_free(MPI_Request* request) {
@@ -761,7 +762,11 @@ static int Allgather_init([[maybe_unused]] Visit& visit, const void* sendbuf, in
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Allgather_init, CallId::Allgather_init);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
@@ -783,7 +788,11 @@ static int Allgather_init_c([[maybe_unused]] Visit& visit, const void* sendbuf,
     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Allgather_init_c, CallId::Allgather_init_c);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -805,8 +814,11 @@ static int Allgatherv_init([[maybe_unused]] Visit& visit, const void* sendbuf, i
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Allgatherv_init, CallId::Allgatherv_init);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
@@ -829,8 +841,11 @@ static int Allgatherv_init_c([[maybe_unused]] Visit& visit, const void* sendbuf,
     const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Allgatherv_init_c, CallId::Allgatherv_init_c);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
@@ -852,7 +867,11 @@ static int Allreduce_init([[maybe_unused]] Visit& visit, const void* sendbuf, vo
     int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Allreduce_init, CallId::Allreduce_init);
-  return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, recvbuf, count, datatype, op, comm, info,
+      request));
 }
 WEFT_WRAPPER int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -870,7 +889,11 @@ static int Allreduce_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, 
     MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Allreduce_init_c, CallId::Allreduce_init_c);
-  return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, recvbuf, count, datatype, op, comm, info,
+      request));
 }
 WEFT_WRAPPER int MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -888,7 +911,11 @@ static int Alltoall_init([[maybe_unused]] Visit& visit, const void* sendbuf, int
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Alltoall_init, CallId::Alltoall_init);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
@@ -910,7 +937,11 @@ static int Alltoall_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, M
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Alltoall_init_c, CallId::Alltoall_init_c);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -933,8 +964,11 @@ static int Alltoallv_init([[maybe_unused]] Visit& visit, const void* sendbuf,
     const int* recvcounts, const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Alltoallv_init, CallId::Alltoallv_init);
-  return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-      info, request);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
+  return visit.planned(call, request, next(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
@@ -958,8 +992,11 @@ static int Alltoallv_init_c([[maybe_unused]] Visit& visit, const void* sendbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Alltoallv_init_c, CallId::Alltoallv_init_c);
-  return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-      info, request);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
+  return visit.planned(call, request, next(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
@@ -984,8 +1021,12 @@ static int Alltoallw_init([[maybe_unused]] Visit& visit, const void* sendbuf,
     const int* recvcounts, const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Alltoallw_init, CallId::Alltoallw_init);
-  return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-      comm, info, request);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+  return visit.planned(call, request, next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Alltoallw_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
@@ -1009,8 +1050,12 @@ static int Alltoallw_init_c([[maybe_unused]] Visit& visit, const void* sendbuf,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Alltoallw_init_c, CallId::Alltoallw_init_c);
-  return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-      comm, info, request);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+  return visit.planned(call, request, next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
@@ -1033,7 +1078,8 @@ WEFT_WRAPPER int PMPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* sen
 static int Barrier_init([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Barrier_init, CallId::Barrier_init);
-  return next(comm, info, request);
+  const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
+  return visit.planned(call, request, next(comm, info, request));
 }
 WEFT_WRAPPER int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   Visit visit(CallId::Barrier_init, false, CALLED);
@@ -1047,7 +1093,10 @@ WEFT_WRAPPER int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* re
 static int Bcast_init([[maybe_unused]] Visit& visit, void* buffer, int count,
     MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Bcast_init, CallId::Bcast_init);
-  return next(buffer, count, datatype, root, comm, info, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
+  return visit.planned(call, request, next(buffer, count, datatype, root, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -1064,7 +1113,10 @@ WEFT_WRAPPER int PMPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype,
 static int Bcast_init_c([[maybe_unused]] Visit& visit, void* buffer, MPI_Count count,
     MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Bcast_init_c, CallId::Bcast_init_c);
-  return next(buffer, count, datatype, root, comm, info, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
+  return visit.planned(call, request, next(buffer, count, datatype, root, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -1082,7 +1134,11 @@ static int Exscan_init([[maybe_unused]] Visit& visit, const void* sendbuf, void*
     int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Exscan_init, CallId::Exscan_init);
-  return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, recvbuf, count, datatype, op, comm, info,
+      request));
 }
 WEFT_WRAPPER int MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -1100,7 +1156,11 @@ static int Exscan_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, voi
     MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Exscan_init_c, CallId::Exscan_init_c);
-  return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, recvbuf, count, datatype, op, comm, info,
+      request));
 }
 WEFT_WRAPPER int MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -1118,8 +1178,11 @@ static int Gather_init([[maybe_unused]] Visit& visit, const void* sendbuf, int s
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Gather_init, CallId::Gather_init);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-      request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
@@ -1141,8 +1204,11 @@ static int Gather_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Gather_init_c, CallId::Gather_init_c);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-      request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
@@ -1164,8 +1230,11 @@ static int Gatherv_init([[maybe_unused]] Visit& visit, const void* sendbuf, int 
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Gatherv_init, CallId::Gatherv_init);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-      info, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, root, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
@@ -1187,8 +1256,11 @@ static int Gatherv_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, MP
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Gatherv_init_c, CallId::Gatherv_init_c);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-      info, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, root, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
@@ -1733,7 +1805,11 @@ static int Neighbor_allgather_init([[maybe_unused]] Visit& visit, const void* se
     int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Neighbor_allgather_init, CallId::Neighbor_allgather_init);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
@@ -1755,7 +1831,11 @@ static int Neighbor_allgather_init_c([[maybe_unused]] Visit& visit, const void* 
     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Neighbor_allgather_init_c, CallId::Neighbor_allgather_init_c);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -1777,8 +1857,11 @@ static int Neighbor_allgatherv_init([[maybe_unused]] Visit& visit, const void* s
     int sendcount, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Neighbor_allgatherv_init, CallId::Neighbor_allgatherv_init);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
@@ -1802,8 +1885,11 @@ static int Neighbor_allgatherv_init_c([[maybe_unused]] Visit& visit, const void*
     MPI_Request* request) {
   const auto next = bound(next_calls.Neighbor_allgatherv_init_c,
       CallId::Neighbor_allgatherv_init_c);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
@@ -1825,7 +1911,11 @@ static int Neighbor_alltoall_init([[maybe_unused]] Visit& visit, const void* sen
     int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Neighbor_alltoall_init, CallId::Neighbor_alltoall_init);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
@@ -1847,7 +1937,11 @@ static int Neighbor_alltoall_init_c([[maybe_unused]] Visit& visit, const void* s
     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Neighbor_alltoall_init_c, CallId::Neighbor_alltoall_init_c);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -1870,8 +1964,12 @@ static int Neighbor_alltoallv_init([[maybe_unused]] Visit& visit, const void* se
     const int* recvcounts, const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Neighbor_alltoallv_init, CallId::Neighbor_alltoallv_init);
-  return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-      info, request);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
+  return visit.planned(call, request, next(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoallv_init(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
@@ -1896,8 +1994,12 @@ static int Neighbor_alltoallv_init_c([[maybe_unused]] Visit& visit, const void* 
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Neighbor_alltoallv_init_c, CallId::Neighbor_alltoallv_init_c);
-  return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-      info, request);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
+  return visit.planned(call, request, next(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
@@ -1922,8 +2024,12 @@ static int Neighbor_alltoallw_init([[maybe_unused]] Visit& visit, const void* se
     const int* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Neighbor_alltoallw_init, CallId::Neighbor_alltoallw_init);
-  return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-      comm, info, request);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+  return visit.planned(call, request, next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoallw_init(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
@@ -1948,8 +2054,12 @@ static int Neighbor_alltoallw_init_c([[maybe_unused]] Visit& visit, const void* 
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Neighbor_alltoallw_init_c, CallId::Neighbor_alltoallw_init_c);
-  return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-      comm, info, request);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+  return visit.planned(call, request, next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
@@ -1973,7 +2083,11 @@ static int Reduce_init([[maybe_unused]] Visit& visit, const void* sendbuf, void*
     int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Reduce_init, CallId::Reduce_init);
-  return next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, recvbuf, count, datatype, op, root, comm, info,
+      request));
 }
 WEFT_WRAPPER int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
@@ -1993,7 +2107,11 @@ static int Reduce_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, voi
     MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Reduce_init_c, CallId::Reduce_init_c);
-  return next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
+      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, recvbuf, count, datatype, op, root, comm, info,
+      request));
 }
 WEFT_WRAPPER int MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
@@ -2013,7 +2131,11 @@ static int Reduce_scatter_block_init([[maybe_unused]] Visit& visit, const void* 
     void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Reduce_scatter_block_init, CallId::Reduce_scatter_block_init);
-  return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, recvbuf, recvcount, datatype, op, comm, info,
+      request));
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -2034,7 +2156,11 @@ static int Reduce_scatter_block_init_c([[maybe_unused]] Visit& visit, const void
     MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Reduce_scatter_block_init_c,
       CallId::Reduce_scatter_block_init_c);
-  return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, recvbuf, recvcount, datatype, op, comm, info,
+      request));
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
@@ -2056,7 +2182,11 @@ static int Reduce_scatter_init([[maybe_unused]] Visit& visit, const void* sendbu
     const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Reduce_scatter_init, CallId::Reduce_scatter_init);
-  return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
+      request));
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -2077,7 +2207,11 @@ static int Reduce_scatter_init_c([[maybe_unused]] Visit& visit, const void* send
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Reduce_scatter_init_c, CallId::Reduce_scatter_init_c);
-  return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
+      request));
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
@@ -2098,7 +2232,11 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
 static int Scan_init([[maybe_unused]] Visit& visit, const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Scan_init, CallId::Scan_init);
-  return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, recvbuf, count, datatype, op, comm, info,
+      request));
 }
 WEFT_WRAPPER int MPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -2116,7 +2254,11 @@ static int Scan_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, void*
     MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Scan_init_c, CallId::Scan_init_c);
-  return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, recvbuf, count, datatype, op, comm, info,
+      request));
 }
 WEFT_WRAPPER int MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -2134,8 +2276,11 @@ static int Scatter_init([[maybe_unused]] Visit& visit, const void* sendbuf, int 
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Scatter_init, CallId::Scatter_init);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-      request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
@@ -2157,8 +2302,11 @@ static int Scatter_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, MP
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Scatter_init_c, CallId::Scatter_init_c);
-  return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-      request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return visit.planned(call, request, next(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
@@ -2180,8 +2328,11 @@ static int Scatterv_init([[maybe_unused]] Visit& visit, const void* sendbuf, con
     const int* displs, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound(next_calls.Scatterv_init, CallId::Scatterv_init);
-  return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
+  return visit.planned(call, request, next(sendbuf, sendcounts, displs, sendtype, recvbuf,
+      recvcount, recvtype, root, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
@@ -2204,8 +2355,11 @@ static int Scatterv_init_c([[maybe_unused]] Visit& visit, const void* sendbuf,
     MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Scatterv_init_c, CallId::Scatterv_init_c);
-  return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
+  return visit.planned(call, request, next(sendbuf, sendcounts, displs, sendtype, recvbuf,
+      recvcount, recvtype, root, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,

@@ -1,0 +1,89 @@
+/* Where results are used and what is sent is written, calls with changing arguments, persistent
+   ones, and waits for several requests. advise_places CALLS: prints a checksum. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise_busy.h"
+
+enum { COUNT = 20000, MESSAGES = 3 };
+
+static double *in, *out, *copy;
+static int rank, ranks;
+
+__attribute__((noinline)) static double first_of(const double* values) {
+  return values[0]; /* used here */
+}
+__attribute__((noinline)) static void read_case(int round) {
+  for (int i = 0; i < COUNT; ++i) in[i] = (i + round) % 17; /* written here */
+  busy(1);
+  MPI_Allreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  busy(1);
+  sink += first_of(out);
+}
+__attribute__((noinline)) static void copy_case(int round) {
+  in[0] = round;
+  MPI_Allreduce(in, out, COUNT, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  busy(1);
+  memcpy(copy, out, COUNT * sizeof *copy); /* copied here */
+  sink += copy[round];
+}
+__attribute__((noinline)) static void mpi_case(int round) {
+  MPI_Bcast(out, COUNT, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  busy(1);
+  MPI_Reduce(out, copy, COUNT, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); /* given here */
+  sink += copy[round];
+}
+__attribute__((noinline)) static void roots_case(int round) {
+  MPI_Bcast(copy, 100, MPI_DOUBLE, round % ranks, MPI_COMM_WORLD);
+}
+__attribute__((noinline)) static void same_case(void) {
+  MPI_Bcast(copy, 100, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+}
+/* The messages take long, the collective nothing. */
+__attribute__((noinline)) static void wait_case(void) {
+  MPI_Request requests[1 + MESSAGES];
+  MPI_Iallreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+  for (int i = 0; i < MESSAGES; ++i)
+    MPI_Irecv(copy + i, 1, MPI_DOUBLE, (rank + ranks - 1) % ranks, i, MPI_COMM_WORLD,
+              &requests[1 + i]);
+  if (rank) busy(2);
+  for (int i = 0; i < MESSAGES; ++i)
+    MPI_Send(in + i, 1, MPI_DOUBLE, (rank + 1) % ranks, i, MPI_COMM_WORLD);
+  MPI_Waitall(1 + MESSAGES, requests, MPI_STATUSES_IGNORE);
+}
+__attribute__((noinline)) static void planned_case(int calls) {
+  MPI_Request request;
+  MPI_Allreduce_init(in, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+  for (int i = 0; i < calls; ++i) {
+    MPI_Start(&request);
+    busy(1);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    sink += out[i];
+  }
+  MPI_Request_free(&request);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int calls = atoi(argv[1]);
+  const char* which = argc > 2 ? argv[2] : "all";
+  in = calloc(COUNT, sizeof *in);
+  out = calloc(COUNT, sizeof *out);
+  copy = calloc(COUNT, sizeof *copy);
+  if (strcmp(which, "planned") != 0) {
+    for (int i = 0; i < calls; ++i) read_case(i);
+    for (int i = 0; i < calls; ++i) copy_case(i);
+    for (int i = 0; i < calls; ++i) mpi_case(i);
+    for (int i = 0; i < calls; ++i) roots_case(i);
+    for (int i = 0; i < calls; ++i) same_case();
+    for (int i = 0; i < calls; ++i) wait_case();
+  }
+  if (strcmp(which, "all") != 0) planned_case(calls);
+  if (rank == 0) printf("checksum %.3f\n", out[3] + copy[5]);
+  MPI_Finalize();
+  return 0;
+}

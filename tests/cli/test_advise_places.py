@@ -1,0 +1,69 @@
+"""`weft advise`: where results are used and what is sent is written, and what counts as a call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from advise_runs import sites
+
+from weft import mpi_libraries
+from weft.advise import analysis, fragments, store
+
+SOURCE = Path(__file__).parent / "programs" / "advise_places.c"
+CALLS = 20
+
+
+def line_of(text: str) -> int:
+    lines = SOURCE.read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+@pytest.fixture
+def found(mpi, program, advise, tmp_path):
+    command = [program(mpi, SOURCE.name), CALLS]
+    done = advise(mpi, command, "--overhead", "100%", "--json", "s.json")
+    assert done.returncode == 0, done.stderr
+    return {name.split()[0]: site for name, site in sites(tmp_path / "s.json").items()}
+
+
+def test_places_and_calls(found, tmp_path):
+    """Of a copy the place is its caller, and of a result that MPI is given that call."""
+    for name, used in (("read_case", "used"), ("copy_case", "copied"), ("mpi_case", "given")):
+        first, *others = found[name]["first_use"]
+        assert (Path(first["file"]).name, first["line"]) == (SOURCE.name, line_of(f"{used} here"))
+        assert f"{used} here" in first["source"] and first["windows"] > 1
+        assert not others, name
+    writer = found["read_case"]["last_write"][0]
+    assert writer["line"] == line_of("written here")
+
+    advice = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite"))
+    site = {one.function: one for one in advice.sites}
+    fragment = fragments.fragment(site["read_case"])
+    assert f"advise_places.c:{line_of('used here')}, return values[0];" in fragment
+    assert fragments.use(site["copy_case"]).startswith(
+        f"Its result is first used at advise_places.c:{line_of('copied here')} ("
+    )
+    # The root changes, or does not.
+    assert fragments.persistent(site["roots_case"]) == ""
+    assert fragments.persistent(site["same_case"]) == "MPI_Bcast_init"
+    # Of the wait for one collective and three messages a quarter.
+    waits = {name: us for name, calls, us in advice.calls}["MPI_Waitall"]
+    one = site["wait_case"]
+    assert one.waited_us * one.calls == pytest.approx(waits / 4, rel=0.05)
+
+
+def test_persistent_collectives_are_sites(program, advise, tmp_path):
+    mpi = mpi_libraries.implementation("mpich")
+    command = [program(mpi, SOURCE.name), CALLS, "planned"]
+    done = advise(mpi, command, "--verify", "--json", "s.json")
+    assert done.returncode == 0, done.stderr
+    site = sites(tmp_path / "s.json")["planned_case MPI_Allreduce_init"]
+    assert (site["calls"], site["line"]) == (CALLS, line_of("MPI_Allreduce_init"))
+    assert site["bytes"] == 160_000 and site["time_us"] > 0
+    assert isinstance(site["free_us"], float)
+    stored = store.read(tmp_path / "weft-advise.sqlite")
+    (one,) = analysis.analyse(stored).sites
+    assert one.between_us > 1000
+    assert fragments.persistent(one) == ""
+    assert len(stored["arrival"]) == 2 * CALLS
