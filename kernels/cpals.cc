@@ -18,13 +18,16 @@
 #include <string>
 #include <vector>
 
+#include "fibres.h"
 #include "row_exchange.h"
+#include "rows_memory.h"
 #include "stream.h"
 #include "tensor.h"
 #include "trials.h"
 
 namespace {
 
+using fibres::Which;
 using rows::Exchange;
 using rows::How;
 using tensor::at;
@@ -36,68 +39,6 @@ struct Settings {
   int rank = 16, iterations = 5;
   std::string exchange = "all";  // or one form
 };
-
-// ---- Compressed sparse fibres -------------------------------------------------------------------
-
-// The entries as a tree for one mode: its rows, below each of them the fibres by the rows of the
-// mode that was updated before, below these what is left. Level l's node n has the children from
-// start[l][n] to before start[l][n + 1]. Owned rows come before those of others.
-struct Fibres {
-  std::vector<int> modes;  // of each level
-  std::vector<std::vector<int>> row, start;
-  std::vector<double> value;       // of the last level
-  int foreign_row = 0;             // the first node of level 0 whose row is another rank's
-  std::vector<int> foreign_fibre;  // of each node of level 0, the first such child
-
-  int levels() const { return static_cast<int>(modes.size()); }
-  int rows() const { return static_cast<int>(row[0].size()); }
-};
-
-Fibres fibres_of(const Part& part, int mode) {
-  const tensor::Tensor& entries = part.tensor;
-  const int order = entries.order();
-  Fibres made;
-  for (int level = 0; level < order; ++level) made.modes.push_back((mode + order - level) % order);
-  std::vector<std::int64_t> sorted(entries.value.size());
-  std::iota(sorted.begin(), sorted.end(), 0);
-  std::sort(sorted.begin(), sorted.end(), [&](std::int64_t a, std::int64_t b) {
-    for (const int one : made.modes) {
-      const int left = entries.entry(a)[one], right = entries.entry(b)[one];
-      if (left != right) return left < right;
-    }
-    return false;
-  });
-  made.row.resize(at(order)), made.start.resize(at(order));
-  const int* last = nullptr;
-  for (const std::int64_t e : sorted) {
-    const int* entry = entries.entry(e);
-    bool fresh = last == nullptr;
-    for (int level = 0; level < order; ++level) {
-      const int one = made.modes[at(level)];
-      fresh = fresh || level == order - 1 || last[one] != entry[one];
-      if (!fresh) continue;
-      if (level + 1 < order) {
-        made.start[at(level)].push_back(static_cast<int>(made.row[at(level + 1)].size()));
-      }
-      made.row[at(level)].push_back(entry[one]);
-    }
-    made.value.push_back(entries.value[at(e)]);
-    last = entry;
-  }
-  for (int level = 0; level + 1 < order; ++level) {
-    made.start[at(level)].push_back(static_cast<int>(made.row[at(level + 1)].size()));
-  }
-  const auto foreign = [&](int level, int first, int last) {
-    const auto begin = made.row[at(level)].begin();
-    const int owned = part.modes[at(made.modes[at(level)])].owned;
-    return static_cast<int>(std::lower_bound(begin + first, begin + last, owned) - begin);
-  };
-  made.foreign_row = foreign(0, 0, made.rows());
-  for (std::size_t node = 0; node < made.row[0].size(); ++node) {
-    made.foreign_fibre.push_back(foreign(1, made.start[0][node], made.start[0][node + 1]));
-  }
-  return made;
-}
 
 // ---- Who needs which rows -----------------------------------------------------------------------
 
@@ -153,12 +94,11 @@ class Decomposition {
       : settings_(settings), part_(part), length_(settings.rank) {
     for (int mode = 0; mode < modes(); ++mode) {
       const tensor::Mode& one = part.modes[at(mode)];
-      trees_.push_back(fibres_of(part, mode));
+      trees_.push_back(fibres::tree_of(part, mode));
       traffic_.push_back(traffic_of(one));
       factor_.emplace_back(size(one.rows())), product_.emplace_back(size(one.rows()));
       in_.emplace_back(size(traffic_.back().waiting));
     }
-    scratch_.resize(at(modes() * length_));
     grams_.resize(at(modes()), Square(at(length_ * length_)));
     begin_anew();
     start_grams_ = grams_;
@@ -175,7 +115,7 @@ class Decomposition {
   void begin_anew() {
     for (int mode = 0; mode < modes(); ++mode) {
       const tensor::Mode& one = part_.modes[at(mode)];
-      std::vector<double>& factor = factor_[at(mode)];
+      rows::Matrix& factor = factor_[at(mode)];
       for (int row = 0; row < one.rows(); ++row) {
         for (int r = 0; r < length_; ++r) {
           factor[size(row) + at(r)] =
@@ -218,14 +158,13 @@ class Decomposition {
     const int steps = settings_.iterations * modes();
     for (int step = 0; step < steps && outcome.end.empty(); ++step) {
       const int mode = step % modes(), next = (step + 1) % modes();
-      const int rows = trees_[at(mode)].rows(), foreign = trees_[at(mode)].foreign_row;
+      const int rows = trees_[at(mode)].nodes(0), foreign = trees_[at(mode)].foreign_row;
       if (ways->overlapped) {
-        multiply(mode, foreign, rows, Fibre::foreign);
+        multiply(mode, foreign, rows, Which::foreign);
         ways->to_owners[at(mode)]->begin();
-        multiply(mode, 0, foreign, begun ? Fibre::foreign : Fibre::any);
+        multiply(mode, 0, foreign, begun ? Which::foreign : Which::any);
       } else {
-        clear(mode);
-        multiply(mode, 0, rows, Fibre::any);
+        multiply(mode, 0, rows, Which::any);
         ways->to_owners[at(mode)]->begin();
       }
       ways->to_owners[at(mode)]->end();
@@ -261,20 +200,11 @@ class Decomposition {
     return part_.square - 2 * sum + square_of_model();
   }
 
-  // The product of one mode, alone, and the bytes that it must move: each entry's value and row
-  // number, and the rows of the factors below the first level.
-  void product(int mode) {
-    clear(mode);
-    multiply(mode, 0, trees_[at(mode)].rows(), Fibre::any);
-  }
-  double bytes_of_product(int mode) const {
-    const Fibres& tree = trees_[at(mode)];
-    double bytes = 8.0 * static_cast<double>(tree.value.size());
-    for (int level = 0; level < tree.levels(); ++level) {
-      const double nodes = static_cast<double>(tree.row[at(level)].size());
-      bytes += nodes * (level + 1 < tree.levels() ? 4 + 4 : 4) + nodes * 8 * length_;
-    }
-    return bytes;
+  // The product of one mode, alone, and the bytes that it moves if a cache holds so many of a
+  // factor.
+  void product(int mode) { multiply(mode, 0, trees_[at(mode)].nodes(0), Which::any); }
+  double bytes_of_product(int mode, double cache) const {
+    return fibres::bytes_of(trees_[at(mode)], factor_, length_, cache);
   }
 
   std::vector<double> result() const {
@@ -292,49 +222,21 @@ class Decomposition {
 
   // ---- The product over all entries
 
-  // Adds, for the nodes of a level, what is below them times their rows.
-  void add_below(const Fibres& tree, int level, int first, int last, double* out) {
-    const int mode = tree.modes[at(level)];
-    for (int node = first; node < last; ++node) {
-      const double* factor = row(mode, tree.row[at(level)][at(node)]);
-      if (level + 1 == tree.levels()) {
-        const double value = tree.value[at(node)];
-        for (int r = 0; r < length_; ++r) out[r] += value * factor[r];
-        continue;
-      }
-      double* sum = scratch_.data() + level * length_;
-      std::fill_n(sum, length_, 0.0);
-      add_below(tree, level + 1, tree.start[at(level)][at(node)],
-                tree.start[at(level)][at(node + 1)], sum);
-      for (int r = 0; r < length_; ++r) out[r] += sum[r] * factor[r];
-    }
-  }
   // The part of the product that needs no row of others: it is computed while those travel. Where
   // none do, the rows that stay are left for when the others are on their way to their owners.
   bool begin_product(int mode, bool others_travel) {
     const int foreign = trees_[at(mode)].foreign_row;
-    clear(mode);
-    multiply(mode, foreign, trees_[at(mode)].rows(), Fibre::owned);
-    if (others_travel) multiply(mode, 0, foreign, Fibre::owned);
+    multiply(mode, foreign, trees_[at(mode)].nodes(0), Which::owned);
+    if (others_travel) multiply(mode, 0, foreign, Which::owned);
     return others_travel;
   }
   bool travels_from(int mode) const {
     const tensor::Mode& one = part_.modes[at(mode)];
     return !one.foreign.empty() || traffic_[at(mode)].waiting > 0;
   }
-  void clear(int mode) { std::fill(product_[at(mode)].begin(), product_[at(mode)].end(), 0.0); }
-
-  // Adds to some rows of the product the fibres whose row, of the mode before, is owned, or is not.
-  enum class Fibre { owned, foreign, any };
-  void multiply(int mode, int first, int last, Fibre which) {
-    const Fibres& tree = trees_[at(mode)];
-    for (int node = first; node < last; ++node) {
-      double* out = product_[at(mode)].data() + std::ptrdiff_t{tree.row[0][at(node)]} * length_;
-      const int middle = tree.foreign_fibre[at(node)];
-      const int begin = which == Fibre::foreign ? middle : tree.start[0][at(node)];
-      const int end = which == Fibre::owned ? middle : tree.start[0][at(node + 1)];
-      add_below(tree, 1, begin, end, out);
-    }
+  void multiply(int mode, int first, int last, Which which) {
+    fibres::multiply(trees_[at(mode)], factor_, length_, first, last, which,
+                     product_[at(mode)].data());
   }
 
   // ---- The least squares
@@ -363,7 +265,7 @@ class Decomposition {
       for (std::size_t i = 0; i < matrix.size(); ++i) matrix[i] *= grams_[at(other)][i];
     }
     if (!decompose(&matrix)) *end = "breakdown: the components are linearly dependent";
-    std::vector<double>& factor = factor_[at(mode)];
+    rows::Matrix& factor = factor_[at(mode)];
     std::copy(total.begin(), total.end(), factor.begin());
     double inner = 0;
     for (int i = 0; i < one.owned; ++i) {
@@ -448,11 +350,10 @@ class Decomposition {
   const Settings& settings_;
   const Part& part_;
   const int length_;  // of a row: the rank of the decomposition
-  std::vector<Fibres> trees_;
+  std::vector<fibres::Tree> trees_;
   std::vector<Traffic> traffic_;
-  std::vector<std::vector<double>> factor_, product_, in_;
+  std::vector<rows::Matrix> factor_, product_, in_;
   std::vector<Square> grams_, start_grams_;
-  std::vector<double> scratch_;
 };
 
 // ---- The program --------------------------------------------------------------------------------
@@ -517,13 +418,18 @@ int measure(const Settings& settings, const trials::Settings& trial, const Part&
   return status;
 }
 
-// The products of all modes beside STREAM's triad, on one rank.
+// The products of all modes beside STREAM's triad, on one rank. What must be moved takes a factor
+// that fits half of the last cache to stay there, as the trees pass through it, too.
 int speed(const Settings& settings, const Part& part, int repetitions) {
   Decomposition decomposition(settings, part);
   for (int mode = 0; mode < decomposition.modes(); ++mode) {
     const std::string what = "product of mode " + std::to_string(mode + 1);
-    stream::compare(what.c_str(), decomposition.bytes_of_product(mode), repetitions,
-                    [&] { decomposition.product(mode); });
+    const double all = decomposition.bytes_of_product(mode, 0);
+    const double needed = decomposition.bytes_of_product(mode, stream::last_cache() / 2);
+    const double share =
+        stream::compare(what.c_str(), all, repetitions, [&] { decomposition.product(mode); });
+    std::printf("  of these bytes %.0f %% must be moved: share %.2f\n", 100 * needed / all,
+                share * needed / all);
   }
   return 0;
 }

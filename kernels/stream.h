@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "trials.h"
@@ -35,9 +37,19 @@ inline double seconds_of(const std::function<void()>& work) {
   return static_cast<double>(std::max<std::clock_t>(1, std::clock() - begin)) / CLOCKS_PER_SEC;
 }
 
-// Prints what share of the triad's bandwidth a work has that must move so many bytes at least.
-inline void compare(const char* what, double bytes, int repetitions,
-                    const std::function<void()>& work) {
+// The bytes of the processor's last cache; 0: the system does not say.
+inline double last_cache() {
+  for (int index = 9; index > 0; --index) {
+    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) +
+                       "/size");
+    if (double kilobytes = 0; file >> kilobytes) return 1024 * kilobytes;
+  }
+  return 0;
+}
+
+// Prints, and returns, what share of the triad's bandwidth a work has that moves so many bytes.
+inline double compare(const char* what, double bytes, int repetitions,
+                      const std::function<void()>& work) {
   Triad triad;
   triad.carry_out(), work();
   std::vector<double> rates, triads, shares;
@@ -51,6 +63,7 @@ inline void compare(const char* what, double bytes, int repetitions,
               trials::median(rates), trials::median(triads), trials::median(shares),
               shares[shares.size() / 4], shares[shares.size() - 1 - shares.size() / 4]);
   if (!triad.right()) std::printf("the triad is wrong\n");
+  return trials::median(shares);
 }
 
 }  // namespace stream
