@@ -111,10 +111,23 @@ MeasuredPlan plan_of_site(const SiteRecord& record) {
   return plan;
 }
 
-std::int64_t period_of(const MeasuredPlan& plan) {
+// "native=8000000,thread ring=6000000"
+std::string words_of_candidates(const MeasuredPlan& plan) {
+  std::string words;
   for (const MeasuredCandidate& candidate : plan.candidates)
-    if (candidate.algorithm == plan.algorithm) return candidate.ns;
-  return 0;
+    words += (words.empty() ? "" : ",") + candidate.algorithm + '=' + std::to_string(candidate.ns);
+  return words;
+}
+
+// Of each way; 0: nothing is said of it.
+std::vector<std::int64_t> times_in(const std::string& words, const std::vector<Choice>& ways) {
+  std::vector<std::int64_t> times(ways.size());
+  std::istringstream stream(words);
+  std::string way, ns;
+  while (std::getline(stream, way, '=') && std::getline(stream, ns, ','))
+    if (const auto found = find_way(ways, way))
+      times[static_cast<std::size_t>(*found)] = std::stoll(ns);
+  return times;
 }
 
 // "23 % less time than native (in 5 of 5 rounds)"; "" where nothing was compared.
@@ -208,7 +221,7 @@ void Learnt::read(Runtime& runtime) {
   if (rank == 0)
     for (const auto& [key, plan] : runtime.plans.with_prefix(prefix()))
       text += key.substr(prefix().size()) + '\t' + plan.algorithm + '\t' +
-              std::to_string(period_of(plan)) + '\t' +
+              words_of_candidates(plan) + '\t' +
               std::to_string(remark_of(plan, kCycleRemark, kLongestCycle)) + '\t' +
               std::to_string(remark_of(plan, kDepthRemark, Learner::kMostInFlight)) + '\n';
   std::int64_t bytes = static_cast<std::int64_t>(text.size());
@@ -217,11 +230,11 @@ void Learnt::read(Runtime& runtime) {
   text.resize(static_cast<std::size_t>(bytes));
   library_calls.Bcast(text.data(), static_cast<int>(bytes), handles.byte, 0, handles.comm_world);
   std::istringstream lines(text);
-  std::string key, way, period, cycle, depth;
+  std::string key, way, times, cycle, depth;
   while (std::getline(lines, key, '\t') && std::getline(lines, way, '\t') &&
-         std::getline(lines, period, '\t') && std::getline(lines, cycle, '\t') &&
+         std::getline(lines, times, '\t') && std::getline(lines, cycle, '\t') &&
          std::getline(lines, depth))
-    known_[key] = {way, std::stoll(period), std::stoul(cycle), std::stoi(depth)};
+    known_[key] = {way, times, std::stoul(cycle), std::stoi(depth)};
 }
 
 std::vector<Learner::Known> Learnt::find(const Communicator& communicator, const SiteKey& key,
@@ -234,8 +247,11 @@ std::vector<Learner::Known> Learnt::find(const Communicator& communicator, const
     const auto found = known_.find(key_at(site, position, cycle));
     if (found == known_.end()) return {};
     const auto way = find_way(ways, found->second.way);
-    if (!way || found->second.period_ns <= 0) return {};
-    known.push_back({*way, found->second.period_ns, found->second.depth});
+    if (!way) return {};
+    std::vector<std::int64_t> times = times_in(found->second.times, ways);
+    const std::int64_t period_ns = times[static_cast<std::size_t>(*way)];
+    if (period_ns <= 0) return {};
+    known.push_back({*way, period_ns, found->second.depth, std::move(times)});
   }
   return known;
 }

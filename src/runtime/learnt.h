@@ -77,7 +77,7 @@ class Learnt {
   bool in_memory_ = false;    // the level of threads is kept: other ways apply
   struct Known {
     std::string way;
-    std::int64_t period_ns = 0;
+    std::string times;  // of the ways that were tried
     std::size_t cycle = 1;
     int depth = 1;
   };

@@ -22,6 +22,11 @@ constexpr std::uint64_t kWatched = 4, kWatchedLonger = 12;  // calls
 // program that has just begun does other things between its calls. What is slow is met three times.
 constexpr int kRounds[] = {2, 1, 3, 3};
 constexpr int kMostStages = 4, kStagesForAll = 2;
+// A way in use is compared with a rival in one round and, if the rival has won that, in some more.
+// Again after as many calls as there were, but after so long at most. Free slots are for a rival
+// that was not slower by three tenths.
+constexpr int kRoundsWithRival = 5;
+constexpr std::int64_t kMostBeforeRival_ns = 10'000'000'000;
 constexpr std::uint64_t kLooked =
     8;  // calls, of each in flight, at which a settled site is looked at
 constexpr std::uint64_t kLookedOfShort = 32;      // at very short ones
@@ -143,9 +148,11 @@ void Learner::have_known(const std::vector<Known>& known) {
   for (std::size_t i = 0; i < known.size(); ++i) {
     positions_[i].way = known[i].way;
     positions_[i].period_ns = known[i].period_ns;
+    positions_[i].other_ns = known[i].ways_ns;
   }
   last_found_ = found_by_now();
   is_very_short_ = positions_.mean_period_ns() < kLeastPeriod_ns;
+  for (Position& position : positions_) set_slots(position);
 }
 
 // Trials begin with the first of so many: those in flight together, or a cycle.
@@ -287,14 +294,14 @@ void Learner::move_on(TrialTurn& turn) {
     else if (stage_ == Stage::trying)
       agreed_on_trials(turn);
     else
-      agreed_on_check();
+      agreed_on_check(turn);
     if (after_ == Stage::settled) return begin_settled();
     if (after_ == Stage::watching) return begin_stage(Stage::watching, watched_, rest_);
     begin_stage(Stage::waiting, kNever);
   }
   const std::uint64_t from = positions_.cycle() > 1 ? 0 : begins_batch_;
   if (!switches_ && (calls_ - from) % calls_together() != 0) return;
-  if (!find_position(turn)) return put_off();
+  if (!again_ && !find_position(turn)) return put_off();
   if (switches_ || turn.take(*this)) begin_trials(turn);
 }
 
@@ -310,13 +317,52 @@ bool Learner::find_position(const TrialTurn& turn) {
 }
 
 int Learner::rounds_of_next(const Position& position) const {
+  if (again_)
+    return again_->rounds_won(rival_, position.way).second == 0 ? 1 : kRoundsWithRival - 1;
   return switches_ ? 2 : kRounds[position.stages];
+}
+
+std::int64_t Learner::cost_of_rival_ns(const Position& position, int rival) const {
+  return std::max<std::int64_t>(position.ns_of(rival) - position.period_ns, 0) *
+         position.slot_calls;
+}
+
+// At a check at which nothing has changed.
+bool Learner::may_compare_again(const Position& position, const TrialTurn& turn) const {
+  const int rival = positions_.rival_of(position);
+  if (rival < 0 || (is_unable_ && rival == conditional_)) return false;
+  const bool is_close = position.ns_of(rival) * 10 < position.period_ns * 13;
+  const int slots = slots_before_ + position.slots + 2 * kRoundsWithRival;
+  if (is_close && !is_very_short_ && slots <= free_slots_) return true;
+  return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_of_rival_ns(position, rival),
+                        turn.elapsed_ns);
+}
+
+// Of the next position that has one.
+bool Learner::find_rival(const TrialTurn& turn) {
+  if (!may_try_ || calls_ < compares_again_at_) return false;
+  for (std::size_t i = 1; i <= positions_.cycle(); ++i) {
+    const std::size_t next = (position_ + i) % positions_.cycle();
+    if (!may_compare_again(positions_[next], turn)) continue;
+    position_ = next;
+    rival_ = positions_.rival_of(on_trial());
+    again_ = positions_.only(on_trial().way, rival_);
+    return true;
+  }
+  return false;
+}
+
+void Learner::compare_again_later() {
+  again_.reset();
+  compares_again_at_ =
+      calls_ + std::min(std::max(calls_, kLeastBetweenChecks), calls_in(kMostBeforeRival_ns));
 }
 
 // By the times known so far; at first, by what the first stage cost before the program changed.
 std::int64_t Learner::cost_expected_ns(const Position& position) const {
   const int calls = position.slot_calls;
   const TriedWays& tried = position.tried;
+  if (again_) return cost_of_rival_ns(position, rival_) * rounds_of_next(position);
   // What a very short one cost when it was longer says little: each call costs its time, say.
   if (position.stages == 0 && is_very_short_)
     return position.period_ns * tried.left() * rounds_of_next(position) * calls;
@@ -357,9 +403,10 @@ void Learner::begin_trials(TrialTurn& turn) {
   if (switches_) have_any_positions();
   Position& position = on_trial();
   const int rounds = rounds_of_next(position);
+  const TriedWays& tried = again_ ? *again_ : position.tried;
   std::vector<int> alive;
-  for (int way = 0; way < static_cast<int>(position.tried.ways()); ++way)
-    if (!position.tried.is_out(way)) alive.push_back(way);
+  for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
+    if (!tried.is_out(way)) alive.push_back(way);
   slot_own_calls_ = position.slot_calls;
   slot_warm_ups_ = position.slot_warm_ups;
   slot_calls_ = slot_own_calls_ * static_cast<int>(positions_.cycle());
@@ -374,7 +421,7 @@ void Learner::begin_trials(TrialTurn& turn) {
       order_.insert(order_.end(), alive.begin(), alive.end());
   }
   if (switches_) order_.resize(positions_.cycle() == 1 ? 1 + random() % 3 : 1);
-  ++position.stages;
+  if (!again_) ++position.stages;
   position.slots += static_cast<int>(order_.size());
   begin_stage(Stage::trying,
               static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(slot_calls_));
@@ -389,8 +436,12 @@ void Learner::try_again_later(TrialTurn& turn) {
   trials_cost_ns_ += cost_ns;
   turn.cost_ns += cost_ns - cost_expected_ns_;
   budget_.spend(cost_ns - cost_expected_ns_);
-  --on_trial().stages;
   on_trial().slots -= static_cast<int>(order_.size());
+  if (again_) {
+    again_.reset();
+    return begin_settled();
+  }
+  --on_trial().stages;
   begin_stage(Stage::waiting, kNever);
 }
 
@@ -451,9 +502,7 @@ void Learner::rest(bool several, std::int64_t mean_ns) {
   rest_ = std::min(kOneWatchedOf * watched_ << std::min(rests_++, kMostDoublings), longest);
 }
 
-void Learner::agreed_on_trials(TrialTurn& turn) {
-  Position& position = on_trial();
-  TriedWays& tried = position.tried;
+void Learner::add_rounds(TriedWays& tried) const {
   std::vector<std::int64_t> of_way(tried.ways());
   int in_round = 0;
   const int left = tried.left();
@@ -464,7 +513,20 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
     of_way.assign(tried.ways(), 0);
     in_round = 0;
   }
-  count_cost(turn);
+}
+
+void Learner::agreed_on_trials(TrialTurn& turn) {
+  if (again_) return agreed_on_rival(turn);
+  Position& position = on_trial();
+  TriedWays& tried = position.tried;
+  add_rounds(tried);
+  const std::int64_t cost_ns = count_cost(tried, turn);
+  const auto positions_tried =
+      std::count_if(positions_.begin(), positions_.end(),
+                    [](const Position& position) { return position.stages > 0; });
+  if (position.stages == 1)  // the dearest position's
+    cost_of_first_stage_ns_ =
+        positions_tried == 1 ? cost_ns : std::max(cost_of_first_stage_ns_, cost_ns);
   position.way = tried.preferred();
   after_ = Stage::waiting;
   if (position.stages <= kStagesForAll) tried.drop_the_slow(position.stages);
@@ -488,25 +550,40 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   }
 }
 
-// Of the trials that are over, against the way in use before them. What takes much longer than the
-// same way in another round was held up by something else.
-void Learner::count_cost(TrialTurn& turn) {
-  const TriedWays& tried_ways = on_trial().tried;
-  const std::int64_t usual_ns = tried_ways.median_ns(on_trial().way);
+// What the rival took is what it may cost from now on. Clearly beaten, the site is learnt about
+// anew.
+void Learner::agreed_on_rival(TrialTurn& turn) {
+  Position& position = on_trial();
+  add_rounds(*again_);
+  count_cost(*again_, turn);
+  const auto [won, rounds] = again_->rounds_won(rival_, position.way);
+  after_ = Stage::waiting;
+  if (rounds == 1 && won == 1) return;
+  after_ = Stage::settled;
+  position.note(rival_, again_->median_ns(rival_));
+  const bool is_beaten = rounds > 1 && again_->is_beaten(position.way);
+  compare_again_later();
+  if (!is_beaten) return;
+  if (has_learnt_) slots_before_ += positions_.slots_tried();
+  learn_again();
+}
+
+// Of the trials that are over, against the way in use before them; returned by calls of which a
+// slot has one. What takes much longer than the same way in another round was held up by something
+// else.
+std::int64_t Learner::count_cost(const TriedWays& tried, TrialTurn& turn) {
+  const std::int64_t usual_ns = tried.median_ns(on_trial().way);
   std::int64_t cost_ns = 0;
   for (std::size_t slot = 0; slot < order_.size(); ++slot) {
-    const std::int64_t most_ns = kMostOfLeast * tried_ways.least_ns(order_[slot]);
+    const std::int64_t most_ns = kMostOfLeast * tried.least_ns(order_[slot]);
     const std::int64_t ns = std::min(agreed_[slot] / counted_calls(), most_ns);
     cost_ns += std::max<std::int64_t>(ns - usual_ns, 0);
   }
-  const auto tried = std::count_if(positions_.begin(), positions_.end(),
-                                   [](const Position& position) { return position.stages > 0; });
-  if (on_trial().stages == 1)  // the dearest position's
-    cost_of_first_stage_ns_ = tried == 1 ? cost_ns : std::max(cost_of_first_stage_ns_, cost_ns);
-  cost_ns *= slot_own_calls_;
-  trials_cost_ns_ += cost_ns;
-  turn.cost_ns += cost_ns - cost_expected_ns_;
-  budget_.spend(cost_ns - cost_expected_ns_);
+  const std::int64_t of_all_ns = cost_ns * slot_own_calls_;
+  trials_cost_ns_ += of_all_ns;
+  turn.cost_ns += of_all_ns - cost_expected_ns_;
+  budget_.spend(of_all_ns - cost_expected_ns_);
+  return cost_ns;
 }
 
 // What was watched were the first calls of a program, perhaps: such trials were too short for it,
@@ -532,6 +609,8 @@ void Learner::count_settled() {
     calls_before_check_ = calls_in(kFirstCheck_ns);
   }
   is_put_off_ = false;
+  has_learnt_ = true;
+  compare_again_later();
   after_ = Stage::settled;
   last_found_ = found_by_now();
 }
@@ -567,7 +646,7 @@ void Learner::begin_settled() {
 }
 
 // The program does something else if a call comes around in another time.
-void Learner::agreed_on_check() {
+void Learner::agreed_on_check(const TrialTurn& turn) {
   bool moved = false;
   for (std::size_t i = 0; i < positions_.cycle(); ++i)
     moved = positions_.has_moved(i, looked_ns(i)) || moved;
@@ -579,7 +658,7 @@ void Learner::agreed_on_check() {
     if (was_known) times_settled_ = 1;  // it holds
     if (calls_between_checks_ == 0 || was_known)
       calls_between_checks_ = calls_in(kLeastBetweenChecks_ns);
-    if (is_put_off_) after_ = Stage::waiting;
+    if (is_put_off_ || find_rival(turn)) after_ = Stage::waiting;
     return;
   }
   const bool was_misled = is_first && depth_ == 1 && in_a_row_ < kMostInARow;
@@ -609,6 +688,7 @@ std::vector<Found> Learner::found_by_now() const {
 Learner::Found Learner::found(std::size_t position) const {
   Found found = says_last_found() ? last_found_[position] : found_by_now()[position];
   found.settled = times_settled_ > 0;
+  found.is_learnt = has_learnt_;
   found.calls = calls_;
   found.calls_on_trial = calls_on_trial_;
   found.trials_cost_ns = trials_cost_ns_;

@@ -35,7 +35,8 @@ class Learner {
   struct Known {  // from an earlier run
     int way = 0;
     std::int64_t period_ns = 0;
-    int depth = 1;  // so many calls were in flight together
+    int depth = 1;                        // so many calls were in flight together
+    std::vector<std::int64_t> ways_ns{};  // of each way; 0, or empty: not known
   };
   struct Settings {
     // The place of a way that some rank may not be able to take, which the ranks find out in their
@@ -125,6 +126,10 @@ class Learner {
   void begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest = 0);
   int rounds_of_next(const Position& position) const;
   std::int64_t cost_expected_ns(const Position& position) const;
+  std::int64_t cost_of_rival_ns(const Position& position, int rival) const;
+  bool may_compare_again(const Position& position, const TrialTurn& turn) const;
+  bool find_rival(const TrialTurn& turn);
+  void compare_again_later();
   bool may_try(const Position& position, const TrialTurn& turn) const;
   bool find_position(const TrialTurn& turn);
   void begin_trials(TrialTurn& turn);
@@ -149,9 +154,11 @@ class Learner {
   void agreed_on_watch();
   void watch_again(std::uint64_t calls);
   void rest(bool several, std::int64_t mean_ns);
+  void add_rounds(TriedWays& tried) const;
   void agreed_on_trials(TrialTurn& turn);
-  void count_cost(TrialTurn& turn);
-  void agreed_on_check();
+  void agreed_on_rival(TrialTurn& turn);
+  std::int64_t count_cost(const TriedWays& tried, TrialTurn& turn);
+  void agreed_on_check(const TrialTurn& turn);
   bool says_last_found() const;
   bool is_shorter_than_tried() const;
   void learn_again();
@@ -173,6 +180,10 @@ class Learner {
   std::size_t position_ = 0;                 // that is on trial
   std::optional<std::vector<Known>> known_;  // until the ranks know that all can take it
   bool is_unable_ = false;                   // some rank: to take the conditional way
+  std::optional<TriedWays> again_;           // the way in use and a rival, while they are compared
+  int rival_ = -1;                           // that one
+  std::uint64_t compares_again_at_ = 0;      // call, or a check after that
+  bool has_learnt_ = false;                  // something was tried and settled on
   int slots_before_ = 0;                     // that were tried before the site was watched again
   int in_a_row_ = 1;                         // a slot is so many times as long
   bool is_unchecked_ = false;                // since it has settled

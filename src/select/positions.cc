@@ -13,8 +13,19 @@ void Position::settle() {
   period_ns = tried.median_ns(way);
 }
 
+std::int64_t Position::ns_of(int of) const {
+  const auto at = static_cast<std::size_t>(of);
+  if (at < other_ns.size() && other_ns[at] > 0) return other_ns[at];
+  return of == way ? period_ns : tried.median_ns(of);
+}
+
+void Position::note(int of, std::int64_t ns) {
+  other_ns.resize(tried.ways());
+  other_ns[static_cast<std::size_t>(of)] = ns;
+}
+
 Positions::Positions(std::size_t ways, int native, bool blocking)
-    : native_(native), blocking_(blocking), all_{{0, 0, TriedWays(ways, native, blocking)}} {}
+    : native_(native), blocking_(blocking), all_{{.tried = TriedWays(ways, native, blocking)}} {}
 
 int Positions::way_near(std::int64_t period_ns) const {
   const auto distance = [&](const Position& position) {
@@ -31,13 +42,32 @@ void Positions::renew(const std::vector<std::int64_t>& period_ns) {
   const std::size_t ways = all_.front().tried.ways();
   std::vector<Position> renewed;
   for (const std::int64_t ns : period_ns)
-    renewed.push_back({way_near(ns), ns, TriedWays(ways, native_, blocking_)});
+    renewed.push_back(
+        {.way = way_near(ns), .period_ns = ns, .tried = TriedWays(ways, native_, blocking_)});
   all_ = std::move(renewed);
   cycle_ = all_.size();
 }
 
 void Positions::leave_out(int way) {
   for (Position& position : all_) position.tried.leave_out(way);
+}
+
+int Positions::rival_of(const Position& position) const {
+  if (native_ >= 0 && position.way != native_) return position.ns_of(native_) > 0 ? native_ : -1;
+  int rival = -1;
+  for (int way = 0; way < static_cast<int>(position.tried.ways()); ++way) {
+    const std::int64_t ns = position.ns_of(way);
+    if (way == position.way || ns == 0) continue;
+    if (rival < 0 || ns < position.ns_of(rival)) rival = way;
+  }
+  return rival;
+}
+
+TriedWays Positions::only(int way, int rival) const {
+  TriedWays tried(all_.front().tried.ways(), native_, blocking_);
+  for (int other = 0; other < static_cast<int>(tried.ways()); ++other)
+    if (other != way && other != rival) tried.leave_out(other);
+  return tried;
 }
 
 void Positions::merge_alike() {
@@ -81,12 +111,10 @@ Found found_at(const Position& position) {
   const TriedWays& tried = position.tried;
   Found found;
   found.way = position.way;
+  const bool was_tried = position.stages > 0;
   for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
-    found.median_ns.push_back(tried.median_ns(way));
-  if (position.stages == 0) {
-    found.median_ns[static_cast<std::size_t>(position.way)] = position.period_ns;
-    return found;
-  }
+    found.median_ns.push_back(was_tried ? tried.median_ns(way) : position.ns_of(way));
+  if (!was_tried) return found;
   found.rival = tried.rival_of(position.way);
   std::tie(found.won, found.pairs) = tried.rounds_won(position.way, found.rival);
   return found;

@@ -19,7 +19,13 @@ struct Position {
   int slot_warm_ups = 0;      // of these, the first, which do not count
   int stages = 0, slots = 0;  // that were tried
   bool is_done = false;       // nothing more is to be tried
+  // Of each way, what it took in an earlier run, or when it was last compared with the one in use;
+  // empty, or 0: nothing is known.
+  std::vector<std::int64_t> other_ns{};
 
+  // What a call takes that goes this way, as far as it is known; 0: it is not.
+  std::int64_t ns_of(int way) const;
+  void note(int way, std::int64_t ns);
   // The way that was the best on trial.
   void settle();
 };
@@ -33,9 +39,10 @@ struct Found {
   std::uint64_t calls_on_trial = 0;
   // More than the way in use would have taken, on the slowest rank.
   std::int64_t trials_cost_ns = 0;
-  int depth = 1;  // so many calls are in flight together
+  int depth = 1;                                        // so many calls are in flight together
+  bool is_learnt = false;                               // by this run
+  bool is_new() const { return settled && is_learnt; }  // not known before
   // Of the position:
-  bool is_new() const { return settled && calls_on_trial > 0; }  // not known before
   int rival = 0;                        // native, or the rule's way, or the next best
   int won = 0, pairs = 0;               // rounds in which both were tried, and it took less time
   std::vector<std::int64_t> median_ns;  // of each way; 0: not tried
@@ -62,6 +69,11 @@ class Positions {
   // whose period is the nearest.
   void renew(const std::vector<std::int64_t>& period_ns);
   void leave_out(int way);  // at all of them
+  // What the way in use is to be compared with: the library's own or, where that is in use, the
+  // fastest other one that is known. -1: none is.
+  int rival_of(const Position& position) const;
+  // These two alone, before anything was tried.
+  TriedWays only(int way, int rival) const;
   // Those that differed only by the ways that they went are one.
   void merge_alike();
 

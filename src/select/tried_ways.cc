@@ -73,18 +73,23 @@ int TriedWays::best() const {
   return best;
 }
 
-int TriedWays::preferred() const {
+bool TriedWays::stays(int way, Percent percent_of) const {
   const int best = this->best();
-  const auto stays = [&](int way, auto percent_of) {
-    const std::int64_t ns = median_ns(way);
-    if (ns == 0 || way == best) return ns > 0;
-    const auto [won, rounds] = rounds_won(best, way);
-    const std::int64_t percent = percent_of(won, rounds, most_ns(best) < least_ns(way));
-    const bool is_doubtful = won * 3 < rounds * 2 && ns * 2 < median_ns(best) * 3;
-    return ns * 100 <= median_ns(best) * (100 + percent) || is_doubtful;
-  };
+  const std::int64_t ns = median_ns(way);
+  if (ns == 0 || way == best) return ns > 0;
+  const auto [won, rounds] = rounds_won(best, way);
+  const std::int64_t percent = percent_of(won, rounds, most_ns(best) < least_ns(way));
+  const bool is_doubtful = won * 3 < rounds * 2 && ns * 2 < median_ns(best) * 3;
+  return ns * 100 <= median_ns(best) * (100 + percent) || is_doubtful;
+}
+
+int TriedWays::preferred() const {
   if (native_ >= 0 && stays(native_, librarys_percent)) return native_;
-  return stays(0, [](int, int, bool) { return 1; }) ? 0 : best;
+  return stays(0, [](int, int, bool) { return 1; }) ? 0 : best();
+}
+
+bool TriedWays::is_beaten(int way) const {
+  return !stays(way, librarys_percent);
 }
 
 std::pair<int, int> TriedWays::rounds_won(int way, int rival) const {

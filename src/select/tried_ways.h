@@ -37,6 +37,9 @@ class TriedWays {
   // library's fastest; the rule's by 1 %. And where the best won less than two of three
   // rounds, unless it is half as long again.
   int preferred() const;
+  // Whether another of those that are left is so much faster that this one would not stay, were it
+  // the library's own.
+  bool is_beaten(int way) const;
   std::int64_t median_ns(int way) const;  // 0: not tried
   std::int64_t least_ns(int way) const;   // very long: not tried
   // What to compare a way with: native, or the rule's way, or the next best.
@@ -52,6 +55,10 @@ class TriedWays {
   const Way& of(int way) const { return ways_[static_cast<std::size_t>(way)]; }
   Way& of(int way) { return ways_[static_cast<std::size_t>(way)]; }
   std::int64_t most_ns(int way) const;
+  // Percent: how much slower it may be; of the rounds that the best won, all, and whether they are
+  // apart.
+  using Percent = int (*)(int won, int rounds, bool apart);
+  bool stays(int way, Percent percent_of) const;
 
   int native_;
   bool blocking_;

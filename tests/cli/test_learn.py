@@ -111,6 +111,23 @@ def test_how_many_calls_are_in_flight_together_is_kept(run, tmp_path, hosts):
         assert (site["way"], site["calls_on_trial"]) == (sites[words]["way"], 0)
 
 
+def test_what_is_known_meets_its_rival_once_more(run, tmp_path):
+    """Where that was about as fast."""
+    sites, _ = run(200)
+    plans = tmp_path / "plans"
+    lines = []
+    for line in plans.read_text().splitlines():
+        words = line.split("\t")
+        if "|learnt|" in line:
+            tried = dict(word.rsplit("=", 1) for word in words[3].split(","))
+            words[3] = ",".join(f"{way}={tried[words[1]]}" for way in tried)
+        lines.append("\t".join(words) + "\n")
+    plans.write_text("".join(lines))
+    again, _ = run(60)
+    assert set(again) == set(sites)
+    assert all(site["calls_on_trial"] > 0 for site in again.values())
+
+
 @pytest.mark.parametrize("hosts", ["a:1,b:1", "a:2"])
 def test_calls_that_take_turns_are_learnt_about_one_by_one(run, tmp_path, hosts):
     """And kept so for the next run."""

@@ -24,6 +24,8 @@ inline constexpr int kSites = 2;
 inline constexpr int kMostSites = 8;  // with those that have been forgotten
 inline constexpr std::size_t kWays = 3;
 inline constexpr int kByWorker = kWays - 1;
+inline constexpr int kRival = 1;  // the library's own
+inline constexpr std::int64_t kPeriod_ns = 1'000'000;
 inline constexpr int kDuplication =
     -1;  // in place of a site: MPI_Comm_idup, whose way is always known
 
@@ -52,6 +54,7 @@ enum class Learning : std::uint8_t {
   switches,      // another way every few calls
   stays_short,   // all sites are at rest, and about to be watched again: their periods are short
   becomes_long,  // or long by now
+  has_rival,     // all go a known way, are about to be looked at, and to be compared with a rival
 };
 
 struct Setting {
@@ -158,7 +161,9 @@ class World {
       site.learner.agreed(told_.at({site.number, own.compared[at]}));
       own.comparing[at] = own.ended[at] = false;
     }
-    const std::int64_t period_ns = setting_.learning == Learning::becomes_long ? 1'000'000 : 0;
+    const bool is_long =
+        setting_.learning == Learning::becomes_long || setting_.learning == Learning::has_rival;
+    const std::int64_t period_ns = is_long ? kPeriod_ns : 0;
     const auto next = [&] {
       return site.learner.next(1'000'000 + site.begun * period_ns, 0, own.turn);
     };
@@ -169,6 +174,7 @@ class World {
     }
     if (!step) return std::nullopt;
     ++site.begun;
+    if (setting_.learning == Learning::has_rival && step->way == kRival) met_rival_ = true;
     if (step->compare && site.in_memory) {
       ++site.told;
       site.in_memory->tell(site.learner.words());
@@ -193,6 +199,7 @@ class World {
   }
 
   bool has_taken_worker() const { return taken_worker_; }
+  bool has_met_rival() const { return met_rival_; }
   // In memory.
   bool has_looked_again() const {
     return std::any_of(looks_.begin(), looks_.end(), [](const auto& one) { return !one.second; });
@@ -380,12 +387,17 @@ class World {
     settings.seed = static_cast<std::uint64_t>(key + 4);
     settings.switches = setting_.learning == Learning::switches;
     if (setting_.without_worker) settings.conditional = kByWorker;
+    if (setting_.learning == Learning::has_rival)
+      settings.known = {{0, kPeriod_ns, 1, {kPeriod_ns, kPeriod_ns, kPeriod_ns}}};
     auto site = std::make_unique<Site>(key, rank.sites_made++, settings, budget_);
     if (setting_.in_memory) {
       auto* const words = memory_[static_cast<std::size_t>(key)].data();
       site->in_memory.emplace(SharedWords(reinterpret_cast<std::byte*>(words)), count());
     }
-    if (!settings.switches) bring_to_rest(site->learner);
+    if (setting_.learning == Learning::has_rival)
+      bring_to_look(site->learner);
+    else if (!settings.switches)
+      bring_to_rest(site->learner);
     return site;
   }
 
@@ -401,6 +413,14 @@ class World {
     while (!learner.wants_time()) call();
   }
 
+  // To the call before the first look at what is known.
+  static void bring_to_look(Learner& learner) {
+    constexpr int kCalls = 16;
+    TrialTurn turn;
+    for (int call = 0; call < kCalls; ++call)
+      learner.next(1'000'000 + (call - kCalls) * kPeriod_ns, 0, turn);
+  }
+
   const std::vector<Script>& scripts_;
   const Fault fault_;
   const Setting setting_;
@@ -411,6 +431,7 @@ class World {
   std::array<std::array<std::int64_t, InMemory::kWords>, kSites> memory_{};  // by key
   std::map<std::pair<int, std::int64_t>, bool> looks_;  // by site and call: whether it was the end
   bool taken_worker_ = false;
+  bool met_rival_ = false;
   std::set<int> sent_;
   std::string wrong_;
   bool forgotten_while_holding_ = false;
@@ -436,6 +457,7 @@ class Search {
   std::size_t states() const { return seen_.size(); }
   bool has_forgotten_while_holding() const { return forgotten_while_holding_; }
   bool has_taken_worker() const { return taken_worker_; }
+  bool has_met_rival() const { return met_rival_; }
   bool has_looked_again() const { return looked_again_; }
 
  private:
@@ -450,6 +472,7 @@ class Search {
     if (!world->wrong().empty()) wrong_ = world->wrong();
     if (world->has_forgotten_while_holding()) forgotten_while_holding_ = true;
     if (world->has_taken_worker()) taken_worker_ = true;
+    if (world->has_met_rival()) met_rival_ = true;
     if (world->has_looked_again()) looked_again_ = true;
     if (!wrong_.empty() || !seen_.insert(world->key()).second) return;
     std::vector<int> possible;
@@ -473,6 +496,7 @@ class Search {
   std::string wrong_;
   bool forgotten_while_holding_ = false;
   bool taken_worker_ = false;
+  bool met_rival_ = false;
   bool looked_again_ = false;
 };
 

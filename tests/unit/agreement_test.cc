@@ -127,6 +127,24 @@ TEST(Agreement, HoldsWhereARankHasNoWorker) {
   }
 }
 
+// A known way is looked at, and then compared with a rival.
+TEST(Agreement, HoldsWhereAWayIsComparedWithItsRival) {
+  Setting setting;
+  setting.learning = Learning::has_rival;
+  for (const bool in_memory : {false, true}) {
+    setting.in_memory = in_memory;
+    Search search(std::vector<Script>(2, pipelined(14, 1)), setting);
+    EXPECT_EQ(search.run(), "");
+    EXPECT_TRUE(search.has_met_rival());
+  }
+  setting.in_memory = false;
+  EXPECT_EQ(Search(after_a_message(3, 10, 1), setting).run(), "");
+  EXPECT_EQ(Search(with_duplications(2, 12, 1), setting).run(), "");
+  setting.fault = Fault::guesses;
+  EXPECT_EQ(Search(std::vector<Script>(2, pipelined(14, 1)), setting).run().substr(0, 25),
+            "ranks take different ways");
+}
+
 TEST(Agreement, TheSearchFindsADuplicationThatOvertakes) {
   EXPECT_EQ(Search(with_duplications(2, 10), Fault::overtakes).run(),
             "ranks begin their calls in different orders");

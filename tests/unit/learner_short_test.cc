@@ -289,7 +289,8 @@ TEST(Learner, AtShortPeriodsALongCallNowAndThenIsNoChange) {
   const auto on_trial = program.learner(site).found().calls_on_trial;
   EXPECT_GT(on_trial, 0u);
   for (int call = 0; call < 400'000; ++call) program.call(site);
-  EXPECT_EQ(program.learner(site).found().calls_on_trial, on_trial);
+  // A round with its rival now and then, but not of all ways.
+  EXPECT_LT(program.learner(site).found().calls_on_trial, 2 * on_trial);
 }
 
 }  // namespace

@@ -72,8 +72,8 @@ TEST(Learner, FindsTheFastestWhereARankLagsBehind) {
 
 // The same where they look whether the program still does the same.
 TEST(Learner, ARankThatLagsBehindIsNoChangeOfTheProgram) {
-  Program program;
-  const int site = program.add_site(3, ways_of({12, 10, 8}));
+  Program program(2, 0.001);
+  const int site = program.add_site(3, ways_of({12, 11, 8}));
   for (int call = 0; call < 60; ++call) program.call(site);
   const auto on_trial = program.learner(site).found().calls_on_trial;
   const int comparisons = program.comparisons();

@@ -51,6 +51,22 @@ TEST(TriedWays, DoubtsCountOnlyWhereTheDifferenceIsLessThanHalf) {
   }
 }
 
+// As the library's own stays, whichever way it is.
+TEST(TriedWays, WhatIsInUseIsBeatenByWhatIsSurelyFaster) {
+  const auto is_beaten = [](std::int64_t in_use, std::int64_t rival, int rounds) {
+    TriedWays tried(3, kNative, false);
+    tried.leave_out(0);
+    for (int round = 0; round < rounds; ++round)
+      tried.add_round({0, rival + rival * round / 10, in_use + in_use * round / 10});
+    return tried.is_beaten(2);
+  };
+  EXPECT_FALSE(is_beaten(1000, 1500, 5));
+  EXPECT_FALSE(is_beaten(1000, 1000, 5));
+  EXPECT_FALSE(is_beaten(1025, 1000, 5));
+  EXPECT_TRUE(is_beaten(1035, 1000, 5));
+  EXPECT_FALSE(is_beaten(1045, 1000, 1));
+}
+
 TEST(TriedWays, WhatIsOutIsNotTheBest) {
   TriedWays tried(3, kNative, false);
   tried.add_round({1000, 2000, 1500});
