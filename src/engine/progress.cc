@@ -227,7 +227,8 @@ void Progress::call_thread() {
   wake_one(*wake_, wake_of_);
 }
 
-void Progress::leave_transfers(int change) {
+void Progress::leave_transfers(int change, std::uint32_t started) {
+  transfers_started_.fetch_add(started, std::memory_order_relaxed);
   transfers_.fetch_add(change);
   if (change > 0 && asleep_.load() == Asleep::deeply) call_thread();
 }
@@ -272,7 +273,8 @@ void Progress::thread_main() {
       if (lock) progressed = advance_all(Who::thread);
     }
     const int transfers = transfers_.load();
-    if (transfers > 0 && waiting_.is_look_due(now_ns(), transfers)) look_at_transfers();
+    if (transfers > 0 && waiting_.is_look_due(now_ns(), transfers, transfers_started_.load()))
+      look_at_transfers();
     observer_.activity(progressed ? Activity::working : Activity::polling);
     if (progressed)
       waiting_.progressed(time_for_pace());
@@ -284,7 +286,8 @@ void Progress::thread_main() {
 // asleep_ is published before the last look for work, and callers look at asleep_ after having
 // published work, so that one of the two always sees the other.
 void Progress::rest_without_operations() {
-  const Rest rest = waiting_.without_operations(now_ns(), transfers_.load());
+  const Rest rest =
+      waiting_.without_operations(now_ns(), transfers_.load(), transfers_started_.load());
   if (rest.calls_others) baton_.call_others();
   const bool dozes = rest.kind == Rest::Kind::doze;
   const std::uint32_t seen = wake_->load();

@@ -94,8 +94,9 @@ class Progress {
   void caller_returns();
 
   // So many transfers of the application's are left to the thread, which looks after them from time
-  // to time; or, negative, a caller has come for so many.
-  void leave_transfers(int change);
+  // to time; or, negative, a caller has come for so many. started: of these, so many have just
+  // begun.
+  void leave_transfers(int change, std::uint32_t started = 0);
 
   int under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
@@ -151,6 +152,7 @@ class Progress {
   std::atomic<int> helping_{0};     // callers inside drive_until
   std::atomic<int> blocked_{0};     // callers between caller_blocks and caller_returns
   std::atomic<int> transfers_{0};   // left to the thread
+  std::atomic<std::uint32_t> transfers_started_{0};
   std::atomic<std::uint32_t> own_wake_{0};
   std::atomic<std::uint32_t>* wake_ = &own_wake_;  // changes to wake the thread; pairs with asleep_
   FutexOf wake_of_ = FutexOf::this_process;        // the agent may wake it, too

@@ -17,10 +17,13 @@ class TransferPace {
   // For so long after the last transfer, the next one needs no system call to wake the thread.
   static constexpr std::int64_t kLinger_ns = 2'000'000;
 
-  // outstanding: so many transfers are, now. 0: nothing is, and nothing has been lately.
-  std::int64_t sleep_ns(std::int64_t now_ns, int outstanding) {
-    if (outstanding > seen_ || (seen_ > 0 && outstanding == 0)) since_ns_ = now_ns;
+  // outstanding: so many transfers are, now; started: so many have been so far. Of a program that
+  // ends some and starts as many between two looks only the latter tells. 0: nothing is
+  // outstanding, and nothing has been lately.
+  std::int64_t sleep_ns(std::int64_t now_ns, int outstanding, std::uint32_t started) {
+    if (started != started_ || (seen_ > 0 && outstanding == 0)) since_ns_ = now_ns;
     seen_ = outstanding;
+    started_ = started;
     const std::int64_t passed_ns = now_ns - since_ns_;
     if (outstanding == 0) return passed_ns < kLinger_ns ? kSlow_ns : 0;
     const std::int64_t soon = std::clamp(passed_ns / 8, kLeast_ns, kSlow_ns);
@@ -30,6 +33,7 @@ class TransferPace {
  private:
   std::int64_t since_ns_ = -kLinger_ns;  // something has begun or ended
   int seen_ = 0;
+  std::uint32_t started_ = 0;
 };
 
 }  // namespace weft

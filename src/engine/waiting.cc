@@ -36,16 +36,16 @@ Rest Waiting::among_operations(std::int64_t now_ns) {
   return {.kind = ns > 0 ? Rest::Kind::doze : Rest::Kind::none, .ns = ns};
 }
 
-Rest Waiting::without_operations(std::int64_t now_ns, int transfers) {
-  const std::int64_t ns = transfer_pace_.sleep_ns(now_ns, transfers);
+Rest Waiting::without_operations(std::int64_t now_ns, int transfers, std::uint32_t started) {
+  const std::int64_t ns = transfer_pace_.sleep_ns(now_ns, transfers, started);
   return {.kind = ns > 0 ? Rest::Kind::doze : Rest::Kind::idle,
           .ns = ns,
           .calls_others = std::exchange(has_news_, false)};
 }
 
-bool Waiting::is_look_due(std::int64_t now_ns, int transfers) {
+bool Waiting::is_look_due(std::int64_t now_ns, int transfers, std::uint32_t started) {
   if (now_ns < next_look_ns_) return false;
-  next_look_ns_ = now_ns + transfer_pace_.sleep_ns(now_ns, transfers);
+  next_look_ns_ = now_ns + transfer_pace_.sleep_ns(now_ns, transfers, started);
   return true;
 }
 

@@ -44,10 +44,10 @@ class Waiting {
   // None of them can go on.
   Rest among_operations(std::int64_t now_ns);
 
-  // There are no operations, but so many transfers of the application's.
-  Rest without_operations(std::int64_t now_ns, int transfers);
+  // There are no operations, but so many transfers of the application's; started: in all.
+  Rest without_operations(std::int64_t now_ns, int transfers, std::uint32_t started);
   // Beside operations: whether transfers, so many, are to be looked at now.
-  bool is_look_due(std::int64_t now_ns, int transfers);
+  bool is_look_due(std::int64_t now_ns, int transfers, std::uint32_t started);
 
  private:
   BackOff backoff_;

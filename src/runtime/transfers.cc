@@ -28,12 +28,12 @@ bool is_large(std::int64_t count, MPI_Datatype type) {
   return least != kNoTransfers && count >= known.least_count;
 }
 
-void Transfers::turn(Transfer& transfer, State state) {
+void Transfers::turn(Transfer& transfer, State state, std::uint32_t started) {
   const auto change = [&](State what) { return (state == what) - (transfer.state == what); };
   active_transfers.fetch_sub(change(State::idle));
   const int left = change(State::left);
   transfer.state = state;
-  if (left != 0) progress_.leave_transfers(left);
+  if (left != 0) progress_.leave_transfers(left, started);
 }
 
 bool Transfers::knows(MPI_Request request) {
@@ -45,7 +45,7 @@ void Transfers::started(MPI_Request request) {
   const std::lock_guard lock(mutex_);
   const auto [at, is_new] = transfers_.try_emplace(request);
   if (is_new) known_transfers.fetch_add(1);
-  turn(at->second, State::left);
+  turn(at->second, State::left, 1);
   count_.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -84,7 +84,7 @@ class Transfers {
     State state = State::idle;
   };
 
-  void turn(Transfer& transfer, State state);
+  void turn(Transfer& transfer, State state, std::uint32_t started = 0);
   void end(MPI_Request request, bool for_good);
 
   Progress& progress_;

@@ -428,7 +428,7 @@ Demand Experiment::progress(int rank, double now_us) {
     scheduler_.wake(r.application, now_us + setup_.machine.wake_us);
   }
   const bool over = came == Came::to_the_end || came == Came::to_the_limit;
-  if (over && r.waiting.without_operations(ns_of(now_us), 0).calls_others)
+  if (over && r.waiting.without_operations(ns_of(now_us), 0, 0).calls_others)
     call_others(rank, now_us);
   if (over || r.is_helped) {
     const auto owed = debt(rank);

@@ -32,8 +32,8 @@ TEST(Waiting, TheOthersOfACoreAreCalledOnceForWhatHasGoneOn) {
 TEST(Waiting, TheOthersOfACoreAreCalledForTheEndOfAnOperation) {
   Waiting waiting({BackOff::Kind::baton});
   waiting.progressed(1'000);
-  EXPECT_TRUE(waiting.without_operations(2'000, 0).calls_others);
-  EXPECT_FALSE(waiting.without_operations(3'000, 0).calls_others);
+  EXPECT_TRUE(waiting.without_operations(2'000, 0, 0).calls_others);
+  EXPECT_FALSE(waiting.without_operations(3'000, 0, 0).calls_others);
 }
 
 TEST(Waiting, WithBatonItDozesByThePaceOfRounds) {
@@ -65,8 +65,8 @@ TEST(Waiting, QuietIsAwakeOnlyWhereRoundsAreShort) {
 
 TEST(Waiting, WithNothingToDoItSleepsUntilItIsCalled) {
   Waiting waiting({BackOff::Kind::yield});
-  EXPECT_EQ(waiting.without_operations(0, 0).kind, Kind::idle);
-  const Rest rest = waiting.without_operations(1'000'000, 1);
+  EXPECT_EQ(waiting.without_operations(0, 0, 0).kind, Kind::idle);
+  const Rest rest = waiting.without_operations(1'000'000, 1, 1);
   EXPECT_EQ(rest.kind, Kind::doze);
   EXPECT_EQ(rest.ns, TransferPace::kLeast_ns);
 }
@@ -74,7 +74,8 @@ TEST(Waiting, WithNothingToDoItSleepsUntilItIsCalled) {
 TEST(Waiting, TransfersBesideOperationsAreLookedAtByTheirOwnPace) {
   Waiting waiting({BackOff::Kind::yield});
   int looks = 0;
-  for (std::int64_t now = 0; now < 10'000'000; now += 1'000) looks += waiting.is_look_due(now, 1);
+  for (std::int64_t now = 0; now < 10'000'000; now += 1'000)
+    looks += waiting.is_look_due(now, 1, 1);
   EXPECT_GT(looks, 20);
   EXPECT_LT(looks, 200);
 }
