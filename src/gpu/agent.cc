@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 
 namespace weft::gpu {
 namespace {
@@ -59,19 +60,21 @@ void Agent::forget(Operation* operation) {
 }
 
 int Agent::stop(std::chrono::milliseconds patience) {
-  const auto latest = Clock::now() + patience;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    latest_ = Clock::now() + patience;
     called_.notify_one();
   }
   if (thread_.joinable()) thread_.join();
-  watched_.insert(watched_.end(), arrived_.begin(), arrived_.end());
-  arrived_.clear();
-  end_what_was_enqueued(latest);
-  int under_way = 0;
+  return std::exchange(not_ended_, 0);
+}
+
+// Here, since it may make devices current, and let this thread do what captures forbid.
+void Agent::end() {
+  end_what_was_enqueued();
   for (Operation* one : watched_) {
-    if (!idle(*one)) ++under_way;
+    if (!idle(*one)) ++not_ended_;
     one->fail({"MPI has been finalised"}, false);
     while (!one->collective_->lets_go_of_buffers()) std::this_thread::yield();  // copies, which end
     give_up(*one);
@@ -81,27 +84,32 @@ int Agent::stop(std::chrono::milliseconds patience) {
   const std::lock_guard lock(mutex_);
   for (Operation* one : kept_) {
     one->fail_if_given_up();
-    if (!one->streams_have_passed()) ++under_way;
+    if (!has_passed(*one)) ++not_ended_;
     one->fail({"MPI has been finalised"}, false);
     give_up(*one);
     one->left_.store(true, std::memory_order_release);
   }
   kept_.clear();
-  return under_way;
 }
 
-void Agent::end_what_was_enqueued(Clock::time_point latest) {
+bool Agent::has_passed(const Operation& operation) {
+  operation.context_->make_current();
+  return operation.streams_have_passed();
+}
+
+void Agent::end_what_was_enqueued() {
   // The streams first: what has passed has made ready all that it ever will.
   const auto has_ended = [](Operation* one) {
-    return one->failed_.load(std::memory_order_acquire) ||
-           (one->streams_have_passed() && idle(*one));
+    return one->failed_.load(std::memory_order_acquire) || (has_passed(*one) && idle(*one));
   };
-  const auto has_passed = [](Operation* one) {
-    return one->failed_.load(std::memory_order_acquire) || one->streams_have_passed();
+  const auto needs_nothing = [](Operation* one) {
+    return one->failed_.load(std::memory_order_acquire) || has_passed(*one);
   };
   const std::lock_guard lock(mutex_);
-  while (Clock::now() < latest && (!std::all_of(watched_.begin(), watched_.end(), has_ended) ||
-                                   !std::all_of(kept_.begin(), kept_.end(), has_passed))) {
+  watched_.insert(watched_.end(), arrived_.begin(), arrived_.end());
+  arrived_.clear();
+  while (Clock::now() < latest_ && (!std::all_of(watched_.begin(), watched_.end(), has_ended) ||
+                                    !std::all_of(kept_.begin(), kept_.end(), needs_nothing))) {
     scan();
     look_at_kept(Clock::now());
     std::this_thread::yield();
@@ -117,7 +125,7 @@ void Agent::run() {
         wait_for_work(lock);
         last_change = Clock::now();
       }
-      if (stopping_) return;
+      if (stopping_) break;
       watched_.insert(watched_.end(), arrived_.begin(), arrived_.end());
       arrived_.clear();
       look_at_kept(Clock::now());
@@ -132,6 +140,7 @@ void Agent::run() {
       std::this_thread::sleep_for(sleeping);
     }
   }
+  end();
 }
 
 microseconds Agent::nap(microseconds idle, bool attentive) {

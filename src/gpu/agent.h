@@ -1,7 +1,8 @@
 // The thread that carries collectives out for the streams: it sees that data are ready, starts the
-// collective, lets it progress, and tells the device of its end. It calls the driver in two cases
-// alone: where the MPI library takes memory of the device, it makes that one current; and it copies
-// what is too long for pinned memory of its own (relay.h).
+// collective, lets it progress, and tells the device of its end. It calls the driver in three cases
+// alone: where the MPI library takes memory of the device, it makes that one current; it copies
+// what is too long for pinned memory of its own (relay.h); and at the end it asks whether streams
+// have passed.
 #pragma once
 
 #include <atomic>
@@ -46,20 +47,24 @@ class Agent {
  private:
   void begin();
   void run();
+  void end();
   void wait_for_work(std::unique_lock<std::mutex>& lock);
   void look_at_kept(Clock::time_point now);
   bool scan();
   bool advance(Operation& operation, bool* ahead_of_others);
   bool advance_part(Operation& operation, std::size_t part, bool may_start);
-  void end_what_was_enqueued(Clock::time_point latest);
+  void end_what_was_enqueued();
+  static bool has_passed(const Operation& operation);
   static void give_up(Operation& operation);
   static bool idle(Operation& operation);
 
-  std::mutex mutex_;  // guards the next four
+  std::mutex mutex_;  // guards the next five
   std::condition_variable called_;
   std::vector<Operation*> arrived_;
   std::vector<Operation*> kept_;
   bool stopping_ = false;
+  Clock::time_point latest_{};  // when it is stopping: for what has not ended
+  int not_ended_ = 0;           // the thread's, until it has ended
   std::atomic<bool> expected_{false};
   std::atomic<int> graphs_{0};
   Clock::time_point next_look_{};    // the thread's: at the kept ones
