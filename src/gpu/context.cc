@@ -31,10 +31,16 @@ Result<std::unique_ptr<Context>> Context::create(const Driver& driver) {
 
 void Context::ask_device() {
   driver_.current_context(&own_);
-  int device = 0, there = 0;
+  int there = 0;
+  const bool known = driver_.current_device(&device_) == kSuccess;
   has_stream_values_ =
-      driver_.write_value && driver_.wait_value && driver_.current_device(&device) == kSuccess &&
-      driver_.device_attribute(&there, kDeviceHasStreamValues, device) == kSuccess && there != 0;
+      known && driver_.write_value && driver_.wait_value &&
+      driver_.device_attribute(&there, kDeviceHasStreamValues, device_) == kSuccess && there != 0;
+}
+
+bool Context::reaches(Address address) const {
+  int device = device_;
+  return driver_.attribute(&device, kAttributeDevice, address) != kSuccess || device == device_;
 }
 
 void Context::make_current() const {

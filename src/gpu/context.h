@@ -101,6 +101,9 @@ class Context {
   Result<bool> copy_out(const Copy& one, Stream stream) const;
   Result<CopyStreams> copy_streams();
 
+  // Whether kernels reach this memory of a device: it is that of this one.
+  bool reaches(Address address) const;
+
   // Whether the driver writes and waits for numbers by itself, in a stream.
   bool has_stream_values() const { return has_stream_values_; }
   Result<bool> write_start(const Channel& channel, std::uint64_t number, Stream stream) const;
@@ -141,6 +144,7 @@ class Context {
   std::array<void*, kTypes> allreduces_{};
   void* gather_ = nullptr;
   void* own_ = nullptr;  // the driver's handle
+  int device_ = 0;
   bool has_stream_values_ = false;
   std::mutex mutex_;  // guards the rest: all that was taken, and what of it is free
   std::vector<Address> all_numbers_;

@@ -6,6 +6,25 @@
 #include "gpu/runtime.h"
 
 namespace weft::gpu {
+namespace {
+
+// cudaStreamPerThread names another stream in each thread. Threads have numbers, which are never
+// used again; 0: the stream is the same in all.
+std::uint64_t owner_of(Stream stream) {
+  static std::atomic<std::uint64_t> threads{0};
+  thread_local const std::uint64_t mine = ++threads;
+  return stream == kStreamPerThread ? mine : 0;
+}
+
+bool reaches_all(const Context& context, const std::vector<Part>& parts) {
+  return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+    const auto reaches = [&](const Copy& one) { return context.reaches(one.device); };
+    return std::all_of(part.in.begin(), part.in.end(), reaches) &&
+           std::all_of(part.out.begin(), part.out.end(), reaches);
+  });
+}
+
+}  // namespace
 
 Operation::Operation(Runtime* runtime, Context* context, std::vector<Part> parts,
                      std::unique_ptr<Collective> collective, Holdings holdings,
@@ -17,6 +36,7 @@ Operation::Operation(Runtime* runtime, Context* context, std::vector<Part> parts
       holdings_(std::move(holdings)),
       order_(std::move(order)),
       number_(order_ ? order_->next_number() : 0),
+      kernels_reach_all_(reaches_all(*context_, parts_)),
       progress_(parts_.size()) {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     progress_[part].seen = weft_device_load(&holdings_.channels[part].host->ready);
@@ -72,6 +92,7 @@ bool Operation::notices_by_stream() const {
 
 std::optional<ShortCopies> Operation::by_kernel(const std::vector<Copy>& copies, Way way) const {
   if (notices_by_stream() || copies.size() > kMostShortCopies) return std::nullopt;
+  if (!kernels_reach_all_) return std::nullopt;  // the driver copies from any device
   ShortCopies made{};
   std::size_t bytes = 0;
   for (const Copy& one : copies) {
@@ -202,14 +223,16 @@ Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
 Result<bool> Operation::record(Stream stream) {
   const Driver& driver = context_->driver();
   const std::lock_guard lock(mutex_);
-  auto used = std::find_if(used_.begin(), used_.end(),
-                           [&](const auto& one) { return one.first == stream; });
+  auto used =
+      std::find_if(used_.begin(), used_.end(), [&, owner = owner_of(stream)](const Used& one) {
+        return one.stream == stream && one.thread == owner;
+      });
   if (used == used_.end()) {
     const Result<Event> event = used_.empty() ? holdings_.event : context_->event();
     if (!event) return event.error();
-    used = used_.insert(used_.end(), {stream, *event});
+    used = used_.insert(used_.end(), {stream, owner_of(stream), *event});
   }
-  const int code = driver.record(used->second, stream);
+  const int code = driver.record(used->event, stream);
   return code == kSuccess ? Result<bool>(true) : driver.error("cuEventRecord", code);
 }
 
@@ -222,12 +245,12 @@ Result<bool> Operation::record_and(const Result<bool>& error, bool captured, Str
 bool Operation::streams_have_passed() const {
   const std::lock_guard lock(mutex_);
   return std::all_of(used_.begin(), used_.end(), [this](const auto& one) {
-    return context_->driver().query(one.second) != kNotReady;
+    return context_->driver().query(one.event) != kNotReady;
   });
 }
 
 void Operation::give_back_events() {
-  for (std::size_t i = 1; i < used_.size(); ++i) context_->give_back({}, {}, used_[i].second);
+  for (std::size_t i = 1; i < used_.size(); ++i) context_->give_back({}, {}, used_[i].event);
 }
 
 void Operation::fail(const Error& error, bool is_news) {

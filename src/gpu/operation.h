@@ -141,6 +141,7 @@ class Operation {
   const std::shared_ptr<Order> order_;
   const std::uint64_t number_ = 0;  // in the order
   const ByKernel by_kernel_;
+  const bool kernels_reach_all_ = true;  // what the parts copy
   std::string path_ = "by calls of MPI's";
   // Where the driver writes numbers into streams: how often each part was started. From the first
   // capture on, kernels count instead: how often a graph is launched is not known here.
@@ -154,8 +155,13 @@ class Operation {
   mutable std::mutex mutex_;                        // guards the next three
   Error why_failed_;
   bool is_told_ = false;  // the user has got the error, or needs not
-  // Streams that have been given work, the last event recorded in each; the first one's is held.
-  std::vector<std::pair<Stream, Event>> used_;
+  // A stream that has been given work, and the last event recorded there; the first one's is held.
+  struct Used {
+    Stream stream;
+    std::uint64_t thread;  // whose, where each has a stream by this name; else 0
+    Event event;
+  };
+  std::vector<Used> used_;
 
   // The agent's.
   struct Progress {

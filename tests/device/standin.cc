@@ -19,7 +19,7 @@ namespace standin {
 namespace {
 
 constexpr int kProcessors = 16;  // of what devices are asked for
-constexpr int kOfContext = 1, kOfMemoryType = 2, kOfManaged = 8;
+constexpr int kOfContext = 1, kOfMemoryType = 2, kOfManaged = 8, kOfDevice = 9;
 constexpr unsigned kDevice = 2, kHost = 1;
 
 // What is in it lies in memory without a name, so that other processes can map it, too.
@@ -29,6 +29,7 @@ struct Block {
   int file = -1;    // of memory of the device
   bool managed = false;
   bool mapped = false;  // another process's
+  int device = 0;
 };
 
 std::mutex mutex;               // guards the next five
@@ -132,6 +133,13 @@ bool is_of_device(Address address) {
   return block_of(all, address, &inside) != nullptr;
 }
 
+static int device_of(Address address) {
+  const std::lock_guard lock(mutex);
+  std::size_t inside = 0;
+  const Block* const block = block_of(all, address, &inside);
+  return block ? block->device : 0;
+}
+
 static bool is_managed(Address address) {
   const std::lock_guard lock(mutex);
   std::size_t inside = 0;
@@ -205,6 +213,11 @@ __attribute__((visibility("default"))) void standin_forget_errors() {
 __attribute__((visibility("default"))) void standin_set_attribute(int which, int value) {
   const std::lock_guard lock(standin::mutex);
   attributes[which] = value;
+}
+
+__attribute__((visibility("default"))) void standin_move(const void* address, int device) {
+  const std::lock_guard lock(standin::mutex);
+  all.at(reinterpret_cast<Address>(address)).device = device;
 }
 
 __attribute__((visibility("default"))) void standin_set_version(int version) {
@@ -392,6 +405,7 @@ DRIVER int cuPointerGetAttribute(void* value, int which, Address address) {
   if (!device && !is_pinned(address, 1)) return kInvalidValue;
   if (which == kOfContext) *static_cast<void**>(value) = &context;
   if (which == kOfMemoryType) *static_cast<unsigned*>(value) = device ? kDevice : kHost;
+  if (which == kOfDevice) *static_cast<int*>(value) = device_of(address);
   if (which == kOfManaged) *static_cast<unsigned*>(value) = managed;
   return kSuccess;
 }

@@ -63,6 +63,8 @@ int standin_planted();
 void standin_forget_errors();
 // What cuDeviceGetAttribute says of this one; negative: that there is none.
 void standin_set_attribute(int which, int value);
+// This block of the device's belongs to another one, whose memory kernels do not reach.
+void standin_move(const void* address, int device);
 // Whose driver it is: 12040 for CUDA 12.4, which it is at first.
 void standin_set_version(int version);
 // A kernel by this name, whose parameters have these sizes. It gets their copies; what they point

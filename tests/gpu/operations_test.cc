@@ -1,6 +1,7 @@
 // Collectives in streams, one by one: parts, order, graphs and how long they hold what they use.
 #include "operations.h"
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -90,6 +91,99 @@ TEST_F(Operations, AGraphKeepsWhatTheUserHasGivenBack) {
   for (Number& one : right) one += 5;
   EXPECT_EQ(to_.content(), right);
   cuGraphExecDestroy(exec);
+}
+
+// Ends at once. Its token tells how many there are.
+struct AtOnce : Collective {
+  explicit AtOnce(std::shared_ptr<int> one) : token(std::move(one)) {}
+  Result<bool> start(std::size_t) override { return true; }
+  Result<bool> test(std::size_t) override { return true; }
+  const std::shared_ptr<int> token;
+};
+
+// cudaStreamPerThread is a stream for each thread.
+TEST_F(Operations, IsKeptUntilTheStreamsOfAllThreadsHavePassed) {
+  static std::atomic<bool> goes_on{false};
+  standin_add_kernel("test_waits", 0, nullptr, [](void* const*) {
+    while (!goes_on) std::this_thread::yield();
+  });
+  void* kernel = nullptr;
+  ASSERT_EQ(cuModuleGetFunction(&kernel, nullptr, "test_waits"), kSuccess);
+  const auto token = std::make_shared<int>();
+  const auto operation = runtime_.add(*runtime_.context(), std::vector<Part>(1),
+                                      std::make_unique<AtOnce>(token), {}, {});
+  ASSERT_TRUE(operation);
+  const auto collected = [&](int milliseconds) {
+    for (int i = 0; i < milliseconds && token.use_count() > 1; ++i) {
+      runtime_.collect();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return token.use_count() == 1;
+  };
+  ASSERT_EQ(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, kStreamPerThread, nullptr, nullptr),
+            kSuccess);
+  EXPECT_TRUE((*operation)->start(kStreamPerThread));
+  std::thread([&] {
+    use_device();
+    EXPECT_TRUE((*operation)->wait(kStreamPerThread));
+    EXPECT_EQ(cuStreamSynchronize(kStreamPerThread), kSuccess);
+  }).join();
+  runtime_.release(*operation);
+  EXPECT_FALSE(collected(50));
+  goes_on = true;
+  EXPECT_EQ(cuStreamSynchronize(kStreamPerThread), kSuccess);
+  EXPECT_TRUE(collected(1000));
+}
+
+TEST_F(Operations, TheDriverCopiesMemoryOfAnotherDevice) {
+  Runtime runtime(**driver());  // whose kernels copy
+  standin_move(reinterpret_cast<void*>(from_.address()), 1);
+  Operation* const operation =
+      make_collective(&runtime, &library_, 0, 0, What::sum, 0, from_, to_, 1, 1, nullptr).operation;
+  standin_fail("cuMemcpyAsync", 1, standin::kOutOfMemory);
+  EXPECT_EQ(message(operation->start(stream_)), "cuMemcpyAsync: CUDA_ERROR_OUT_OF_MEMORY");
+  runtime.release(operation);
+}
+
+TEST_F(Operations, TheAgentsEndLeavesTheCallersThreadAlone) {
+  struct Seen : Collective {
+    explicit Seen(Context* one) : context(one) {}
+    Result<bool> start(std::size_t) override {
+      context->make_current();
+      started = std::this_thread::get_id();
+      return true;
+    }
+    Result<bool> test(std::size_t) override { return true; }
+    bool lets_go_of_buffers() override {
+      context->make_current();
+      return true;
+    }
+    Context* const context;
+    std::atomic<std::thread::id> started{};
+  };
+  Stream late = nullptr;
+  ASSERT_EQ(cuStreamCreate(&late, 1), kSuccess);
+  standin_add_kernel("test_late", 0, nullptr, [](void* const*) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  });
+  void* kernel = nullptr;
+  ASSERT_EQ(cuModuleGetFunction(&kernel, nullptr, "test_late"), kSuccess);
+  ASSERT_EQ(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, late, nullptr, nullptr), kSuccess);
+  Runtime runtime(**driver());
+  auto collective = std::make_unique<Seen>(*runtime.context());
+  const Seen& seen = *collective;
+  const auto operation =
+      runtime.add(*runtime.context(), std::vector<Part>(1), std::move(collective), {}, {});
+  ASSERT_TRUE(operation);
+  EXPECT_TRUE((*operation)->start(late));
+  EXPECT_EQ(runtime.agent().stop(std::chrono::seconds(10)), 0);
+  EXPECT_NE(seen.started.load(), std::thread::id());
+  EXPECT_NE(seen.started.load(), std::this_thread::get_id());
+  int mode = 0;
+  EXPECT_EQ((*driver())->exchange_capture_mode(&mode), kSuccess);
+  EXPECT_EQ(mode, 0);  // as it was
+  runtime.release(*operation);
+  cuStreamDestroy_v2(late);
 }
 
 TEST_F(Operations, UsesMemoryAgain) {

@@ -9,6 +9,7 @@ namespace standin {
 inline void (*fail)(const char* call, int nth, int code) = nullptr;
 inline void (*forget_errors)() = nullptr;
 inline void (*set_attribute)(int which, int value) = nullptr;
+inline void (*move)(const void* address, int device) = nullptr;
 inline void (*add_kernel)(const char* name, int parameters, const std::size_t* sizes,
                           void (*run)(void* const* parameters)) = nullptr;
 inline void* (*data)(const void* address) = nullptr;
@@ -21,6 +22,7 @@ inline bool load_driver(const char* path) {
   find(library, "standin_fail", fail);
   find(library, "standin_forget_errors", forget_errors);
   find(library, "standin_set_attribute", set_attribute);
+  find(library, "standin_move", move);
   find(library, "standin_add_kernel", add_kernel);
   find(library, "standin_data", data);
   find(library, "standin_pinned", pinned);

@@ -280,6 +280,7 @@ int main(int argc, char** argv) {
   long_ones_of_types_with_holes();
   short_floats(in_one_kernel);
   managed_memory_that_is_not_shared();
+  if (in_one_kernel) one_rank_has_memory_of_another_device();
   many_in_one_kernel();
   a_huge_type();
   prepared_beside_a_late_stream();

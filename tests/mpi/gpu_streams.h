@@ -111,6 +111,7 @@ void short_floats(bool in_one_kernel);
 
 // ---- gpu_streams_one_kernel.cc
 void one_rank_has_no_event();
+void one_rank_has_memory_of_another_device();
 void many_in_one_kernel();
 void a_huge_type();
 void prepared_beside_a_late_stream();

@@ -7,8 +7,9 @@ namespace streams {
 namespace {
 
 // It goes not in one kernel, for rank 1's reason, which all ranks are told; the sum is right.
-void expect_sum_by_mpi(MPI_Comm comm, const std::string& reason) {
+void expect_sum_by_mpi(MPI_Comm comm, const std::string& reason, bool other_device = false) {
   Buffer data(std::vector<int>(5, rank + 1), kDevice);
+  if (other_device && rank == 1) standin::move(data.data(), 1);
   weft_gpu_request request = nullptr;
   good(weft_allreduce_init(MPI_IN_PLACE, data.data(), 5, MPI_INT, MPI_SUM, comm, &request), "init");
   const std::string way = "by calls of MPI's, not in one kernel: rank 1: " + reason;
@@ -30,6 +31,10 @@ void one_rank_has_no_event() {
   if (rank == 1) standin::fail("cuEventCreate", 1, 2);
   expect_sum_by_mpi(own, "cuEventCreate: CUDA_ERROR_OUT_OF");
   MPI_Comm_free(&own);
+}
+
+void one_rank_has_memory_of_another_device() {
+  if (standin::move) expect_sum_by_mpi(world, "the data are in memory of another device", true);
 }
 
 // One after the other, so that places are used again, and several at one time.

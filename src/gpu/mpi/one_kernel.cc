@@ -110,6 +110,10 @@ Result<OneKernelCall> described(const Call& call, const Context& context, MPI_Co
   if (!is_of_device(context.driver(), own.in) || !is_of_device(context.driver(), own.out)) {
     return Error{"the data are not in memory of the device"};
   }
+  for (const void* const one : {own.in, static_cast<const void*>(own.out)}) {
+    if (!context.reaches(reinterpret_cast<Address>(one)))
+      return Error{"the data are in memory of another device than the one that is current"};
+  }
   return own;
 }
 
