@@ -85,6 +85,22 @@ void failures_are_told() {
   MPI_Comm_free(&own);
 }
 
+// No rank has prepared it, so that what comes next meets its like.
+static void one_rank_cannot_prepare(MPI_Datatype spread) {
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  const bool fails = rank == 1;
+  Buffer data(std::vector<int>(20), fails ? kDevice : kProcessor);
+  weft_gpu_request request = nullptr;
+  expect_refusal(weft_bcast_init(data.data(), 10, spread, 0, own, &request),
+                 fails ? "holes" : "another rank cannot prepare this collective");
+  good(weft_bcast_init(data.data(), 10, MPI_INT, 0, own, &request), "init");
+  good(weft_run_enqueue(request, stream), "run");
+  good(cuStreamSynchronize(stream), "synchronize");
+  good(weft_gpu_request_free(&request), "free");
+  MPI_Comm_free(&own);
+}
+
 void refusals() {
   weft_gpu_request request = nullptr;
   Buffer device(filled(100, 1), kDevice);
@@ -94,6 +110,9 @@ void refusals() {
                                            WEFT_GPU_BAND, stream),
                  "no such operator");
   expect_refusal(weft_gpu_request_status(nullptr), "there is no request");
+  good(weft_barrier_init(world, &request), "init");
+  expect_refusal(weft_gpu_flags_of(request, nullptr), "there is no place for the flags");
+  good(weft_gpu_request_free(&request), "free");
   expect_refusal(
       weft_iallreduce_enqueue(MPI_IN_PLACE, device.data(), 1, weft_gpu_datatype(WEFT_GPU_HALF),
                               MPI_BAND, world, stream, &request),
@@ -111,6 +130,7 @@ void refusals() {
   expect_refusal(weft_ibcast_enqueue(device.data(), 10, spread, 0, own, stream, &request), "holes");
   expect_refusal(weft_ibarrier_enqueue(own, stream, &request), "an earlier collective");
   MPI_Comm_free(&own);
+  one_rank_cannot_prepare(spread);
   MPI_Type_free(&spread);
 }
 

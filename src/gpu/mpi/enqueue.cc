@@ -151,7 +151,7 @@ class Shadow {
   ~Shadow() {
     if (finalised) one_node_.forget();
     if (finalised || !is_made()) return;
-    for (MPI_Comm* one : {&comm_, &persistent_, &later_}) {
+    for (MPI_Comm* one : {&comm_, &persistent_, &later_, &agreements_}) {
       if (*one != MPI_COMM_NULL) MPI_Comm_free(one);
     }
   }
@@ -185,7 +185,15 @@ class Shadow {
       if (one == &later_ && !weft_version) continue;
       if (const auto made = duplicate(applications, one); !made) return made.error();
     }
+    const auto made = checked(MPI_Comm_dup(applications, &agreements_));
+    if (!made) return made.error();
     return persistent_;
+  }
+  // Of all ranks, which have come so far together. No rank goes on alone where one cannot.
+  Result<bool> all_can(bool this_one_can) {
+    int mine = this_one_can, all = 0;
+    const auto asked = checked(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, agreements_));
+    return asked ? Result<bool>(all != 0) : asked;
   }
   const std::shared_ptr<Order>& order() const { return order_; }
   OneNode& one_node() { return one_node_; }
@@ -196,6 +204,7 @@ class Shadow {
   MPI_Request making_ = MPI_REQUEST_NULL;
   bool ready_ = false;
   MPI_Comm persistent_ = MPI_COMM_NULL;
+  MPI_Comm agreements_ = MPI_COMM_NULL;  // on which the agent starts nothing
   // Weft carries out nothing on a communicator that was made without blocking, and that nobody has
   // prepared anything on. All ranks come to this one at the same point of their calls.
   MPI_Comm later_ = MPI_COMM_NULL;
@@ -299,12 +308,25 @@ Operation* operation_of(weft_gpu_request request) {
   return reinterpret_cast<Operation*>(request);
 }
 
+bool is_within_a_group(const Call& call) {
+  int between_groups = 0;
+  MPI_Comm_test_inter(call.comm, &between_groups);
+  return !between_groups;
+}
+
 Result<Operation*> stage_by_mpi(const Call& call, const Kept& shadow, bool persistent,
                                 Context* context) {
   const bool copies = !library_takes_device_memory(call.kind);
   const auto known = known_to_mpi(call);
   if (!known) return known.error();
   auto staged = stage(*known, context, copies);
+  if (persistent && is_within_a_group(call)) {
+    const auto all = shadow->all_can(static_cast<bool>(staged));
+    if (staged && (!all || !*all)) {
+      context->give_back({}, staged->pinned, nullptr);
+      return all ? Error{"another rank cannot prepare this collective"} : all.error();
+    }
+  }
   if (!staged) return staged.error();
   const Pinned pinned = staged->pinned;
   const std::size_t places = staged->places;
@@ -313,6 +335,7 @@ Result<Operation*> stage_by_mpi(const Call& call, const Kept& shadow, bool persi
       shadow, std::move(*staged), library_takes_device_memory() ? context : nullptr);
   if (persistent) {
     if (const auto made = collective->become_persistent(); !made) {
+      shadow->order()->break_next();  // what comes next would meet what the others have prepared
       context->give_back({}, pinned, nullptr);
       return made.error();
     }
@@ -324,11 +347,11 @@ Result<Operation*> stage_by_mpi(const Call& call, const Kept& shadow, bool persi
 // Persistent ones are prepared by all ranks together, which may decide for one kernel then.
 Result<Operation*> make(const Call& call, const Kept& shadow, bool persistent, Context* context) {
   std::string why_not = "it is not persistent";
-  int between_groups = 0;
-  MPI_Comm_test_inter(call.comm, &between_groups);
-  if (persistent && !between_groups) {
+  if (persistent && is_within_a_group(call)) {
     // Open MPI stands still where ranks make another communicator beside one that is under way.
     if (!shadow->is_made()) return shadow->ready().error();
+    // By all ranks, before anything that may fail on one alone.
+    if (const auto comm = shadow->persistent(call.comm); !comm) return comm.error();
     const auto by_kernel = shadow->one_node().decide(call, context, made_runtime, &why_not);
     if (!by_kernel) return by_kernel.error();
     if (*by_kernel) {
@@ -478,6 +501,7 @@ WEFT_GPU_API int weft_gpu_request_free(weft_gpu_request* request) {
 
 WEFT_GPU_API int weft_gpu_flags_of(weft_gpu_request request, weft_gpu_flags* flags) {
   if (!request) return failed(kNoRequest);
+  if (!flags) return failed({"there is no place for the flags", MPI_ERR_ARG});
   const auto found = operation_of(request)->flags();
   if (!found) return failed(found.error());
   *flags = *found;
