@@ -47,6 +47,20 @@ def buffers(call):
     return out
 
 
+def message(call):
+    """The number of elements and the type of a message that is started or planned; of another call
+    nothing."""
+    is_one = call["class"] == "persistent_message" or (
+        call["class"] == "nonblocking_poll" and not short(call).startswith(("File_", "R"))
+    )
+    count = argument(call, "recv_count", "send_count", "count")
+    if not is_one or not count or not argument(call, "request_out"):
+        return []
+    partitions = argument(call, "partitions")
+    factor = f"{partitions} * " if partitions else ""
+    return [f"{factor}{count}", argument(call, "recv_datatype", "send_datatype", "datatype")]
+
+
 def completion(call, passed):
     one, many = argument(call, "request_inout"), argument(call, "requests")
     if not (one or many) or "get_status" in call["name"]:
@@ -105,9 +119,12 @@ def body(call):
     if kind == "persistent_collective":
         request = argument(call, "request_out")
         return [*normalised(call), f"  return visit.planned(call, {request}, {passed});"]
-    if kind == "persistent_message":
-        return [f"  return {passed};"]
     request = argument(call, "request_out")
+    if what := message(call):
+        what = ", ".join([*what, request, passed])
+        if kind == "persistent_message":
+            return [f"  return visit.planned_message({what});"]
+        return [*buffers(call), f"  return visit.started_message({what});"]
     if request:
         return [*buffers(call), f"  return visit.started(nullptr, {request}, {passed});"]
     if argument(call, "new_win"):

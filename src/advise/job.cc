@@ -195,6 +195,7 @@ std::vector<char> packed(const Record& record) {
   add(&header, sizeof header);
   add(record.modules, header.modules * sizeof record.modules[0]);
   add(record.sites, header.sites * sizeof(Site));
+  add(record.message_waits, header.message_waits * sizeof(MessageWait));
   add(record.arrivals, header.arrivals * sizeof(Arrival));
   add(record.events, std::min<std::uint64_t>(header.events, header.event_room) * sizeof(Event));
   return bytes;

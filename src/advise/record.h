@@ -11,10 +11,11 @@
 namespace weft::advise {
 
 inline constexpr char kMagic[8] = {'w', 'e', 'f', 't', 'a', 'd', 'v', '\0'};
-inline constexpr std::uint32_t kLayout = 7;
+inline constexpr std::uint32_t kLayout = 8;
 
 inline constexpr int kSites = 1024;  // the last takes what finds no place, under kOthers
 inline constexpr char kOthers[] = ":0:call sites beyond the first 1023";
+inline constexpr int kMessageWaits = 128;  // what comes after finds no place
 inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
 inline constexpr int kWhere = 512;
@@ -118,6 +119,22 @@ struct Site {
   Operator op;                // of the last call
 };
 
+// A place that completes messages which were started before, by one call.
+struct MessageWait {
+  std::uint64_t address;  // 0: this one and all after it are free
+  std::uint64_t offset;   // in the module
+  std::uint32_t module;
+  std::uint32_t call;     // CallId
+  std::uint32_t binding;  // Binding
+  char where[kWhere];     // as of a Site
+  std::uint64_t waits;    // calls that completed some
+  std::uint64_t messages;
+  std::uint64_t bytes;
+  std::uint64_t between_ns;  // from the first one's start to the call that completed it
+  std::uint64_t waited_ns;   // inside that call, less the part of collectives
+  std::uint64_t tests;
+};
+
 // When one rank came to one collective and left it.
 struct Arrival {
   std::uint64_t comm;  // the same on all its ranks
@@ -149,6 +166,7 @@ struct Header {
   std::uint32_t sites;
   std::uint32_t arrivals;
   std::uint32_t modules;
+  std::uint32_t message_waits;
   std::uint32_t nodes;
   std::uint32_t cores;    // that this rank's node has
   std::uint32_t threads;  // of the application, at its end
@@ -175,6 +193,7 @@ struct Record {
   Header header;
   char modules[kModules][kPath];
   Site sites[kSites];
+  MessageWait message_waits[kMessageWaits];
   Arrival arrivals[kArrivals];
   Event events[kEvents];
 };

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdio>
@@ -144,6 +145,34 @@ Site& Recorder::another(const Caller& caller, CallId call, const Communicator& c
   site.address = caller.address;
   ++record_->header.sites;
   return site;
+}
+
+// more: what is to be added. Few places wait, so that they are looked through.
+void Recorder::messages(const Caller& caller, CallId call, const MessageWait& more) {
+  Header& header = record_->header;
+  const auto is_here = [&](const MessageWait& one) {
+    return one.address == caller.address && one.call == static_cast<std::uint32_t>(call) &&
+           std::strncmp(one.where, caller.where, kWhere - 1) == 0;
+  };
+  MessageWait* const end = record_->message_waits + header.message_waits;
+  MessageWait* const found = std::find_if(record_->message_waits, end, is_here);
+  if (found == end) {
+    if (header.message_waits == kMessageWaits) return;
+    const Place place = place_of(caller.address);
+    found->offset = place.offset;
+    found->module = module_of(place.file[0] ? place.file : header.program);
+    found->call = static_cast<std::uint32_t>(call);
+    found->binding = static_cast<std::uint32_t>(caller.binding);
+    std::snprintf(found->where, sizeof found->where, "%s", caller.where);
+    found->address = caller.address;
+    ++header.message_waits;
+  }
+  ++found->waits;
+  found->messages += more.messages;
+  found->bytes += more.bytes;
+  found->between_ns += more.between_ns;
+  found->waited_ns += more.waited_ns;
+  found->tests += more.tests;
 }
 
 void Recorder::note_touches(Site& site) {

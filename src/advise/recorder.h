@@ -52,6 +52,7 @@ class Recorder {
   Site& site(const Caller& caller, CallId call, const Communicator& comm, std::uint64_t bytes);
   void arrival(const Communicator& comm, const Site& site, std::int64_t arrived, std::int64_t left,
                int root);
+  void messages(const Caller& caller, CallId call, const MessageWait& more);
   // At any time, in a signal handler, too.
   void event(const Site& site, What what, std::int64_t began, std::int64_t ended);
   // Finds the places of a site's touches that are not known yet.

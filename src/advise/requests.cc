@@ -3,6 +3,8 @@
 
 #include <unordered_map>
 
+#include "base/clock.h"
+
 namespace weft::advise {
 
 std::atomic<int> pending_collectives{0};
@@ -43,24 +45,45 @@ std::uint64_t requests_noted() {
   return noted.load(std::memory_order_relaxed);
 }
 
-void note_request(MPI_Request request, Site* site, std::int64_t began_ns) {
-  const std::uint64_t number = number_of(request);
-  if (!number) return;
-  const std::uint64_t order = noted.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (Pending* again = find_request(number)) {  // MPICH's handle of what is complete already
-    count_collectives((site != nullptr) - (again->site != nullptr));
-    *again = {number, site, began_ns, 0, order};
+namespace {
+
+// Its order is set here.
+void note(Pending wanted) {
+  if (!wanted.request) return;
+  wanted.order = noted.fetch_add(1, std::memory_order_relaxed) + 1;
+  // MPICH's handle of what is complete already
+  if (Pending* again = find_request(wanted.request)) {
+    count_collectives((wanted.site != nullptr) - (again->site != nullptr));
+    *again = wanted;
     return;
   }
   if (used == kMost) {
     overflowed = true;
     return;
   }
-  std::size_t place = home_of(number);
+  std::size_t place = home_of(wanted.request);
   while (table[place].request) place = after(place);
-  table[place] = {number, site, began_ns, 0, order};
-  count_collectives(site != nullptr);
+  table[place] = wanted;
+  count_collectives(wanted.site != nullptr);
   ++used;
+}
+
+// Since some request was completed; 0: no message has been started since.
+std::int64_t row_began_ns = 0;
+
+}  // namespace
+
+void note_request(MPI_Request request, Site* site, std::int64_t began_ns) {
+  note({.request = number_of(request), .site = site, .began_ns = began_ns});
+}
+
+// The clock is read once for messages that are started in a row.
+void note_message(MPI_Request request, std::uint64_t bytes) {
+  if (!row_began_ns) row_began_ns = now_ns();
+  note({.request = number_of(request),
+        .is_message = true,
+        .bytes = bytes,
+        .began_ns = row_began_ns});
 }
 
 Pending* find_request(std::uint64_t request) {
@@ -71,6 +94,7 @@ Pending* find_request(std::uint64_t request) {
 
 // Those behind it that would not be found any more move up.
 void drop_request(Pending& pending) {
+  row_began_ns = 0;
   count_collectives(-(pending.site != nullptr));
   auto hole = static_cast<std::size_t>(&pending - table);
   for (std::size_t next = after(hole); table[next].request; next = after(next)) {

@@ -15,14 +15,16 @@ namespace weft::advise {
 struct Pending {
   std::uint64_t request = 0;  // its handle as a number; 0: free
   Site* site = nullptr;       // of a non-blocking collective
-  std::int64_t began_ns = 0;
+  bool is_message = false;
+  std::uint64_t bytes = 0;    // of a message
+  std::int64_t began_ns = 0;  // of messages that are started in a row the first one's
   std::uint32_t tests = 0;
   std::uint64_t order = 0;  // one more than of the request noted before
 };
 
-// A persistent collective: what each start of it counts for.
+// A persistent collective or message: what each start of it counts for.
 struct Planned {
-  Site* site;
+  Site* site;  // nullptr: a message
   MPI_Comm comm;
   std::uint64_t bytes;
   std::uint64_t arguments;
@@ -40,10 +42,11 @@ std::uint64_t number_of(Handle handle) {
 std::uint64_t requests_noted();
 // All with the recorder's lock held.
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns);
+void note_message(MPI_Request request, std::uint64_t bytes);
 Pending* find_request(std::uint64_t request);  // nullptr: not one of them
 void drop_request(Pending& pending);
 void note_planned(MPI_Request request, const Planned& planned);
-const Planned* find_planned(MPI_Request request);  // nullptr: it is no persistent collective
+const Planned* find_planned(MPI_Request request);  // nullptr: it is none of them
 void drop_planned(MPI_Request request);
 // Whether one of them is a collective's; without the lock.
 extern std::atomic<int> pending_collectives;

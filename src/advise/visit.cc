@@ -7,6 +7,7 @@
 
 #include "advise/extents.h"
 #include "advise/job.h"
+#include "library/generated/library_calls.h"
 #include "library/handles.h"
 
 namespace weft::advise {
@@ -79,6 +80,35 @@ void watch(Site& site, const Call& call, const Communicator& comm) {
   else
     (before ? guard_sent : guard_result)(site, bytes.begin, bytes.count, !operations_pending());
 }
+
+std::uint64_t bytes_of(std::int64_t count, MPI_Datatype type) {
+  int size = 0;
+  library_calls.Type_size(type, &size);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, count * size));
+}
+
+// What a call has completed of messages.
+struct Completed {
+  std::int64_t of = 0;  // requests of all kinds
+  MessageWait messages{};
+  std::int64_t first_ns = INT64_MAX;  // when the first of them was started
+
+  void add(const Pending& pending) {
+    if (!pending.is_message) return;
+    ++messages.messages;
+    messages.bytes += pending.bytes;
+    messages.tests += pending.tests;
+    first_ns = std::min(first_ns, pending.began_ns);
+  }
+  // The messages' part.
+  const MessageWait& within(Times times) {
+    const auto waited_ns = static_cast<std::uint64_t>(times.left_ns - times.began_ns);
+    messages.waited_ns = waited_ns * messages.messages / static_cast<std::uint64_t>(of);
+    messages.between_ns =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(0, times.began_ns - first_ns));
+    return messages;
+  }
+};
 
 // of: so many are completed by one call, which has waited for each a part of its time.
 void finish(Pending& pending, Times times, std::int64_t of) {
@@ -178,6 +208,27 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
   return code;
 }
 
+int Visit::started_message(std::int64_t count, MPI_Datatype type, const MPI_Request* request,
+                           int code) {
+  if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
+  if (timed_) left_ns_ = now_ns();
+  const std::uint64_t bytes = bytes_of(count, type);
+  const std::lock_guard held(recorder.lock());
+  note_message(*request, bytes);
+  this->count(left_ns_);
+  operation_begins();
+  return code;
+}
+
+int Visit::planned_message(std::int64_t count, MPI_Datatype type, const MPI_Request* request,
+                           int code) {
+  if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
+  const std::uint64_t bytes = bytes_of(count, type);
+  const std::lock_guard held(recorder.lock());
+  note_planned(*request, {nullptr, {}, bytes, 0, 0});
+  return code;
+}
+
 int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
   const Caller caller = find_caller(called_);
@@ -201,15 +252,18 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
   if (timed_) left_ns_ = now_ns();
   const std::lock_guard held(recorder.lock());
   for (std::int64_t i = 0; i < count; ++i) {
-    Site* site = nullptr;
-    if (const Planned* const planned = find_planned(requests[i])) {
-      site = planned->site;
+    const Planned* const planned = find_planned(requests[i]);
+    Site* const site = planned ? planned->site : nullptr;
+    if (site) {
       count_call(*site, planned->bytes, {began_ns_, left_ns_}, planned->arguments);
       Communicator& comm = communicator(planned->comm);
       ++comm.sequence;
       if (!comm.inter) recorder.arrival(comm, *site, began_ns_, left_ns_, planned->root);
     }
-    note_request(requests[i], site, left_ns_);
+    if (planned && !site)
+      note_message(requests[i], planned->bytes);
+    else
+      note_request(requests[i], site, left_ns_);
   }
   operation_begins();
   return code;
@@ -221,29 +275,41 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
   if (timed_) left_ns_ = now_ns();
   const MPI_Request* const before = many_ ? many_.get() : few_;
   const bool all = ends.all && ends.any() && code == MPI_SUCCESS;
+  Completed completed;
+  {
+    const std::lock_guard held(recorder.lock());
+    // What another thread has begun since under the handle of one that is complete is left alone.
+    const auto find = [&](std::int64_t i) {
+      Pending* const pending = i >= 0 && i < count_ ? find_request(number_of(before[i])) : nullptr;
+      return pending && pending->order <= noted_ ? pending : nullptr;
+    };
+    const auto is_over = [&](std::int64_t i) { return all || requests[i] != before[i]; };
+    completed.of = ends.named();
+    for (std::int64_t i = 0; i < count_ && !ends.named(); ++i)
+      completed.of += find(i) && is_over(i);
+    const auto end = [&](Pending& pending) {
+      completed.add(pending);
+      finish(pending, times_for(pending), completed.of);
+    };
+    for (int k = 0; k < ends.named(); ++k)
+      if (Pending* const pending = find(ends.indices[k])) end(*pending);
+    for (std::int64_t i = 0; i < count_; ++i) {
+      Pending* const pending = find(i);
+      if (!pending) continue;
+      if (is_over(i))
+        end(*pending);
+      else if (ends.tests)
+        ++pending->tests;
+    }
+    count(left_ns_);
+  }
+  if (completed.messages.messages == 0) return code;
+  // Who calls is found out without the lock, since Python's may be waited for.
+  const Caller caller = find_caller(called_);
+  const std::int64_t now = timed_ ? 0 : now_ns();
   const std::lock_guard held(recorder.lock());
-  // What another thread has begun since under the handle of one that is complete is left alone.
-  const auto find = [&](std::int64_t i) {
-    Pending* const pending = find_request(number_of(before[i]));
-    return pending && pending->order <= noted_ ? pending : nullptr;
-  };
-  const auto is_over = [&](std::int64_t i) { return all || requests[i] != before[i]; };
-  std::int64_t of = ends.named();
-  for (std::int64_t i = 0; i < count_ && !ends.named(); ++i) of += find(i) && is_over(i);
-  for (int k = 0; k < ends.named(); ++k) {
-    const std::int64_t i = ends.indices[k];
-    if (i < 0 || i >= count_) continue;
-    if (Pending* const pending = find(i)) finish(*pending, times_for(*pending), of);
-  }
-  for (std::int64_t i = 0; i < count_; ++i) {
-    Pending* const pending = find(i);
-    if (!pending) continue;
-    if (is_over(i))
-      finish(*pending, times_for(*pending), of);
-    else if (ends.tests)
-      ++pending->tests;
-  }
-  count(left_ns_);
+  recorder.messages(caller, id_,
+                    completed.within(timed_ ? Times{began_ns_, left_ns_} : Times{now, now}));
   return code;
 }
 

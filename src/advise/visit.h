@@ -68,6 +68,7 @@ class Visit {
   // After it.
   int blocking(const Call& call, int code);
   int started(const Call* call, MPI_Request* request, int code);
+  int started_message(std::int64_t count, MPI_Datatype type, const MPI_Request* request, int code);
   void completing(std::int64_t count, const MPI_Request* requests) {
     if (!records_) return;
     count_ = count;
@@ -93,6 +94,7 @@ class Visit {
     return nothing || in_vain ? code : note_completed(requests, code, ends);
   }
   int planned(const Call& call, const MPI_Request* request, int code);
+  int planned_message(std::int64_t count, MPI_Datatype type, const MPI_Request* request, int code);
   void freed(const MPI_Request* request);  // before the call
   int activated(std::int64_t count, const MPI_Request* requests, int code);
   int window_made(int code);

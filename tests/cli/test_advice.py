@@ -44,6 +44,7 @@ def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> stor
         "time_window": [{**window, "rank": r} for r, _, _ in arrivals],
         "unknown": [],
         "touch": [],
+        "message_wait": [],
         "arrival": [
             {"rank": r, "site": 0, "comm": "1", "sequence": 1, "arrived_ns": came, "left_ns": left}
             | {"comm_rank": r, "root": root}
@@ -384,17 +385,34 @@ def test_calls_that_do_not_need_each_other_are_told():
     assert analysis.analyse(two_in_a_row(1_000)).pairs == []
 
 
-def test_waits_for_messages_are_told_from_those_for_collectives():
+def message_wait(**more) -> dict:
+    """Of rank 0, which waits for two messages in each of ten times."""
+    row = {"rank": 0, "module": "m", "offset": 9, "place": "", "call": "MPI_Waitall", "binding": 0}
+    row |= {"waits": 10, "messages": 20, "bytes": 20 << 20, "between_ns": 10_000_000}
+    return row | {"waited_ns": 4_000_000, "tests": 0} | more
+
+
+@pytest.mark.parametrize(
+    ("more", "said", "code"),
+    [
+        ({}, "after 1.00 ms in which they could travel. Either the neighbours", False),
+        ({}, "waits for 2.0 messages of 1.0 MiB: 20.0 % of the run time, 400.0 µs each", False),
+        ({"bytes": 20 << 10}, "So short ones travel by themselves", False),
+        ({"between_ns": 10_000}, "right after they are started (1.0 µs)", True),
+    ],
+)
+def test_waits_for_messages_are_told(more, said, code):
     stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
-    names = {"MPI_Waitall": 2_000_000, "MPI_Irecv": 1_000}
-    stored["call"].extend(
-        {"rank": r, "name": name, "calls": 5, "ns": ns, "variance_ns2": 0.0}
-        for r in (0, 1)
-        for name, ns in names.items()
-    )
-    advice = analysis.analyse(stored)
-    assert advice.messages_share == pytest.approx(0.2)
-    assert "20.0 % of the run time waits for messages" in show.changes(advice)[-1][0]
+    stored["message_wait"].append(message_wait(**more))
+    text, fragment = show.changes(analysis.analyse(stored))[-1]
+    assert text.startswith("In m+0x9, ") and said in text
+    assert bool(fragment) == code
+
+
+def test_short_waits_for_messages_are_not_told():
+    stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
+    stored["message_wait"].append(message_wait(waited_ns=900_000))
+    assert show.changes(analysis.analyse(stored)) == []
 
 
 @pytest.mark.parametrize("language", ["c", "c++", "fortran", "python"])
@@ -518,7 +536,7 @@ def kept(tmp_path):
     site.after.measured = 1
     site.after.kept[0] = record.Bounds(500_000, 500_000)
     path = tmp_path / "kept.sqlite"
-    rank = record.RankRecord(head, [total], ["/python"], [site], [], [])
+    rank = record.RankRecord(head, [total], ["/python"], [site], [], [], [])
     store.write(path, [rank], {"command": ["python3", "app.py"]})
     script.unlink()
     return path

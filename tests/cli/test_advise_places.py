@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ def found(mpi, program, advise, tmp_path):
     command = [program(mpi, SOURCE.name), CALLS]
     done = advise(mpi, command, "--overhead", "100%", "--json", "s.json")
     assert done.returncode == 0, done.stderr
-    return {name.split()[0]: site for name, site in sites(tmp_path / "s.json").items()}
+    found = sites(tmp_path / "s.json")
+    return {name.split()[0]: one for name, one in found.items() if not name.endswith("MPI_Reduce")}
 
 
 def test_places_and_calls(found, tmp_path):
@@ -67,3 +69,29 @@ def test_persistent_collectives_are_sites(program, advise, tmp_path):
     assert one.between_us > 1000
     assert fragments.persistent(one) == ""
     assert len(stored["arrival"]) == 2 * CALLS
+
+
+def test_waits_for_messages_have_places(mpi, program, advise, tmp_path):
+    """By one wait for two messages, by tests, and by a wait for each that is planned."""
+    command = [program(mpi, SOURCE.name), CALLS, "halo"]
+    done = advise(mpi, command, "--json", "s.json")
+    assert done.returncode == 0, done.stderr
+    waits = json.loads((tmp_path / "s.json").read_text())["message_waits"]
+    lines = {line_of(f"/* {what} */"): what for what in ("at once", "tested", "planned")}
+    found = {lines[one["line"]]: one for one in waits}
+    assert set(found) == set(lines.values())
+    assert all(Path(one["file"]).name == SOURCE.name for one in waits)
+    assert {name: (one["messages"], one["bytes"]) for name, one in found.items()} == {
+        "at once": (2 * CALLS, 160_000),
+        "tested": (2 * CALLS, 160_000),
+        "planned": (2 * CALLS, 800),
+    }
+    assert (found["at once"]["waits"], found["planned"]["waits"]) == (CALLS, 2 * CALLS)
+    assert (found["at once"]["call"], found["tested"]["call"]) == ("MPI_Waitall", "MPI_Testall")
+    # Rank 1 waits for rank 0 each time, rank 0 never.
+    assert found["at once"]["waited_us"] > 1000 > found["at once"]["between_us"]
+    assert found["tested"]["tests"] > 0 and found["at once"]["tests"] == 0
+    assert found["planned"]["between_us"] > 1000
+    said = " ".join(done.stdout.split())
+    assert "MPI_Waitall waits for 2.0 messages of 156.2 KiB" in said
+    assert "Compute meanwhile what needs no neighbour." in said

@@ -143,7 +143,7 @@ def test_a_directory_without_records(call, tmp_path):
 
 def test_records_on_other_nodes_are_named(tmp_path):
     head = record.Head(rank=0, ranks=4, nodes=2, host=b"here")
-    here = [record.RankRecord(head, [], [], [], [], [])] * 2
+    here = [record.RankRecord(head, [], [], [], [], [], [])] * 2
     assert session.lacks_other_nodes(here, tmp_path)
     said = session.elsewhere(here, tmp_path)
     assert "the records of 2 ranks" in said and f"weft advise --from {tmp_path}" in said

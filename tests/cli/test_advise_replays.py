@@ -75,3 +75,10 @@ def test_verify_behind_a_launcher_is_refused(mpi, program, advise):
     done = advise(mpi, [program(mpi, "advise_ends.c"), "none"], "--verify", inside=True)
     assert done.returncode != 0
     assert "put weft advise before the launcher" in done.stderr
+
+
+def test_what_failed_is_not_replayed_and_that_is_said(program, advise):
+    mpi = mpi_libraries.implementation("mpich")
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "exit"], "--verify")
+    assert done.returncode == 3
+    assert "nothing was replayed: the command ended with 3" in done.stderr

@@ -17,7 +17,7 @@ from statistics import fmean, median
 
 from weft.advise.places import NO_TOOL, Frame, of_interpreter, unresolved
 from weft.advise.record import BINDINGS, NO_END, OPERATORS, UNKNOWNS
-from weft.advise.sites import Site, Toucher, Windows, base_name, is_nonblocking
+from weft.advise.sites import MessageWait, Site, Toucher, Windows, base_name, is_nonblocking
 from weft.advise.store import SCHEMA, Stored
 from weft.advise.timeline import Timeline, timeline
 
@@ -50,7 +50,7 @@ class Advice:
     clock_error_us: float
     windows_off: str
     has_lines: bool
-    messages_share: float = 0  # of the run time: waiting for messages that are non-blocking
+    message_waits: list[MessageWait] = field(default_factory=list)  # the longest first
     pairs: list[tuple[Site, Site]] = field(default_factory=list)  # could be in flight together
     timeline: Timeline = field(default_factory=lambda: Timeline([], {}, 0))
     with_weft: bool = False  # threads of Weft's ran
@@ -162,16 +162,41 @@ def independent(stored: Stored, sites: list[Site]) -> list[tuple[Site, Site]]:
     return found
 
 
-WAITS = ("MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome")
+def binding_of(row: dict) -> str:
+    return "python" if row["place"] else BINDINGS[row["binding"] % len(BINDINGS)]
 
 
-def messages_share(stored: Stored, sites: list[Site], elapsed_us: float) -> float:
-    """Part of the run time that waits are for messages, not for collectives."""
-    total = {name: us for name, calls, us in calls_of(stored)}
-    if not elapsed_us or not any(name.startswith(("MPI_Isend", "MPI_Irecv")) for name in total):
-        return 0
-    collectives = sum((site.waited_us or 0) * site.calls for site in sites)
-    return max(0.0, sum(total.get(name, 0) for name in WAITS) - collectives) / elapsed_us
+def message_waits_of(stored: Stored, elapsed_us: float) -> list[MessageWait]:
+    """Those of one line together, since a compiler may repeat it."""
+    frames = frames_by_place(stored)
+    sources = sources_of(stored)
+    groups: dict[tuple, list[dict]] = defaultdict(list)
+    for row in stored["message_wait"]:
+        place = row["module"], row["offset"]
+        here = of_interpreter(row["place"]) if row["place"] else frames.get(place)
+        groups[tuple(here or unresolved(*place)), row["call"]].append(row)
+    ranks = max(1, len(stored["rank"]))
+    found = []
+    for (here, call), rows in groups.items():
+        names = ("waits", "messages", "bytes", "between_ns", "waited_ns", "tests")
+        total = {name: sum(row[name] for row in rows) for name in names}
+        waits, messages = max(1, total["waits"]), max(1, total["messages"])
+        found.append(
+            MessageWait(
+                frames=list(here),
+                call=call,
+                source=sources.get((here[0].file, here[0].line), ""),
+                binding=binding_of(rows[0]),
+                waits=total["waits"] / ranks,
+                messages=total["messages"] / ranks,
+                bytes=total["bytes"] / messages,
+                between_us=total["between_ns"] / 1e3 / waits,
+                waited_us=total["waited_ns"] / 1e3 / waits,
+                tests=total["tests"] / messages,
+                share=total["waited_ns"] / 1e3 / ranks / elapsed_us if elapsed_us else 0,
+            )
+        )
+    return sorted(found, key=lambda one: -one.share)
 
 
 # The gain ----------------------------------------------------------------------------------------
@@ -287,6 +312,10 @@ def frames_by_place(stored: Stored) -> dict[tuple[str, int], list[Frame]]:
     return found
 
 
+def sources_of(stored: Stored) -> dict[tuple[str, int], str]:
+    return {(row["file"], row["line"]): row["text"] for row in stored["source"]}
+
+
 def group_key(row: dict) -> tuple:
     names = ("module", "offset", "place", "call", "comm_kind", "comm_size", "size_class")
     return tuple(row[name] for name in names)
@@ -308,7 +337,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
     touched = gathered(stored["touch"], group_of)
     replays = gathered(stored["replay"], group_of)
     frames = frames_by_place(stored)
-    sources = {(row["file"], row["line"]): row["text"] for row in stored["source"]}
+    sources = sources_of(stored)
     waiting = waiting_shares(stored, group_of)
     found = []
     for group, members in rows.items():
@@ -343,7 +372,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             before=windows_of("before", members, windows.get(group, [])),
             users=touchers("after", touched.get(group, []), frames, sources),
             writers=touchers("before", touched.get(group, []), frames, sources),
-            binding="python" if first["place"] else BINDINGS[first["binding"] % len(BINDINGS)],
+            binding=binding_of(first),
             unknown=unknown,
             gain_high_us=None,
             why_no_gain="",
@@ -458,7 +487,7 @@ def analyse(stored: Stored) -> Advice:
         clock_error_us=max((rank["clock_error_ns"] for rank in ranks), default=0) / 1e3,
         windows_off=UNKNOWNS[min(off.pop(), len(UNKNOWNS) - 1)] if off else "",
         has_lines=any(site.place for site in sites),
-        messages_share=messages_share(stored, sites, elapsed_us),
+        message_waits=message_waits_of(stored, elapsed_us),
         pairs=independent(stored, sites),
         timeline=timeline(stored, names_of(sites)),
         with_weft=with_weft,
@@ -475,6 +504,13 @@ def as_toucher(one: Toucher) -> dict:
     frame = one.frame
     place = {"file": frame.file or None, "line": frame.line or None, "source": one.source or None}
     return {"function": frame.function, **place, "windows": one.windows}
+
+
+def as_message_wait(one: MessageWait) -> dict:
+    frame = one.frames[0]
+    place = {"function": frame.function, "file": frame.file or None, "line": frame.line or None}
+    names = ("call", "waits", "messages", "bytes", "between_us", "waited_us", "tests", "share")
+    return place | {name: getattr(one, name) for name in names}
 
 
 def as_json(advice: Advice) -> dict:
@@ -513,4 +549,5 @@ def as_json(advice: Advice) -> dict:
         "schema": "weft-advise/1",
         "mpi_error_us": advice.mpi_error_us,
         "sites": [site(one) for one in advice.sites],
+        "message_waits": [as_message_wait(one) for one in advice.message_waits],
     }

@@ -142,6 +142,9 @@ def advise(
         status = observe(command, budget, mpi, record)
         if verify and status == 0:
             replay(command, mpi, record)
+        elif verify:
+            why = f"the command ended with {status}"
+            print(f"weft advise: nothing was replayed: {why}", file=sys.stderr)
     if from_record and from_record.is_dir():
         collect(from_record, record)
         from_record = None

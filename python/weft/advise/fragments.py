@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from weft.advise.analysis import LITTLE, Advice
-from weft.advise.sites import Site, Toucher, base_name, is_persistent
+from weft.advise.sites import MessageWait, Site, Toucher, base_name, is_persistent
 
 MANY_TESTS, OFTEN_US = 10, 5.0
 
@@ -231,6 +230,13 @@ def running(site: Site) -> str:
     )
 
 
+def size(value: float) -> str:
+    for unit, bytes_ in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if value >= bytes_:
+            return f"{value / bytes_:.1f} {unit}"
+    return f"{value:.0f} B"
+
+
 def microseconds(value: float) -> str:
     if value >= 1e6:
         return f"{value / 1e6:.2f} s"
@@ -278,15 +284,51 @@ def of_nonblocking(site: Site) -> str:
     )
 
 
-def of_messages(advice: Advice) -> str:
-    """What is to be said of Isend and Irecv, such as in an exchange of halos; "": nothing."""
-    if advice.messages_share < LITTLE:
-        return ""
+HALO = {
+    "c": (
+        "MPI_Irecv(…); MPI_Isend(…);  /* the edges */\n"
+        "…  /* compute what needs no neighbour */\n"
+        "MPI_Waitall(…);\n"
+        "…  /* compute the rest */"
+    ),
+    "fortran": (
+        "call MPI_Irecv(…); call MPI_Isend(…)  ! the edges\n"
+        "…  ! compute what needs no neighbour\n"
+        "call MPI_Waitall(…)\n"
+        "…  ! compute the rest"
+    ),
+    "python": (
+        "requests = [comm.Irecv(…), comm.Isend(…)]  # the edges\n"
+        "…  # compute what needs no neighbour\n"
+        "MPI.Request.Waitall(requests)\n"
+        "…  # compute the rest"
+    ),
+}
+HALO["c++"] = HALO["c"]
+DRIVEN = 128 << 10  # bytes from which Weft's thread brings messages forward
+AT_ONCE = 0.1  # of the wait: messages that are waited for so soon have no time to travel
+
+
+def of_messages(wait: MessageWait) -> tuple[str, str]:
+    """What is to be said of a place that waits for messages, such as of an exchange of halos, and
+    what to write."""
+    each = wait.messages / max(1.0, wait.waits)
+    what = f"{wait.call} waits for {each:.1f} messages of {size(wait.bytes)}"
+    times = f"{wait.share * 100:.1f} % of the run time, {microseconds(wait.waited_us)} each time"
+    if wait.between_us < AT_ONCE * wait.waited_us:
+        return (
+            f"{what}: {times}, right after they are started"
+            f" ({microseconds(wait.between_us)}). Compute meanwhile what needs no neighbour.",
+            HALO[wait.language],
+        )
+    inside = f"{what}: {times}, after {microseconds(wait.between_us)} in which they could travel."
+    late = "Either the neighbours come late, or the messages do not get on meanwhile."
+    if wait.bytes < DRIVEN:
+        return f"{inside} {late} So short ones travel by themselves: look at the balance first.", ""
     return (
-        f"{advice.messages_share * 100:.1f} % of the run time waits for messages of MPI_Isend and"
-        " MPI_Irecv: large ones may not get on while the program computes. Test them"
-        " meanwhile, or run it with weft run --engine thread, which brings those of 128 KiB or more"
-        " forward (--transfers)."
+        f"{inside} {late} Run it with weft run --engine thread, which brings those of"
+        f" {size(DRIVEN)} or more forward (--transfers), or test them while you compute.",
+        "",
     )
 
 

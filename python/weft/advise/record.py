@@ -14,7 +14,7 @@ from pathlib import Path
 from weft.stored import ResultError
 
 MAGIC = b"weftadv\0"
-LAYOUT = 7
+LAYOUT = 8
 OPERATORS = ("other", "sum", "min", "max", "prod")
 # In the order of `enum class Unknown`; how the report says why a window is not known.
 UNKNOWNS = (
@@ -40,7 +40,7 @@ UNKNOWNS = (
 BINDINGS = ("", "fortran", "python")
 PATH, WHERE, WINDOWS, TOUCHES = 256, 512, 32, 4
 # The room in the file of a rank that has not finished.
-SITES, MODULES, ARRIVALS = 1024, 64, 8192
+SITES, MODULES, ARRIVALS, MESSAGE_WAITS = 1024, 64, 8192, 128
 NO_END = -1
 # In the order of `enum class What`.
 CALL, IN_FLIGHT, WAIT, AFTER, BEFORE = range(5)
@@ -120,6 +120,25 @@ class Site(Structure):
     )
 
 
+class MessageWait(Structure):
+    """A place that completes messages which were started before, by one call."""
+
+    _fields_ = (
+        ("address", c_uint64),
+        ("offset", c_uint64),
+        ("module", c_uint32),
+        ("call", c_uint32),
+        ("binding", c_uint32),  # of BINDINGS
+        ("where", c_char * WHERE),
+        ("waits", c_uint64),
+        ("messages", c_uint64),
+        ("bytes", c_uint64),
+        ("between_ns", c_uint64),
+        ("waited_ns", c_uint64),
+        ("tests", c_uint64),
+    )
+
+
 class Arrival(Structure):
     _fields_ = (
         ("comm", c_uint64),
@@ -148,15 +167,8 @@ class Head(Structure):
             (name, c_uint32)
             for name in (
                 *("layout", "calls", "rank", "ranks", "finalized", "sites", "arrivals"),
-                *(
-                    "modules",
-                    "nodes",
-                    "cores",
-                    "threads",
-                    "node_ranks",
-                    "windows_off",
-                    "event_room",
-                ),
+                *("modules", "message_waits", "nodes", "cores", "threads", "node_ranks"),
+                *("windows_off", "event_room"),
             )
         ),
         *(
@@ -180,6 +192,7 @@ class RankRecord:
     totals: list[CallTotal]
     modules: list[str]
     sites: list[Site]
+    message_waits: list[MessageWait]
     arrivals: list[Arrival]
     events: list[Event]
 
@@ -219,12 +232,15 @@ def rank_record(cursor: Cursor, whole: bool) -> RankRecord:
     sites = cursor.take(Site, head.sites)
     if whole:
         cursor.skip(Site, SITES - head.sites)
+    waits = cursor.take(MessageWait, head.message_waits)
+    if whole:
+        cursor.skip(MessageWait, MESSAGE_WAITS - head.message_waits)
     arrivals = cursor.take(Arrival, head.arrivals)
     if whole:
         cursor.skip(Arrival, ARRIVALS - head.arrivals)
     events = cursor.take(Event, min(head.events, head.event_room))
     names = [text(module.value) for module in modules]
-    return RankRecord(head, totals, names, sites, arrivals, events)
+    return RankRecord(head, totals, names, sites, waits, arrivals, events)
 
 
 def read_job(path: Path) -> Iterator[RankRecord]:

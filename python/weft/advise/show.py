@@ -11,17 +11,10 @@ from rich.table import Table
 
 from weft.advise import fragments
 from weft.advise.analysis import LEAST_WORTH, LITTLE, Advice
-from weft.advise.fragments import microseconds
-from weft.advise.sites import Site, Windows, is_nonblocking
+from weft.advise.fragments import microseconds, size
+from weft.advise.sites import MessageWait, Site, Windows, is_nonblocking
 
 MOST_SITES, MOST_CHANGES = 12, 2
-
-
-def size(value: float) -> str:
-    for unit, bytes_ in (("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if value >= bytes_:
-            return f"{value / bytes_:.1f} {unit}"
-    return f"{value:.0f} B"
 
 
 def per_cent(share: float) -> str:
@@ -32,14 +25,20 @@ def place(site: Site) -> str:
     return f"{site.function}, {site.place}" if site.place else site.function
 
 
-def short_place(site: Site) -> str:
+def short_place(site: Site | MessageWait) -> str:
     frame = site.frames[0]
-    return f"{frame.function} {Path(frame.file).name}:{frame.line}" if frame.file else site.function
+    return (
+        f"{frame.function} {Path(frame.file).name}:{frame.line}" if frame.file else frame.function
+    )
 
 
 def headline(advice: Advice) -> str:
     if not advice.sites:
-        return "The program called no collective: there is nothing to advise on."
+        none = "The program called no collective"
+        waited = sum(wait.share for wait in advice.message_waits)
+        if waited < LITTLE:
+            return f"{none}: there is nothing to advise on."
+        return f"{none}; it waits for messages in {per_cent(waited)} of the run time."
     where = f"{per_cent(advice.collective_share)} of the run time is in collectives"
     if advice.collective_share < LITTLE:
         return f"{where}: little to win, whatever is changed."
@@ -235,8 +234,9 @@ def changes(advice: Advice) -> list[tuple[str, str]]:
                 fragments.planned(site),
             )
         )
-    if remark := fragments.of_messages(advice):
-        found.append((remark, ""))
+    for wait in [one for one in advice.message_waits if one.share > LITTLE][:MOST_CHANGES]:
+        text, code = fragments.of_messages(wait)
+        found.append((f"In {short_place(wait)}, {text}", code))
     return found
 
 
@@ -261,6 +261,10 @@ def show(advice: Advice, files: list[str]) -> None:
             say(f"     {escape(line)}", soft_wrap=True)
     if advice.sites:
         show_sites(advice, say)
+    for text, code in changes(advice):
+        say(escape(text))
+        for line in code.splitlines():
+            say(f"     {escape(line)}", soft_wrap=True)
     for file in files:
         say(f"[dim]{escape(file)}[/]", soft_wrap=True)
 
@@ -275,7 +279,3 @@ def show_sites(advice: Advice, say: Callable[..., None]) -> None:
     for site in advice.sites[:MOST_SITES]:
         if remark := fragments.of_nonblocking(site):
             say(f"{escape(site.call)} in {escape(short_place(site))}: {escape(remark)}")
-    for text, code in changes(advice):
-        say(escape(text))
-        for line in code.splitlines():
-            say(f"     {escape(line)}", soft_wrap=True)

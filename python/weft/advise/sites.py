@@ -34,6 +34,13 @@ LANGUAGES |= dict.fromkeys((".cc", ".cpp", ".cxx", ".hpp", ".hh"), "c++")
 LANGUAGES |= dict.fromkeys(
     (".f", ".f77", ".f90", ".f95", ".f03", ".f08", ".for", ".ftn"), "fortran"
 )
+
+
+def language_of(file: str, binding: str) -> str:
+    """By the file, else by the binding that it calls MPI by."""
+    return LANGUAGES.get(Path(file).suffix.lower()) or binding or "c"
+
+
 # Of mpi4py's communicators: methods that take any object, which they pickle.
 OBJECT_METHODS = (
     *("allgather", "allreduce", "alltoall", "bcast", "exscan", "gather", "neighbor_allgather"),
@@ -120,6 +127,27 @@ class Toucher:
 
 
 @dataclass
+class MessageWait:
+    """A place that completes messages which were started before; of the average rank."""
+
+    frames: list[Frame]
+    call: str
+    source: str
+    binding: str
+    waits: float  # calls that completed some
+    messages: float
+    bytes: float  # of one message
+    between_us: float  # from the start of the first to the call that completed it, on average
+    waited_us: float  # inside that call, on average
+    tests: float  # of one message
+    share: float  # of the run time
+
+    @property
+    def language(self) -> str:
+        return language_of(self.frames[0].file, self.binding)
+
+
+@dataclass
 class Site:
     """One place in the program, over all ranks."""
 
@@ -187,9 +215,7 @@ class Site:
 
     @property
     def language(self) -> str:
-        """By the file, else by the binding that it calls MPI by."""
-        suffix = Path(self.frames[0].file).suffix.lower()
-        return LANGUAGES.get(suffix) or self.binding or "c"
+        return language_of(self.frames[0].file, self.binding)
 
     @property
     def object_method(self) -> str:

@@ -42,6 +42,9 @@ CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT DEFAULT '?', offset I
   binding INTEGER DEFAULT 0, PRIMARY KEY (rank, site));
 CREATE TABLE time_window (rank INTEGER, site INTEGER, side TEXT, least_ns INTEGER,
   most_ns INTEGER);
+CREATE TABLE message_wait (rank INTEGER, module TEXT, offset INTEGER, place TEXT, call TEXT,
+  binding INTEGER, waits INTEGER, messages INTEGER, bytes INTEGER, between_ns INTEGER,
+  waited_ns INTEGER, tests INTEGER);
 CREATE TABLE touch (rank INTEGER, site INTEGER, side TEXT, module TEXT, offset INTEGER,
   count INTEGER);
 CREATE TABLE unknown (rank INTEGER, site INTEGER, side TEXT, why INTEGER, count INTEGER);
@@ -89,6 +92,15 @@ def touches(one: RankRecord, windows: Windows) -> Iterable[tuple[Place, int]]:
             yield (one.modules[touch.module - 1], touch.offset), touch.count
 
 
+def message_wait_rows(one: RankRecord) -> Iterable[tuple]:
+    for wait in one.message_waits:
+        yield (
+            *(one.head.rank, one.modules[wait.module], wait.offset, text(wait.where)),
+            *(text(one.totals[wait.call].name), wait.binding, wait.waits, wait.messages),
+            *(wait.bytes, wait.between_ns, wait.waited_ns, wait.tests),
+        )
+
+
 def insert(database: sqlite3.Connection, table: str, rows: Iterable[tuple]) -> None:
     rows = list(rows)
     if rows:
@@ -103,6 +115,7 @@ def insert_rank(database: sqlite3.Connection, one: RankRecord) -> None:
     rows = [(rank, text(t.name), t.calls, t.ns, t.timed, t.variance_ns2) for t in called]
     insert(database, "call", rows)
     insert(database, "site", site_rows(one))
+    insert(database, "message_wait", message_wait_rows(one))
     for number, site in enumerate(one.sites):
         for side, windows in (("after", site.after), ("before", site.before)):
             kept = [(rank, number, side, *bounds) for bounds in windows.bounds()]
@@ -135,13 +148,16 @@ def insert_places(database: sqlite3.Connection, ranks: list[RankRecord]) -> None
     for one, site in sites:
         for windows in (site.after, site.before):
             wanted += [place for place, _ in touches(one, windows)]
+    waits = [(one, wait) for one in ranks for wait in one.message_waits]
+    wanted += [(one.modules[wait.module], wait.offset) for one, wait in waits if not wait.where]
     found = places.resolve(wanted)
     for (module, offset), frames in found.items():
         for depth, frame in enumerate(frames):
             row = (module, offset, depth, frame.function, frame.file, frame.line)
             insert(database, "frame", [row])
     innermost = [frames[0] for frames in found.values()]
-    innermost += [places.of_interpreter(text(site.where))[0] for _, site in sites if site.where]
+    wheres = [text(here.where) for _, here in (*sites, *waits) if here.where]
+    innermost += [places.of_interpreter(where)[0] for where in wheres]
     lines = places.source_lines({(frame.file, frame.line) for frame in innermost})
     insert(database, "source", [(*place, line) for place, line in lines.items()])
 

@@ -1,5 +1,5 @@
 /* Where results are used and what is sent is written, calls with changing arguments, persistent
-   ones, and waits for several requests. advise_places CALLS: prints a checksum. */
+   ones, and waits for several requests. advise_places CALLS [planned|halo]: prints a checksum. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +65,29 @@ __attribute__((noinline)) static void planned_case(int calls) {
   MPI_Request_free(&request);
 }
 
+static void start_halo(MPI_Request* requests) {
+  const int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
+  MPI_Irecv(copy, COUNT, MPI_DOUBLE, left, 0, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(in, COUNT, MPI_DOUBLE, right, 0, MPI_COMM_WORLD, &requests[1]);
+}
+/* Messages that are waited for at once, tested, and planned; rank 0 comes late. */
+static void halo_cases(int calls) {
+  MPI_Request now_[2], tested[2], planned[2];
+  MPI_Recv_init(copy, 100, MPI_DOUBLE, (rank + 1) % ranks, 1, MPI_COMM_WORLD, &planned[0]);
+  MPI_Send_init(in, 100, MPI_DOUBLE, (rank + ranks - 1) % ranks, 1, MPI_COMM_WORLD, &planned[1]);
+  for (int i = 0; i < calls; ++i) {
+    if (!rank) busy(3);
+    start_halo(now_);
+    MPI_Waitall(2, now_, MPI_STATUSES_IGNORE); /* at once */
+    start_halo(tested);
+    for (int flag = 0; !flag;) MPI_Testall(2, tested, &flag, MPI_STATUSES_IGNORE); /* tested */
+    MPI_Startall(2, planned);
+    busy(1);
+    for (int k = 0; k < 2; ++k) MPI_Wait(&planned[k], MPI_STATUS_IGNORE); /* planned */
+  }
+  for (int k = 0; k < 2; ++k) MPI_Request_free(&planned[k]);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -74,7 +97,8 @@ int main(int argc, char** argv) {
   in = calloc(COUNT, sizeof *in);
   out = calloc(COUNT, sizeof *out);
   copy = calloc(COUNT, sizeof *copy);
-  if (strcmp(which, "planned") != 0) {
+  if (strcmp(which, "halo") == 0) halo_cases(calls);
+  if (strcmp(which, "all") == 0) {
     for (int i = 0; i < calls; ++i) read_case(i);
     for (int i = 0; i < calls; ++i) copy_case(i);
     for (int i = 0; i < calls; ++i) mpi_case(i);
@@ -82,7 +106,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < calls; ++i) same_case();
     for (int i = 0; i < calls; ++i) wait_case();
   }
-  if (strcmp(which, "all") != 0) planned_case(calls);
+  if (strcmp(which, "planned") == 0) planned_case(calls);
   if (rank == 0) printf("checksum %.3f\n", out[3] + copy[5]);
   MPI_Finalize();
   return 0;
