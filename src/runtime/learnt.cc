@@ -1,6 +1,6 @@
-// Keys are Weft's version, the machine and the MPI library, "learnt", the program and its ranks;
-// then the communicator and the site. The first part is rank 0's, and all that the others get are
-// the lines of the second.
+// Keys are Weft's version, the machine and the MPI library, "learnt", the program, its ranks and
+// what the user has set; then the communicator and the site. The first part is rank 0's, and all
+// that the others get are the lines of the second.
 #include "runtime/learnt.h"
 
 #include <cstdio>
@@ -15,31 +15,28 @@
 #include "runtime/runtime.h"
 #include "runtime/sites.h"
 #include "select/cycle.h"
+#include "select/job_words.h"
 
 namespace weft {
 namespace {
 
-std::string file_name(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
-// "app"; of a program that is interpreted also its script, "python3 app.py".
-std::string program_words() {
+std::vector<std::string> command_line() {
+  constexpr std::size_t kMostWords = 64;
   std::ifstream file("/proc/self/cmdline");
-  std::string first, second;
-  std::getline(file, first, '\0');
-  std::getline(file, second, '\0');
-  const std::string name = file_name(first);
-  return name.starts_with("python") ? name + ' ' + file_name(second) : name;
+  std::vector<std::string> words;
+  std::string word;
+  while (words.size() < kMostWords && std::getline(file, word, '\0')) words.push_back(word);
+  return words;
 }
 
 // Of all keys: what has been learnt under another one is not for this job.
-const std::string& prefix() {
-  static const std::string words = [] {
+const std::string& prefix(const Config& config) {
+  static const std::string words = [&] {
     int ranks = 1;
     library_calls.Comm_size(handles.comm_world, &ranks);
-    return plan_key({"weft " WEFT_VERSION, Runtime::platform(), "learnt", program_words(),
-                     std::to_string(ranks) + " ranks"}) +
+    return plan_key({"weft " WEFT_VERSION, Runtime::platform(), "learnt",
+                     program_words(command_line()),
+                     std::to_string(ranks) + " ranks" + setting_words(config)}) +
            '|';
   }();
   return words;
@@ -219,8 +216,8 @@ void Learnt::read(Runtime& runtime) {
   library_calls.Comm_rank(handles.comm_world, &rank);
   std::string text;
   if (rank == 0)
-    for (const auto& [key, plan] : runtime.plans.with_prefix(prefix()))
-      text += key.substr(prefix().size()) + '\t' + plan.algorithm + '\t' +
+    for (const auto& [key, plan] : runtime.plans.with_prefix(prefix(runtime.config)))
+      text += key.substr(prefix(runtime.config).size()) + '\t' + plan.algorithm + '\t' +
               words_of_candidates(plan) + '\t' +
               std::to_string(remark_of(plan, kCycleRemark, kLongestCycle)) + '\t' +
               std::to_string(remark_of(plan, kDepthRemark, Learner::kMostInFlight)) + '\n';
@@ -287,11 +284,11 @@ LearntReport Learnt::report(const TrialBudget& budget) const {
   return report;
 }
 
-std::vector<PlanCache::Entry> Learnt::plans() const {
+std::vector<PlanCache::Entry> Learnt::plans(const Config& config) const {
   std::vector<PlanCache::Entry> plans;
   for (const auto& [key, record] : records_)
     if (record.rank == 0 && record.found.is_new() && is_of_its_site(record))
-      plans.emplace_back(prefix() + key, plan_of_site(record));
+      plans.emplace_back(prefix(config) + key, plan_of_site(record));
   return plans;
 }
 

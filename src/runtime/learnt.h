@@ -65,7 +65,7 @@ class Learnt {
   // The same of one site, or of one position of it.
   void note(const Communicator& communicator, SiteRecord record);
   // For the file, in MPI_Finalize: what this rank has found as rank 0 of communicators.
-  std::vector<PlanCache::Entry> plans() const;
+  std::vector<PlanCache::Entry> plans(const Config& config) const;
 
   LearntReport report(const TrialBudget& budget) const;  // in MPI_Finalize
 

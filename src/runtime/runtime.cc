@@ -511,7 +511,7 @@ void Runtime::end() {
       {runtime->transfers.count(), one_copy() ? one_copy()->copied_bytes() : 0,
        runtime->progress.ended_by_agent()},
       runtime->learnt.report(runtime->trial_budget), runtime->reports_, rank, ranks);
-  const std::string plans = runtime->plans.take_lines(runtime->learnt.plans());
+  const std::string plans = runtime->plans.take_lines(runtime->learnt.plans(runtime->config));
   if (runtime->communicators.world_has_worker())
     runtime->plans.write(plans);
   else

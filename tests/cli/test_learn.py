@@ -272,6 +272,7 @@ def test_trees_are_split_elsewhere_too(run, tmp_path):
     assert any(way.startswith("thread binomial split ") for way in tried)
     (known,) = [site for site in learned.read(tmp_path / "plans") if site.calls == SITES[1]]
     assert {way.words for way in known.tried} == tried
+    assert known.job == f"2 ranks, placement {placement}"  # elsewhere another way may be the best
 
 
 # More are in flight than a comparison waits for, so that blocking calls meet calls that are held.
