@@ -9,6 +9,8 @@ option(WEFT_PYTHON_DEPENDENCIES "put what the Python package needs beside it (ne
 # Without fft3d: FFTW is under another licence (GPL).
 set(WEFT_PROGRAMS overlap nbceff latency pingpong plan replay idle weft-probe
     iallreduce_kernel gemv_alltoall gemm_allgather pipecg stencil cpals atmosphere)
+# Those that are linked with the library for collectives in streams, which they find beside them.
+set(WEFT_GPU_PROGRAMS gpu_stencil gpu_notify gpu_allreduce gpu_fft3d)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME native)
 set(libraries "")
@@ -67,11 +69,16 @@ foreach(mpi ${WEFT_IMPLEMENTATIONS})
     continue()
   endif()
   list(APPEND families_done ${family})
-  list(TRANSFORM WEFT_PROGRAMS PREPEND ${CMAKE_BINARY_DIR}/bin/${mpi}/ OUTPUT_VARIABLE files)
+  set(programs ${WEFT_PROGRAMS} ${WEFT_GPU_PROGRAMS})
+  list(TRANSFORM programs PREPEND ${CMAKE_BINARY_DIR}/bin/${mpi}/ OUTPUT_VARIABLE files)
   install(PROGRAMS ${files} DESTINATION libexec/weft/${family})
-  foreach(program ${WEFT_PROGRAMS})
+  foreach(program ${programs})
+    set(rpath "RPATH_REMOVE")
+    if(program IN_LIST WEFT_GPU_PROGRAMS)
+      set(rpath "RPATH_SET NEW_RPATH \"\\\$ORIGIN/../../../lib/weft\"")
+    endif()
     set(installed "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/libexec/weft/${family}/${program}")
-    install(CODE "file(RPATH_REMOVE FILE \"${installed}\")
+    install(CODE "file(${rpath} FILE \"${installed}\")
       if(CMAKE_INSTALL_DO_STRIP)
         execute_process(COMMAND ${CMAKE_STRIP} \"${installed}\")
       endif()")

@@ -19,7 +19,7 @@ from weft import __version__, installation, mpi_libraries
 ROOT = installation.ROOT
 PROGRAMS = ("overlap", "nbceff", "latency", "pingpong", "plan", "replay", "idle", "weft-probe")
 PROGRAMS += ("iallreduce_kernel", "gemv_alltoall", "gemm_allgather", "pipecg", "stencil", "cpals")
-PROGRAMS += ("atmosphere",)
+PROGRAMS += ("atmosphere", "gpu_stencil", "gpu_notify", "gpu_allreduce", "gpu_fft3d")
 FAMILIES = ("mpich", "openmpi")
 EXPECTED = {
     "bin/weft",
@@ -131,6 +131,16 @@ def test_info(prefix, weft):
 
 def test_plan(weft):
     assert "allreduce" in weft("plan", "allreduce", "--bytes", "8", "--fresh").lower()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gpu_programs_find_their_library(prefix, family, environment):
+    """Which is the installed one; there is no GPU that they find."""
+    program = prefix / "libexec/weft" / family / "gpu_stencil"
+    library = mpi_libraries.implementation(family)
+    environment["LD_LIBRARY_PATH"] = str(library.prefix / "lib")
+    found = re.search(r"libweft-gpu-\w+\.so => (\S+)", done(["ldd", program], env=environment))
+    assert Path(found[1]).resolve() == prefix / f"lib/weft/libweft-gpu-{family}.so"
 
 
 def test_bench(weft, tmp_path):
