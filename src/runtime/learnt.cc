@@ -101,6 +101,7 @@ MeasuredPlan plan_of_site(const SiteRecord& record) {
   if (record.position == 0)  // of the site
     plan.remarks = "trials=" + std::to_string(found.calls_on_trial) +
                    " cost_ns=" + std::to_string(found.trials_cost_ns) + " ";
+  if (found.pairs > 0) plan.remarks += "rounds=" + std::to_string(found.pairs) + " ";
   plan.remarks += std::string(kCycleRemark) + std::to_string(record.cycle);
   if (found.depth > 1)
     plan.remarks += ' ' + std::string(kDepthRemark) + std::to_string(found.depth);
@@ -127,7 +128,7 @@ std::vector<std::int64_t> times_in(const std::string& words, const std::vector<C
   return times;
 }
 
-// "23 % less time than native (in 5 of 5 rounds)"; "" where nothing was compared.
+// "23 % less time than native (in 5 of 5 rounds, by chance 3 %)"; "" where nothing was compared.
 std::string gain_words(const SiteRecord& record) {
   const Learner::Found& found = record.found;
   if (found.pairs == 0) return "";
@@ -135,12 +136,29 @@ std::string gain_words(const SiteRecord& record) {
   const std::int64_t rival = found.median_ns[static_cast<std::size_t>(found.rival)];
   const char* const other = record.ways[static_cast<std::size_t>(found.rival)].c_str();
   const double gain = 100.0 * (1.0 - static_cast<double>(own) / static_cast<double>(rival));
+  const double percent = 100 * chance_of(found.won, found.pairs);
   char text[160];
   if (gain < 1)
     std::snprintf(text, sizeof text, ", as fast as %s (%d rounds)", other, found.pairs);
   else
-    std::snprintf(text, sizeof text, ", %.0f %% less time than %s (in %d of %d rounds)", gain,
-                  other, found.won, found.pairs);
+    std::snprintf(text, sizeof text,
+                  ", %.0f %% less time than %s (in %d of %d rounds, by chance %.*f %%)", gain,
+                  other, found.won, found.pairs, percent < 1 ? 1 : 0, percent);
+  return text;
+}
+
+// Against the rule's way, the first, by the times that the ways took when they were tried.
+std::int64_t won_ns(const SiteRecord& record) {
+  const Learner::Found& found = record.found;
+  const std::int64_t rules_ns = found.median_ns.front();
+  if (!found.settled || rules_ns == 0) return 0;
+  const auto calls = static_cast<std::int64_t>((found.calls - found.calls_on_trial) / record.cycle);
+  return calls * (rules_ns - found.median_ns[static_cast<std::size_t>(found.way)]);
+}
+
+std::string us_words(std::int64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(ns) / 1e3);
   return text;
 }
 
@@ -173,7 +191,8 @@ std::string text_of(const LearntReport& report, double seconds) {
          "slowest "
          "rank:\n" +
          text + "    all that was tried cost " + cost_words(report.trials_cost_ns) + ", " + share +
-         " of the time\n";
+         " of the time; what was found won " + cost_words(report.won_ns) +
+         " against the ways of the rule\n";
 }
 
 std::string json_of(const LearntReport& report) {
@@ -188,12 +207,12 @@ std::string json_of(const LearntReport& report) {
             "\",\"settled\":" + (found.settled ? "true" : "false") +
             ",\"calls\":" + std::to_string(found.calls) +
             ",\"calls_on_trial\":" + std::to_string(found.calls_on_trial) +
-            ",\"trials_cost_us\":" + std::to_string(found.trials_cost_ns / 1000) +
+            ",\"trials_cost_us\":" + us_words(found.trials_cost_ns) +
             ",\"rounds\":" + std::to_string(found.pairs) +
             ",\"rounds_won\":" + std::to_string(found.won) + ",\"ways\":[";
     for (std::size_t way = 0; way < record.ways.size(); ++way)
       text += std::string(way ? "," : "") + "{\"way\":\"" + record.ways[way] +
-              "\",\"period_us\":" + std::to_string(found.median_ns[way] / 1000) + "}";
+              "\",\"period_us\":" + us_words(found.median_ns[way]) + "}";
     text += "]}";
   }
   return text;
@@ -279,7 +298,10 @@ bool Learnt::is_of_its_site(const SiteRecord& record) const {
 LearntReport Learnt::report(const TrialBudget& budget) const {
   LearntReport report;
   for (const auto& [key, record] : records_)
-    if (is_of_its_site(record)) report.sites.push_back(record);
+    if (is_of_its_site(record)) {
+      report.sites.push_back(record);
+      report.won_ns += won_ns(record);
+    }
   report.trials_cost_ns = budget.spent_ns();
   return report;
 }

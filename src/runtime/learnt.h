@@ -48,6 +48,7 @@ struct SiteRecord {
 struct LearntReport {
   std::vector<SiteRecord> sites;
   std::int64_t trials_cost_ns = 0;  // of all trials that this rank took part in
+  std::int64_t won_ns = 0;          // by the ways that were found
 };
 // A line for each site; the members of a JSON array.
 std::string text_of(const LearntReport& report, double seconds);

@@ -216,8 +216,9 @@ void write_json(const std::string& file_name, const Config& config, const char* 
   std::fputs("],\"plans\":[", file);
   for (std::size_t i = 0; i < plans.size(); ++i)
     std::fprintf(file, "%s\n%s", i ? "," : "", json_entry(plans[i]).c_str());
-  std::fprintf(file, "],\"trials_cost_us\":%lld,\"learnt\":[%s]}\n",
-               static_cast<long long>(learnt.trials_cost_ns / 1000), json_of(learnt).c_str());
+  std::fprintf(file, "],\"trials_cost_us\":%.3f,\"won_us\":%.3f,\"learnt\":[%s]}\n",
+               static_cast<double>(learnt.trials_cost_ns) / 1e3,
+               static_cast<double>(learnt.won_ns) / 1e3, json_of(learnt).c_str());
   std::fclose(file);
 }
 

@@ -2,6 +2,7 @@
 #include "select/tried_ways.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace weft {
@@ -26,6 +27,16 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+// From the probability of no round, won one by one more.
+double chance_of(int won, int rounds) {
+  double of_exactly = std::ldexp(1.0, -rounds), chance = 0;
+  for (int k = 0; k <= rounds; ++k) {
+    if (k >= won) chance += of_exactly;
+    of_exactly = of_exactly * (rounds - k) / (k + 1);
+  }
+  return chance;
 }
 
 void TriedWays::add_round(const std::vector<std::int64_t>& ns) {

@@ -65,6 +65,9 @@ class TriedWays {
   std::vector<Way> ways_;
 };
 
+// How probable it is that of two ways that are alike one wins so many rounds, or more (sign test).
+double chance_of(int won, int rounds);
+
 // Of those that are not 0; 0: there are none.
 std::int64_t median_of(std::vector<std::int64_t> values);
 

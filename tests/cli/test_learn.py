@@ -59,6 +59,7 @@ def run(program, tmp_path):
         )
         assert done.returncode == 0, done.stdout + done.stderr
         said = json.loads(summary.read_text())
+        done.won_us = said["won_us"]
         done.calls = {entry["call"]: entry for entry in said["calls"]}
         sites = {site["site"]: site for site in said["learnt"]}
         return {
@@ -69,8 +70,14 @@ def run(program, tmp_path):
 
 
 def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
-    sites, _ = run(200)
+    sites, done = run(200)
     assert set(sites) == set(SITES)
+    won_us = 0
+    for site in sites.values():
+        periods_us = {way["way"]: way["period_us"] for way in site["ways"]}
+        rules_us = site["ways"][0]["period_us"]
+        won_us += (site["calls"] - site["calls_on_trial"]) * (rules_us - periods_us[site["way"]])
+    assert done.won_us == pytest.approx(won_us, abs=1)
     for site in sites.values():
         assert site["settled"]
         assert site["calls"] == 200
@@ -85,7 +92,9 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
         assert known[words].program == "learning"
         assert known[words].communicator == "2 ranks on 2 nodes"
         assert known[words].trials == site["calls_on_trial"]
-        assert int(known[words].cost_us) == site["trials_cost_us"]
+        assert known[words].cost_us == site["trials_cost_us"]
+        (period_us,) = [way["period_us"] for way in site["ways"] if way["way"] == site["way"]]
+        assert known[words].chosen.period_us == period_us  # to the ns
     # Each is called at one line of the program.
     lines = installation.ROOT.joinpath("tests/cli/programs/learning.c").read_text().splitlines()
     named = learned.named_places(list(known.values()))
@@ -445,6 +454,14 @@ def test_weft_learned_shows_what_is_known(call, tmp_path):
     assert site["way"] == "thread linear"
     assert site["tried"][0] == {"way": "native", "period_us": 8000.0}
     assert site["trials_cost_us"] is None  # not said by earlier versions
+    assert site["rounds"] is None
+    plans.write_text(LINE[:-1] + "\trounds=9 cycle=1\n")
+    done = call("learned", "--plan-cache", plans, COLUMNS="200")
+    assert "taken, 25% less time than native, in 8 of 9 rounds (by chance: 2%)" in done.stdout
+    librarys = LINE.replace("\tthread linear/65536/4/0\t", "\tnative/65536/4/0\t")
+    plans.write_text(librarys.replace("=6000000", "=7760000"))
+    done = call("learned", "--plan-cache", plans, COLUMNS="200")
+    assert "taken, the library's own, within 3% of thread linear" in done.stdout
     plans.write_text(
         "# weft plans, version 4\n"
         + LINE[:-1]

@@ -51,6 +51,13 @@ TEST(TriedWays, DoubtsCountOnlyWhereTheDifferenceIsLessThanHalf) {
   }
 }
 
+TEST(TriedWays, AWayThatWinsMostRoundsDoesSoSeldomByChance) {
+  EXPECT_DOUBLE_EQ(chance_of(0, 0), 1);
+  EXPECT_DOUBLE_EQ(chance_of(0, 7), 1);
+  EXPECT_DOUBLE_EQ(chance_of(5, 5), 1.0 / 32);
+  EXPECT_DOUBLE_EQ(chance_of(8, 9), 10.0 / 512);
+}
+
 // As the library's own stays, whichever way it is.
 TEST(TriedWays, WhatIsInUseIsBeatenByWhatIsSurelyFaster) {
   const auto is_beaten = [](std::int64_t in_use, std::int64_t rival, int rounds) {
