@@ -469,6 +469,9 @@ int run(int argc, char** argv) {
   if (wrong.empty() && what != "measure" && !trial.json.empty()) {
     wrong = "--what " + what + " writes no file; leave out --json";
   }
+  if (wrong.empty() && settings.exchange == "rows" && !rows::there(How::rows)) {
+    wrong = "--exchange rows needs Weft, which is not loaded: run it by weft run, or leave it out";
+  }
   if (wrong.empty()) wrong = trial.cannot_write();
   if (!wrong.empty()) return trials::refuse("cpals", wrong);
   if (what == "speed") return speed(settings, part, trial.repetitions);

@@ -242,9 +242,10 @@ inline std::string distribute(const Tensor& all, std::vector<int> blocks, Part* 
   for (int mode = order - 1; mode >= 0; --mode) {
     Mode& made = part->modes[at(mode)];
     const int parts = blocks[at(mode)], members = ranks / parts;
-    if (all.dimensions[at(mode)] < ranks) {
+    if (all.dimensions[at(mode)] < parts) {
       return "mode " + std::to_string(mode + 1) + " of the tensor has " +
-             std::to_string(all.dimensions[at(mode)]) + " rows, fewer than there are ranks";
+             std::to_string(all.dimensions[at(mode)]) + " rows, fewer than the " +
+             std::to_string(parts) + " blocks along it";
     }
     if (all.dimensions[at(mode)] > most_rows) {
       return "mode " + std::to_string(mode + 1) + " of the tensor has " +

@@ -316,13 +316,24 @@ inline std::string library() {
   return line;
 }
 
+inline std::string escaped(const std::string& text) {
+  std::string made;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    char hexadecimal[8];
+    std::snprintf(hexadecimal, sizeof hexadecimal, "\\u%04x", code);
+    made += code < 0x20 ? hexadecimal : std::string(c == '"' || c == '\\' ? "\\" : "") + c;
+  }
+  return made;
+}
+
 inline bool write_json(const std::string& path, const char* kernel, const std::string& problem,
                        const std::vector<Variant>& all, int amount = 0) {
   std::FILE* file = std::fopen(path.c_str(), "w");
   if (!file) return false;
   std::fprintf(file, "{\"schema\": \"weft-kernel/1\", \"kernel\": \"%s\",\n", kernel);
   std::fprintf(file, " \"mpi\": \"%s\", \"ranks\": %d, \"problem\": \"%s\",\n", library().c_str(),
-               size_of(MPI_COMM_WORLD), problem.c_str());
+               size_of(MPI_COMM_WORLD), escaped(problem).c_str());
   if (amount) std::fprintf(file, " \"amount\": %d,\n", amount);
   std::fprintf(file, " \"communication_share\": %.4f,\n \"variants\": [", median(all[0].shares));
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import pytest
@@ -139,10 +140,31 @@ def test_dependent_components_are_a_breakdown(kernel, tmp_path):
         ("1 x 1 1\n", "is damaged, in line 1"),
         ("1 1 1 1 1\n1 1 1 1 1 1\n", "is damaged, in line 2"),
         ("2 2 2 0\n", "has no value but 0"),
-        ("9 9 1 1\n", "mode 3 of the tensor has 1 rows, fewer than there are ranks"),
     ],
 )
 def test_a_damaged_tensor_is_refused(kernel, tmp_path, body, sentence):
     file = tmp_path / "x.tns"
     file.write_text(body)
     assert sentence in refused(kernel("cpals", "--tensor", file), "cpals")
+
+
+def test_a_mode_that_is_not_divided_may_have_one_row(kernel):
+    words = ("--dimensions", "12x9x1", "--entries", 80, "--rank", 2, *QUICK)
+    fits = [fit_in(check(kernel("cpals", *words, ranks=ranks))) for ranks in (1, 2, 4)]
+    assert fits == pytest.approx([fits[0]] * 3, abs=1e-10)
+    said = refused(kernel("cpals", *words, "--blocks", "1x1x2"), "cpals")
+    assert "mode 3 of the tensor has 1 rows, fewer than the 2 blocks along it" in said
+
+
+def test_the_exchange_of_rows_is_refused_where_weft_is_not_loaded(kernel):
+    words = (*TENSOR, "--exchange", "rows")
+    assert "--exchange rows needs Weft" in refused(kernel("cpals", *words), "cpals")
+    assert "rows, thread" in check(kernel("cpals", *words, engines="thread"))
+
+
+def test_the_result_file_holds_any_name_of_a_tensor(kernel, tmp_path):
+    named = tmp_path / 'a "quoted" \\ name\t.tns'
+    named.write_text("".join(f"{i} {i % 3 + 1} {i % 2 + 1} {i}.5\n" for i in range(1, 9)))
+    file = tmp_path / "result.json"
+    check(kernel("cpals", "--tensor", named, "--rank", 1, "--json", file, *QUICK))
+    assert str(named) in json.loads(file.read_text())["problem"]
