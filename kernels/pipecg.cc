@@ -51,6 +51,7 @@ std::string refine(Solver<M, T, S>* solver, const Settings& settings, const std:
     ++outcome->refinements;
     norm = std::sqrt(solver->square(r));
     if (!std::isfinite(norm)) return "diverged";
+    if (norm <= target) return "";
     if (norm > 0.9 * best) return end.empty() ? "refinement gains nothing any more" : end;
     best = norm;
   }

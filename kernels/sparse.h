@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -121,8 +122,11 @@ inline std::string read_matrix_market(const std::string& path, int* order,
   if (!file) return "cannot read " + path;
   std::string line, banner, object, form, field, symmetry;
   std::getline(file, line);
+  for (char& letter : line) {  // the format tells no capitals from small letters
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
   std::istringstream(line) >> banner >> object >> form >> field >> symmetry;
-  if (banner != "%%MatrixMarket" || object != "matrix" || form != "coordinate" ||
+  if (banner != "%%matrixmarket" || object != "matrix" || form != "coordinate" ||
       (field != "real" && field != "integer") ||
       (symmetry != "symmetric" && symmetry != "general")) {
     return path + " does not begin with '%%MatrixMarket matrix coordinate real symmetric'";

@@ -58,6 +58,23 @@ def matrix(path: Path, body: str, banner: str = "real symmetric") -> Path:
     return path
 
 
+def test_capitals_in_the_banner_of_a_matrix_do_not_matter(kernel, tmp_path):
+    file = tmp_path / "capitals.mtx"
+    file.write_text("%%matrixmarket MATRIX Coordinate Real Symmetric\n2 2 2\n1 1 2\n2 2 3\n")
+    assert ", converged" in check(kernel("pipecg", "--matrix", file, *QUICK, ranks=1))
+
+
+def test_a_refinement_that_reaches_its_target_has_gained_enough(kernel, tmp_path):
+    """Here one step takes the residual to 0.93 of what it was, and 0.99 is asked for."""
+    entries = [f"{i} {i} 2.03" for i in range(1, 5)] + [f"{i + 1} {i} -1" for i in range(1, 4)]
+    file = matrix(tmp_path / "little.mtx", "4 4 7\n" + "\n".join(entries))
+    words = ("--precision", "single", "--stabilise", "refinement", "--method", "classic")
+    words += ("--tolerance", 0.99, "--inner-tolerance", 0.98, *QUICK)
+    said = check(kernel("pipecg", "--matrix", file, *words, ranks=1))
+    assert 0.9 < float(said.split("true residual ")[1].split(",")[0]) < 0.99
+    assert " 1 refinements" in said and ", converged" in said
+
+
 def test_a_matrix_is_read_from_a_file(kernel, tmp_path):
     n = 40
     entries = [f"{i} {i} 2.5" for i in range(1, n + 1)]
@@ -192,6 +209,11 @@ def test_each_exchange_of_stencil_is_right_under_weft(kernel, words, ranks):
     assert said.count(" bitwise equal") == 6 and "not bitwise" not in said
     assert "persistent, auto" in said and "messages" in said
     assert float(said.split("error ")[1].split()[0]) < 1e-14
+
+
+def test_many_small_steps_of_stencil_are_right(kernel):
+    words = ("--grid", "1x32x32", "--steps", 100000, "--diffusion", 5e-4)
+    check(kernel("stencil", *words, *QUICK, ranks=1))
 
 
 def test_stencil_under_open_mpi_and_without_weft(kernel):
