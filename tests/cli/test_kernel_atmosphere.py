@@ -165,6 +165,13 @@ def test_diffusion_takes_energy_and_no_mass(kernel):
     assert float(smoothed.splitlines()[0].split("mass by ")[1]) < 1e-12
 
 
+def test_a_flow_that_diffusion_damps_need_not_be_steady(kernel):
+    words = ("--case", 2, "--truncation", 5, "--steps", 3, "--diffusion", "1e5", *QUICK)
+    assert (
+        float(check(kernel("atmosphere", *words)).split("beginning by ")[1].split(",")[0]) > 1e-10
+    )
+
+
 def test_a_step_that_is_too_long_is_said_to_diverge(kernel):
     words = ("--case", 5, "--steps", 60, "--seconds", 30000)
     done = kernel("atmosphere", *SPHERE, *words, ranks=1)
