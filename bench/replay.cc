@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iostream>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -280,7 +281,13 @@ int main(int argc, char** argv) {
   if (argc == 4) {
     std::ofstream out;
     if (rank == 0) out.open(argv[3], std::ios::app);
-    const Plan plan = parse(read_at_rank_0(argv[2], rank), rank, ranks);
+    const std::string text = read_at_rank_0(argv[2], rank);
+    if (text.empty()) {
+      if (rank == 0) std::cerr << "replay: rank 0 finds no " << argv[2] << " on its node\n";
+      MPI_Finalize();
+      return 3;
+    }
+    const Plan plan = parse(text, rank, ranks);
     const bool as_it_was = std::string(argv[1]) == "library";
     Computation computation;
     computation.take_rate(std::string(argv[2]) + ".rates", rank, ranks);

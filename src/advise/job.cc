@@ -220,12 +220,23 @@ class JobFile {
   // Whether all of it has been written.
   bool close() {
     const bool written = std::fclose(file_) == 0 && good_;
-    if (written && std::rename((name_ + ".part").c_str(), name_.c_str()) == 0) return true;
+    if (written && std::rename((name_ + ".part").c_str(), name_.c_str()) == 0) {
+      say_where();
+      return true;
+    }
     say("advise could not write all of " + name_ + ": is the disk full?");
     return false;
   }
 
  private:
+  // Who waits for the record has left a mark in its directory; there is none on another node.
+  void say_where() const {
+    const std::string directory = name_.substr(0, name_.rfind('/'));
+    if (access((directory + "/" + kHere).c_str(), F_OK) == 0) return;
+    say("advise has written its record on " + host_name() + ", where rank 0 ran: copy " +
+        directory + " from there and run weft advise --from " + directory);
+  }
+
   std::string name_;
   std::FILE* file_ = nullptr;
   bool good_ = true;
@@ -332,7 +343,7 @@ bool job_running() {
 void job_begins() {
   if (job_running() || !bind_all()) return;
   library_calls.Comm_rank(handles.comm_world, &rank);
-  recorder.open(rank > 0);
+  recorder.open();
   library_calls.Comm_size(handles.comm_world, &ranks);
   std::string why = "there is no memory for its record";
   const bool records = recorder.recording() && (rank > 0 || file.open(&why));

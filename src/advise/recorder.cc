@@ -65,11 +65,11 @@ void ShortLock::lock() {
     if (i > kPatience) sched_yield();
 }
 
-void Recorder::open(bool makes) {
+void Recorder::open() {
   if (const char* directory = std::getenv(kDirectoryVariable)) {
     // Another rank of this node may have made it just before.
     constexpr mode_t kOwn = 0700;
-    if (makes) mkdir(directory, kOwn);
+    mkdir(directory, kOwn);
     std::snprintf(directory_, sizeof directory_, "%s", directory);
     utsname names{};
     uname(&names);

@@ -33,8 +33,8 @@ class ShortLock {
 class Recorder {
  public:
   // The file that holds the record while the rank runs; memory alone where there can be none.
-  // makes: the directory, too, where this node has none of that name.
-  void open(bool makes);
+  // The directory is made where this node has none of that name.
+  void open();
   void remove_file();
   bool recording() const { return record_ != nullptr; }
   void give_up();

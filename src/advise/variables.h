@@ -11,6 +11,8 @@ inline constexpr const char* kOverheadVariable = "WEFT_ADVISE_OVERHEAD";
 inline constexpr const char* kParentVariable = "WEFT_ADVISE_PARENT";
 // Set where the advisor watches: `weft run` then loads its library, too.
 inline constexpr const char* kWatchedVariable = "WEFT_ADVISE_WATCHED";
+// In the directory, where it is on the node of the process that shows the report.
+inline constexpr const char* kHere = "here";
 // In the directory: the trace of such a job, for the rows of Weft's threads.
 inline constexpr const char* kThreadsFile = "/weft-threads";
 

@@ -46,12 +46,17 @@ def test_windows(mpi, program, advise, tmp_path, inside):
     assert "of the run time is in collectives" in done.stdout
     found = sites(tmp_path / "s.json")
     for name in ("heap_case MPI_Allreduce", "write_case MPI_Allreduce", "mpi_case MPI_Bcast"):
+        assert found[name]["window_after_us"], name
         site = found[name]
         assert site["calls"] == ROUNDS
         assert BUSY_MS * 1e3 <= site["window_after_us"]["median"] < round_us(done.stderr), name
         assert site["gain_us"]["low"] is None
     assert found["heap_case MPI_Allreduce"]["line"] == line_of("advise_windows.c", "heap, 40000")
     assert found["heap_case MPI_Allreduce"]["file"].endswith("advise_windows.c")
+    # It shares pages with what is used beside it.
+    static = found["static_case MPI_Allreduce"]
+    window = static["window_after_us"] or static["window_after_bounds_us"]
+    assert window and max(window.values()) >= BUSY_MS * 1e3
     assert found["stack_case MPI_Allreduce"]["window_after_us"] is None
     # Where the system permits no breakpoints it is unknown, and never too short.
     scalar = found["scalar_case MPI_Allreduce"]["window_after_us"]
@@ -405,3 +410,24 @@ def test_the_labs_program_must_be_told_from_its_options(call):
     done = call("advise", "--", "weft", "lab", "run", "--nodes", "2", "./app")
     assert done.returncode == 2
     assert "weft advise -- weft lab run --nodes 2 -- ./app" in " ".join(done.stderr.split())
+
+
+def test_without_dispatch_of_system_calls_windows_are_unknown(program, advise, tmp_path):
+    """As with kernels before 5.11; all else works."""
+    mpi = mpi_libraries.implementation("mpich")
+    tool = tmp_path / "refuse.so"
+    source = SOURCES.parents[1] / "faults" / "programs" / "refuse.c"
+    words = [mpi.prefix / "bin/mpicc", "-shared", "-fPIC", source, "-o", tool]
+    environment = {**os.environ, **mpi.environment()}
+    subprocess.run([str(word) for word in words], check=True, timeout=60, env=environment)
+    behind = ["env", f"LD_PRELOAD={tool}", "FAULTS_REFUSE=prctl"]
+    command = [program(mpi, "advise_windows.c"), 0, ROUNDS]
+    launcher = [mpi.mpiexec, "-n", "2", *behind]
+    done = advise(mpi, command, "--json", "s.json", launcher=launcher, inside=True)
+    assert done.returncode == 0, done.stderr
+    assert "checksum 1919920.000 20.000\n" in done.stdout
+    assert "No windows: this processor or kernel has no Syscall User Dispatch" in " ".join(
+        done.stdout.split()
+    )
+    found = sites(tmp_path / "s.json").values()
+    assert all(site["window_after_us"] is None and site["time_us"] > 0 for site in found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -66,7 +67,7 @@ def test_what_was_recorded_outlives_a_full_disk(program, advise, monkeypatch, tm
     assert ended.value.code == 3
     kept = Path(capsys.readouterr().err.split("weft advise --from ")[1].split()[0])
     assert kept.is_dir()
-    kept.rmdir()
+    shutil.rmtree(kept)
 
 
 def test_records_have_any_name(program, advise, tmp_path):
@@ -150,3 +151,25 @@ def test_records_on_other_nodes_are_named(tmp_path):
     assert not session.lacks_other_nodes(here * 2, tmp_path)
     (tmp_path / "job").touch()
     assert not session.lacks_other_nodes(here, tmp_path)
+
+
+def test_where_rank_0_is_on_another_node_it_says_where_the_record_is(
+    program, environment, call, tmp_path
+):
+    """Nobody has made the directory here, as on such a node."""
+    mpi = mpi_libraries.implementation("mpich")
+    there = tmp_path / "there"
+    words = [*mpi.launcher(2), installation.weft_command(), "advise", "--directory", there, "--"]
+    done = subprocess.run(
+        [str(word) for word in (*words, program(mpi, "advise_ends.c"), "blocking")],
+        env={**environment, **mpi.environment()},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"copy {there} from there and run weft advise --from {there}" in done.stderr
+    assert done.stderr.count("has written its record on") == 1
+    shown = call("advise", "--from", there, "--record", tmp_path / "kept.sqlite")
+    assert shown.returncode == 0, shown.stderr
+    assert "of the run time is in collectives" in shown.stdout

@@ -169,8 +169,9 @@ def observe(command: list[str], budget: float, mpi: str, record: Path) -> int:
     status, recorded = session.record(command, budget, mpi, record)
     if not recorded:
         print(
-            "weft advise: nothing was recorded: the program did not get through MPI_Init, or ran"
-            " without the advisor's library",
+            "weft advise: nothing was recorded here: the program did not get through MPI_Init, or"
+            " ran without the advisor's library, or its rank 0 ran on another node and has said"
+            " where its record is",
             file=sys.stderr,
         )
         raise typer.Exit(status or 1)

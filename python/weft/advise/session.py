@@ -17,6 +17,8 @@ from weft.advise import launched, store, threads
 from weft.advise.record import RankRecord, read_directory, text
 from weft.stored import ResultError
 
+HERE = "here"  # in the directory: it is on this node (src/advise/variables.h)
+
 
 @contextmanager
 def signals_for(process: subprocess.Popen) -> Iterator[None]:
@@ -51,6 +53,7 @@ def run(command: list[str], overhead: float, mpi: str, directory: Path) -> int:
 def record(command: list[str], overhead: float, mpi: str, target: Path) -> tuple[int, bool]:
     """The program's exit status, and whether there is a record now."""
     directory = Path(tempfile.mkdtemp(prefix="weft-advise-"))
+    (directory / HERE).touch()
     kept = False
     try:
         status = run(command, overhead, mpi, directory)

@@ -63,6 +63,7 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     refuse_call(SYS_clone, EPERM);
   }
   if (strcmp(what, "affinity") == 0) refuse_call(SYS_sched_setaffinity, EPERM);
+  if (strcmp(what, "prctl") == 0) refuse_call(SYS_prctl, EINVAL);
   if (strcmp(what, "yield") == 0) refuse_call(SYS_sched_yield, EPERM);
   return code;
 }
