@@ -385,6 +385,24 @@ def test_calls_that_do_not_need_each_other_are_told():
     assert analysis.analyse(two_in_a_row(1_000)).pairs == []
 
 
+@pytest.mark.parametrize("language", ["c", "c++", "fortran", "python"])
+def test_calls_of_one_place_in_a_row_are_told(language):
+    stored = two_in_a_row(500_000)
+    for table in ("arrival", "time_window"):
+        for row in stored[table]:
+            row["site"] = 0
+    stored.tables["site"] = [row for row in stored["site"] if row["site"] == 0]
+    advice = analysis.analyse(stored)
+    assert advice.pairs == [(advice.sites[0], advice.sites[0])]
+    advice.sites[0].frames = [places.Frame("work", f"f.{SUFFIXES[language]}", 7)]
+    text, code = show.changes(advice)[0]
+    assert "come in a row and do not need each other" in text
+    assert "Waitall(" in code and ("Iallreduce(…" in code or "Iallgather(…" in code)
+
+
+SUFFIXES = {"c": "c", "c++": "cc", "fortran": "f90", "python": "py"}
+
+
 def message_wait(**more) -> dict:
     """Of rank 0, which waits for two messages in each of ten times."""
     row = {"rank": 0, "module": "m", "offset": 9, "place": "", "call": "MPI_Waitall", "binding": 0}

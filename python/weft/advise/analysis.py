@@ -144,7 +144,7 @@ def in_a_row(stored: Stored) -> dict[tuple, int]:
 
 def independent(stored: Stored, sites: list[Site]) -> list[tuple[Site, Site]]:
     """Blocking calls in a row, of which the first's result is left alone until the second is over:
-    the second does not need it."""
+    the second does not need it. Both may be one site, in a loop."""
     of_member = {member: site for site in sites for member in site.members}
     count: dict[tuple[int, int], int] = defaultdict(int)
     for (one, other), times in in_a_row(stored).items():
@@ -154,7 +154,7 @@ def independent(stored: Stored, sites: list[Site]) -> list[tuple[Site, Site]]:
     for first in sites:
         for second in sites:
             often = count[id(first), id(second)] >= ALWAYS * len(first.members)
-            if first is second or not often or base_name(second.call) == "barrier":
+            if not often or base_name(second.call) == "barrier":
                 continue
             us = second.time_us / max(1, second.calls)
             if first.after.bounds and first.after.bounds[0] > us:

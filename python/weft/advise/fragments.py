@@ -80,6 +80,24 @@ TOGETHER = {
 }
 TOGETHER["c++"] = TOGETHER["c"]
 
+LOOP = {
+    "c": (
+        "MPI_Request requests[n];\n"
+        "for (int i = 0; i < n; ++i) {name}(…, &requests[i]);\n"
+        "MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);"
+    ),
+    "fortran": (
+        "do i = 1, n\n"
+        "  call {name}(…, requests(i), ierror)\n"
+        "end do\n"
+        "call MPI_Waitall(n, requests, MPI_STATUSES_IGNORE, ierror)"
+    ),
+    "python": (
+        "requests = [comm.{method}(…) for …]  # in place of the loop\nMPI.Request.Waitall(requests)"
+    ),
+}
+LOOP["c++"] = LOOP["c"]
+
 
 # Of objects that mpi4py pickles: the same with arrays.
 OBJECTS = (
@@ -201,6 +219,13 @@ def together(first: Site, second: Site) -> str:
     )
     objects = {site.object_method for site in (first, second)} - {""}
     return "".join(map(comment, sorted(objects))) + text
+
+
+def in_a_loop(site: Site) -> str:
+    """All calls of one place in flight at once."""
+    name = nonblocking(site.call)
+    text = LOOP[site.language].format(name=name, method=started(site))
+    return comment(site.object_method) + text if site.object_method else text
 
 
 def planned(site: Site) -> str:

@@ -217,6 +217,13 @@ def changes(advice: Advice) -> list[tuple[str, str]]:
     """What else to write, and how: calls together, calls planned once, messages."""
     found = []
     for first, second in advice.pairs[:MOST_CHANGES]:
+        if first is second:
+            text = (
+                f"Calls of {first.call} in {short_place(first)} come in a row and do not need each"
+                " other: have all of them in flight."
+            )
+            found.append((text, fragments.in_a_loop(first)))
+            continue
         found.append(
             (
                 f"{first.call} in {short_place(first)} and {second.call} in {short_place(second)}"
