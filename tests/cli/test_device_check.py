@@ -186,6 +186,19 @@ def test_what_lacks_something_is_named(tool, monkeypatch, capsys):
     assert "left out: there is no compute-sanitizer" in table
 
 
+def test_bars_that_are_missed_are_counted(tool, capsys):
+    said = "notice: 7.00 us; bar 5 us: missed\noverlap: 95 %; bar 90 %: met\n"
+    tool.show_parts([tool.Part("notice", 1, (), status="right", took_s=1, output=said)])
+    assert "right; bars missed: 1" in capsys.readouterr().out
+
+
+def test_the_fastest_method_of_the_stencil_is_named(tool, capsys):
+    said = "nccl     left out: it needs NCCL\ndefault     144.11 [144.07 - 161.63]\n"
+    said += "graphs      110.64 [110.58 - 110.77]\nacx         141.77 [139.08 - 148.82]\n"
+    tool.show_parts([tool.Part("stencil", 1, (), status="right", took_s=1, output=said)])
+    assert "right; fastest: graphs" in capsys.readouterr().out
+
+
 @pytest.fixture
 def jobs(tool, tmp_path, monkeypatch):
     """In place of mpiexec a script that carries out what follows the number of ranks."""
