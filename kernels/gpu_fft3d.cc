@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <map>
 #include <memory>
 
 #include "gpu_device.h"
@@ -304,6 +305,17 @@ double median_of(const Settings& settings, const std::function<double()>& run) {
   return trials::median(all);
 }
 
+// The last ratio before the first one at which overlap does not pay: what a longer one wins may be
+// the spread. 0: there is none.
+double pays_up_to(const std::map<double, double>& won_at) {
+  double last = 0;
+  for (const auto& [ratio, won] : won_at) {
+    if (won <= kPays) break;
+    last = ratio;
+  }
+  return last;
+}
+
 int measure(const Settings& settings) {
   const gpu::Device device(weft_programs_image);
   Transform transform(device, settings);
@@ -317,7 +329,7 @@ int measure(const Settings& settings) {
   }
   const double travels =
       median_of(settings, [&] { return transform.time(false, 1, Transform::kTravels); });
-  double up_to = 0;
+  std::map<double, double> won_at;  // by ratio
   for (const std::string& word : settings.work) {
     const int work = std::stoi(word);
     const auto timed = [&](bool overlapped, Transform::What what) {
@@ -327,12 +339,13 @@ int measure(const Settings& settings) {
     const double blocking = timed(false, Transform::kAll),
                  overlapped = timed(true, Transform::kAll);
     const double ratio = travels / computes, won = 1 - overlapped / blocking;
-    if (won > kPays) up_to = std::max(up_to, ratio);
+    won_at[ratio] = won;
     if (gpu::rank == 0) {
       std::printf("%5d %11.3f %13.3f %6.2f %10.3f %10.3f %5.1f%%\n", work, computes * 1e3,
                   travels * 1e3, ratio, blocking * 1e3, overlapped * 1e3, 100 * won);
     }
   }
+  const double up_to = pays_up_to(won_at);
   if (gpu::rank == 0 && up_to > 0) {
     std::printf("overlap pays (more than %.0f %%) up to a ratio of %.2f, of those measured\n",
                 100 * kPays, up_to);
