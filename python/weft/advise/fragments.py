@@ -196,8 +196,9 @@ def use(site: Site) -> str:
     # Of an interpreter's program that is a place in the interpreter.
     if not site.users or site.language == "python":
         return ""
-    places = [f"{one.place} ({one.windows})" for one in site.users]
-    return f"Its result is first used at {', '.join(places)}: windows that were measured."
+    all_ = sum(one.windows for one in site.users)
+    places = [f"{one.place} (in {one.windows} of {all_} windows)" for one in site.users]
+    return f"Its result is first used at {', '.join(places)}."
 
 
 def fragment(site: Site) -> str:
