@@ -60,7 +60,9 @@ def test_tcc_holds_where_function_thread_and_tcc_gain():
     judge = presets.presets(2)["tcc"].judge
     called = {"overlapped, call per row, function": 800.0}
     text = judge(kernel(blocking=1000.0, thread=500.0, tcc=750.0, **called))
-    assert text.startswith("The finding holds: function, thread and TCC")
+    assert text.startswith("The finding holds in direction: function, thread and TCC gain")
+    assert "in the order thread, tcc and overlapped, call per row, function (" in text
+    assert text.verdict == "holds in direction"
     assert "thread 2.00 (published 1.127)" in text
     assert "tcc 1.33 (published 1.166)" in text
     assert "call per row, function 1.25 (published 1.346)" in text

@@ -48,8 +48,11 @@ def judge_tcc(run: Run) -> Judgement:
         for name, time in present.items()
     ]
     if len(gains) == len(TCC_CASES):
-        verdict: Verdict = HOLDS
-        text = "The finding holds: function, thread and TCC gain"
+        verdict: Verdict = IN_DIRECTION
+        order = listing(sorted(gains, key=lambda name: present[name].median))
+        text = (
+            f"The finding holds in direction: function, thread and TCC gain, in the order {order}"
+        )
     elif gains:
         verdict = IN_PART
         text = f"The finding holds in part: of the three, {listing(gains)} gain"
