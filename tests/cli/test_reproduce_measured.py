@@ -72,7 +72,7 @@ def test_runs_are_judged_as_the_benchmark_judges_them(tmp_path, name, times, ver
     one = published.named(name)
     bench = Bench(tmp_path, 4, known={name: KernelResult(name, {}, [run(blocking=1e3, **times)])})
     part = measured.part(one, bench)
-    (found,) = part.findings
+    (found,) = [finding for finding in part.findings if finding.on]  # others have no run
     judgement = bench.preset(name).judge(run(blocking=1e3, **times))
     assert found.verdict == verdict
     assert judgement in (found.here, found.why)
@@ -168,6 +168,8 @@ def test_threads_per_core_has_a_verdict_for_each_figure_and_library(tmp_path):
         ("topic 1, figure 1", HOLDS),
         ("topic 1, figure 2", DOES_NOT_HOLD),
         ("topic 1, figure 2", DOES_NOT_HOLD),
+        ("topic 1, figure 3", CANNOT),  # without a run
+        ("topic 1, figure 4", CANNOT),
     ]
     assert len(part.figures) == 4 and part.figures[0].lines[0].y == [0.03, 0.025, 0.02, 0.04]
 
@@ -344,6 +346,23 @@ def test_precisions_are_judged_by_time_and_iterations(well, ill, expected):
     assert [line.name for line in figure.lines][-1] == "published"
 
 
+def test_precisions_that_do_not_converge_decide_nothing_in_their_favour():
+    good = TABLE.format(mixed=91, refined=125, time=0.5, both=90)
+    failing = good.replace("4.6e-09 | converged", "4.6e-02 | diverged")
+    failing = failing.replace("4.8e-09 | converged", "4.8e-02 | diverged")
+    lost = failing.replace("7.7e-09 | converged", "7.7e-02 | diverged")
+    well, ill, none = map(precision.table, (good, failing, lost))
+    # Ill conditioned, neither of the two converges: neither is the worse one.
+    found = precision.findings(well, none)
+    assert verdicts(found) == [HOLDS, CANNOT, CANNOT] and "neither of the two" in found[1].why
+    # Mixed precision converges, single does not, and with replacement neither.
+    assert verdicts(precision.findings(well, ill)) == [HOLDS, HOLDS, CANNOT]
+    # As efficient as it may be: well conditioned it must converge.
+    found = precision.findings(ill, ill)
+    assert verdicts(found) == [HOLDS, DOES_NOT_HOLD, DOES_NOT_HOLD]
+    assert "per iteration (diverged)" in found[1].here
+
+
 def test_precisions_that_the_program_left_out_are_not_judged():
     found = precision.findings({}, {})
     assert verdicts(found) == [CANNOT] * 3
@@ -414,6 +433,37 @@ def test_programs_run_in_turn_with_and_without_weft(tmp_path, monkeypatch):
     part = shm_allreduce.measured(Bench(tmp_path, 4, mpi="mpich"))
     assert started == [(4, False), (4, True), (3, False), (3, True)] * 2
     assert verdicts(part.findings)[:2] == [CANNOT, CANNOT]  # as fast
+
+
+def test_one_library_that_fails_leaves_the_others_results(tmp_path, monkeypatch):
+    sizes = (shm_allreduce.SHORT, shm_allreduce.LONG)
+
+    def measure(mpi, ranks):
+        if mpi == "mpich":
+            raise measured.NotMeasured("latency under mpich ended with status 1")
+        whos = (shm_allreduce.LIBRARY, shm_allreduce.WEFT)
+        return {(n, who, s): statistic(1.0) for n in ranks for who in whos for s in sizes}
+
+    monkeypatch.setattr(shm_allreduce, "measure", measure)
+    monkeypatch.setattr(Bench, "mpis", ["mpich", "openmpi"])
+    part = shm_allreduce.measured(Bench(tmp_path, 2))
+    of_library = [("mpich" in one.on, "ended with status" in one.why) for one in part.findings]
+    assert of_library == [(True, True)] * 3 + [(False, False)] * 3
+    assert part.figures
+
+
+def test_a_statement_without_a_run_says_why(tmp_path):
+    """Not the first one: of that there is a run."""
+    one, runs = published.named("atmosphere"), [run(blocking=1e3, auto=800.0, **SECTIONS)]
+    for failed in ([], ["openmpi: the file was not written"]):
+        bench = Bench(
+            tmp_path, 2, known={"atmosphere": KernelResult("atmosphere", {}, runs, failed)}
+        )
+        part = measured.part(one, bench)
+        assert len(part.findings) == 2 and "output" in part.findings[1].published
+        assert part.findings[0].verdict != CANNOT
+        assert part.findings[1].why == (failed or ["no run says anything about it"])[0]
+        assert ("Could not run: " in part.conditions) == bool(failed)
 
 
 def test_a_program_that_is_missing_is_named(tmp_path, monkeypatch):

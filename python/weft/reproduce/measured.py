@@ -284,14 +284,27 @@ JUDGES: dict[str, Callable[[Published, Preset, Sequence[Run]], list[Finding]]] =
 
 def of_programs(one: Published, preset: Preset, found: KernelResult) -> Part:
     judge = JUDGES.get(one.name, each_run)
-    first = one.claims_by(MEASURED)[0]
     findings = judge(one, preset, found.runs)
-    findings += [first.untested(MEASURED, why) for why in dict.fromkeys(found.failed)]
+    findings += without_a_run(one, findings, found.failed)
     if preset.series:
         figures = series_figures(found.runs)
     else:
         figures = [times_as_fast(run, FACTORS.get(preset.name, {})) for run in found.runs]
-    return Part(findings, figures)
+    return Part(findings, figures, could_not_run(found.failed))
+
+
+def without_a_run(one: Published, found: list[Finding], failed: Sequence[str]) -> list[Finding]:
+    """Each statement that no run says anything about, and why; a failed run's only one, too."""
+    said = {(finding.where, finding.published) for finding in found}
+    claims = one.claims_by(MEASURED)
+    if len(claims) > 1 or not failed:
+        claims = [claim for claim in claims if (claim.where, claim.words) not in said]
+    why = "; ".join(dict.fromkeys(failed)) or "no run says anything about it"
+    return [claim.untested(MEASURED, why) for claim in claims]
+
+
+def could_not_run(failed: Sequence[str]) -> str:
+    return f"Could not run: {'; '.join(dict.fromkeys(failed))}." if failed else ""
 
 
 def times_as_fast(run: Run, published: dict[str, float]) -> Figure:
@@ -379,7 +392,7 @@ BENCH_JUDGES: dict[str, Callable[[Published, Preset, Sequence[Result]], list[Fin
 def of_the_benchmark(one: Published, preset: Preset, found: Points) -> Part:
     figures = [curves(case) for each in found.results for case in effect.cases(each)]
     findings = BENCH_JUDGES[one.name](one, preset, found.results)
-    said = f"Could not run: {'; '.join(found.failed)}." if found.failed else ""
+    said = could_not_run(found.failed)
     return Part(findings, figures, said)
 
 

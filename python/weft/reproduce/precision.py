@@ -141,16 +141,18 @@ def single_with_refinement(claim: Claim, well: Table, ill: Table) -> Finding:
     rows = (("single", "refinement"), ("mixed", "replacement"))
     if why := lacking((well, rows[:1]), (ill, rows)):
         return claim.found(MEASURED, f"{WELL}, {ILL}", "", CANNOT, why)
-    efficiency = 1 / well[rows[0]].time
+    quick = well[rows[0]]
+    efficiency = 1 / quick.time
     single, mixed = (ill[row] for row in rows)
-    inferior = not single.converged or single.whole > mixed.whole
-    here = f"{WELL} {efficiency:.2f} times as efficient per iteration; {ILL}, in iterations of"
-    here += f" double: single with refinement {ends(single)}, mixed with replacement {ends(mixed)}"
-    here += f", {1 / mixed.time:.2f} times as efficient per iteration"
-    parts = {f"the {WELL} part": efficiency >= TWICE, f"the {ILL} part": inferior}
-    return claim.found(
-        MEASURED, f"{WELL}, {ILL}", here, verdict_if(all(parts.values())), only(parts)
-    )
+    inferior = mixed.converged and (not single.converged or single.whole > mixed.whole)
+    here = f"{WELL} {efficiency:.2f} times as efficient per iteration{_trouble(quick)}; {ILL}, in"
+    here += f" iterations of double: single with refinement {ends(single)}, mixed with replacement"
+    here += f" {ends(mixed)}, {1 / mixed.time:.2f} times as efficient per iteration"
+    parts = {
+        f"the {WELL} part": quick.converged and efficiency >= TWICE,
+        f"the {ILL} part": inferior,
+    }
+    return of_both(claim, here, parts, single.converged or mixed.converged)
 
 
 def refinement_with_replacement(claim: Claim, well: Table, ill: Table) -> Finding:
@@ -164,9 +166,18 @@ def refinement_with_replacement(claim: Claim, well: Table, ill: Table) -> Findin
         parts[f"the {problem} part"] = better == (problem == WELL)
         told.append(f"{problem}: refinement {ends(refined)}, with replacement {ends(both)}")
     here = f"in iterations of double, {'; '.join(told)}"
-    return claim.found(
-        MEASURED, f"{WELL}, {ILL}", here, verdict_if(all(parts.values())), only(parts)
-    )
+    return of_both(claim, here, parts, any(ill[row].converged for row in rows))
+
+
+def of_both(claim: Claim, here: str, parts: dict[str, bool], decided: bool) -> Finding:
+    """Where both forms fail when ill conditioned, neither is the worse one."""
+    on = f"{WELL}, {ILL}"
+    if not decided and parts[f"the {WELL} part"]:
+        why = f"The {WELL} part holds; {ILL}, neither of the two converges."
+        return claim.found(MEASURED, on, here, CANNOT, why)
+    if not decided:
+        parts = {}
+    return claim.found(MEASURED, on, here, verdict_if(decided and all(parts.values())), only(parts))
 
 
 def only(parts: dict[str, bool]) -> str:

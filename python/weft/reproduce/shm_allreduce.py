@@ -24,7 +24,7 @@ from weft.reproduce.findings import (
     Part,
     verdict_if,
 )
-from weft.reproduce.measured import WITHIN_THE_SPREAD, Bench, NotMeasured
+from weft.reproduce.measured import ERRORS, WITHIN_THE_SPREAD, Bench, NotMeasured
 from weft.reproduce.published import Claim, named
 from weft.sim import native
 
@@ -96,7 +96,13 @@ def measured(bench: Bench) -> Part:
     ranks = counts(bench.cores)
     findings, figures = [], []
     for mpi in bench.mpis:
-        times = measure(mpi, ranks)
+        try:
+            times = measure(mpi, ranks)
+        except ERRORS as error:
+            why = f"it failed: {' '.join(str(error).split())}"
+            claims = named("shm-allreduce").claims_by(MEASURED)
+            findings += [claim.found(MEASURED, mpi, "", CANNOT, why) for claim in claims]
+            continue
         findings += findings_of(mpi, ranks, times)
         figures += [figure(mpi, count, times) for count in ranks]
     return Part(
