@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "atmosphere_cases.h"
@@ -24,7 +25,7 @@
 
 namespace {
 
-using harmonics::at, harmonics::Complex, harmonics::Field, harmonics::fourier, harmonics::Waves;
+using harmonics::at, harmonics::Complex, harmonics::Field, harmonics::Fourier, harmonics::Waves;
 using harmonics::Harmonics;
 
 using cases::radius, cases::day;
@@ -70,7 +71,8 @@ class Model {
         harmonics_(harmonics),
         ranks_(trials::size_of(MPI_COMM_WORLD)),
         rank_(trials::rank_in(MPI_COMM_WORLD)),
-        longitudes_(settings.longitudes()) {
+        longitudes_(settings.longitudes()),
+        fourier_(longitudes_) {
     // Wave numbers are dealt out in turn, since the small ones have most coefficients.
     int place = 0;
     places_.resize(at(settings.truncation + 1));
@@ -269,7 +271,7 @@ class Model {
     for (int m = 1; m <= settings_.truncation; ++m) {
       (*line)[at(longitudes_ - m)] = std::conj((*line)[at(m)]);
     }
-    fourier(line->data(), longitudes_, 1);
+    fourier_.carry_out<false>(line->data());
     for (int i = 0; i < longitudes_; ++i) out[i] = (*line)[at(i)].real();
   }
 
@@ -297,12 +299,12 @@ class Model {
         const double* h = harmonics_.h(rows_[at(rank_)] + j, m);
         const Complex* z = all_[vorticity].data() + places_[at(m)];
         const Complex* d = all_[divergence].data() + places_[at(m)];
-        const Complex turn(0, m);
         for (int n = std::max(m, 1); n <= settings_.truncation; ++n) {
           const int k = n - m;
           const double inverse = -radius / (n * (n + 1.0));  // of the Laplacian, times 1/radius
-          east[at(m)] += inverse * (turn * p[k] * d[k] - h[k] * z[k]);
-          north[at(m)] += inverse * (turn * p[k] * z[k] + h[k] * d[k]);
+          const double turn = m * p[k];                      // times i
+          east[at(m)] += inverse * (turn * Complex(-d[k].imag(), d[k].real()) - h[k] * z[k]);
+          north[at(m)] += inverse * (turn * Complex(-z[k].imag(), z[k].real()) + h[k] * d[k]);
           own[at(m)] += p[k] * z[k];
         }
         if (m == 0) own[0] += p[0] * z[0];
@@ -332,7 +334,7 @@ class Model {
     for (const Field* field : fields) {
       for (int j = 0; j < rows(); ++j) {
         Waves line(field->begin() + j * longitudes_, field->begin() + (j + 1) * longitudes_);
-        fourier(line.data(), longitudes_, -1);
+        fourier_.carry_out<true>(line.data());
         for (int m = 0; m <= settings_.truncation; ++m) {
           *next[at(m % ranks_)]++ = line[at(m)] / static_cast<double>(longitudes_);
         }
@@ -371,34 +373,34 @@ class Model {
     return made;
   }
 
-  // This rank's coefficients: a sum over all latitudes for each wave number.
-  template <class Term>
-  Waves sum_latitudes(const Term& term) const {
+  // This rank's coefficients: for each wave number a sum over all latitudes of what the functions P
+  // and H are multiplied with there.
+  template <class Factors>
+  Waves sum_latitudes(const Factors& factors) const {
     Waves made(at(counts_[at(rank_)]));
     std::size_t first = 0, w = 0;
     for (const int m : waves_of(rank_)) {
       for (int j = 0; j < settings_.latitudes(); ++j) {
         const double *p = harmonics_.p(j, m), *h = harmonics_.h(j, m);
-        const std::size_t place = w * at(settings_.latitudes()) + at(j);
-        for (int k = 0; k <= settings_.truncation - m; ++k) {
-          made[first + at(k)] += term(m, j, place, p[k], h[k]);
-        }
+        const auto [of_p, of_h] = factors(m, j, w * at(settings_.latitudes()) + at(j));
+        Complex* sum = made.data() + first;
+        for (int k = 0; k <= settings_.truncation - m; ++k) sum[k] += p[k] * of_p + h[k] * of_h;
       }
       first += at(settings_.truncation + 1 - m), ++w;
     }
     return made;
   }
+  using Pair = std::pair<Complex, Complex>;
   Waves analysis(const Waves& a) const {
-    return sum_latitudes([&](int, int j, std::size_t i, double p, double) {
-      return harmonics_.weight(j) * p * a[i];
-    });
+    return sum_latitudes(
+        [&](int, int j, std::size_t i) { return Pair(harmonics_.weight(j) * a[i], 0); });
   }
   // Of a flux whose parts are multiplied with signs, by parts in the latitude.
   Waves divergence_of(const Waves& a, const Waves& b, double sign, double turned = 1) const {
-    return sum_latitudes([&](int m, int j, std::size_t i, double p, double h) {
+    return sum_latitudes([&](int m, int j, std::size_t i) {
       const double sine = harmonics_.sine(j);
       const double scale = sign * harmonics_.weight(j) / (radius * (1 - sine * sine));
-      return scale * (Complex(0, m) * p * a[i] - turned * h * b[i]);
+      return Pair(scale * m * Complex(-a[i].imag(), a[i].real()), -scale * turned * b[i]);
     });
   }
 
@@ -426,6 +428,7 @@ class Model {
   const Settings& settings_;
   const Harmonics& harmonics_;
   const int ranks_, rank_, longitudes_;
+  const Fourier fourier_;
   std::vector<int> begins_, counts_, places_, rows_;
   std::array<Waves, 3> all_, start_, old_, sum_;
   std::array<MPI_Request, 3> requests_ = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};

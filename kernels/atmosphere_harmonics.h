@@ -75,23 +75,43 @@ class Harmonics {
   Field p_, h_, sine_, weight_;
 };
 
-// Fourier sums along one latitude, in place; its length is a power of two.
-inline void fourier(Complex* line, int length, int sign) {
-  for (int i = 1, j = 0; i < length; ++i) {
-    int bit = length / 2;
-    for (; j & bit; bit /= 2) j ^= bit;
-    j ^= bit;
-    if (i < j) std::swap(line[i], line[j]);
+// Fourier sums along latitudes of one length, a power of two.
+class Fourier {
+ public:
+  explicit Fourier(int length) : length_(length) {
+    for (int size = 2; size <= length; size *= 2) {
+      for (int k = 0; k < size / 2; ++k) turns_.push_back(std::polar(1.0, 2 * M_PI * k / size));
+    }
+    for (int i = 1, j = 0; i < length; ++i) {
+      int bit = length / 2;
+      for (; j & bit; bit /= 2) j ^= bit;
+      j ^= bit;
+      if (i < j) swaps_.emplace_back(i, j);
+    }
   }
-  for (int size = 2; size <= length; size *= 2) {
-    for (int k = 0; k < size / 2; ++k) {
-      const Complex turn = std::polar(1.0, sign * 2 * M_PI * k / size);
-      for (int i = k; i < length; i += size) {
-        const Complex one = line[i], other = turn * line[i + size / 2];
-        line[i] = one + other, line[i + size / 2] = one - other;
+
+  // The sums of line[m] exp(i m x), in place; forward: of exp(-i m x).
+  template <bool forward>
+  void carry_out(Complex* line) const {
+    for (const auto& [one, other] : swaps_) std::swap(line[one], line[other]);
+    const Complex* turn = turns_.data();
+    for (int half = 1; half < length_; turn += half, half *= 2) {
+      for (int i = 0; i < length_; i += 2 * half) {
+        for (int k = i; k < i + half; ++k) {
+          const double a = turn[k - i].real(),
+                       b = forward ? -turn[k - i].imag() : turn[k - i].imag();
+          const Complex one = line[k], raw = line[k + half];
+          const Complex other(a * raw.real() - b * raw.imag(), a * raw.imag() + b * raw.real());
+          line[k] = one + other, line[k + half] = one - other;
+        }
       }
     }
   }
-}
+
+ private:
+  const int length_;
+  Waves turns_;  // of each size in turn
+  std::vector<std::pair<int, int>> swaps_;
+};
 
 }  // namespace harmonics
