@@ -267,14 +267,15 @@ class Decomposition {
     if (!decompose(&matrix)) *end = "breakdown: the components are linearly dependent";
     rows::Matrix& factor = factor_[at(mode)];
     std::copy(total.begin(), total.end(), factor.begin());
-    double inner = 0;
+    substitute(matrix, one.owned, factor.data());
+    std::array<double, fibres::most_components> inner{};  // of each component
     for (int i = 0; i < one.owned; ++i) {
-      double* values = factor.data() + std::ptrdiff_t{i} * length_;
-      substitute(matrix, values);
-      for (int r = 0; r < length_; ++r) inner += values[r] * total[size(i) + at(r)];
+      for (int r = 0; r < length_; ++r) {
+        inner[at(r)] += factor[size(i) + at(r)] * total[size(i) + at(r)];
+      }
     }
     Square sums = gram_of(mode);
-    sums.push_back(inner);
+    sums.push_back(std::accumulate(inner.begin(), inner.end(), 0.0));
     return sums;
   }
 
@@ -294,23 +295,52 @@ class Decomposition {
     }
     return good;
   }
-  void substitute(const Square& lower, double* x) const {
-    for (int i = 0; i < length_; ++i) {
-      for (int k = 0; k < i; ++k) x[i] -= lower[at(i * length_ + k)] * x[k];
-      x[i] /= lower[at(i * length_ + i)];
-    }
-    for (int i = length_ - 1; i >= 0; --i) {
-      for (int k = i + 1; k < length_; ++k) x[i] -= lower[at(k * length_ + i)] * x[k];
-      x[i] /= lower[at(i * length_ + i)];
+  // Solves for some rows. As many as `lanes` go side by side, each in the order of one alone.
+  void substitute(const Square& lower, int rows, double* values) const {
+    constexpr int lanes = 8;
+    std::vector<double> block(at(length_ * lanes));
+    const auto x = [&](int i) { return block.data() + i * lanes; };
+    const auto take = [&](int i, int k, double factor) {
+      for (int lane = 0; lane < lanes; ++lane) x(i)[lane] -= factor * x(k)[lane];
+    };
+    const auto divide = [&](int i) {
+      for (int lane = 0; lane < lanes; ++lane) x(i)[lane] /= lower[at(i * length_ + i)];
+    };
+    for (int first = 0; first < rows; first += lanes, values += lanes * length_) {
+      const int count = std::min(lanes, rows - first);  // the other lanes keep what they had
+      for (int lane = 0; lane < count; ++lane) {
+        for (int i = 0; i < length_; ++i) x(i)[lane] = values[lane * length_ + i];
+      }
+      for (int i = 0; i < length_; ++i) {
+        for (int k = 0; k < i; ++k) take(i, k, lower[at(i * length_ + k)]);
+        divide(i);
+      }
+      for (int i = length_ - 1; i >= 0; --i) {
+        for (int k = i + 1; k < length_; ++k) take(i, k, lower[at(k * length_ + i)]);
+        divide(i);
+      }
+      for (int lane = 0; lane < count; ++lane) {
+        for (int i = 0; i < length_; ++i) values[lane * length_ + i] = x(i)[lane];
+      }
     }
   }
 
+  // Each row's squares are added in turn, for several rows to the same row of the matrix.
   Square gram_of(int mode) const {
+    constexpr int together = 32;
+    const int rows = part_.modes[at(mode)].owned;
     Square made(at(length_ * length_), 0.0);
-    for (int i = 0; i < part_.modes[at(mode)].owned; ++i) {
-      const double* values = row(mode, i);
+    std::array<double, fibres::most_components> sum;
+    for (int first = 0; first < rows; first += together) {
+      const int last = std::min(rows, first + together);
       for (int r = 0; r < length_; ++r) {
-        for (int s = 0; s < length_; ++s) made[at(r * length_ + s)] += values[r] * values[s];
+        double* out = made.data() + r * length_;
+        std::copy_n(out, length_, sum.begin());
+        for (int i = first; i < last; ++i) {
+          const double* values = row(mode, i);
+          for (int s = 0; s < length_; ++s) sum[at(s)] += values[r] * values[s];
+        }
+        std::copy_n(sum.begin(), length_, out);
       }
     }
     return made;
