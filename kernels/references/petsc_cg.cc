@@ -1,5 +1,6 @@
-// petsc_cg: PETSc's cg, groppcg and pipecg on the matrices of kernels/pipecg, from the same
-// right-hand side down to the same tolerance, with the diagonal as preconditioner.
+// petsc_cg: PETSc's cg, with two reductions and with a single one, groppcg and pipecg on the
+// matrices of kernels/pipecg, from the same right-hand side down to the same tolerance, with the
+// diagonal as preconditioner.
 // Why: a reference beside our own methods. Its line of results reads like that of pipecg.
 #include <petscksp.h>
 
@@ -12,6 +13,8 @@
 #include "../trials.h"
 
 namespace {
+
+constexpr const char* single_reduction = "cg-single-reduction";  // by Chronopoulos and Gear
 
 struct Settings {
   sparse::Problem problem;
@@ -77,7 +80,9 @@ KSP solver_of(const Settings& settings, Mat a) {
   PC diagonal;
   KSPCreate(MPI_COMM_WORLD, &solver);
   KSPSetOperators(solver, a, a);
-  KSPSetType(solver, settings.method.c_str());
+  const bool once = settings.method == single_reduction;
+  KSPSetType(solver, once ? KSPCG : settings.method.c_str());
+  if (once) KSPCGUseSingleReduction(solver, PETSC_TRUE);
   KSPGetPC(solver, &diagonal);
   PCSetType(diagonal, PCJACOBI);
   KSPSetNormType(solver, KSP_NORM_UNPRECONDITIONED);
@@ -135,7 +140,7 @@ int run(int argc, char** argv) {
                  {"poisson", "anisotropic", "heterogeneous"});
   options.real("contrast", &settings.problem.contrast);
   options.text("matrix", &settings.problem.file);
-  options.choice("method", &settings.method, {KSPCG, KSPGROPPCG, KSPPIPECG});
+  options.choice("method", &settings.method, {KSPCG, single_reduction, KSPGROPPCG, KSPPIPECG});
   options.real("tolerance", &settings.tolerance);
   options.number("iterations", &settings.iterations);
   options.choice("what", &what, {"measure", "speed"});
