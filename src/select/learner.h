@@ -166,6 +166,13 @@ class Learner {
   void count_settled();
   std::uint64_t random();
 
+  static constexpr std::uint64_t kNever = ~std::uint64_t{};
+  static constexpr std::uint64_t kLeastBetweenChecks = 48;  // calls
+  // A site that is called more often than this has nothing that could be hidden. It rests.
+  static constexpr std::int64_t kLeastPeriod_ns = 20'000;
+  // A call counts as no more than so many times the least of its way.
+  static constexpr std::int64_t kMostOfLeast = 3;
+
   const std::uint64_t number_;
   const int conditional_;
   const bool may_try_;

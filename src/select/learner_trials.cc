@@ -1,0 +1,254 @@
+// Which position of a site is tried next, what that may cost, and what the trials have found; and
+// the way in use against a rival, later.
+#include <algorithm>
+#include <utility>
+
+#include "select/cycle.h"
+#include "select/learner.h"
+
+namespace weft {
+namespace {
+
+// Rounds of each stage of trials. What is very slow is met twice, since one time may be bad luck: a
+// program that has just begun does other things between its calls. What is slow is met three times.
+constexpr int kRounds[] = {2, 1, 3, 3};
+constexpr int kMostStages = 4, kStagesForAll = 2;
+// A way in use is compared with a rival in one round and, if the rival has won that, in some more.
+// Again after as many calls as there were, but after so long at most. Free slots are for a rival
+// that was not slower by three tenths.
+constexpr int kRoundsWithRival = 5;
+constexpr std::int64_t kMostBeforeRival_ns = 10'000'000'000;
+
+}  // namespace
+
+// The longest that has more to try, and may.
+bool Learner::find_position(const TrialTurn& turn) {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < positions_.cycle(); ++i) {
+    if (positions_[i].is_done || !may_try(positions_[i], turn)) continue;
+    if (!found || positions_[i].period_ns > positions_[*found].period_ns) found = i;
+  }
+  position_ = found.value_or(position_);
+  return found.has_value();
+}
+
+int Learner::rounds_of_next(const Position& position) const {
+  if (again_)
+    return again_->rounds_won(rival_, position.way).second == 0 ? 1 : kRoundsWithRival - 1;
+  return switches_ ? 2 : kRounds[position.stages];
+}
+
+std::int64_t Learner::cost_of_rival_ns(const Position& position, int rival) const {
+  return std::max<std::int64_t>(position.ns_of(rival) - position.period_ns, 0) *
+         position.slot_calls;
+}
+
+// At a check at which nothing has changed.
+bool Learner::may_compare_again(const Position& position, const TrialTurn& turn) const {
+  const int rival = positions_.rival_of(position);
+  if (rival < 0 || (is_unable_ && rival == conditional_)) return false;
+  const bool is_close = position.ns_of(rival) * 10 < position.period_ns * 13;
+  const int slots = slots_before_ + position.slots + 2 * kRoundsWithRival;
+  if (is_close && !is_very_short_ && slots <= free_slots_) return true;
+  return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_of_rival_ns(position, rival),
+                        turn.elapsed_ns);
+}
+
+// Of the next position that has one.
+bool Learner::find_rival(const TrialTurn& turn) {
+  if (!may_try_ || calls_ < compares_again_at_) return false;
+  for (std::size_t i = 1; i <= positions_.cycle(); ++i) {
+    const std::size_t next = (position_ + i) % positions_.cycle();
+    if (!may_compare_again(positions_[next], turn)) continue;
+    position_ = next;
+    rival_ = positions_.rival_of(on_trial());
+    again_ = positions_.only(on_trial().way, rival_);
+    return true;
+  }
+  return false;
+}
+
+void Learner::compare_again_later() {
+  again_.reset();
+  compares_again_at_ =
+      calls_ + std::min(std::max(calls_, kLeastBetweenChecks), calls_in(kMostBeforeRival_ns));
+}
+
+// By the times known so far; at first, by what the first stage cost before the program changed.
+std::int64_t Learner::cost_expected_ns(const Position& position) const {
+  const int calls = position.slot_calls;
+  const TriedWays& tried = position.tried;
+  if (again_) return cost_of_rival_ns(position, rival_) * rounds_of_next(position);
+  // What a very short one cost when it was longer says little: each call costs its time, say.
+  if (position.stages == 0 && is_very_short_)
+    return position.period_ns * tried.left() * rounds_of_next(position) * calls;
+  if (position.stages == 0) return cost_of_first_stage_ns_ * calls;
+  std::int64_t cost_ns = 0;
+  for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
+    if (!tried.is_out(way))
+      cost_ns += std::max<std::int64_t>(tried.median_ns(way) - tried.median_ns(position.way), 0);
+  return cost_ns * rounds_of_next(position) * calls;
+}
+
+// Rests on the number of the call and on what was agreed on, as all decisions do.
+bool Learner::may_try(const Position& position, const TrialTurn& turn) const {
+  const int slots = position.slots + position.tried.left() * rounds_of_next(position);
+  const bool is_free = !is_very_short_ && slots_before_ + slots <= free_slots_;
+  if (switches_ || is_free) return true;
+  return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_expected_ns(position),
+                        turn.elapsed_ns);
+}
+
+// The site keeps to what it knows by now, and asks again when the ranks next compare.
+void Learner::put_off() {
+  bool was_tried = false;
+  for (Position& position : positions_) {
+    if (position.stages == 0) continue;
+    was_tried = true;
+    position.settle();
+  }
+  if (was_tried)
+    count_settled();
+  else
+    choose_checks();
+  is_put_off_ = true;
+  begin_settled();
+}
+
+void Learner::begin_trials(TrialTurn& turn) {
+  if (switches_) have_any_positions();
+  Position& position = on_trial();
+  const int rounds = rounds_of_next(position);
+  const TriedWays& tried = again_ ? *again_ : position.tried;
+  std::vector<int> alive;
+  for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
+    if (!tried.is_out(way)) alive.push_back(way);
+  slot_own_calls_ = position.slot_calls;
+  slot_warm_ups_ = position.slot_warm_ups;
+  slot_calls_ = slot_own_calls_ * static_cast<int>(positions_.cycle());
+  // They count from their beginning on, since they may be broken off.
+  cost_expected_ns_ = cost_expected_ns(position);
+  turn.cost_ns += cost_expected_ns_;
+  budget_.spend(cost_expected_ns_);
+  order_.clear();
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = alive.size(); i > 1; --i) std::swap(alive[i - 1], alive[random() % i]);
+    if (order_.size() + alive.size() <= kMostSlots)
+      order_.insert(order_.end(), alive.begin(), alive.end());
+  }
+  if (switches_) order_.resize(positions_.cycle() == 1 ? 1 + random() % 3 : 1);
+  if (!again_) ++position.stages;
+  position.slots += static_cast<int>(order_.size());
+  begin_stage(Stage::trying,
+              static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(slot_calls_));
+}
+
+// Another site has taken the turn, since this one was not called for long. What has not been tried
+// has cost nothing.
+void Learner::try_again_later(TrialTurn& turn) {
+  const auto tried = static_cast<std::int64_t>(calls_ - begins_at_);
+  const auto all = static_cast<std::int64_t>(compares_at_ - begins_at_);
+  const std::int64_t cost_ns = cost_expected_ns_ / all * tried;
+  trials_cost_ns_ += cost_ns;
+  turn.cost_ns += cost_ns - cost_expected_ns_;
+  budget_.spend(cost_ns - cost_expected_ns_);
+  on_trial().slots -= static_cast<int>(order_.size());
+  if (again_) {
+    again_.reset();
+    return begin_settled();
+  }
+  --on_trial().stages;
+  begin_stage(Stage::waiting, kNever);
+}
+
+void Learner::add_rounds(TriedWays& tried) const {
+  std::vector<std::int64_t> of_way(tried.ways());
+  int in_round = 0;
+  const int left = tried.left();
+  for (std::size_t slot = 0; slot < order_.size(); ++slot) {
+    of_way[static_cast<std::size_t>(order_[slot])] = agreed_[slot] / counted_calls();
+    if (++in_round < left) continue;
+    tried.add_round(of_way);
+    of_way.assign(tried.ways(), 0);
+    in_round = 0;
+  }
+}
+
+void Learner::agreed_on_trials(TrialTurn& turn) {
+  if (again_) return agreed_on_rival(turn);
+  Position& position = on_trial();
+  TriedWays& tried = position.tried;
+  add_rounds(tried);
+  const std::int64_t cost_ns = count_cost(tried, turn);
+  const auto positions_tried =
+      std::count_if(positions_.begin(), positions_.end(),
+                    [](const Position& position) { return position.stages > 0; });
+  if (position.stages == 1)  // the dearest position's
+    cost_of_first_stage_ns_ =
+        positions_tried == 1 ? cost_ns : std::max(cost_of_first_stage_ns_, cost_ns);
+  position.way = tried.preferred();
+  after_ = Stage::waiting;
+  if (position.stages <= kStagesForAll) tried.drop_the_slow(position.stages);
+  // Only what may still win is tried once more.
+  const bool is_next_the_last = position.stages == kMostStages - 1;
+  if (is_next_the_last && tried.left() > 1) tried.drop_the_distant();
+  if (tried.left() > 1 && position.stages < kMostStages) return;
+  position.is_done = true;
+  position.settle();
+  if (!positions_.is_all_done()) return;
+  positions_.merge_alike();
+  position_ = 0;
+  count_settled();
+  if (is_shorter_than_tried()) {
+    slots_before_ += positions_.slots_tried();
+    for (Position& position : positions_) position.way = 0;
+    learn_again();
+  } else if (std::exchange(is_uneven_, false)) {
+    looks_for_cycle_ = true;
+    watch_again(kWatchedForCycle);
+  }
+}
+
+// What the rival took is what it may cost from now on. Clearly beaten, the site is learnt about
+// anew.
+void Learner::agreed_on_rival(TrialTurn& turn) {
+  Position& position = on_trial();
+  add_rounds(*again_);
+  count_cost(*again_, turn);
+  const auto [won, rounds] = again_->rounds_won(rival_, position.way);
+  after_ = Stage::waiting;
+  if (rounds == 1 && won == 1) return;
+  after_ = Stage::settled;
+  position.note(rival_, again_->median_ns(rival_));
+  const bool is_beaten = rounds > 1 && again_->is_beaten(position.way);
+  compare_again_later();
+  if (!is_beaten) return;
+  if (has_learnt_) slots_before_ += positions_.slots_tried();
+  learn_again();
+}
+
+// Of the trials that are over, against the way in use before them; returned by calls of which a
+// slot has one. What takes much longer than the same way in another round was held up by something
+// else.
+std::int64_t Learner::count_cost(const TriedWays& tried, TrialTurn& turn) {
+  const std::int64_t usual_ns = tried.median_ns(on_trial().way);
+  std::int64_t cost_ns = 0;
+  for (std::size_t slot = 0; slot < order_.size(); ++slot) {
+    const std::int64_t most_ns = kMostOfLeast * tried.least_ns(order_[slot]);
+    const std::int64_t ns = std::min(agreed_[slot] / counted_calls(), most_ns);
+    cost_ns += std::max<std::int64_t>(ns - usual_ns, 0);
+  }
+  const std::int64_t of_all_ns = cost_ns * slot_own_calls_;
+  trials_cost_ns_ += of_all_ns;
+  turn.cost_ns += of_all_ns - cost_expected_ns_;
+  budget_.spend(of_all_ns - cost_expected_ns_);
+  return cost_ns;
+}
+
+// What was watched were the first calls of a program, perhaps: such trials were too short for it,
+// and what they found says nothing.
+bool Learner::is_shorter_than_tried() const {
+  return !is_very_short_ && positions_.mean_period_ns() * 2 < kLeastPeriod_ns;
+}
+
+}  // namespace weft

@@ -1,0 +1,165 @@
+"""What `weft advise` proposes to write: changes, fragments, and what it says of waits. Records are
+made here, and no program runs.
+"""
+
+from __future__ import annotations
+
+import pytest
+from advise_runs import made
+
+from weft.advise import analysis, fragments, places, show, sites, store
+
+
+def nonblocking_site(between_us: float, waited_us: float, tests: float) -> sites.Site:
+    site = analysis.analyse(made("MPI_Iallreduce", [(0, 0, 10), (1, 0, 10)])).sites[0]
+    site.between_us, site.waited_us, site.tests = between_us, waited_us, tests
+    return site
+
+
+@pytest.mark.parametrize(
+    ("between_us", "waited_us", "tests", "said"),
+    [
+        (10, 500, 0, "wait later, right before"),
+        (300, 500, 0, "the window is too short"),
+        (900, 500, 0, "since nobody tested"),
+        (900, 500, 3, "one every 300.0 µs: that is too seldom"),
+        (900, 500, 900, "every 1.0 µs: that takes the time"),
+        (900, 10, 0, ""),
+    ],
+)
+def test_what_is_said_of_nonblocking_calls(between_us, waited_us, tests, said):
+    text = fragments.of_nonblocking(nonblocking_site(between_us, waited_us, tests))
+    assert said in text and bool(said) == bool(text)
+
+
+def two_in_a_row(window_ns: int) -> store.Stored:
+    """Site 1 is called right behind site 0, four times on each rank; 100 us each."""
+    stored = made("MPI_Allreduce", [(0, 0, 400_000), (1, 0, 400_000)])
+    second = [{**row, "site": 1, "offset": 2, "calls": 4, "ns": 400_000} for row in stored["site"]]
+    stored["site"].extend(second)
+    for row in stored["time_window"]:
+        row["least_ns"] = row["most_ns"] = window_ns
+    stored["arrival"].clear()
+    for rank, number, site in [(r, n, s) for r in (0, 1) for n in range(4) for s in (0, 1)]:
+        came = number * 1_000_000 + site * 101_000
+        one = {"rank": rank, "site": site, "comm": "1", "sequence": 2 * number + site}
+        one |= {"arrived_ns": came, "left_ns": came + 100_000, "comm_rank": rank, "root": 0}
+        stored["arrival"].append(one)
+    return stored
+
+
+def test_calls_that_do_not_need_each_other_are_told():
+    advice = analysis.analyse(two_in_a_row(500_000))
+    assert [(one.frames, other.frames) for one, other in advice.pairs] == [
+        (advice.sites[0].frames, advice.sites[1].frames)
+    ]
+    text, code = show.changes(advice)[0]
+    assert "do not need each other" in text and "MPI_Waitall(2, requests" in code
+    # The second call took the first's result.
+    assert analysis.analyse(two_in_a_row(1_000)).pairs == []
+
+
+@pytest.mark.parametrize("language", ["c", "c++", "fortran", "python"])
+def test_calls_of_one_place_in_a_row_are_told(language):
+    stored = two_in_a_row(500_000)
+    for table in ("arrival", "time_window"):
+        for row in stored[table]:
+            row["site"] = 0
+    stored.tables["site"] = [row for row in stored["site"] if row["site"] == 0]
+    advice = analysis.analyse(stored)
+    assert advice.pairs == [(advice.sites[0], advice.sites[0])]
+    advice.sites[0].frames = [places.Frame("work", f"f.{SUFFIXES[language]}", 7)]
+    text, code = show.changes(advice)[0]
+    assert "come in a row and do not need each other" in text
+    assert "Waitall(" in code and ("Iallreduce(…" in code or "Iallgather(…" in code)
+
+
+SUFFIXES = {"c": "c", "c++": "cc", "fortran": "f90", "python": "py"}
+
+
+def message_wait(**more) -> dict:
+    """Of rank 0, which waits for two messages in each of ten times."""
+    row = {"rank": 0, "module": "m", "offset": 9, "place": "", "call": "MPI_Waitall", "binding": 0}
+    row |= {"waits": 10, "messages": 20, "bytes": 20 << 20, "between_ns": 10_000_000}
+    return row | {"waited_ns": 4_000_000, "tests": 0} | more
+
+
+@pytest.mark.parametrize(
+    ("more", "said", "code"),
+    [
+        ({}, "after 1.00 ms in which they could travel. Either the neighbours", False),
+        ({}, "waits for 2.0 messages of 1.0 MiB: 20.0 % of the run time, 400.0 µs each", False),
+        ({"bytes": 20 << 10}, "So short ones travel by themselves", False),
+        ({"between_ns": 10_000}, "right after they are started (1.0 µs)", True),
+    ],
+)
+def test_waits_for_messages_are_told(more, said, code):
+    stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
+    stored["message_wait"].append(message_wait(**more))
+    text, fragment = show.changes(analysis.analyse(stored))[-1]
+    assert text.startswith("In m+0x9, ") and said in text
+    assert bool(fragment) == code
+
+
+def test_short_waits_for_messages_are_not_told():
+    stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
+    stored["message_wait"].append(message_wait(waited_ns=900_000))
+    assert show.changes(analysis.analyse(stored)) == []
+
+
+@pytest.mark.parametrize("language", ["c", "c++", "fortran", "python"])
+def test_fragments_are_in_the_programs_language(language):
+    site = analysis.analyse(made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])).sites[0]
+    suffix = {"c": "c", "c++": "cc", "fortran": "f90", "python": "py"}[language]
+    site.frames = [places.Frame("work", f"a.{suffix}", 3)]
+    site.calls, site.repeated = 20, 1.0
+    call = {"fortran": "call MPI_Iallreduce(", "python": "comm.Iallreduce("}
+    plan = {"fortran": "call MPI_Allreduce_init(", "python": "comm.Allreduce_init("}
+    assert call.get(language, "MPI_Iallreduce(") in fragments.fragment(site)
+    assert call.get(language, "MPI_Iallreduce(") in fragments.together(site, site)
+    assert plan.get(language, "MPI_Allreduce_init(") in fragments.planned(site)
+
+
+OBJECT_CALLS = {
+    # The two calls of one method, and what mpi4py makes of an allreduce of objects.
+    ("MPI_Allgather_c", "return comm.allgather(mine)"): "allgather",
+    ("MPI_Allgatherv_c", "return comm.allgather(mine)"): "allgather",
+    ("MPI_Bcast", "total = self.comm.allreduce(part, op=MPI.SUM)"): "allreduce",
+    ("MPI_Gatherv", "all = comm.bcast(comm.gather(mine))"): "gather",
+    ("MPI_Allreduce", "comm.Allreduce(numpy.add.reduce(part), total)"): "",
+    ("MPI_Allreduce", ""): "",
+    ("MPI_Barrier", "comm.barrier()"): "",
+}
+
+
+@pytest.mark.parametrize(("call", "source"), OBJECT_CALLS)
+def test_methods_that_pickle_objects_are_told(call, source):
+    site = analysis.analyse(made(call, [(0, 0, 10), (1, 0, 10)])).sites[0]
+    site.frames, site.source = [places.Frame("work", "a.py", 3)], source
+    assert site.object_method == OBJECT_CALLS[call, source]
+    site.frames = [places.Frame("work", "a.c", 3)]
+    assert site.object_method == ""
+
+
+@pytest.mark.parametrize("name", sites.OBJECT_METHODS)
+def test_objects_become_arrays(name):
+    site = analysis.analyse(made("MPI_Bcast", [(0, 0, 10), (1, 0, 10)])).sites[0]
+    site.frames, site.source = [places.Frame("work", "a.py", 3)], f"x = comm.{name}(y)"
+    site.calls, site.repeated = 20, 1.0
+    text = fragments.fragment(site)
+    assert "lower-case methods of collectives have no non-blocking form" in text
+    assert f"request = comm.I{name}(" in text and "numpy." in text
+    compile(text.replace("…", "..."), "fragment", "exec")
+    assert f"comm.I{name}(…)" in fragments.together(site, site)
+    assert fragments.planned(site) == ""
+
+
+def test_what_pickles_is_said_where_no_change_is_proposed():
+    stored = made("MPI_Bcast", [(0, 0, 1_000_000), (1, 0, 1_000_000)])
+    stored["time_window"].clear()
+    for row in stored["site"]:
+        row["place"] = "/a/app.py:3:work"
+    stored["source"].append({"file": "/a/app.py", "line": 3, "text": "x = comm.bcast(y)"})
+    ((text, code),) = show.changes(analysis.analyse(stored))
+    assert text.startswith("In work app.py:3, comm.bcast pickles objects")
+    assert "comm.Ibcast(data)" in code and "pickles" not in code
