@@ -227,18 +227,19 @@ Place toucher(std::uintptr_t address, std::uintptr_t returns_to) {
   return follows_call(returns_to, caller.file) ? caller : place_of(address);
 }
 
+std::uintptr_t caller_address(Called called) {
+  const auto address = reinterpret_cast<std::uintptr_t>(called.address);
+  const Binding binding = binding_at(address);
+  if (binding == Binding::python) return 0;
+  const std::uintptr_t behind = binding == Binding::fortran ? caller_of_binding(called) : 0;
+  return behind ? behind : address;
+}
+
 Caller find_caller(Called called) {
   const auto address = reinterpret_cast<std::uintptr_t>(called.address);
-  switch (binding_at(address)) {
-    case Binding::none:
-      return {address, ""};
-    case Binding::python:
-      return {address, python_caller(), Binding::python};
-    case Binding::fortran:
-      break;
-  }
-  const std::uintptr_t behind = caller_of_binding(called);
-  return {behind ? behind : address, "", Binding::fortran};
+  const Binding binding = binding_at(address);
+  if (binding == Binding::python) return {address, python_caller(), binding};
+  return {caller_address(called), "", binding};
 }
 
 }  // namespace weft::advise

@@ -22,6 +22,8 @@ struct Called {
 
 // Language bindings are no callers: the first frame behind them is, or the interpreter's.
 Caller find_caller(Called called);
+// The same without asking an interpreter, which may be waited for; 0: only that one knows.
+std::uintptr_t caller_address(Called called);
 
 // Where the program was when an instruction touched memory: there, or where a function of the C
 // library was called that keeps no frame, as those do that copy memory. address: behind the

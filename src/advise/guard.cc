@@ -169,6 +169,18 @@ void add_before(Site& site, const Unwritten& found, std::int64_t when_ns) {
   keep(site, What::before, found.bounds, when_ns - found.bounds.least_ns, found.writer);
 }
 
+Touch touch_now(const Touch& touch) {
+  const Locked locked;
+  return touch;
+}
+
+void have_place(Touch& touch, std::uint64_t address, std::uint64_t offset, std::uint32_t module) {
+  const Locked locked;
+  if (touch.address != address) return;
+  touch.offset = offset;
+  touch.module = module;
+}
+
 void release_all_guards(Unknown why) {
   if (live.load() == 0) return;
   const Locked locked;

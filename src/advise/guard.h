@@ -51,6 +51,9 @@ extern std::atomic<int> live;  // guards; seq_cst: see Thread::may_block, and le
 inline bool guards_exist() {
   return live.load() > 0;
 }
+// As it is now; and its place, which it gets unless it has become that of another instruction.
+Touch touch_now(const Touch& touch);
+void have_place(Touch& touch, std::uint64_t address, std::uint64_t offset, std::uint32_t module);
 // All guards end without having seen a touch.
 void release_all_guards(Unknown why);
 // An operation has begun that other ranks may serve at any time: it may use what lies beside

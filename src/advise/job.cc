@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -163,6 +164,24 @@ void compare_clocks(Header& header) {
                       handles.byte, 0, own);
   header.clock_ns = offsets[static_cast<std::size_t>(rank)].ns;
   header.clock_error_ns = offsets[static_cast<std::size_t>(rank)].error_ns;
+}
+
+// Nanoseconds of a processor; 0: not known.
+std::int64_t processor_ns_of(const std::string& task) {
+  std::ifstream in("/proc/self/task/" + task + "/schedstat");
+  std::int64_t ns = 0;
+  return in >> ns ? ns : 0;
+}
+
+// Those of the application that had a tenth of a core or more; others wait for work that never
+// came, as those of some libraries do.
+std::uint32_t threads_that_compute(std::int64_t elapsed_ns) {
+  constexpr int kPart = 10;
+  std::uint32_t found = 0;
+  for (const Thread& thread : known_threads())
+    found += thread.used && !thread.of_library &&
+             processor_ns_of(std::to_string(thread.number)) * kPart >= elapsed_ns;
+  return found;
 }
 
 std::int64_t copied_per_ms() {
@@ -332,6 +351,11 @@ Communicator& communicator(MPI_Comm comm) {
                                : seen().emplace(number, facts_of(comm)).first->second;
 }
 
+Communicator* same_communicator(MPI_Comm comm, std::uint64_t identity) {
+  const auto found = seen().find(number_of(comm));
+  return found != seen().end() && found->second.identity == identity ? &found->second : nullptr;
+}
+
 void forget_communicator(MPI_Comm comm) {
   seen().erase(number_of(comm));
 }
@@ -340,8 +364,16 @@ bool job_running() {
   return running.load(std::memory_order_acquire);
 }
 
+// By another program of its job, which is recorded.
+bool is_spawned() {
+  using GetParent = int(MPI_Comm*);
+  auto* const get_parent = reinterpret_cast<GetParent*>(find_behind_weft("PMPI_Comm_get_parent"));
+  MPI_Comm parent = handles.comm_null;
+  return get_parent && get_parent(&parent) == MPI_SUCCESS && parent != handles.comm_null;
+}
+
 void job_begins() {
-  if (job_running() || !bind_all()) return;
+  if (job_running() || !bind_all() || is_spawned()) return;
   library_calls.Comm_rank(handles.comm_world, &rank);
   recorder.open();
   library_calls.Comm_size(handles.comm_world, &ranks);
@@ -370,7 +402,7 @@ void job_ends() {
   Header& header = record.header;
   for (std::uint32_t i = 0; i < header.sites; ++i) recorder.note_touches(record.sites[i]);
   for (int i = 0; i < kCalls; ++i) count_rest(header.totals[i], static_cast<CallId>(i));
-  for (const Thread& thread : known_threads()) header.threads += thread.used && !thread.of_library;
+  header.threads = threads_that_compute(now_ns() - header.began_ns);
   header.windows_off = static_cast<std::uint32_t>(guards_off());
   header.guarding_ns = guarding_ns();
   header.copy_bytes_per_ms = copied_per_ms();

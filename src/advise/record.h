@@ -169,7 +169,7 @@ struct Header {
   std::uint32_t message_waits;
   std::uint32_t nodes;
   std::uint32_t cores;    // that this rank's node has
-  std::uint32_t threads;  // of the application, at its end
+  std::uint32_t threads;  // of the application that computed, at its end
   std::uint32_t node_ranks;
   std::uint32_t windows_off;  // Unknown: why there are none at all
   std::uint32_t event_room;   // of this rank

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "advise/guard.h"
 #include "advise/variables.h"
 
 namespace weft::advise {
@@ -178,11 +179,11 @@ void Recorder::messages(const Caller& caller, CallId call, const MessageWait& mo
 void Recorder::note_touches(Site& site) {
   for (Windows* const side : {&site.after, &site.before}) {
     for (Touch& touch : side->touches) {
-      const std::uint64_t address = std::atomic_ref(touch.address).load(std::memory_order_acquire);
-      if (!address || touch.module) continue;
-      const Place place = toucher(address, touch.returns_to);
-      touch.offset = place.offset;
-      touch.module = 1 + module_of(place.file[0] ? place.file : record_->header.program);
+      const Touch now = touch_now(touch);
+      if (!now.address || now.module) continue;
+      const Place place = toucher(now.address, now.returns_to);
+      const char* const file = place.file[0] ? place.file : record_->header.program;
+      have_place(touch, now.address, place.offset, 1 + module_of(file));
     }
   }
 }

@@ -78,5 +78,7 @@ extern Recorder recorder;
 // What this rank knows of a communicator; a reference that holds until that one is freed.
 Communicator& communicator(MPI_Comm comm);
 void forget_communicator(MPI_Comm comm);
+// nullptr: it has been freed, or is another one by now.
+Communicator* same_communicator(MPI_Comm comm, std::uint64_t identity);
 
 }  // namespace weft::advise

@@ -1,6 +1,7 @@
 // A table of a fixed size, by open addressing; when it is full, everything counts as pending.
 #include "advise/requests.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/clock.h"
@@ -54,6 +55,11 @@ void note(Pending wanted) {
   // MPICH's handle of what is complete already
   if (Pending* again = find_request(wanted.request)) {
     count_collectives((wanted.site != nullptr) - (again->site != nullptr));
+    if (wanted.is_message && again->is_message) {
+      wanted.times += again->times;
+      wanted.bytes += again->bytes;
+      wanted.began_ns = std::min(wanted.began_ns, again->began_ns);
+    }
     *again = wanted;
     return;
   }
@@ -68,8 +74,9 @@ void note(Pending wanted) {
   ++used;
 }
 
-// Since some request was completed; 0: no message has been started since.
+// Messages that one place has started since some request was completed; 0: none.
 std::int64_t row_began_ns = 0;
+const void* row_called = nullptr;
 
 }  // namespace
 
@@ -78,8 +85,9 @@ void note_request(MPI_Request request, Site* site, std::int64_t began_ns) {
 }
 
 // The clock is read once for messages that are started in a row.
-void note_message(MPI_Request request, std::uint64_t bytes) {
-  if (!row_began_ns) row_began_ns = now_ns();
+void note_message(MPI_Request request, std::uint64_t bytes, const void* called) {
+  if (!row_began_ns || row_called != called) row_began_ns = now_ns();
+  row_called = called;
   note({.request = number_of(request),
         .is_message = true,
         .bytes = bytes,

@@ -16,6 +16,7 @@ struct Pending {
   std::uint64_t request = 0;  // its handle as a number; 0: free
   Site* site = nullptr;       // of a non-blocking collective
   bool is_message = false;
+  std::uint32_t times = 1;    // messages: a library may give several that it has sent one handle
   std::uint64_t bytes = 0;    // of a message
   std::int64_t began_ns = 0;  // of messages that are started in a row the first one's
   std::uint32_t tests = 0;
@@ -24,11 +25,12 @@ struct Pending {
 
 // A persistent collective or message: what each start of it counts for.
 struct Planned {
-  Site* site;  // nullptr: a message
-  MPI_Comm comm;
-  std::uint64_t bytes;
-  std::uint64_t arguments;
-  int root;
+  Site* site = nullptr;  // nullptr: a message
+  MPI_Comm comm{};
+  std::uint64_t identity = 0;  // of the communicator
+  std::uint64_t bytes = 0;
+  std::uint64_t arguments = 0;
+  int root = 0;
 };
 
 template <class Handle>
@@ -42,7 +44,8 @@ std::uint64_t number_of(Handle handle) {
 std::uint64_t requests_noted();
 // All with the recorder's lock held.
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns);
-void note_message(MPI_Request request, std::uint64_t bytes);
+// called: where it was started.
+void note_message(MPI_Request request, std::uint64_t bytes, const void* called);
 Pending* find_request(std::uint64_t request);  // nullptr: not one of them
 void drop_request(Pending& pending);
 void note_planned(MPI_Request request, const Planned& planned);

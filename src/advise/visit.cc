@@ -95,7 +95,7 @@ struct Completed {
 
   void add(const Pending& pending) {
     if (!pending.is_message) return;
-    ++messages.messages;
+    messages.messages += pending.times;
     messages.bytes += pending.bytes;
     messages.tests += pending.tests;
     first_ns = std::min(first_ns, pending.began_ns);
@@ -103,7 +103,8 @@ struct Completed {
   // The messages' part.
   const MessageWait& within(Times times) {
     const auto waited_ns = static_cast<std::uint64_t>(times.left_ns - times.began_ns);
-    messages.waited_ns = waited_ns * messages.messages / static_cast<std::uint64_t>(of);
+    const std::uint64_t all = std::max(static_cast<std::uint64_t>(of), messages.messages);
+    messages.waited_ns = waited_ns * messages.messages / all;
     messages.between_ns =
         static_cast<std::uint64_t>(std::max<std::int64_t>(0, times.began_ns - first_ns));
     return messages;
@@ -156,12 +157,13 @@ void Visit::buffer(Use use, const void* begin, std::int64_t count, MPI_Datatype 
 
 void Visit::collective(const Call& call) {
   if (!watching_) return;
+  const Instruction where = here();
   const std::lock_guard held(recorder.lock());
   const Communicator& comm = communicator(call.comm);
   const Bytes in = sent(call, comm), read = read_by_mpi(call, comm), out = received(call, comm);
   if (in.count) unwritten_ = sent_by_mpi(in.begin, in.count, began_ns_);
-  if (read.count) given_to_mpi(read.begin, read.count, false, here());
-  if (out.count) given_to_mpi(out.begin, out.count, true, here());
+  if (read.count) given_to_mpi(read.begin, read.count, false, where);
+  if (out.count) given_to_mpi(out.begin, out.count, true, where);
 }
 
 int Visit::blocking(const Call& call, int code) {
@@ -214,7 +216,7 @@ int Visit::started_message(std::int64_t count, MPI_Datatype type, const MPI_Requ
   if (timed_) left_ns_ = now_ns();
   const std::uint64_t bytes = bytes_of(count, type);
   const std::lock_guard held(recorder.lock());
-  note_message(*request, bytes);
+  note_message(*request, bytes, called_.address);
   this->count(left_ns_);
   operation_begins();
   return code;
@@ -225,7 +227,7 @@ int Visit::planned_message(std::int64_t count, MPI_Datatype type, const MPI_Requ
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
   const std::uint64_t bytes = bytes_of(count, type);
   const std::lock_guard held(recorder.lock());
-  note_planned(*request, {nullptr, {}, bytes, 0, 0});
+  note_planned(*request, {.site = nullptr, .bytes = bytes});
   return code;
 }
 
@@ -237,7 +239,12 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   const std::uint64_t bytes = payload(call, comm);
   Site& site = recorder.site(caller, id_, comm, bytes);
   site.op = operator_of(call);
-  note_planned(*request, {&site, call.comm, bytes, fingerprint(call, bytes), call.root});
+  note_planned(*request, {.site = &site,
+                          .comm = call.comm,
+                          .identity = comm.identity,
+                          .bytes = bytes,
+                          .arguments = fingerprint(call, bytes),
+                          .root = call.root});
   return code;
 }
 
@@ -245,6 +252,8 @@ void Visit::freed(const MPI_Request* request) {
   if (!records_) return;
   const std::lock_guard held(recorder.lock());
   drop_planned(*request);
+  // It may still be under way, and its handle become that of another one.
+  if (Pending* const pending = find_request(number_of(*request))) pending->is_message = false;
 }
 
 int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) {
@@ -255,13 +264,15 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
     const Planned* const planned = find_planned(requests[i]);
     Site* const site = planned ? planned->site : nullptr;
     if (site) {
-      count_call(*site, planned->bytes, {began_ns_, left_ns_}, planned->arguments);
-      Communicator& comm = communicator(planned->comm);
-      ++comm.sequence;
-      if (!comm.inter) recorder.arrival(comm, *site, began_ns_, left_ns_, planned->root);
+      const std::int64_t own_ns = (left_ns_ - began_ns_) / count;
+      count_call(*site, planned->bytes, {began_ns_, began_ns_ + own_ns}, planned->arguments);
+      if (Communicator* const comm = same_communicator(planned->comm, planned->identity)) {
+        ++comm->sequence;
+        if (!comm->inter) recorder.arrival(*comm, *site, began_ns_, left_ns_, planned->root);
+      }
     }
     if (planned && !site)
-      note_message(requests[i], planned->bytes);
+      note_message(requests[i], planned->bytes, called_.address);
     else
       note_request(requests[i], site, left_ns_);
   }

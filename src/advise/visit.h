@@ -114,7 +114,7 @@ class Visit {
   const std::int64_t began_ns_;
   std::int64_t left_ns_ = 0;
   std::optional<Unwritten> unwritten_;  // how long what is sent was left alone before
-  Instruction here() const { return {find_caller(called_).address, 0}; }
+  Instruction here() const { return {caller_address(called_), 0}; }
   Times times_for(const Pending& pending) const;
   void count(std::int64_t left_ns);  // with the recorder's lock held
   void count_now();

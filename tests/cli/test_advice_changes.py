@@ -101,6 +101,13 @@ def test_waits_for_messages_are_told(more, said, code):
     assert bool(fragment) == code
 
 
+def test_the_headline_names_waits_for_messages():
+    stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
+    assert show.headline(analysis.analyse(stored)).endswith("little to win, whatever is changed.")
+    stored["message_wait"].append(message_wait())
+    assert show.headline(analysis.analyse(stored)).endswith("20.0 % waits for messages.")
+
+
 def test_short_waits_for_messages_are_not_told():
     stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
     stored["message_wait"].append(message_wait(waited_ns=900_000))

@@ -65,7 +65,8 @@ def test_persistent_collectives_are_sites(program, advise, tmp_path):
     assert site["bytes"] == 160_000 and site["time_us"] > 0
     assert isinstance(site["free_us"], float)
     stored = store.read(tmp_path / "weft-advise.sqlite")
-    (one,) = analysis.analyse(stored).sites
+    one, freed = analysis.analyse(stored).sites
+    assert (freed.call, freed.calls) == ("MPI_Bcast_init", 1)
     assert one.between_us > 1000
     assert fragments.persistent(one) == ""
     assert len(stored["arrival"]) == 2 * CALLS
@@ -77,7 +78,7 @@ def test_waits_for_messages_have_places(mpi, program, advise, tmp_path):
     done = advise(mpi, command, "--json", "s.json")
     assert done.returncode == 0, done.stderr
     waits = json.loads((tmp_path / "s.json").read_text())["message_waits"]
-    lines = {line_of(f"/* {what} */"): what for what in ("at once", "tested", "planned")}
+    lines = {line_of(f"/* {what} */"): what for what in ("at once", "tested", "planned", "short")}
     found = {lines[one["line"]]: one for one in waits}
     assert set(found) == set(lines.values())
     assert all(Path(one["file"]).name == SOURCE.name for one in waits)
@@ -85,6 +86,7 @@ def test_waits_for_messages_have_places(mpi, program, advise, tmp_path):
         "at once": (2 * CALLS, 160_000),
         "tested": (2 * CALLS, 160_000),
         "planned": (2 * CALLS, 800),
+        "short": (8 * CALLS, 8),
     }
     assert (found["at once"]["waits"], found["planned"]["waits"]) == (CALLS, 2 * CALLS)
     assert (found["at once"]["call"], found["tested"]["call"]) == ("MPI_Waitall", "MPI_Testall")

@@ -80,7 +80,7 @@ def test_without_a_place_for_the_record(mpi, program, environment, tmp_path):
     """The ranks' part alone, with a directory that does not exist: the program runs as ever."""
     loaded = installation.preload_library(mpi.family)
     library = loaded.with_name(f"libweft-advise-{mpi.family}.so")
-    extra = {"WEFT_ADVISE_DIRECTORY": str(tmp_path / "none"), "LD_PRELOAD": str(library)}
+    extra = {"WEFT_ADVISE_DIRECTORY": str(tmp_path / "none" / "none"), "LD_PRELOAD": str(library)}
     words = [mpi.mpiexec, "-n", "1", program(mpi, "advise_ends.c"), "exit"]
     done = subprocess.run(
         [str(word) for word in words],

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
 
 from weft.advise.places import NO_TOOL, Frame, of_interpreter, unresolved
-from weft.advise.record import BINDINGS, NO_END, OPERATORS, UNKNOWNS
+from weft.advise.record import BINDINGS, BROKEN_OFF, NO_END, OPERATORS, UNKNOWNS
 from weft.advise.sites import MessageWait, Site, Toucher, Windows, base_name, is_nonblocking
 from weft.advise.store import SCHEMA, Stored
 from weft.advise.timeline import Timeline, timeline
@@ -162,8 +162,14 @@ def independent(stored: Stored, sites: list[Site]) -> list[tuple[Site, Site]]:
     return found
 
 
+OTHERS = ":0:"  # sites beyond those that are kept apart (src/advise/record.h)
+
+
 def binding_of(row: dict) -> str:
-    return "python" if row["place"] else BINDINGS[row["binding"] % len(BINDINGS)]
+    place = row["place"]
+    if place and not place.startswith(OTHERS):
+        return "python"
+    return BINDINGS[row["binding"] % len(BINDINGS)]
 
 
 def message_waits_of(stored: Stored, elapsed_us: float) -> list[MessageWait]:
@@ -270,26 +276,32 @@ def windows_known(rows: list[dict], measured: int, broken_off: int) -> Windows:
     return Windows([row["least_ns"] / 1e3 for row in rows], most)
 
 
-def windows_of(side: str, members: list[dict], rows: list[dict]) -> Windows:
+def windows_of(side: str, members: list[dict], rows: list[dict], unknown: dict) -> Windows:
     measured, broken_off = (sum(row[name] for row in members) for name in (side, f"{side}_broken"))
+    if broken_off < 0:  # of a version that did not count these
+        broken_off = sum(unknown[side].get(why, 0) for why in BROKEN_OFF)
     return windows_known([row for row in rows if row["side"] == side], measured, broken_off)
 
 
 Place = tuple[str, int]
 
 
+def of_program(frames: list[Frame], site: Frame) -> Frame:
+    """The innermost that lies beside the site's own file, if one does: no header of a library's."""
+    beside = [one for one in frames if Path(one.file).parent == Path(site.file).parent]
+    return beside[0] if site.file and beside else frames[0]
+
+
 def touchers(
-    side: str, rows: list[dict], frames: dict[Place, list[Frame]], sources: dict[Place, str]
+    side: str, members: list[dict], rows: list[dict], named: Callable[[str, int], Toucher]
 ) -> list[Toucher]:
     """Those of most windows first; instructions of one line together."""
-    count: dict[Frame, int] = defaultdict(int)
+    measured = sum(row[side] for row in members)
+    count: dict[Toucher, int] = defaultdict(int)
     for row in rows:
-        place = row["module"], row["offset"]
         if row["side"] == side:
-            count[(frames.get(place) or unresolved(*place))[0]] += row["count"]
-    found = [
-        Toucher(frame, sources.get((frame.file, frame.line), ""), n) for frame, n in count.items()
-    ]
+            count[named(row["module"], row["offset"])] += row["count"]
+    found = [replace(one, windows=min(n, measured), of=measured) for one, n in count.items()]
     return sorted(found, key=lambda one: -one.windows)
 
 
@@ -356,6 +368,14 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
                 whys["the windows of this record cannot be read"] += 0
         here = of_interpreter(first["place"]) if first["place"] else frames.get(place)
         here = here or unresolved(*place)
+        # Of an interpreter's program they are places in the interpreter.
+        touches = [] if binding_of(first) == "python" else touched.get(group, [])
+
+        def toucher(module: str, offset: int, site: Frame = here[0]) -> Toucher:
+            place = module, offset
+            frame = of_program(frames.get(place) or unresolved(*place), site)
+            return Toucher(frame, sources.get((frame.file, frame.line), ""))
+
         site = Site(
             frames=here,
             call=first["call"],
@@ -368,10 +388,10 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             share=time_us / elapsed_us if elapsed_us else 0,
             waiting=share,
             arrivals=arrivals,
-            after=windows_of("after", members, windows.get(group, [])),
-            before=windows_of("before", members, windows.get(group, [])),
-            users=touchers("after", touched.get(group, []), frames, sources),
-            writers=touchers("before", touched.get(group, []), frames, sources),
+            after=windows_of("after", members, windows.get(group, []), unknown),
+            before=windows_of("before", members, windows.get(group, []), unknown),
+            users=touchers("after", members, touches, toucher),
+            writers=touchers("before", members, touches, toucher),
             binding=binding_of(first),
             unknown=unknown,
             gain_high_us=None,

@@ -185,19 +185,17 @@ COMMENT = re.compile(r"/\*.*?(\*/|$)")  # which would end the fragment's own
 
 def at(touchers: list[Toucher]) -> str:
     """Where most windows end, or begin; "": not known."""
-    if not touchers:
+    if not touchers or 2 * touchers[0].windows < touchers[0].of:
         return ""
-    place, source = touchers[0].place, COMMENT.sub("", touchers[0].source).strip()
+    place, source = touchers[0].place, COMMENT.sub("", touchers[0].source).replace("*/", "").strip()
     return f"{place}, {source}" if source else place
 
 
 def use(site: Site) -> str:
     """Where the result is first used, as a sentence; "": not known."""
-    # Of an interpreter's program that is a place in the interpreter.
-    if not site.users or site.language == "python":
+    if not site.users:
         return ""
-    all_ = sum(one.windows for one in site.users)
-    places = [f"{one.place} (in {one.windows} of {all_} windows)" for one in site.users]
+    places = [f"{one.place} (in {one.windows} of {one.of} windows)" for one in site.users]
     return f"Its result is first used at {', '.join(places)}."
 
 

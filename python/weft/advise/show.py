@@ -33,13 +33,16 @@ def short_place(site: Site | MessageWait) -> str:
 
 
 def headline(advice: Advice) -> str:
+    waited = sum(wait.share for wait in advice.message_waits)
+    messages = f"{per_cent(waited)} waits for messages" if waited >= LITTLE else ""
     if not advice.sites:
         none = "The program called no collective"
-        waited = sum(wait.share for wait in advice.message_waits)
-        if waited < LITTLE:
+        if not messages:
             return f"{none}: there is nothing to advise on."
-        return f"{none}; it waits for messages in {per_cent(waited)} of the run time."
+        return f"{none}; {messages}."
     where = f"{per_cent(advice.collective_share)} of the run time is in collectives"
+    if advice.collective_share < LITTLE and messages:
+        return f"{where}; {messages}."
     if advice.collective_share < LITTLE:
         return f"{where}: little to win, whatever is changed."
     error = advice.mpi_error_us / advice.elapsed_us if advice.elapsed_us else 0

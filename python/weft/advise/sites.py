@@ -57,7 +57,8 @@ def is_vector(name: str) -> bool:
 # What a replay tells, as in the record: what Weft wins without a change, and what the change wins
 # on top of that.
 FREE, WITH_CHANGE = "free", "changed"
-CERTAINTY = 0.95
+CERTAINTY = 0.95  # of what is shown
+LOOKS = 2  # at most, after which the samples may be enough (verify.py): each may be wrong
 
 
 @dataclass
@@ -73,10 +74,11 @@ class Spread:
 
 def spread(values: list[float], calls: int) -> Spread:
     """By the order of the samples, however they are distributed: so many lie on either side of the
-    median with that certainty. Of fewer than six the least and the greatest, which have less."""
+    median with that certainty. Of fewer than ten the least and the greatest; of fewer than seven
+    these have less."""
     ordered, n = sorted(values), len(values)
     off, below = 0, 1  # samples beyond each end; of the 2^n ways to lie, those with so many below
-    while 2 * (below + comb(n, off + 1)) <= (1 - CERTAINTY) * 2**n:
+    while 2 * (below + comb(n, off + 1)) <= (1 - CERTAINTY) / LOOKS * 2**n:
         off += 1
         below += comb(n, off)
     ends = ordered[off], median(ordered), ordered[n - 1 - off]
@@ -118,7 +120,8 @@ class Toucher:
 
     frame: Frame
     source: str  # the line; "": not known
-    windows: int
+    windows: int = 0  # that it ends or begins, about
+    of: int = 0  # that were measured
 
     @property
     def place(self) -> str:

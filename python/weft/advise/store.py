@@ -38,7 +38,7 @@ CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT DEFAULT '?', offset I
   comm_nodes INTEGER, size_class INTEGER DEFAULT 0, calls INTEGER, bytes INTEGER, ns INTEGER,
   after INTEGER DEFAULT 0, before INTEGER DEFAULT 0, completed INTEGER, between_ns INTEGER,
   waited_ns INTEGER, tests INTEGER, repeated INTEGER DEFAULT 0,
-  op INTEGER DEFAULT 0, after_broken INTEGER DEFAULT 0, before_broken INTEGER DEFAULT 0,
+  op INTEGER DEFAULT 0, after_broken INTEGER DEFAULT -1, before_broken INTEGER DEFAULT -1,
   binding INTEGER DEFAULT 0, PRIMARY KEY (rank, site));
 CREATE TABLE time_window (rank INTEGER, site INTEGER, side TEXT, least_ns INTEGER,
   most_ns INTEGER);
@@ -142,7 +142,7 @@ def insert_rank(database: sqlite3.Connection, one: RankRecord) -> None:
 
 
 def insert_places(database: sqlite3.Connection, ranks: list[RankRecord]) -> None:
-    """Frames, and the lines of the source at the innermost ones."""
+    """Frames, and the lines of the source at them."""
     sites = [(one, site) for one in ranks for site in one.sites]
     wanted = [(one.modules[site.module], site.offset) for one, site in sites if not site.where]
     for one, site in sites:
@@ -155,10 +155,10 @@ def insert_places(database: sqlite3.Connection, ranks: list[RankRecord]) -> None
         for depth, frame in enumerate(frames):
             row = (module, offset, depth, frame.function, frame.file, frame.line)
             insert(database, "frame", [row])
-    innermost = [frames[0] for frames in found.values()]
+    shown = [frame for frames in found.values() for frame in frames if frame.file]
     wheres = [text(here.where) for _, here in (*sites, *waits) if here.where]
-    innermost += [places.of_interpreter(where)[0] for where in wheres]
-    lines = places.source_lines({(frame.file, frame.line) for frame in innermost})
+    shown += [places.of_interpreter(where)[0] for where in wheres]
+    lines = places.source_lines({(frame.file, frame.line) for frame in shown})
     insert(database, "source", [(*place, line) for place, line in lines.items()])
 
 

@@ -20,7 +20,7 @@ from weft.advise.sites import FREE, WITH_CHANGE, Site, spread
 from weft.advise.store import Stored
 from weft.advise.stretches import Stretch, is_known, plan, stretches_of
 
-ROUNDS, MOST_ROUNDS = 9, 25  # of both jobs: at least, and until the figures are narrow
+ROUNDS, MOST_ROUNDS = 9, 25  # of both jobs; all of them where the figures are not narrow after 9
 CHANGES = 3  # sites that are changed, each for itself
 WIDTH_OF_HIGH, WIDTH_OF_RUN = 1 / 3, 0.02  # of a gain's two ends that are narrow: either
 JOB_SECONDS = 600
@@ -120,7 +120,7 @@ def run(command: list[str], mpi: str, stored: Stored, advice: Advice) -> list[tu
         options = ["--directory", directory, "--replay", str(program), "--plan", str(path)]
         options += ["--libraries", str(library.parent), *(["--mpi", mpi] if mpi else [])]
         for number in range(MOST_ROUNDS):
-            if number >= ROUNDS and is_narrow(rows, changes, advice.elapsed_us):
+            if number == ROUNDS and is_narrow(rows, changes, advice.elapsed_us):
                 break
             times: dict[str, Times] = {}
             for form in (LIBRARY, AUTO)[:: -1 if number % 2 else 1]:
@@ -134,11 +134,11 @@ def run(command: list[str], mpi: str, stored: Stored, advice: Advice) -> list[tu
                     )
                 except subprocess.TimeoutExpired:
                     print(f"weft advise: a replay took over {JOB_SECONDS} s", file=sys.stderr)
-                    return []
+                    return rows if number >= ROUNDS else []
                 if done.returncode:
                     print(done.stderr, end="", file=sys.stderr)
                     print(f"weft advise: a replay ended with {done.returncode}", file=sys.stderr)
-                    return []
+                    return rows if number >= ROUNDS else []
                 times[form] = read_times(written)
             rows += won(stretches, changes, times[LIBRARY], times[AUTO])
     return rows
