@@ -99,7 +99,7 @@ class CudaDriver final : public DeviceDriver {
            find(library, "cuCtxPushCurrent_v2", push_context_) &&
            find(library, "cuCtxPopCurrent_v2", pop_context_) &&
            find(library, "cuDevicePrimaryCtxRetain", retain_context_) &&
-           find(library, "cuStreamSynchronize", synchronise_);
+           find(library, "cuStreamSynchronize", synchronise_) && find_optional(library);
   }
 
   bool holds(const std::byte* at) const override {
@@ -118,8 +118,21 @@ class CudaDriver final : public DeviceDriver {
 
  private:
   // Of cuda.h.
-  static constexpr int kContext = 1, kMemoryType = 2, kIsManaged = 8, kDevice = 9;
+  static constexpr int kContext = 1, kMemoryType = 2, kSyncMemops = 6, kIsManaged = 8, kDevice = 9;
   static constexpr unsigned kOfDevice = 2;
+
+  bool find_optional(void* library) {
+    find(library, "cuPointerSetAttribute", set_attribute_);
+    return true;
+  }
+
+  // Copies and fills of the application's that look synchronous may still be under way, such as
+  // cudaMemset; a stream of its own would not wait for them. From now on they are synchronous for
+  // this memory, and those that have begun are over.
+  void end_copies(const std::byte* device) const {
+    const unsigned on = 1;
+    if (set_attribute_) set_attribute_(&on, kSyncMemops, reinterpret_cast<std::uintptr_t>(device));
+  }
 
   bool copy(std::byte* to, const std::byte* from, std::int64_t bytes,
             const std::byte* device) const {
@@ -128,6 +141,7 @@ class CudaDriver final : public DeviceDriver {
     attribute_(&context, kContext, reinterpret_cast<std::uintptr_t>(device));
     if (!context) context = context_of_pool(device);
     if (!context || push_context_(context) != 0) return false;
+    end_copies(device);
     void* const stream = streams_.get(context, create_stream_);
     const bool has_come =
         stream &&
@@ -148,6 +162,7 @@ class CudaDriver final : public DeviceDriver {
   }
 
   int (*attribute_)(void* value, int which, std::uintptr_t address) = nullptr;
+  int (*set_attribute_)(const void* value, int which, std::uintptr_t address) = nullptr;
   int (*copy_)(std::uintptr_t to, std::uintptr_t from, std::size_t bytes, void* stream) = nullptr;
   OwnStreams::Create* create_stream_ = nullptr;
   OutsideCapture::Exchange* exchange_mode_ = nullptr;

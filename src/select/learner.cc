@@ -318,7 +318,8 @@ void Learner::agreed_on_watch() {
   if (is_uneven && (times_settled_ > 0 || looks_like_turns(periods)))
     return watch_again(kWatchedForCycle);
   is_uneven_ = is_uneven;
-  have_positions(medians_in_cycle(periods, begins_at_, cycle));
+  // Between calls that are in flight together there is next to nothing.
+  have_positions(depth_ > 1 ? std::vector{mean_ns} : medians_in_cycle(periods, begins_at_, cycle));
   if (is_very_short_ && (depth_ > 1 || rests_ < kRestsBeforeTrials)) return rest(several, mean_ns);
   // At which nothing could be hidden.
   for (Position& position : positions_)

@@ -130,6 +130,7 @@ class Learner {
   bool may_compare_again(const Position& position, const TrialTurn& turn) const;
   bool find_rival(const TrialTurn& turn);
   void compare_again_later();
+  int left_out() const { return is_unable_ ? conditional_ : -1; }  // -1: no way is
   bool may_try(const Position& position, const TrialTurn& turn) const;
   bool find_position(const TrialTurn& turn);
   void begin_trials(TrialTurn& turn);

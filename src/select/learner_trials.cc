@@ -45,8 +45,8 @@ std::int64_t Learner::cost_of_rival_ns(const Position& position, int rival) cons
 
 // At a check at which nothing has changed.
 bool Learner::may_compare_again(const Position& position, const TrialTurn& turn) const {
-  const int rival = positions_.rival_of(position);
-  if (rival < 0 || (is_unable_ && rival == conditional_)) return false;
+  const int rival = positions_.rival_of(position, left_out());
+  if (rival < 0) return false;
   const bool is_close = position.ns_of(rival) * 10 < position.period_ns * 13;
   const int slots = slots_before_ + position.slots + 2 * kRoundsWithRival;
   if (is_close && !is_very_short_ && slots <= free_slots_) return true;
@@ -61,7 +61,7 @@ bool Learner::find_rival(const TrialTurn& turn) {
     const std::size_t next = (position_ + i) % positions_.cycle();
     if (!may_compare_again(positions_[next], turn)) continue;
     position_ = next;
-    rival_ = positions_.rival_of(on_trial());
+    rival_ = positions_.rival_of(on_trial(), left_out());
     again_ = positions_.only(on_trial().way, rival_);
     return true;
   }
@@ -154,7 +154,7 @@ void Learner::try_again_later(TrialTurn& turn) {
   budget_.spend(cost_ns - cost_expected_ns_);
   on_trial().slots -= static_cast<int>(order_.size());
   if (again_) {
-    again_.reset();
+    compare_again_later();
     return begin_settled();
   }
   --on_trial().stages;
@@ -219,7 +219,11 @@ void Learner::agreed_on_rival(TrialTurn& turn) {
   after_ = Stage::waiting;
   if (rounds == 1 && won == 1) return;
   after_ = Stage::settled;
-  position.note(rival_, again_->median_ns(rival_));
+  // Of one round alone: what held the program up is not the rival's.
+  const std::int64_t known_ns = position.ns_of(rival_);
+  const std::int64_t took_ns = again_->median_ns(rival_);
+  position.note(rival_,
+                rounds == 1 && known_ns > 0 ? std::min(took_ns, kMostOfLeast * known_ns) : took_ns);
   const bool is_beaten = rounds > 1 && again_->is_beaten(position.way);
   compare_again_later();
   if (!is_beaten) return;
@@ -234,7 +238,10 @@ std::int64_t Learner::count_cost(const TriedWays& tried, TrialTurn& turn) {
   const std::int64_t usual_ns = tried.median_ns(on_trial().way);
   std::int64_t cost_ns = 0;
   for (std::size_t slot = 0; slot < order_.size(); ++slot) {
-    const std::int64_t most_ns = kMostOfLeast * tried.least_ns(order_[slot]);
+    const std::int64_t known_ns = again_ ? on_trial().ns_of(order_[slot]) : 0;
+    const std::int64_t least_ns = tried.least_ns(order_[slot]);
+    const std::int64_t most_ns =
+        kMostOfLeast * (known_ns > 0 ? std::min(least_ns, known_ns) : least_ns);
     const std::int64_t ns = std::min(agreed_[slot] / counted_calls(), most_ns);
     cost_ns += std::max<std::int64_t>(ns - usual_ns, 0);
   }

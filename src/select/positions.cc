@@ -52,12 +52,12 @@ void Positions::leave_out(int way) {
   for (Position& position : all_) position.tried.leave_out(way);
 }
 
-int Positions::rival_of(const Position& position) const {
+int Positions::rival_of(const Position& position, int except) const {
   if (native_ >= 0 && position.way != native_) return position.ns_of(native_) > 0 ? native_ : -1;
   int rival = -1;
   for (int way = 0; way < static_cast<int>(position.tried.ways()); ++way) {
     const std::int64_t ns = position.ns_of(way);
-    if (way == position.way || ns == 0) continue;
+    if (way == position.way || way == except || ns == 0) continue;
     if (rival < 0 || ns < position.ns_of(rival)) rival = way;
   }
   return rival;

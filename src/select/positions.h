@@ -70,8 +70,8 @@ class Positions {
   void renew(const std::vector<std::int64_t>& period_ns);
   void leave_out(int way);  // at all of them
   // What the way in use is to be compared with: the library's own or, where that is in use, the
-  // fastest other one that is known. -1: none is.
-  int rival_of(const Position& position) const;
+  // fastest other one that is known, but for `except`. -1: none is.
+  int rival_of(const Position& position, int except) const;
   // These two alone, before anything was tried.
   TriedWays only(int way, int rival) const;
   // Those that differed only by the ways that they went are one.

@@ -131,6 +131,22 @@ TEST(Learner, AWayThatIsAsFastAsItsRivalIsNotLearntAboutAgainAndAgain) {
 }
 
 // As rival or otherwise: a worker that some rank has not got.
+// Such as a file that the program writes: it is no cost, and says nothing of the rival.
+TEST(Learner, WhatHoldsTheProgramUpWhileItsRivalIsMetCostsLittle) {
+  Program program(2, 0.01);
+  std::vector<int> met(3);
+  const int site = program.add_site(
+      3,
+      [&](int rank, int way, std::uint32_t call) {
+        const bool is_first_of_rival = way != 2 && met[static_cast<std::size_t>(way)]++ == 0;
+        return with_noise(is_first_of_rival ? 10'000 * kMs : 100 * kMs, rank, call);
+      },
+      known(2, {120, 100, 100}));
+  for (int call = 0; call < 1500; ++call) program.call(site);
+  EXPECT_LT(program.learner(site).found().trials_cost_ns, 1'000 * kMs);
+  EXPECT_GT(met[0] + met[1], 2);  // it is met again
+}
+
 TEST(Learner, ARivalThatARankCannotTakeIsNone) {
   for (const int without : {-1, 1}) {
     Program program;

@@ -180,9 +180,9 @@ class Shadow {
   // The one of persistent collectives. Collective on the application's, as whatever prepares one.
   Result<MPI_Comm> persistent(MPI_Comm applications) {
     if (!is_made()) return ready().error();
-    if (persistent_ != MPI_COMM_NULL) return persistent_;
+    if (agreements_ != MPI_COMM_NULL) return persistent_;
     for (MPI_Comm* one : {&persistent_, &later_}) {
-      if (one == &later_ && !weft_version) continue;
+      if (*one != MPI_COMM_NULL || (one == &later_ && !weft_version)) continue;
       if (const auto made = duplicate(applications, one); !made) return made.error();
     }
     const auto made = checked(MPI_Comm_dup(applications, &agreements_));
