@@ -133,7 +133,7 @@ TEST(Learner, AWayThatIsAsFastAsItsRivalIsNotLearntAboutAgainAndAgain) {
 // As rival or otherwise: a worker that some rank has not got.
 // Such as a file that the program writes: it is no cost, and says nothing of the rival.
 TEST(Learner, WhatHoldsTheProgramUpWhileItsRivalIsMetCostsLittle) {
-  Program program(2, 0.01);
+  Program program(2, 1);
   std::vector<int> met(3);
   const int site = program.add_site(
       3,
