@@ -1,0 +1,199 @@
+// The learner: what its trials cost, what it may spend, and what it puts off or breaks off.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "learner_program.h"
+#include "select/learner.h"
+
+namespace weft {
+namespace {
+
+TEST(Learner, ASlowWayCostsLessThanOnePerCentOfARun) {
+  Program program;
+  const int site = program.add_site(4, ways_of({10, 11, 30, 10}));
+  std::int64_t least = 0;
+  while (program.now_ns() < 10'000'000'000) {
+    program.call(site);
+    least += 10'200'000;
+  }
+  const auto found = program.learner(site).found();
+  EXPECT_LT(found.trials_cost_ns, 100'000'000);
+  EXPECT_LT(program.now_ns() - least, 150'000'000);
+}
+
+// What trials cost against the way in use, in a program of two phases in turns, which is learnt
+// about again and again: all of it, and that of the first calls on trial.
+struct Cost {
+  std::int64_t all_ns = 0, first_ns = 0, elapsed_ns = 0;
+};
+Cost cost_in_phases(double budget_percent) {
+  Program program(2, budget_percent);
+  std::uint32_t phase = 0;
+  const int site = program.add_site(4, [&](int rank, int way, std::uint32_t call) {
+    const std::int64_t ms[] = {10, 12, 25, 13};
+    return with_noise((phase % 2 + 1) * ms[way] * 1'000'000, rank, call);
+  });
+  Cost cost;
+  for (phase = 0; phase < 40; ++phase) {
+    for (int call = 0; call < 200; ++call) {
+      program.call(site);
+      const auto found = program.learner(site).found();
+      if (found.calls_on_trial <= Learner::kFreeSlots) cost.first_ns = found.trials_cost_ns;
+    }
+  }
+  while (program.learner(site).is_learning()) program.call(site);
+  cost.all_ns = program.learner(site).found().trials_cost_ns;
+  cost.elapsed_ns = program.now_ns();
+  EXPECT_EQ(program.budget(0).spent_ns(), cost.all_ns);
+  return cost;
+}
+
+TEST(Learner, TrialsCostNoMoreThanTheBudgetOnceTheFirstCallsAreTried) {
+  const auto percent_of = [](const Cost& cost) {
+    return 100.0 * static_cast<double>(cost.all_ns - cost.first_ns) /
+           static_cast<double>(cost.elapsed_ns);
+  };
+  for (const double percent : {0.05, 0.1, 0.2}) {
+    const Cost cost = cost_in_phases(percent);
+    EXPECT_GT(cost.first_ns, 0);
+    EXPECT_LE(percent_of(cost), percent);
+    EXPECT_GT(percent_of(cost_in_phases(100)), percent);
+  }
+}
+
+TEST(Learner, WhatTheBudgetPutsOffIsTriedLater) {
+  Program program;
+  // All are close enough to be tried to the end, and far enough for that to cost something.
+  const int site = program.add_site(6, ways_of({100, 130, 120, 120, 110, 110}));
+  for (int call = 0; call < 60; ++call) program.call(site);
+  const auto early = program.learner(site).found();
+  EXPECT_TRUE(early.settled);
+  EXPECT_EQ(early.calls_on_trial, 18u);  // one round and two, of all ways
+  for (int call = 0; call < 5000; ++call) program.call(site);
+  const auto late = program.learner(site).found();
+  EXPECT_GT(late.calls_on_trial, early.calls_on_trial);
+  EXPECT_EQ(late.way, 0);
+  EXPECT_LE(late.trials_cost_ns, program.now_ns() / 100);
+}
+
+// It keeps the rule's way, which nobody has learnt.
+TEST(Learner, WhatIsPutOffBeforeAnythingWasTriedIsNotSettled) {
+  Program program(2, 1e-9);
+  Learner::Settings settings;
+  settings.has_free_slots = false;
+  program.budget(0).spend(1'000'000'000);
+  const int site = program.add_site(3, ways_of({10, 12, 8}), settings);
+  for (int call = 0; call < 5000; ++call) EXPECT_EQ(program.call(site), 0);
+  EXPECT_GT(program.comparisons(), 2);
+  EXPECT_FALSE(program.learner(site).found().settled);
+}
+
+TEST(Learner, WhatIsTriedAfterItWasPutOffIsSettled) {
+  Program program(2, 1);
+  Learner::Settings settings;
+  settings.has_free_slots = false;
+  program.budget(0).spend(50'000'000);
+  const int site = program.add_site(3, ways_of({10, 12, 8}), settings);
+  for (int call = 0; call < 100; ++call) EXPECT_EQ(program.call(site), 0);
+  for (int call = 0; call < 5000; ++call) program.call(site);
+  EXPECT_TRUE(program.learner(site).found().settled);
+  EXPECT_EQ(program.call(site), 2);
+}
+
+// Whatever one rank has spent on other communicators counts on all.
+TEST(Learner, TheBudgetIsThatOfTheProcessThatHasSpentMost) {
+  for (const bool spent : {false, true}) {
+    Program program;
+    if (spent) program.budget(1).spend(3'600'000'000'000);
+    const int site = program.add_site(6, ways_of({100, 130, 120, 120, 110, 110}));
+    for (int call = 0; call < 5000; ++call) program.call(site);
+    const auto found = program.learner(site).found();
+    EXPECT_EQ(found.calls_on_trial == 18u, spent);
+    EXPECT_TRUE(found.settled);
+  }
+}
+
+// A site keeps the rule's way, and what is known is taken, whatever else would be faster.
+void expect_nothing_tried(Program& program, Learner::Settings settings) {
+  const int rules = program.add_site(3, ways_of({10, 5, 5}), settings);
+  settings.known = {{2, 8'000'000}};
+  const int known = program.add_site(3, ways_of({10, 5, 50}), settings);
+  for (int call = 0; call < 300; ++call) {
+    EXPECT_EQ(program.call(rules), 0);
+    EXPECT_EQ(program.call(known), 2);
+  }
+}
+
+TEST(Learner, WithoutABudgetWhatIsKnownIsTakenAndNothingTried) {
+  Program program(2, 0);
+  Learner::Settings settings;
+  expect_nothing_tried(program, settings);
+}
+
+TEST(Learner, TriesNothingWhereItMayNot) {
+  Program program;
+  Learner::Settings settings;
+  settings.tries = false;
+  expect_nothing_tried(program, settings);
+}
+
+// What was broken off may be tried again, without a budget.
+TEST(Learner, WhatWasBrokenOffIsNotCounted) {
+  Program program(2, 0.0001);
+  const int one = program.add_site(8, ways_of({10, 6, 12, 12, 12, 12, 12, 12}));
+  const int other = program.add_site(3, ways_of({10, 12, 6}));
+  for (int call = 0; call < 20; ++call) program.call(one);  // in the midst of its trials
+  EXPECT_FALSE(program.learner(one).found().settled);
+  for (int call = 0; call < 150; ++call) program.call(other);
+  for (int call = 0; call < 60; ++call) program.call(one);
+  EXPECT_EQ(program.call(one), 1);
+}
+
+// Else a site that was never tried to the end would use up what all may cost.
+TEST(Learner, WhatWasBrokenOffCostsNoMoreThanWasTried) {
+  for (const int before : {1, 8}) {
+    Program program(2, 100);
+    std::int64_t factor = 1;
+    const int one = program.add_site(6, [&](int rank, int way, std::uint32_t call) {
+      return ways_of({10, 13, 12, 12, 11, 10})(rank, way, call) * factor;
+    });
+    for (int call = 0; call < 2000; ++call) program.call(one);
+    const int other = program.add_site(2, ways_of({10, 10}));
+    const auto learner = [&] { return program.learner(one).found(); };
+    const auto on_trial = learner().calls_on_trial;
+    const auto spent_ns = program.budget(0).spent_ns(), cost_ns = learner().trials_cost_ns;
+    factor = 3;  // it is tried again
+    while (learner().calls_on_trial < on_trial + static_cast<std::uint64_t>(before))
+      program.call(one);
+    const auto in_full_ns = program.budget(0).spent_ns() - spent_ns;
+    EXPECT_GT(in_full_ns, 0);
+    for (int call = 0; call < 100; ++call) program.call(other);
+    program.call(one);  // and tries again from the beginning
+    const auto broken_off_ns = learner().trials_cost_ns - cost_ns;
+    EXPECT_GT(broken_off_ns, 0);
+    EXPECT_LE(broken_off_ns, in_full_ns * before / 12);
+    EXPECT_EQ(program.budget(0).spent_ns() - spent_ns,
+              in_full_ns + broken_off_ns + program.learner(other).found().trials_cost_ns);
+  }
+}
+
+// A change long after it has settled is one of the program, and nothing is free any more.
+TEST(Learner, WhatIsPutOffIsNotTakenForMisledWhenItChangesLater) {
+  Program program(2, 0.001);
+  std::int64_t factor = 1;
+  const int site = program.add_site(5, [&](int rank, int way, std::uint32_t call) {
+    return ways_of({10, 13, 12, 12, 11})(rank, way, call) * factor;
+  });
+  for (int call = 0; call < 1000; ++call) program.call(site);
+  const auto on_trial = program.learner(site).found().calls_on_trial;
+  factor = 3;
+  for (int call = 0; call < 1000; ++call) program.call(site);
+  EXPECT_EQ(program.learner(site).found().calls_on_trial, on_trial);
+}
+
+}  // namespace
+}  // namespace weft
