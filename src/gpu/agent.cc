@@ -190,6 +190,8 @@ bool Agent::scan() {
   }
   const auto leaves = [](Operation* one) {
     if (!one->leaving_.load(std::memory_order_acquire) || !idle(*one)) return false;
+    // It has failed since it was looked at: first whoever waits is let go.
+    if (one->failed_.load(std::memory_order_acquire) && !one->given_up_) return false;
     one->left_.store(true, std::memory_order_release);  // from here on it may be gone
     return true;
   };
