@@ -10,9 +10,24 @@ std::string file_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// The next word belongs to them.
-bool takes_a_word(std::string_view option) {
-  return option == "-W" || option == "-X" || option == "--check-hash-based-pycs";
+// An option with a value, which is the rest of its word or else the next one: "-m app", "-mapp"
+// and, with others in one word, "-Bm app".
+struct Option {
+  char name = 0;  // 0: it has no value
+  std::string value;
+};
+
+// i: of its word, then of its last one.
+Option option_at(const std::vector<std::string>& command_line, std::size_t* i) {
+  const std::string& word = command_line[*i];
+  const auto value = [&](std::size_t taken) {
+    if (taken < word.size()) return word.substr(taken);
+    return ++*i < command_line.size() ? command_line[*i] : "";
+  };
+  if (word == "--check-hash-based-pycs") return {'-', value(word.size())};
+  if (word.starts_with("--")) return {};
+  const std::size_t at = word.find_first_of("cmWX");
+  return at == word.npos ? Option{} : Option{word[at], value(at + 1)};
 }
 
 // A module may run a script in its turn, as in "python3 -m mpi4py app.py". So the first word after
@@ -22,13 +37,14 @@ std::string script_words(const std::vector<std::string>& command_line) {
   for (std::size_t i = 1; i < command_line.size(); ++i) {
     const std::string& word = command_line[i];
     const bool is_option = word.starts_with('-');
-    if (module.empty() && (word == "-" || word.starts_with("-c"))) return word.substr(0, 2);
-    if (module.empty() && word == "-m") {
-      if (++i < command_line.size()) module = command_line[i];
-    } else if (module.empty() && takes_a_word(word)) {
-      ++i;
-    } else if (!is_option && (module.empty() || word.ends_with(".py"))) {
+    if (!module.empty()) {
+      if (!is_option && word.ends_with(".py")) return file_name(word);
+    } else if (word == "-" || !is_option) {
       return file_name(word);
+    } else if (const Option option = option_at(command_line, &i); option.name == 'c') {
+      return "-c";
+    } else if (option.name == 'm') {
+      module = option.value;
     }
   }
   return module;

@@ -13,14 +13,17 @@ TEST(JobWords, AProgramIsItsFile) {
 }
 
 TEST(JobWords, WhatPythonRunsIsItsScript) {
-  for (const std::vector<std::string>& options :
-       std::vector<std::vector<std::string>>{{},
-                                             {"-u"},
-                                             {"-O", "-X", "dev"},
-                                             {"-W", "error", "-u"},
-                                             {"-m", "mpi4py"},
-                                             {"-u", "-m", "mpi4py", "--profile", "mpe"},
-                                             {"-m", "coverage", "run"}}) {
+  for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{
+           {},
+           {"-u"},
+           {"-O", "-X", "dev"},
+           {"-W", "error", "-u"},
+           {"-BWerror", "-uX", "dev", "--check-hash-based-pycs", "never"},
+           {"-Bm", "mpi4py"},
+           {"-mmpi4py"},
+           {"-m", "mpi4py"},
+           {"-u", "-m", "mpi4py", "--profile", "mpe"},
+           {"-m", "coverage", "run"}}) {
     std::vector<std::string> words = {"/usr/bin/python3"};
     words.insert(words.end(), options.begin(), options.end());
     words.insert(words.end(), {"/home/user/a.py", "-n", "b.py"});
@@ -33,7 +36,10 @@ TEST(JobWords, ElseItIsTheModule) {
   EXPECT_EQ(program_words({"python3", "-m", "solver.run", "-n", "input.dat"}),
             "python3 solver.run");
   EXPECT_EQ(program_words({"python3", "-u", "-c", "import a", "b.py"}), "python3 -c");
+  EXPECT_EQ(program_words({"python3", "-Bc", "import a", "b.py"}), "python3 -c");
+  EXPECT_EQ(program_words({"python3", "-Bmsolver.run", "-n", "input.dat"}), "python3 solver.run");
   EXPECT_EQ(program_words({"python3", "-", "b.py"}), "python3 -");
+  EXPECT_EQ(program_words({"python3", "-m"}), "python3");
   EXPECT_EQ(program_words({"python3"}), "python3");
 }
 
