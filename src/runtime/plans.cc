@@ -154,13 +154,17 @@ Choice rule_in_memory(const Runtime& runtime, const Shape& shape, const Choice& 
 }
 
 std::vector<Choice> ways_of(const Runtime& runtime, const SiteKey& key, const Shape& shape,
-                            const Choice& rule) {
+                            const Choice& rule, Processor processor) {
   const Config& config = runtime.config;
   const Library library = runtime.library;
-  if (key.blocking) return ways_for_blocking(config, library, shape);
-  if (!runtime.learns_in_memory()) return ways_for(config, library, shape, rule, runtime.beside());
+  if (key.blocking) return ways_for_blocking(config, library, shape, processor);
+  if (!runtime.learns_in_memory()) {
+    Beside beside = runtime.beside();
+    beside.processor = processor;
+    return ways_for(config, library, shape, rule, beside);
+  }
   return ways_in_memory(config, library, shape, rule_in_memory(runtime, shape, rule),
-                        runtime.has_spare_core());
+                        runtime.has_spare_core(), processor);
 }
 
 // nullptr: nothing is learnt about such calls.
@@ -174,7 +178,7 @@ Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Us
     if (!memory) return nullptr;
   }
   return communicator.sites->find_or_make(key, [&]() -> std::unique_ptr<Site> {
-    auto ways = ways_of(runtime, key, shape, rule);
+    auto ways = ways_of(runtime, key, shape, rule, communicator.processor);
     // What needs a communicator of its own.
     if (!communicator.has_own)
       std::erase_if(ways, [](const Choice& way) {

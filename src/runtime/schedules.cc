@@ -46,15 +46,6 @@ Schedule built(const Algorithm& algorithm, const Shape& shape, int laps,
   return build_in_sections(algorithm, shape, laps, tuning);
 }
 
-// By what a schedule is found again; each number of levels has an address of its own.
-const void* cached_as(const Choice& choice) {
-  if (choice.split_levels == Config::kByModel) return choice.algorithm;
-  constexpr std::size_t kMostLevels = 32;
-  static const std::vector<char> addresses(kMostLevels * algorithms().size());
-  const auto place = static_cast<std::size_t>(choice.algorithm - algorithms().data());
-  return &addresses[place * kMostLevels + static_cast<std::size_t>(choice.split_levels)];
-}
-
 int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& algorithm) {
   const int asked = runtime.config.split_levels;
   if (asked != Config::kByModel) return asked;
@@ -76,11 +67,10 @@ std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicato
                                              const Shape& shape, const Choice& choice) {
   static const char library_blocking = 0, library_nonblocking = 0;
   if (choice.algorithm)
-    return communicator.schedule(shape, cached_as(choice), [&] {
-      Tuning tuning = default_tuning(shape, communicator.processor);
-      tuning.split_levels = choice.split_levels != Config::kByModel
-                                ? choice.split_levels
-                                : split_levels(runtime, shape, *choice.algorithm);
+    return communicator.schedule(shape, schedule_key(choice), [&] {
+      Tuning tuning = tuning_of(choice, shape, communicator.processor);
+      if (choice.split_levels == Config::kByModel)
+        tuning.split_levels = split_levels(runtime, shape, *choice.algorithm);
       return built(*choice.algorithm, shape, runtime.config.laps_at_a_time, tuning);
     });
   if (choice.engine == Engine::tcc)
@@ -95,6 +85,7 @@ std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Sha
   const bool share = communicator.memory && !communicator.memory->sharing().empty();
   const Algorithm* algorithm = share ? direct_of(shape) : nullptr;
   if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
+  if (choice.part_bytes != 0) return nullptr;  // without a part it would be the same
   if (reduces(shape.kind) && !kernel) return nullptr;
   return communicator.schedule(shape, algorithm,
                                [&] { return built(*algorithm, shape, INT32_MAX); });

@@ -10,10 +10,6 @@
 namespace weft {
 namespace {
 
-// Two places of the largest fill what a rank has in the communicator's memory.
-constexpr std::array<std::int64_t, 3> kPartBytes = {Tuning{}.part_bytes, kNodeBytesPerRank / 2,
-                                                    16 * 1024};
-
 // Of trees; the defaults first. In a NUMA domain, or in the node; and from domain to domain.
 constexpr std::array<int, 4> kRadices = {Tuning{}.radix, 2, 8, Tuning::kAll};
 constexpr std::array<int, 3> kRadicesAcross = {Tuning{}.radix_across, 2, 4};
@@ -183,6 +179,20 @@ std::int64_t Candidates::node_bytes(const Candidate& candidate, const Schedule& 
   Shape there = shape_;
   there.rank = rank_in_company(*shape_.nodes);
   return build_in_sections(*algorithm, there, laps_, tuning).node_bytes;
+}
+
+// A schedule of one lap is over after fewer steps than two laps have; longer ones have two parts in
+// memory.
+bool parts_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
+                  const Tuning& other) {
+  constexpr std::int32_t kLaps = 2;
+  Shape there = shape;
+  if (needs_nodes(algorithm.needs)) there.rank = rank_in_company(*shape.nodes);
+  const auto looks = [&](const Tuning& tuning) {
+    const Schedule schedule = build_in_sections(algorithm, there, kLaps, tuning);
+    return std::pair(schedule.node_bytes, schedule.steps.size());
+  };
+  return looks(one) != looks(other);
 }
 
 bool trial_tells_apart(const Shape& shape, const Candidate& one, const Candidate& other) {

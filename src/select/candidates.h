@@ -4,6 +4,8 @@
 // here; what is measured, agreed on, cached and told is the same for all.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,10 @@ struct Candidate {
 
   bool operator==(const Candidate&) const = default;
 };
+
+// Two places of the largest fill what a rank has in the communicator's memory.
+inline constexpr std::array<std::int64_t, 3> kPartBytes = {Tuning{}.part_bytes,
+                                                           kNodeBytesPerRank / 2, 16 * 1024};
 
 // The call on trial: `shape` itself where it is short, else the same with shorter blocks, which
 // move as bytes but in reductions. Only where all ranks know alike what is moved (agreed_bytes).
@@ -67,6 +73,11 @@ class Candidates {
   std::vector<One> all_;
   std::vector<Looks> seen_;
 };
+
+// Whether the call's schedules differ by these, which are alike but in their parts; the same on all
+// ranks.
+bool parts_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
+                  const Tuning& other);
 
 // Whether times of the call on trial say which of two is faster. Of a call that is longer than
 // that, other parts alone have been seen to come out otherwise

@@ -2,6 +2,7 @@
 #include "select/selector.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <vector>
 
@@ -356,6 +357,24 @@ Tuning default_tuning(const Shape& shape, Processor processor) {
   if (is_cut && shape.on_one_node && processor == Processor::amd)
     tuning.part_bytes = kNodeBytesPerRank / 2;
   return tuning;
+}
+
+Tuning tuning_of(const Choice& choice, const Shape& shape, Processor processor) {
+  Tuning tuning = default_tuning(shape, processor);
+  if (choice.part_bytes != 0) tuning.part_bytes = choice.part_bytes;
+  if (choice.split_levels != Config::kByModel) tuning.split_levels = choice.split_levels;
+  return tuning;
+}
+
+const void* schedule_key(const Choice& choice) {
+  constexpr std::size_t kMostLevels = 32, kMostBits = 64;
+  constexpr std::size_t kEach = kMostLevels + kMostBits;
+  static const std::vector<char> addresses(kEach * algorithms().size());
+  const auto place = static_cast<std::size_t>(choice.algorithm - algorithms().data());
+  const char* const first = &addresses[place * kEach];
+  if (choice.split_levels != Config::kByModel) return first + choice.split_levels;
+  if (choice.part_bytes == 0) return choice.algorithm;
+  return first + kMostLevels + std::countr_zero(static_cast<std::uint64_t>(choice.part_bytes));
 }
 
 const Algorithm* direct_algorithm(const Shape& shape) {

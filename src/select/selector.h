@@ -15,6 +15,8 @@ struct Choice {
   const Algorithm* algorithm = nullptr;  // engines function, thread and agent only
   // Of a tree: how many levels are the caller's part; kByModel: as --split says, or the model.
   int split_levels = Config::kByModel;
+  // In memory: parts of so much; 0: as default_tuning() says.
+  std::int64_t part_bytes = 0;
 };
 
 // An error names the algorithms of a collective for which one was asked that does not exist.
@@ -49,12 +51,19 @@ Engine static_rule(Library library, const Shape& shape, bool replayed = false);
 // The algorithm that Weft takes when none is asked for.
 const Algorithm& default_algorithm(const Shape& shape);
 
-// How it is tuned where nothing has been measured. processor: of all ranks.
-Tuning default_tuning(const Shape& shape, Processor processor);
-
 // The same for a call that is arranged once and replayed: blocks for one neighbor in one message,
 // the largest message first. Neighbors agree without asking: both know how many blocks they share.
 const Algorithm& replayed_algorithm(const Shape& shape);
+
+// How it is tuned where nothing has been measured. processor: of all ranks.
+Tuning default_tuning(const Shape& shape, Processor processor);
+
+// The same of a choice; a split that is the model's is none here.
+Tuning tuning_of(const Choice& choice, const Shape& shape, Processor processor);
+
+// By what its schedules are found again: each algorithm, number of levels and size of part has an
+// address of its own. The choice has an algorithm.
+const void* schedule_key(const Choice& choice);
 
 // What to try first where all ranks may see each other's buffers; nullptr: nothing.
 const Algorithm* direct_algorithm(const Shape& shape);

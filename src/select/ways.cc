@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "coll/split_tree.h"
+#include "select/candidates.h"
 #include "select/learner.h"
 #include "select/split_model.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 bool is_same(const Choice& one, const Choice& other) {
   return one.engine == other.engine && one.algorithm == other.algorithm &&
-         one.split_levels == other.split_levels;
+         one.split_levels == other.split_levels && one.part_bytes == other.part_bytes;
 }
 
 void add(std::vector<Choice>& ways, const Choice& way) {
@@ -51,6 +52,21 @@ void add_others(std::vector<Choice>& ways, Engine engine, const Shape& shape,
     if (&algorithm == known || !is_worth_trying(algorithm, shape, in_memory)) continue;
     add(ways, {engine, &algorithm});
     ++others;
+  }
+}
+
+// Where ranks share memory, data that are longer than a part by default may do better in parts of
+// another size: the first of these that makes a difference.
+void add_parts(std::vector<Choice>& ways, Engine engine, const Shape& shape,
+               const Algorithm* algorithm, Processor processor) {
+  if (!algorithm || !needs_memory(algorithm->needs) || is_direct(*algorithm)) return;
+  if (agreed_bytes(shape).value_or(0) <= Tuning{}.part_bytes) return;
+  const Tuning usual = default_tuning(shape, processor);
+  for (const std::int64_t part_bytes : kPartBytes) {
+    Tuning other = usual;
+    other.part_bytes = part_bytes;
+    if (other == usual || !parts_differ(shape, *algorithm, usual, other)) continue;
+    return add(ways, {.engine = engine, .algorithm = algorithm, .part_bytes = part_bytes});
   }
 }
 
@@ -106,6 +122,7 @@ std::vector<Choice> ways_for(const Config& config, Library library, const Shape&
   add(ways, choose(config, library, Engine::function, shape));
   if (!is_neighborhood(shape.kind)) add(ways, {Engine::assist, nullptr});
   add_others(ways, Engine::thread, shape, by_thread.algorithm);
+  add_parts(ways, Engine::thread, shape, by_thread.algorithm, beside.processor);
   // An agent reaches no further than the node's memory.
   if (beside.agents && shape.on_one_node) add(ways, {Engine::agent, by_thread.algorithm});
   add_splits(ways, by_thread, shape, beside.cores);
@@ -115,20 +132,24 @@ std::vector<Choice> ways_for(const Config& config, Library library, const Shape&
 }
 
 std::vector<Choice> ways_in_memory(const Config& config, Library library, const Shape& shape,
-                                   const Choice& rule, bool spare_cores) {
+                                   const Choice& rule, bool spare_cores, Processor processor) {
   const Algorithm* const own = choose(config, library, Engine::function, shape).algorithm;
   std::vector<Choice> ways = {rule};
   add(ways, {Engine::native, nullptr});
   add(ways, {Engine::function, own});
   add(ways, {Engine::thread, own});
-  add_others(ways, spare_cores ? Engine::thread : Engine::function, shape, own, true);
+  const Engine engine = spare_cores ? Engine::thread : Engine::function;
+  add_others(ways, engine, shape, own, true);
+  add_parts(ways, engine, shape, own, processor);
   return ways;
 }
 
-std::vector<Choice> ways_for_blocking(const Config& config, Library library, const Shape& shape) {
+std::vector<Choice> ways_for_blocking(const Config& config, Library library, const Shape& shape,
+                                      Processor processor) {
   const Choice by_callers = choose(config, library, Engine::function, shape);
   std::vector<Choice> ways = {{Engine::native, nullptr}, by_callers};
   add_others(ways, Engine::function, shape, by_callers.algorithm);
+  add_parts(ways, Engine::function, shape, by_callers.algorithm, processor);
   return ways;
 }
 
@@ -152,6 +173,7 @@ std::string way_words(const Choice& way) {
   std::string words = engine_name(way.engine);
   if (way.algorithm) words += std::string(" ") + way.algorithm->name;
   if (way.split_levels != Config::kByModel) words += " split " + std::to_string(way.split_levels);
+  if (way.part_bytes != 0) words += " parts " + std::to_string(way.part_bytes / 1024) + " KiB";
   return words;
 }
 

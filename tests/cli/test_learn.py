@@ -271,6 +271,31 @@ def test_workers_are_tried_for_long_data(run, tmp_path):
     assert {site["way"] for site in used.values()} == {"tcc"}
 
 
+# Of data that are longer than a part. What has been tried is then taken all the time.
+@pytest.mark.parametrize(
+    ("hosts", "blocking"), [("a:2,b:2", False), ("a:2,b:2", True), ("a:4", False)]
+)
+def test_other_sizes_of_parts_are_ways(run, tmp_path, hosts, blocking):
+    longer = built("learning", tmp_path, "-DCOUNT=32768")
+    words = [1, "blocking"] if blocking else []
+    job = {"hosts": hosts, "blocking": blocking, "ranks": 4, "program": longer}
+    sites, _ = run(120, *words, **job)
+    name = ("blocking " if blocking else "") + "allreduce, predefined operator, below 512 KiB"
+    (other,) = [way["way"] for way in sites[name]["ways"] if " parts " in way["way"]]
+    plans = tmp_path / "plans"
+    lines = [line.split("\t") for line in plans.read_text().splitlines()]
+    for line in lines:
+        if line[0].endswith(f"|{name}"):
+            tried = [way for way in line[3].split(",") if way.startswith(f"{other}/")]
+            line[1] = tried[0].rsplit("=", 1)[0]
+    plans.write_text("".join("\t".join(line) + "\n" for line in lines))
+    used, _ = run(40, *words, options=["--learn", "use"], **job)
+    assert used[name]["way"] == other
+    (known,) = [site for site in learned.read(plans) if site.calls == name]
+    assert known.chosen.words == other
+    run(120, *words, options=["--learn", "switch"], **job)
+
+
 # Where a thread has a core of its own, beside the model's levels.
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 def test_trees_are_split_elsewhere_too(run, tmp_path):

@@ -19,7 +19,11 @@ static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
   if (!pthread_equal(pthread_self(), main_thread)) elsewhere = 1;
 }
 
-enum { COUNT = 4096, MOST = 80 };
+#ifndef COUNT
+#define COUNT 4096
+#endif
+
+enum { MOST = 80 };
 
 int main(int argc, char** argv) {
   static double own[MOST][COUNT], sum[MOST][COUNT], told[MOST][COUNT];
