@@ -198,8 +198,13 @@ def moves(call):
     return [
         f"({f'{factor} * ' if factor else ''}{count}, {datatype})"
         for count, datatype in counted
-        if count and argument(call, "request_out")
+        if count and (argument(call, "request_out") or is_access(call))
     ]
+
+
+def is_access(call):
+    """A one-sided one without a request."""
+    return argument(call, "target") is not None and call["class"] == "nonblocking_poll"
 
 
 def known_as(call):

@@ -14,6 +14,7 @@ from call_table import (
     argument,
     arguments,
     bring_up_to_date,
+    is_access,
     lines,
     normalised,
     parameters,
@@ -137,7 +138,7 @@ def never_waits(call):
     """Calls that return at once, whatever the other ranks do."""
     name = short(call)
     if call["class"] == "nonblocking_poll":
-        return not name.startswith(("File_", "R"))
+        return not name.startswith(("File_", "R")) and not is_access(call)
     return call["class"] == "completion" and not name.startswith("Wait")
 
 

@@ -12,6 +12,7 @@ from call_table import (
     bring_up_to_date,
     goes_straight_on,
     has_arrays,
+    is_access,
     is_known_again,
     known_as,
     lines,
@@ -118,7 +119,21 @@ def passed_on(call):
             "  if (code == MPI_SUCCESS) guard.closed_file(closed);",
             "  return code;",
         ]
+    if "begins" in call:
+        return [
+            f"  const int code = next({arguments(call)});",
+            f"  if (code == MPI_SUCCESS) begin_{call['begins']}({argument(call, 'win')});",
+            "  return code;",
+        ]
     return [f"  return next({arguments(call)});"]
+
+
+def ends(call):
+    """What of a window's is over with the call."""
+    if "ends" not in call:
+        return []
+    which = ", ".join(filter(None, [argument(call, "win"), argument(call, "target")]))
+    return [f"  end_{call['ends']}({which});"]
 
 
 def blocking_body(call, calls):
@@ -141,7 +156,7 @@ def blocking_body(call, calls):
             f"    return guard.drive(post, {status});",
             "  }",
         ]
-    return lines + meeting(call) + passed_on(call)
+    return lines + meeting(call) + ends(call) + passed_on(call)
 
 
 def comm_new_body(call):
@@ -156,7 +171,7 @@ def comm_new_body(call):
 
 def followed(call, follow):
     """What is passed on, and followed by Weft where it moves much."""
-    request, moved, passed = argument(call, "request_out"), moves(call), f"next({arguments(call)})"
+    moved, passed = moves(call), f"next({arguments(call)})"
     if not moved:
         return [f"  return {passed};"]
     may_be, are = (
@@ -169,9 +184,24 @@ def followed(call, follow):
         f"    return {passed};",
         f"  const int code = {passed};",
         f"  if (code == MPI_SUCCESS && {are})",
-        f"    {follow}(*{request});",
+        f"    {follow};",
         "  return code;",
     ]
+
+
+def polled(call):
+    """What brings Weft's operations forward, and is passed on."""
+    request, flag = argument(call, "request_out"), argument(call, "flag")
+    if "ends" in call:
+        over = [f"  if (code == MPI_SUCCESS && *{flag})", f"  {ends(call)[0]}"]
+        return [f"  const int code = next({arguments(call)});", *over, "  return code;"]
+    if is_access(call):
+        return followed(
+            call, f"access_started({argument(call, 'win')}, {argument(call, 'target')})"
+        )
+    is_of_file = argument(call, "file") is not None
+    follow = "access_to_file_started" if is_of_file else "transfer_started"
+    return followed(call, f"{follow}(*{request})")
 
 
 def body(call, calls):
@@ -183,11 +213,9 @@ def body(call, calls):
     if kind == "comm_new":
         return comm_new_body(call)
     if kind == "nonblocking_poll":
-        is_of_file = argument(call, "file") is not None
-        follow = "access_to_file_started" if is_of_file else "transfer_started"
-        return ["  poll();", *followed(call, follow)]
+        return ["  poll();", *polled(call)]
     if kind == "persistent_message":
-        return followed(call, "transfer_initialised")
+        return followed(call, f"transfer_initialised(*{argument(call, 'request_out')})")
     if kind == "completion":
         return [f"  return complete::{short(call)}({arguments(call)});"]
     if kind == "special":

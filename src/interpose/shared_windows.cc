@@ -175,6 +175,7 @@ int Win_free(bool nested, MPI_Win* win) {
   }
   const auto number = take_number(window);
   if (number) shared_ranges().set_leaving(*number, true);
+  end_all(window);  // another window may get its handle
   const int code = next_calls.Win_free(win);
   if (guard && code == MPI_SUCCESS) guard->freed_window(window);
   if (!number) return code;

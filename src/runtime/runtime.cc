@@ -508,8 +508,8 @@ void Runtime::end() {
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   runtime->summary.report(
       runtime->config, runtime->remark(), kLibraryWords[static_cast<std::size_t>(runtime->library)],
-      {runtime->transfers.count(), one_copy() ? one_copy()->copied_bytes() : 0,
-       runtime->progress.ended_by_agent()},
+      {runtime->transfers.count() + runtime->accesses.count(),
+       one_copy() ? one_copy()->copied_bytes() : 0, runtime->progress.ended_by_agent()},
       runtime->learnt.report(runtime->trial_budget), runtime->reports_, rank, ranks);
   const std::string plans = runtime->plans.take_lines(runtime->learnt.plans(runtime->config));
   if (runtime->communicators.world_has_worker())

@@ -7,6 +7,7 @@
 
 #include "base/config.h"
 #include "engine/progress.h"
+#include "runtime/accesses.h"
 #include "runtime/communicators.h"
 #include "runtime/epoch.h"
 #include "runtime/learnt.h"
@@ -120,6 +121,7 @@ class Runtime final : public Observer {
   TrialBudget trial_budget;
   Progress progress;
   Transfers transfers{progress};
+  Accesses accesses{progress};
 
  private:
   bool drives_transfers() const { return threads_allowed() && config.engine != Engine::function; }

@@ -80,18 +80,53 @@ def test_alone_without(run, program, tmp_path):
     assert transfers == 0
 
 
+@pytest.fixture(scope="module")
+def accesses(built):
+    return built("own_accesses")
+
+
 @pytest.mark.parametrize("what", ["rget", "file", "partitioned"])
-def test_accesses_and_partitioned_messages(library, run, built, tmp_path, what):
+def test_accesses_and_partitioned_messages(library, run, accesses, tmp_path, what):
     """Alone, no library goes on with partitioned messages; a one-sided access in memory that ranks
     share, and a file's, need nobody."""
-    program = built("own_accesses")
-    said, transfers = run(program, tmp_path / "shared", PATIENCE, what, tmp_path / "written")
+    said, transfers = run(accesses, tmp_path / "shared", PATIENCE, what, tmp_path / "written")
     assert said == "helped"
     is_left_alone = what == "file" and library.family == "openmpi"  # whose list of them has no lock
     assert transfers == (1 if what == "rget" else 0 if is_left_alone else 2)
 
 
-def test_the_thread_comes_to_rest_however_a_message_ends(run, built):
-    """Freed, cancelled, in error, inactive; errors reach the program's handler once."""
-    said, _ = run(built("own_ends"))
+@pytest.mark.parametrize("what", ["put", "get", "accumulate", "get_accumulate", "posted"])
+def test_accesses_without_a_request(run, accesses, tmp_path, what):
+    """Also another rank's, for which the program has opened its window."""
+    said, transfers = run(accesses, tmp_path / "shared", PATIENCE, what)
+    assert said == "helped"
+    assert transfers == 1
+
+
+@pytest.mark.parametrize("what", ["get", "posted"])
+def test_accesses_alone_without(run, accesses, tmp_path, what):
+    """Those that need somebody's help under all libraries."""
+    options = ("--engine=thread", "--transfers=off")
+    said, transfers = run(accesses, tmp_path / "shared", 2, what, options=options)
+    assert said == "alone"
+    assert transfers == 0
+
+
+# Of both ranks: messages, and accesses by MPI_Win_fence, locks of one and of all, MPI_Win_post.
+ENDS = 17 + 2 * (1 + 3 + 3 + 2)
+
+
+def test_the_thread_comes_to_rest_however_a_transfer_ends(run, built):
+    """Freed, cancelled, in error, inactive, and by each end of an access; errors reach the
+    program's handler once. Short ones and those with nobody do not wake it."""
+    said, transfers = run(built("own_ends"))
     assert said == "right"
+    assert transfers == ENDS
+
+
+def test_a_window_that_is_freed_too_early_is_forgotten(library, run, built):
+    if library.name == "mpich":
+        pytest.skip("it says at length what has not ended")
+    said, transfers = run(built("own_ends"), "early")
+    assert said == "right"
+    assert transfers == ENDS + 2

@@ -3164,6 +3164,210 @@ WEFT_WRAPPER int PMPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Cou
 }
 
 #endif
+static int Accumulate([[maybe_unused]] Visit& visit, const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  const auto next = bound(next_calls.Accumulate, CallId::Accumulate);
+  visit.buffer(Visit::Use::read, origin_addr, origin_count, origin_datatype);
+  return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, op, win);
+}
+WEFT_WRAPPER int MPI_Accumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  Visit visit(CallId::Accumulate, false, CALLED);
+  return Accumulate(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win);
+}
+WEFT_WRAPPER int PMPI_Accumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  Visit visit(CallId::Accumulate, true, CALLED);
+  return Accumulate(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Accumulate_c([[maybe_unused]] Visit& visit, const void* origin_addr,
+    MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  const auto next = bound(next_calls.Accumulate_c, CallId::Accumulate_c);
+  visit.buffer(Visit::Use::read, origin_addr, origin_count, origin_datatype);
+  return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, op, win);
+}
+WEFT_WRAPPER int MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  Visit visit(CallId::Accumulate_c, false, CALLED);
+  return Accumulate_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win);
+}
+WEFT_WRAPPER int PMPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  Visit visit(CallId::Accumulate_c, true, CALLED);
+  return Accumulate_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win);
+}
+
+#endif
+static int Get([[maybe_unused]] Visit& visit, void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  const auto next = bound(next_calls.Get, CallId::Get);
+  visit.buffer(Visit::Use::written, origin_addr, origin_count, origin_datatype);
+  return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, win);
+}
+WEFT_WRAPPER int MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win) {
+  Visit visit(CallId::Get, false, CALLED);
+  return Get(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+}
+WEFT_WRAPPER int PMPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win) {
+  Visit visit(CallId::Get, true, CALLED);
+  return Get(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Get_c([[maybe_unused]] Visit& visit, void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  const auto next = bound(next_calls.Get_c, CallId::Get_c);
+  visit.buffer(Visit::Use::written, origin_addr, origin_count, origin_datatype);
+  return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, win);
+}
+WEFT_WRAPPER int MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype,
+    MPI_Win win) {
+  Visit visit(CallId::Get_c, false, CALLED);
+  return Get_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+}
+WEFT_WRAPPER int PMPI_Get_c(void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  Visit visit(CallId::Get_c, true, CALLED);
+  return Get_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+}
+
+#endif
+static int Get_accumulate([[maybe_unused]] Visit& visit, const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  const auto next = bound(next_calls.Get_accumulate, CallId::Get_accumulate);
+  visit.buffer(Visit::Use::read, origin_addr);
+  visit.buffer(Visit::Use::written, result_addr, result_count, result_datatype);
+  return next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+}
+WEFT_WRAPPER int MPI_Get_accumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  Visit visit(CallId::Get_accumulate, false, CALLED);
+  return Get_accumulate(visit, origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win);
+}
+WEFT_WRAPPER int PMPI_Get_accumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  Visit visit(CallId::Get_accumulate, true, CALLED);
+  return Get_accumulate(visit, origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Get_accumulate_c([[maybe_unused]] Visit& visit, const void* origin_addr,
+    MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
+    MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  const auto next = bound(next_calls.Get_accumulate_c, CallId::Get_accumulate_c);
+  visit.buffer(Visit::Use::read, origin_addr);
+  visit.buffer(Visit::Use::written, result_addr, result_count, result_datatype);
+  return next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+}
+WEFT_WRAPPER int MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  Visit visit(CallId::Get_accumulate_c, false, CALLED);
+  return Get_accumulate_c(visit, origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win);
+}
+WEFT_WRAPPER int PMPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  Visit visit(CallId::Get_accumulate_c, true, CALLED);
+  return Get_accumulate_c(visit, origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win);
+}
+
+#endif
+static int Put([[maybe_unused]] Visit& visit, const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  const auto next = bound(next_calls.Put, CallId::Put);
+  visit.buffer(Visit::Use::read, origin_addr, origin_count, origin_datatype);
+  return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, win);
+}
+WEFT_WRAPPER int MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win) {
+  Visit visit(CallId::Put, false, CALLED);
+  return Put(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+}
+WEFT_WRAPPER int PMPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win) {
+  Visit visit(CallId::Put, true, CALLED);
+  return Put(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Put_c([[maybe_unused]] Visit& visit, const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  const auto next = bound(next_calls.Put_c, CallId::Put_c);
+  visit.buffer(Visit::Use::read, origin_addr, origin_count, origin_datatype);
+  return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, win);
+}
+WEFT_WRAPPER int MPI_Put_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  Visit visit(CallId::Put_c, false, CALLED);
+  return Put_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+}
+WEFT_WRAPPER int PMPI_Put_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  Visit visit(CallId::Put_c, true, CALLED);
+  return Put_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+}
+
+#endif
 static int Raccumulate([[maybe_unused]] Visit& visit, const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {

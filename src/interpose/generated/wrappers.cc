@@ -5444,6 +5444,381 @@ WEFT_WRAPPER int PMPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Cou
 }
 
 #endif
+static int Accumulate(bool nested, const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  const auto next = bound(next_calls.Accumulate, CallId::Accumulate);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win);
+  poll();
+  if (!may_be_large(origin_count, origin_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, op, win);
+  const int code = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win);
+  if (code == MPI_SUCCESS && is_large(origin_count, origin_datatype))
+    access_started(win, target_rank);
+  return code;
+}
+[[gnu::noinline]] static int Accumulate_entered(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, const void* caller) {
+  const Entry entry(caller);
+  return Accumulate(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, op, win);
+}
+WEFT_WRAPPER int MPI_Accumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Accumulate.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win);
+  return Accumulate_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, nullptr);
+}
+WEFT_WRAPPER int PMPI_Accumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Accumulate.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win);
+  return Accumulate_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, RETURN_ADDRESS);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Accumulate_c(bool nested, const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  const auto next = bound(next_calls.Accumulate_c, CallId::Accumulate_c);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win);
+  poll();
+  if (!may_be_large(origin_count, origin_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, op, win);
+  const int code = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win);
+  if (code == MPI_SUCCESS && is_large(origin_count, origin_datatype))
+    access_started(win, target_rank);
+  return code;
+}
+[[gnu::noinline]] static int Accumulate_c_entered(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, const void* caller) {
+  const Entry entry(caller);
+  return Accumulate_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, op, win);
+}
+WEFT_WRAPPER int MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Accumulate_c.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win);
+  return Accumulate_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, nullptr);
+}
+WEFT_WRAPPER int PMPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Accumulate_c.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win);
+  return Accumulate_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, RETURN_ADDRESS);
+}
+
+#endif
+static int Get(bool nested, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win) {
+  const auto next = bound(next_calls.Get, CallId::Get);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  poll();
+  if (!may_be_large(origin_count, origin_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, win);
+  const int code = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  if (code == MPI_SUCCESS && is_large(origin_count, origin_datatype))
+    access_started(win, target_rank);
+  return code;
+}
+[[gnu::noinline]] static int Get_entered(void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Win win, const void* caller) {
+  const Entry entry(caller);
+  return Get(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+}
+WEFT_WRAPPER int MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Get.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  return Get_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, nullptr);
+}
+WEFT_WRAPPER int PMPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Get.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  return Get_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, RETURN_ADDRESS);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Get_c(bool nested, void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  const auto next = bound(next_calls.Get_c, CallId::Get_c);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  poll();
+  if (!may_be_large(origin_count, origin_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, win);
+  const int code = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  if (code == MPI_SUCCESS && is_large(origin_count, origin_datatype))
+    access_started(win, target_rank);
+  return code;
+}
+[[gnu::noinline]] static int Get_c_entered(void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, const void* caller) {
+  const Entry entry(caller);
+  return Get_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, win);
+}
+WEFT_WRAPPER int MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype,
+    MPI_Win win) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Get_c.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  return Get_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, nullptr);
+}
+WEFT_WRAPPER int PMPI_Get_c(void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Get_c.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  return Get_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, RETURN_ADDRESS);
+}
+
+#endif
+static int Get_accumulate(bool nested, const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  const auto next = bound(next_calls.Get_accumulate, CallId::Get_accumulate);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  poll();
+  if (!may_be_large(result_count, result_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  const int code = next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  if (code == MPI_SUCCESS && is_large(result_count, result_datatype))
+    access_started(win, target_rank);
+  return code;
+}
+[[gnu::noinline]] static int Get_accumulate_entered(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, const void* caller) {
+  const Entry entry(caller);
+  return Get_accumulate(entry.nested(), origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win);
+}
+WEFT_WRAPPER int MPI_Get_accumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  if (is_short(result_count, result_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Get_accumulate.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  return Get_accumulate_entered(origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, nullptr);
+}
+WEFT_WRAPPER int PMPI_Get_accumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  if (is_short(result_count, result_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Get_accumulate.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  return Get_accumulate_entered(origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, RETURN_ADDRESS);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Get_accumulate_c(bool nested, const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  const auto next = bound(next_calls.Get_accumulate_c, CallId::Get_accumulate_c);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  poll();
+  if (!may_be_large(result_count, result_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  const int code = next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  if (code == MPI_SUCCESS && is_large(result_count, result_datatype))
+    access_started(win, target_rank);
+  return code;
+}
+[[gnu::noinline]] static int Get_accumulate_c_entered(const void* origin_addr,
+    MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
+    MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+    const void* caller) {
+  const Entry entry(caller);
+  return Get_accumulate_c(entry.nested(), origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win);
+}
+WEFT_WRAPPER int MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  if (is_short(result_count, result_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Get_accumulate_c.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  return Get_accumulate_c_entered(origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, nullptr);
+}
+WEFT_WRAPPER int PMPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  if (is_short(result_count, result_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Get_accumulate_c.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  return Get_accumulate_c_entered(origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, RETURN_ADDRESS);
+}
+
+#endif
+static int Put(bool nested, const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  const auto next = bound(next_calls.Put, CallId::Put);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  poll();
+  if (!may_be_large(origin_count, origin_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, win);
+  const int code = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  if (code == MPI_SUCCESS && is_large(origin_count, origin_datatype))
+    access_started(win, target_rank);
+  return code;
+}
+[[gnu::noinline]] static int Put_entered(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Win win, const void* caller) {
+  const Entry entry(caller);
+  return Put(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+}
+WEFT_WRAPPER int MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Put.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  return Put_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, nullptr);
+}
+WEFT_WRAPPER int PMPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Put.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  return Put_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, RETURN_ADDRESS);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Put_c(bool nested, const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  const auto next = bound(next_calls.Put_c, CallId::Put_c);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  poll();
+  if (!may_be_large(origin_count, origin_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, win);
+  const int code = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  if (code == MPI_SUCCESS && is_large(origin_count, origin_datatype))
+    access_started(win, target_rank);
+  return code;
+}
+[[gnu::noinline]] static int Put_c_entered(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, const void* caller) {
+  const Entry entry(caller);
+  return Put_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, win);
+}
+WEFT_WRAPPER int MPI_Put_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Put_c.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  return Put_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, nullptr);
+}
+WEFT_WRAPPER int PMPI_Put_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Put_c.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win);
+  return Put_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, RETURN_ADDRESS);
+}
+
+#endif
 static int Raccumulate(bool nested, const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
@@ -6440,7 +6815,10 @@ static int Win_test(bool nested, MPI_Win win, int* flag) {
   const auto next = bound(next_calls.Win_test, CallId::Win_test);
   if (nested) return next(win, flag);
   poll();
-  return next(win, flag);
+  const int code = next(win, flag);
+  if (code == MPI_SUCCESS && *flag)
+    end_exposure(win);
+  return code;
 }
 WEFT_WRAPPER int MPI_Win_test(MPI_Win win, int* flag) {
   const Entry entry(nullptr);
@@ -11072,6 +11450,7 @@ static int Win_complete(bool nested, MPI_Win win) {
   const auto next = bound(next_calls.Win_complete, CallId::Win_complete);
   if (nested) return next(win);
   BlockingCall guard(CallId::Win_complete);
+  end_accesses(win);
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_complete(MPI_Win win) {
@@ -11150,6 +11529,7 @@ static int Win_fence(bool nested, int assertion, MPI_Win win) {
   if (nested) return next(assertion, win);
   BlockingCall guard(CallId::Win_fence);
   guard.meet_of_window(win);
+  end_all(win);
   return next(assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_fence(int assertion, MPI_Win win) {
@@ -11165,6 +11545,7 @@ static int Win_flush(bool nested, int rank, MPI_Win win) {
   const auto next = bound(next_calls.Win_flush, CallId::Win_flush);
   if (nested) return next(rank, win);
   BlockingCall guard(CallId::Win_flush);
+  end_accesses(win, rank);
   return next(rank, win);
 }
 WEFT_WRAPPER int MPI_Win_flush(int rank, MPI_Win win) {
@@ -11180,6 +11561,7 @@ static int Win_flush_all(bool nested, MPI_Win win) {
   const auto next = bound(next_calls.Win_flush_all, CallId::Win_flush_all);
   if (nested) return next(win);
   BlockingCall guard(CallId::Win_flush_all);
+  end_accesses(win);
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_flush_all(MPI_Win win) {
@@ -11195,6 +11577,7 @@ static int Win_flush_local(bool nested, int rank, MPI_Win win) {
   const auto next = bound(next_calls.Win_flush_local, CallId::Win_flush_local);
   if (nested) return next(rank, win);
   BlockingCall guard(CallId::Win_flush_local);
+  end_accesses(win, rank);
   return next(rank, win);
 }
 WEFT_WRAPPER int MPI_Win_flush_local(int rank, MPI_Win win) {
@@ -11210,6 +11593,7 @@ static int Win_flush_local_all(bool nested, MPI_Win win) {
   const auto next = bound(next_calls.Win_flush_local_all, CallId::Win_flush_local_all);
   if (nested) return next(win);
   BlockingCall guard(CallId::Win_flush_local_all);
+  end_accesses(win);
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_flush_local_all(MPI_Win win) {
@@ -11268,7 +11652,9 @@ static int Win_post(bool nested, MPI_Group group, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_post, CallId::Win_post);
   if (nested) return next(group, assertion, win);
   BlockingCall guard(CallId::Win_post);
-  return next(group, assertion, win);
+  const int code = next(group, assertion, win);
+  if (code == MPI_SUCCESS) begin_exposure(win);
+  return code;
 }
 WEFT_WRAPPER int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
   const Entry entry(nullptr);
@@ -11314,6 +11700,7 @@ static int Win_unlock(bool nested, int rank, MPI_Win win) {
   const auto next = bound(next_calls.Win_unlock, CallId::Win_unlock);
   if (nested) return next(rank, win);
   BlockingCall guard(CallId::Win_unlock);
+  end_accesses(win, rank);
   return next(rank, win);
 }
 WEFT_WRAPPER int MPI_Win_unlock(int rank, MPI_Win win) {
@@ -11329,6 +11716,7 @@ static int Win_unlock_all(bool nested, MPI_Win win) {
   const auto next = bound(next_calls.Win_unlock_all, CallId::Win_unlock_all);
   if (nested) return next(win);
   BlockingCall guard(CallId::Win_unlock_all);
+  end_accesses(win);
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_unlock_all(MPI_Win win) {
@@ -11348,6 +11736,7 @@ static int Win_wait(bool nested, MPI_Win win) {
     return guard.repeat([&](int* flag) {
       return next_calls.Win_test(win, flag);
     });
+  end_exposure(win);
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_wait(MPI_Win win) {

@@ -34,9 +34,10 @@ enum class CallId : std::uint16_t {
   File_iread_all, File_iread_all_c, File_iread_at, File_iread_at_c, File_iread_at_all,
   File_iread_at_all_c, File_iread_shared, File_iread_shared_c, File_iwrite, File_iwrite_c,
   File_iwrite_all, File_iwrite_all_c, File_iwrite_at, File_iwrite_at_c, File_iwrite_at_all,
-  File_iwrite_at_all_c, File_iwrite_shared, File_iwrite_shared_c, Raccumulate, Raccumulate_c, Rget,
-  Rget_c, Rget_accumulate, Rget_accumulate_c, Rput, Rput_c, Ibsend, Ibsend_c, Improbe, Imrecv,
-  Imrecv_c, Iprobe, Irecv, Irecv_c, Irsend, Irsend_c, Isend, Isend_c, Isendrecv, Isendrecv_c,
+  File_iwrite_at_all_c, File_iwrite_shared, File_iwrite_shared_c, Accumulate, Accumulate_c, Get,
+  Get_c, Get_accumulate, Get_accumulate_c, Put, Put_c, Raccumulate, Raccumulate_c, Rget, Rget_c,
+  Rget_accumulate, Rget_accumulate_c, Rput, Rput_c, Ibsend, Ibsend_c, Improbe, Imrecv, Imrecv_c,
+  Iprobe, Irecv, Irecv_c, Irsend, Irsend_c, Isend, Isend_c, Isendrecv, Isendrecv_c,
   Isendrecv_replace, Isendrecv_replace_c, Issend, Issend_c, Parrived, Win_test, Cart_create,
   Cart_sub, Comm_create, Comm_create_from_group, Comm_create_group, Comm_dup, Comm_dup_with_info,
   Comm_split, Comm_split_type, Dist_graph_create, Dist_graph_create_adjacent, Graph_create,
@@ -70,7 +71,7 @@ enum class CallId : std::uint16_t {
   Win_unlock, Win_unlock_all, Win_wait
 };
 
-inline constexpr int kCalls = 341;
+inline constexpr int kCalls = 349;
 
 const char* call_name(CallId id);  // "MPI_Iallreduce"
 

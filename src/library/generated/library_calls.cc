@@ -47,6 +47,7 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Isend, find, "PMPI_Isend", missing);
   bind(library_calls.Irecv, find, "PMPI_Irecv", missing);
   bind(library_calls.Test, find, "PMPI_Test", missing);
+  bind(library_calls.Win_get_attr, find, "PMPI_Win_get_attr", missing);
   bind(library_calls.Win_shared_query, find, "PMPI_Win_shared_query", missing);
   bind(library_calls.Pack, find, "PMPI_Pack", missing);
   bind(library_calls.Unpack, find, "PMPI_Unpack", missing);

@@ -37,6 +37,7 @@ struct LibraryCalls {
   int (*Isend)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
   int (*Irecv)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
   int (*Test)(MPI_Request*, int*, MPI_Status*);
+  int (*Win_get_attr)(MPI_Win, int, void*, int*);
   int (*Win_shared_query)(MPI_Win, int, MPI_Aint*, int*, void*);
   int (*Pack)(const void*, int, MPI_Datatype, void*, int, int*, MPI_Comm);
   int (*Unpack)(const void*, int, int*, void*, int, MPI_Datatype, MPI_Comm);

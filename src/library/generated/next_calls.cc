@@ -249,6 +249,22 @@ void bind_next_calls(void* (*find)(const char* name)) {
 #if !defined(WEFT_FAMILY_OPENMPI)
   bind(next_calls.File_iwrite_shared_c, find, "PMPI_File_iwrite_shared_c");
 #endif
+  bind(next_calls.Accumulate, find, "PMPI_Accumulate");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Accumulate_c, find, "PMPI_Accumulate_c");
+#endif
+  bind(next_calls.Get, find, "PMPI_Get");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Get_c, find, "PMPI_Get_c");
+#endif
+  bind(next_calls.Get_accumulate, find, "PMPI_Get_accumulate");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Get_accumulate_c, find, "PMPI_Get_accumulate_c");
+#endif
+  bind(next_calls.Put, find, "PMPI_Put");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Put_c, find, "PMPI_Put_c");
+#endif
   bind(next_calls.Raccumulate, find, "PMPI_Raccumulate");
 #if !defined(WEFT_FAMILY_OPENMPI)
   bind(next_calls.Raccumulate_c, find, "PMPI_Raccumulate_c");
@@ -679,6 +695,22 @@ bool library_is_next(bool (*is_library)(const void* function)) {
   all = all && is_next(next_calls.File_iwrite_shared, is_library);
 #if !defined(WEFT_FAMILY_OPENMPI)
   all = all && is_next(next_calls.File_iwrite_shared_c, is_library);
+#endif
+  all = all && is_next(next_calls.Accumulate, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Accumulate_c, is_library);
+#endif
+  all = all && is_next(next_calls.Get, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Get_c, is_library);
+#endif
+  all = all && is_next(next_calls.Get_accumulate, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Get_accumulate_c, is_library);
+#endif
+  all = all && is_next(next_calls.Put, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Put_c, is_library);
 #endif
   all = all && is_next(next_calls.Raccumulate, is_library);
 #if !defined(WEFT_FAMILY_OPENMPI)

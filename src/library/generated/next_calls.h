@@ -328,6 +328,27 @@ struct NextCalls {
 #if !defined(WEFT_FAMILY_OPENMPI)
   Next<int(MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Request*)> File_iwrite_shared_c;
 #endif
+  Next<int(const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Op,
+      MPI_Win)> Accumulate;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op,
+      MPI_Win)> Accumulate_c;
+#endif
+  Next<int(void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win)> Get;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)> Get_c;
+#endif
+  Next<int(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Aint, int,
+      MPI_Datatype, MPI_Op, MPI_Win)> Get_accumulate;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Aint,
+      MPI_Count, MPI_Datatype, MPI_Op, MPI_Win)> Get_accumulate_c;
+#endif
+  Next<int(const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win)> Put;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype,
+      MPI_Win)> Put_c;
+#endif
   Next<int(const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Op, MPI_Win,
       MPI_Request*)> Raccumulate;
 #if !defined(WEFT_FAMILY_OPENMPI)

@@ -1,6 +1,8 @@
-/* own_accesses FILE SECONDS rget|file|partitioned: what rank 0 starts with rank 1 and then leaves
-   alone, making no MPI call until it is there. Prints "helped"; or "alone", where nobody has
-   brought it forward for so many seconds. What has arrived is compared. */
+/* own_accesses FILE SECONDS WHAT: what rank 0 starts with rank 1 and then leaves alone, making no
+   MPI call until it is there. Prints "helped"; or "alone", where nobody has brought it forward for
+   so many seconds. What has arrived is compared. WHAT: put, get, accumulate, get_accumulate,
+   without a request; posted: rank 1's, for which rank 0 has opened its window; rget; file;
+   partitioned. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -52,6 +54,73 @@ static int get(double* in) {
   }
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_free(&window);
+  return there;
+}
+
+/* Rank 1 calls MPI all the time, until the data are there or rank 0 has given up. */
+static void serve(const volatile double* word, double value) {
+  int found;
+  while (*word != value && said[1] == 0)
+    MPI_Iprobe(0, 99, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+  said[0] = 1;
+}
+
+/* The memory is the program's, which no library can show to other ranks beforehand. */
+static int access_window(const char* what, const double* out, double* in) {
+  const int puts = strcmp(what, "put") == 0, gets = strcmp(what, "get") == 0;
+  const int accumulates = strcmp(what, "accumulate") == 0, brings = puts || accumulates;
+  double* const base = malloc(COUNT * sizeof *base);
+  MPI_Win window;
+  int there = 1;
+  for (int i = 0; i < COUNT; ++i) base[i] = brings ? 0 : i + 1;
+  MPI_Win_create(base, COUNT * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  MPI_Win_fence(0, window);
+  if (rank == 1) {
+    serve(brings ? &base[COUNT - 1] : &said[2], brings ? COUNT : 1);
+  } else {
+    if (puts)
+      MPI_Put(out, COUNT, MPI_DOUBLE, 1, 0, COUNT, MPI_DOUBLE, window);
+    else if (gets)
+      MPI_Get(in, COUNT, MPI_DOUBLE, 1, 0, COUNT, MPI_DOUBLE, window);
+    else if (accumulates)
+      MPI_Accumulate(out, COUNT, MPI_DOUBLE, 1, 0, COUNT, MPI_DOUBLE, MPI_SUM, window);
+    else
+      MPI_Get_accumulate(out, COUNT, MPI_DOUBLE, in, COUNT, MPI_DOUBLE, 1, 0, COUNT, MPI_DOUBLE,
+                         MPI_REPLACE, window);
+    there = brings ? becomes(&said[0], 1) : becomes(&in[COUNT - 1], COUNT);
+    said[brings ? 1 : 2] = 1;
+  }
+  MPI_Win_fence(0, window);
+  if (rank == 1) check(base);
+  if (rank == 0 && !brings) check(in);
+  MPI_Win_free(&window);
+  free(base);
+  return there;
+}
+
+static int open_window(const double* out) {
+  const int other = 1 - rank;
+  double* const base = calloc(COUNT, sizeof *base);
+  MPI_Group world, others;
+  MPI_Win window;
+  int there = 1;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_incl(world, 1, &other, &others);
+  MPI_Win_create(base, COUNT * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  if (rank == 0) {
+    MPI_Win_post(others, 0, window);
+    there = becomes(&base[COUNT - 1], COUNT);
+    MPI_Win_wait(window);
+    check(base);
+  } else {
+    MPI_Win_start(others, 0, window);
+    MPI_Put(out, COUNT, MPI_DOUBLE, 0, 0, COUNT, MPI_DOUBLE, window);
+    MPI_Win_complete(window);
+  }
+  MPI_Win_free(&window);
+  MPI_Group_free(&others);
+  MPI_Group_free(&world);
+  free(base);
   return there;
 }
 
@@ -107,8 +176,12 @@ int main(int argc, char** argv) {
     there = get(in);
   else if (strcmp(argv[3], "file") == 0)
     there = write_file(argv[4], out);
-  else
+  else if (strcmp(argv[3], "partitioned") == 0)
     there = partitioned(out, in);
+  else if (strcmp(argv[3], "posted") == 0)
+    there = open_window(out);
+  else
+    there = access_window(argv[3], out, in);
   if (rank == 0) printf("%s\n", there ? "helped" : "alone");
   MPI_Finalize();
   free(out);

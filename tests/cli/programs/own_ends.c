@@ -1,6 +1,7 @@
-/* Large messages of the program's own that end in unusual ways: freed while under way, cancelled,
-   too long for their receiver, persistent and left inactive. After each, Weft's thread must sleep
-   for good. Rank 0 prints "right". */
+/* own_ends [early]: large messages of the program's own that end in unusual ways: freed while under
+   way, cancelled, too long for their receiver, persistent and left inactive; and one-sided accesses
+   by each way in which they end; with an argument, by MPI_Win_free, too, which no program should
+   rely on. After each, Weft's thread must sleep for good. Rank 0 prints "right". */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -123,6 +124,110 @@ static void inactive(void) {
   MPI_Request_free(&requests[1]);
 }
 
+static MPI_Win window;
+
+/* Into the other rank's window. */
+static void put(int count) {
+  MPI_Put(out, count, MPI_DOUBLE, 1 - rank, 0, count, MPI_DOUBLE, window);
+}
+
+static void ended_by(const char* what) {
+  thread_comes_to_rest(what);
+  for (int i = 0; i < COUNT; ++i)
+    if (in[i] != out[i]) fail(what);
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, window);
+  memset(in, 0, COUNT * sizeof *in);
+  MPI_Win_unlock(rank, window);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void fenced(void) {
+  MPI_Win_fence(0, window);
+  put(COUNT);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+  ended_by("MPI_Win_fence");
+}
+
+static void locked(void) {
+  MPI_Win_lock(MPI_LOCK_SHARED, 1 - rank, 0, window);
+  put(COUNT);
+  MPI_Win_flush_local(1 - rank, window);
+  thread_comes_to_rest("MPI_Win_flush_local");
+  put(COUNT);
+  MPI_Win_flush(1 - rank, window);
+  thread_comes_to_rest("MPI_Win_flush");
+  put(COUNT);
+  MPI_Win_unlock(1 - rank, window);
+  ended_by("MPI_Win_unlock");
+}
+
+static void all_locked(void) {
+  MPI_Win_lock_all(0, window);
+  put(COUNT);
+  MPI_Win_flush_local_all(window);
+  thread_comes_to_rest("MPI_Win_flush_local_all");
+  put(COUNT);
+  MPI_Win_flush_all(window);
+  thread_comes_to_rest("MPI_Win_flush_all");
+  put(COUNT);
+  MPI_Win_unlock_all(window);
+  ended_by("MPI_Win_unlock_all");
+}
+
+static void posted(MPI_Group others, int tests) {
+  int flag = 0;
+  MPI_Win_post(others, 0, window);
+  MPI_Win_start(others, 0, window);
+  put(COUNT);
+  MPI_Win_complete(window);
+  while (tests && !flag) MPI_Win_test(window, &flag);
+  if (!tests) MPI_Win_wait(window);
+  ended_by(tests ? "MPI_Win_test" : "MPI_Win_wait");
+}
+
+/* For them the thread does not wake up. */
+static void short_ones(MPI_Group others) {
+  const long sleeps = sleeps_of_thread();
+  MPI_Win small;
+  MPI_Win_create(in, sizeof *in, sizeof *in, MPI_INFO_NULL, MPI_COMM_WORLD, &small);
+  MPI_Win_post(others, 0, small);
+  usleep(50000);
+  MPI_Win_start(others, 0, small);
+  MPI_Win_complete(small);
+  MPI_Win_wait(small);
+  MPI_Win_free(&small);
+  MPI_Win_fence(0, window);
+  put(1);
+  MPI_Put(out, COUNT, MPI_DOUBLE, MPI_PROC_NULL, 0, COUNT, MPI_DOUBLE, window);
+  usleep(50000);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+  if (sleeps_of_thread() != sleeps) fail("the thread wakes up for short accesses");
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void accesses(int frees_too_early) {
+  const int other = 1 - rank;
+  MPI_Group world, others;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_incl(world, 1, &other, &others);
+  memset(in, 0, COUNT * sizeof *in);
+  MPI_Win_create(in, COUNT * sizeof *in, sizeof *in, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  fenced();
+  locked();
+  all_locked();
+  posted(others, 0);
+  posted(others, 1);
+  short_ones(others);
+  if (frees_too_early) {
+    MPI_Win_fence(0, window);
+    put(COUNT);
+  }
+  MPI_Win_free(&window);
+  thread_comes_to_rest("MPI_Win_free");
+  MPI_Group_free(&others);
+  MPI_Group_free(&world);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -133,6 +238,7 @@ int main(int argc, char** argv) {
   cancelled();
   too_long();
   inactive();
+  accesses(argc > 1);
   if (rank == 0) printf("right\n");
   MPI_Finalize();
   free(out);

@@ -1,0 +1,77 @@
+#include "runtime/accesses.h"
+
+#include "library/generated/library_calls.h"
+#include "runtime/runtime.h"
+
+namespace weft {
+
+template <class Change>
+void Accesses::change(MPI_Win window, std::uint32_t started, Change change) {
+  const std::lock_guard lock(mutex_);
+  const auto found = started > 0 ? windows_.try_emplace(window).first : windows_.find(window);
+  if (found == windows_.end()) return;
+  const int before = found->second.count();
+  change(found->second);
+  const int more = found->second.count() - before;
+  accesses_under_way.fetch_add(more);
+  if (more != 0 || started > 0) progress_.leave_transfers(more, started);
+  if (found->second.count() == 0) windows_.erase(found);
+}
+
+void Accesses::started(MPI_Win window, int target) {
+  if (target == MPI_PROC_NULL) return;
+  change(window, 1, [&](OfWindow& all) { all.targets.insert(target); });
+  count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Accesses::exposed(MPI_Win window) {
+  change(window, 1, [](OfWindow& all) { all.is_exposed = true; });
+}
+
+void Accesses::end(MPI_Win window, int target) {
+  change(window, 0, [&](OfWindow& all) { all.targets.erase(target); });
+}
+
+void Accesses::end(MPI_Win window) {
+  change(window, 0, [](OfWindow& all) { all.targets.clear(); });
+}
+
+void Accesses::end_exposure(MPI_Win window) {
+  change(window, 0, [](OfWindow& all) { all.is_exposed = false; });
+}
+
+void Accesses::end_all(MPI_Win window) {
+  change(window, 0, [](OfWindow& all) { all = {}; });
+}
+
+void access_started(MPI_Win window, int target) {
+  if (Runtime* runtime = Runtime::active()) runtime->accesses.started(window, target);
+}
+
+void begin_exposure(MPI_Win window) {
+  const std::int64_t least = least_transfer_bytes.load(std::memory_order_relaxed);
+  Runtime* runtime = Runtime::active();
+  if (least == kNoTransfers || !runtime) return;
+  MPI_Aint* bytes = nullptr;
+  int is_set = 0;
+  const int code = library_calls.Win_get_attr(window, MPI_WIN_SIZE, &bytes, &is_set);
+  if (code == MPI_SUCCESS && is_set && *bytes >= least) runtime->accesses.exposed(window);
+}
+
+void end_known_accesses(MPI_Win window) {
+  if (Runtime* runtime = Runtime::active()) runtime->accesses.end(window);
+}
+
+void end_known_accesses(MPI_Win window, int target) {
+  if (Runtime* runtime = Runtime::active()) runtime->accesses.end(window, target);
+}
+
+void end_known_exposure(MPI_Win window) {
+  if (Runtime* runtime = Runtime::active()) runtime->accesses.end_exposure(window);
+}
+
+void end_all_known(MPI_Win window) {
+  if (Runtime* runtime = Runtime::active()) runtime->accesses.end_all(window);
+}
+
+}  // namespace weft

@@ -1,0 +1,87 @@
+// Accesses: the application's own large one-sided accesses without a request (MPI_Put, MPI_Get,
+// MPI_Accumulate, ...). They are transfers (transfers.h): from the start of one to the call that
+// ends it at the latest, the progress thread gives the library its time. They have no handle, so
+// one counts for its window and target. A rank that is accessed knows of it only where it has said
+// so by MPI_Win_post; its library may have to answer.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "engine/progress.h"
+
+namespace weft {
+
+// Pairs of a window and a target that have some, and windows exposed: what the calls that end any
+// ask first.
+inline std::atomic<int> accesses_under_way{0};
+
+class Accesses {
+ public:
+  explicit Accesses(Progress& progress) : progress_(progress) {}
+
+  void started(MPI_Win window, int target);
+  void exposed(MPI_Win window);
+
+  void end(MPI_Win window, int target);
+  void end(MPI_Win window);  // of all targets
+  void end_exposure(MPI_Win window);
+  void end_all(MPI_Win window);
+
+  std::int64_t count() const { return count_.load(); }  // of those started so far
+
+ private:
+  struct OfWindow {
+    std::unordered_set<int> targets;
+    bool is_exposed = false;
+
+    int count() const { return static_cast<int>(targets.size()) + is_exposed; }
+  };
+  template <class Change>
+  void change(MPI_Win window, std::uint32_t started, Change change);
+
+  Progress& progress_;
+  std::mutex mutex_;  // guards windows_
+  std::unordered_map<MPI_Win, OfWindow> windows_;
+  std::atomic<std::int64_t> count_{0};
+};
+
+// A large one has been started.
+void access_started(MPI_Win window, int target);
+// MPI_Win_post has succeeded. What others move is not known: at most the window's size.
+void begin_exposure(MPI_Win window);
+
+// Before a call that waits for the end of accesses, or after one that has said so. What fails is
+// forgotten, too.
+void end_known_accesses(MPI_Win window);
+void end_known_accesses(MPI_Win window, int target);
+void end_known_exposure(MPI_Win window);
+void end_all_known(MPI_Win window);
+
+inline bool has_accesses() {
+  return accesses_under_way.load(std::memory_order_relaxed) > 0;
+}
+inline void end_accesses(MPI_Win window) {
+  if (has_accesses()) [[unlikely]]
+    end_known_accesses(window);
+}
+inline void end_accesses(MPI_Win window, int target) {
+  if (has_accesses()) [[unlikely]]
+    end_known_accesses(window, target);
+}
+inline void end_exposure(MPI_Win window) {
+  if (has_accesses()) [[unlikely]]
+    end_known_exposure(window);
+}
+// Of the window: accesses and exposure.
+inline void end_all(MPI_Win window) {
+  if (has_accesses()) [[unlikely]]
+    end_all_known(window);
+}
+
+}  // namespace weft
