@@ -400,21 +400,12 @@ bool start(CallId id, const Call& call, const Plan* known, MPI_Request* request,
   return true;
 }
 
-namespace {
-
-// An earlier request that has the same may still live. The same on all ranks.
-bool has_tag_left(const Communicator& communicator) {
-  return communicator.initialised.load() < communicator.tags.each;
-}
-
-}  // namespace
-
 bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* request, int* code) {
   get_to_know(id, call.comm);
   Runtime* runtime = request ? Runtime::active() : nullptr;
   const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr;
   known_calls.last_alike = Alike::none;  // no initialisation is known again
-  if (found && !has_tag_left(*found->communicator)) {
+  if (found && !found->communicator->has_tag_left()) {
     decline_after_all(Reason::crowded);
     found = nullptr;
   }
@@ -539,10 +530,6 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   if (auto* track = runtime.application_track()) track->span(call_name(id), entered, now_ns());
   return code;
 }
-
-}  // namespace
-
-namespace {
 
 // At a site of engine auto's. False: the library's.
 [[gnu::noinline]] bool carry_out_at_site(Runtime& runtime, CallId id, const Call& call,
