@@ -53,8 +53,9 @@ typedef struct weft_rows {
  *
  * Returns MPI_SUCCESS, or what the error handler of `comm` has been called with: MPI_ERR_RANK,
  * MPI_ERR_COUNT or MPI_ERR_ARG where a list is wrong, MPI_ERR_COMM where Weft has no communicator
- * for it and the MPI library has none to give. Needs an initialised MPI; works under every
- * engine (under `native`, calls of the application into MPI make it progress). */
+ * for it and the MPI library has none to give, MPI_ERR_OTHER where persistent collectives have
+ * taken all of Weft's tags of `comm` (2,048 at least): duplicate it. Needs an initialised MPI;
+ * works under every engine (under `native`, calls of the application into MPI make it progress). */
 WEFT_API int weft_exchange_rows_init(const void* from, int sends, const weft_rows sent[], void* to,
                                      int receives, const weft_rows received[], MPI_Datatype row,
                                      MPI_Comm comm, MPI_Request* request);

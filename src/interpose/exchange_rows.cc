@@ -100,6 +100,7 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
                         const Side& received, MPI_Comm comm, MPI_Request* request) {
   const auto communicator = runtime.communicators.find_or_make(comm);
   if (!communicator) return MPI_ERR_COMM;
+  if (!communicator->has_tag_left()) return MPI_ERR_OTHER;
   communicator->lend();
   // The partners stand in for the topology, which the communicator itself need not have.
   Communicator partners(comm, Shadow{comm}, communicator->rank, communicator->size);

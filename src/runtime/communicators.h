@@ -72,6 +72,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const int size;
   const int number;  // of those that Weft knows on this rank; 0: MPI_COMM_WORLD
   std::atomic<std::uint32_t> initialised{0};  // persistent collectives, each of which has its tag
+  // Without one: an earlier request that has the same may still live. The same on all ranks.
+  bool has_tag_left() const { return initialised.load() < tags.each; }
   // Of an own shadow: its ranks in MPI_COMM_WORLD, in order.
   const std::vector<int>& members() const { return shadow_.members; }
   // Collective, once: finds out which ranks share memory, and makes it. By their numbers in

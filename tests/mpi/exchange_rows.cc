@@ -115,8 +115,28 @@ int check_refusals(MPI_Datatype row) {
   return wrong;
 }
 
+// Two requests at a time never share a tag: at last there is none for another one.
+int check_tags_run_out(MPI_Datatype row, MPI_Comm comm) {
+  constexpr int kMany = 1 << 14;
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  double matrix[kLength];
+  int made = 0, code = MPI_SUCCESS, kind = MPI_SUCCESS;
+  for (; made < kMany; ++made) {
+    MPI_Request request;
+    code = weft_exchange_rows_init(matrix, 0, nullptr, matrix, 0, nullptr, row, comm, &request);
+    if (code != MPI_SUCCESS) break;
+    MPI_Request_free(&request);
+  }
+  MPI_Error_class(code, &kind);
+  int ends[2] = {made, -made};
+  MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  return kind != MPI_ERR_OTHER || ends[0] != -ends[1];
+}
+
 }  // namespace
 
+// exchange_rows [OTHERS]: on the last of so many communicators; and on the first one until Weft has
+// no tag left.
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   if (!weft_version) {
@@ -139,6 +159,7 @@ int main(int argc, char** argv) {
     ++checked;
     wrong += check(edges, rank, row, comm);
   }
+  if (!others.empty()) wrong += check_tags_run_out(row, others.front());
   for (MPI_Comm& other : others) MPI_Comm_free(&other);
   wrong += check_refusals(row);
   MPI_Type_free(&row);
