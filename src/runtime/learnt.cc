@@ -147,15 +147,6 @@ std::string gain_words(const SiteRecord& record) {
   return text;
 }
 
-// Against the rule's way, the first, by the times that the ways took when they were tried.
-std::int64_t won_ns(const SiteRecord& record) {
-  const Learner::Found& found = record.found;
-  const std::int64_t rules_ns = found.median_ns.front();
-  if (!found.settled || rules_ns == 0) return 0;
-  const auto calls = static_cast<std::int64_t>((found.calls - found.calls_on_trial) / record.cycle);
-  return calls * (rules_ns - found.median_ns[static_cast<std::size_t>(found.way)]);
-}
-
 std::string us_words(std::int64_t ns) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3f", static_cast<double>(ns) / 1e3);
@@ -208,7 +199,7 @@ std::string json_of(const LearntReport& report) {
             ",\"calls\":" + std::to_string(found.calls) +
             ",\"calls_on_trial\":" + std::to_string(found.calls_on_trial) +
             ",\"trials_cost_us\":" + us_words(found.trials_cost_ns) +
-            ",\"rounds\":" + std::to_string(found.pairs) +
+            ",\"won_us\":" + us_words(found.won_ns) + ",\"rounds\":" + std::to_string(found.pairs) +
             ",\"rounds_won\":" + std::to_string(found.won) + ",\"ways\":[";
     for (std::size_t way = 0; way < record.ways.size(); ++way)
       text += std::string(way ? "," : "") + "{\"way\":\"" + record.ways[way] +
@@ -300,7 +291,7 @@ LearntReport Learnt::report(const TrialBudget& budget) const {
   for (const auto& [key, record] : records_)
     if (is_of_its_site(record)) {
       report.sites.push_back(record);
-      report.won_ns += won_ns(record);
+      if (record.position == 0) report.won_ns += record.found.won_ns;
     }
   report.trials_cost_ns = budget.spent_ns();
   return report;

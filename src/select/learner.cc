@@ -136,7 +136,7 @@ void Learner::have_known(const std::vector<Known>& known) {
     positions_[i].period_ns = known[i].period_ns;
     positions_[i].other_ns = known[i].ways_ns;
   }
-  last_found_ = found_by_now();
+  have_found();
   is_very_short_ = positions_.mean_period_ns() < kLeastPeriod_ns;
   for (Position& position : positions_) set_slots(position);
 }
@@ -273,6 +273,7 @@ void Learner::move_on(TrialTurn& turn) {
     leave_out_conditional();
     turn.elapsed_ns = agreed_[kElapsedWord];
     turn.cost_elsewhere_ns = agreed_[kElsewhereWord];
+    if (stage_ != Stage::trying) begins_batch_ = static_cast<std::uint64_t>(agreed_[kBatchWord]);
     if (switches_)
       after_ = Stage::waiting;
     else if (stage_ == Stage::watching)
@@ -302,7 +303,6 @@ void Learner::agreed_on_watch() {
   const bool several = depth >= static_cast<std::int64_t>(kWatched) - 1;
   const bool is_first_watch = watched <= static_cast<std::ptrdiff_t>(kWatched);
   depth_ = static_cast<int>(std::clamp<std::int64_t>(depth, 1, kMostInFlight));
-  begins_batch_ = static_cast<std::uint64_t>(agreed_[kBatchWord]);
   if (depth > kMostInFlight) return rest(several, mean_ns);
   // Perhaps there are more, and the time after the last of them has not been seen.
   if (several && is_first_watch) return watch_again(kWatchedLonger);
@@ -359,6 +359,7 @@ void Learner::choose_checks() {
 }
 
 void Learner::count_settled() {
+  won_ns_ += won_since_found_ns();
   choose_checks();
   if (!is_put_off_ || times_settled_ == 0) {
     ++times_settled_;
@@ -369,7 +370,7 @@ void Learner::count_settled() {
   has_learnt_ = true;
   compare_again_later();
   after_ = Stage::settled;
-  last_found_ = found_by_now();
+  have_found();
 }
 
 void Learner::begin_known() {
@@ -442,6 +443,25 @@ std::vector<Found> Learner::found_by_now() const {
   return found;
 }
 
+void Learner::have_found() {
+  last_found_ = found_by_now();
+  found_at_ = calls_;
+  on_trial_before_ = calls_on_trial_;
+}
+
+// Against the rule's way, by what both took on trial. Also while others are tried, the calls that
+// are no trials go the way found.
+std::int64_t Learner::won_since_found_ns() const {
+  if (times_settled_ == 0) return 0;
+  const std::uint64_t calls = calls_ - found_at_ - (calls_on_trial_ - on_trial_before_);
+  std::int64_t won_ns = 0;
+  for (const Found& found : last_found_) {
+    const std::int64_t rules_ns = found.median_ns.front();
+    if (rules_ns > 0) won_ns += rules_ns - found.median_ns[static_cast<std::size_t>(found.way)];
+  }
+  return won_ns * static_cast<std::int64_t>(calls / last_found_.size());
+}
+
 Learner::Found Learner::found(std::size_t position) const {
   Found found = says_last_found() ? last_found_[position] : found_by_now()[position];
   found.settled = times_settled_ > 0;
@@ -449,6 +469,7 @@ Learner::Found Learner::found(std::size_t position) const {
   found.calls = calls_;
   found.calls_on_trial = calls_on_trial_;
   found.trials_cost_ns = trials_cost_ns_;
+  found.won_ns = won_ns_ + won_since_found_ns();
   return found;
 }
 

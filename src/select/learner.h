@@ -103,7 +103,10 @@ class Learner {
     return says_last_found() ? last_found_.size() : positions_.cycle();
   }
   // After next(): how many calls are in flight matters now, also of those that are the library's.
-  bool is_watching() const { return stage_ == Stage::watching && calls_ > begins_at_; }
+  bool is_watching() const {
+    if (stage_ == Stage::watching) return calls_ > begins_at_;
+    return stage_ == Stage::settled && depth_ > 1 && calls_ > counts_from_ && calls_ < compares_at_;
+  }
   // Whether it is neither settled nor at rest: ways are tried, or about to be.
   bool is_learning() const { return stage_ != Stage::settled && wants_time(); }
   // Whether the next call needs to know when it begins.
@@ -127,7 +130,7 @@ class Learner {
   int rounds_of_next(const Position& position) const;
   std::int64_t cost_expected_ns(const Position& position) const;
   std::int64_t cost_of_rival_ns(const Position& position, int rival) const;
-  bool may_compare_again(const Position& position, const TrialTurn& turn) const;
+  bool may_meet(const Position& position, int rival, const TrialTurn& turn) const;
   bool find_rival(const TrialTurn& turn);
   void compare_again_later();
   int left_out() const { return is_unable_ ? conditional_ : -1; }  // -1: no way is
@@ -161,6 +164,8 @@ class Learner {
   std::int64_t count_cost(const TriedWays& tried, TrialTurn& turn);
   void agreed_on_check(const TrialTurn& turn);
   bool says_last_found() const;
+  std::int64_t won_since_found_ns() const;
+  void have_found();
   bool is_shorter_than_tried() const;
   void learn_again();
   void choose_checks();
@@ -231,7 +236,10 @@ class Learner {
   std::uint64_t calls_on_trial_ = 0;
   std::int64_t trials_cost_ns_ = 0;
   int times_settled_ = 0;
-  std::vector<Found> last_found_;  // at each position; before that, what was known
+  std::vector<Found> last_found_;      // at each position; before that, what was known
+  std::uint64_t found_at_ = 0;         // that call
+  std::uint64_t on_trial_before_ = 0;  // of the calls before
+  std::int64_t won_ns_ = 0;            // up to then
 };
 
 }  // namespace weft

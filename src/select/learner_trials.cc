@@ -43,25 +43,25 @@ std::int64_t Learner::cost_of_rival_ns(const Position& position, int rival) cons
          position.slot_calls;
 }
 
-// At a check at which nothing has changed.
-bool Learner::may_compare_again(const Position& position, const TrialTurn& turn) const {
-  const int rival = positions_.rival_of(position, left_out());
-  if (rival < 0) return false;
+// In the first round, or then in all that are left. Free are no fewer slots than both need.
+bool Learner::may_meet(const Position& position, int rival, const TrialTurn& turn) const {
   const bool is_close = position.ns_of(rival) * 10 < position.period_ns * 13;
-  const int slots = slots_before_ + position.slots + 2 * kRoundsWithRival;
+  const int left = again_ ? kRoundsWithRival - 1 : kRoundsWithRival;
+  const int slots = slots_before_ + position.slots + 2 * left;
   if (is_close && !is_very_short_ && slots <= free_slots_) return true;
-  return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_of_rival_ns(position, rival),
-                        turn.elapsed_ns);
+  const std::int64_t cost_ns = cost_of_rival_ns(position, rival) * (again_ ? left : 1);
+  return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_ns, turn.elapsed_ns);
 }
 
-// Of the next position that has one.
+// At a check at which nothing has changed. Of the next position that has one.
 bool Learner::find_rival(const TrialTurn& turn) {
   if (!may_try_ || calls_ < compares_again_at_) return false;
   for (std::size_t i = 1; i <= positions_.cycle(); ++i) {
     const std::size_t next = (position_ + i) % positions_.cycle();
-    if (!may_compare_again(positions_[next], turn)) continue;
+    const int rival = positions_.rival_of(positions_[next], left_out());
+    if (rival < 0 || !may_meet(positions_[next], rival, turn)) continue;
     position_ = next;
-    rival_ = positions_.rival_of(on_trial(), left_out());
+    rival_ = rival;
     again_ = positions_.only(on_trial().way, rival_);
     return true;
   }
@@ -202,6 +202,7 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   if (is_shorter_than_tried()) {
     slots_before_ += positions_.slots_tried();
     for (Position& position : positions_) position.way = 0;
+    have_found();
     learn_again();
   } else if (std::exchange(is_uneven_, false)) {
     looks_for_cycle_ = true;
@@ -216,14 +217,14 @@ void Learner::agreed_on_rival(TrialTurn& turn) {
   add_rounds(*again_);
   count_cost(*again_, turn);
   const auto [won, rounds] = again_->rounds_won(rival_, position.way);
-  after_ = Stage::waiting;
-  if (rounds == 1 && won == 1) return;
-  after_ = Stage::settled;
   // Of one round alone: what held the program up is not the rival's.
   const std::int64_t known_ns = position.ns_of(rival_);
   const std::int64_t took_ns = again_->median_ns(rival_);
   position.note(rival_,
                 rounds == 1 && known_ns > 0 ? std::min(took_ns, kMostOfLeast * known_ns) : took_ns);
+  after_ = Stage::waiting;
+  if (rounds == 1 && won == 1 && may_meet(position, rival_, turn)) return;
+  after_ = Stage::settled;
   const bool is_beaten = rounds > 1 && again_->is_beaten(position.way);
   compare_again_later();
   if (!is_beaten) return;

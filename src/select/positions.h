@@ -39,6 +39,8 @@ struct Found {
   std::uint64_t calls_on_trial = 0;
   // More than the way in use would have taken, on the slowest rank.
   std::int64_t trials_cost_ns = 0;
+  // By the ways that were found, against the rule's.
+  std::int64_t won_ns = 0;
   int depth = 1;                                        // so many calls are in flight together
   bool is_learnt = false;                               // by this run
   bool is_new() const { return settled && is_learnt; }  // not known before

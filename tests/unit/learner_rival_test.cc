@@ -73,6 +73,39 @@ TEST(Learner, ABatchIsComparedWithItsRivalAsAWhole) {
   }
 }
 
+// One call by itself, before the batches or between them. Of the library's calls only those count
+// as in flight that are watched.
+TEST(Learner, ABatchIsComparedWithItsRivalAsAWholeWhereverBatchesBegin) {
+  for (const int test : {0, 1, 2, 3, 4, 5, 6, 7}) {
+    const int depth = 2 + test / 2, rival = test % 2 == 0 ? 2 : kNative, in_use = 3 - rival;
+    for (const int alone : {0, 90}) {
+      Program program(2, 0.001);
+      bool is_last = false;
+      const int site = program.add_site(
+          3,
+          [&](int rank, int way, std::uint32_t call) {
+            const std::int64_t ms[] = {120, way == rival ? 80 : 110, way == rival ? 80 : 110};
+            return is_last ? with_noise(ms[way] * kMs * depth, rank, call) : std::int64_t{1000};
+          },
+          known(in_use, {120, 100, 100}, depth));
+      int counted = 0, of_batch = 0;
+      const auto make_call = [&](bool begins, bool ends) {
+        if (begins) counted = 0;
+        is_last = ends;
+        const int way = program.call(site, counted);
+        if (way != kNative || program.learner(site).is_watching()) ++counted;
+        if (begins) of_batch = way;
+        EXPECT_EQ(way, of_batch) << depth << ", " << alone;
+      };
+      for (int batch = 0; batch < 150; ++batch) {
+        if (batch == alone) make_call(true, true);
+        for (int place = 0; place < depth; ++place) make_call(place == 0, place + 1 == depth);
+      }
+      EXPECT_EQ(of_batch, rival) << depth << ", " << alone;
+    }
+  }
+}
+
 TEST(Learner, EachPositionIsComparedWithItsRival) {
   Program program(2, 0.001);
   Learner::Settings settings;
@@ -114,6 +147,37 @@ TEST(Learner, ARivalThatIsClearlySlowerIsMetWithinTheBudget) {
   EXPECT_LT(program.learner(site).found().trials_cost_ns, program.now_ns() / 100);
 }
 
+// The way in use was held up in their first round.
+TEST(Learner, ARivalThatWasLuckyOnceIsMetWithinTheBudget) {
+  Program program;
+  std::uint32_t last_met = 0;
+  int met = 0;
+  std::uint64_t on_trial = 0;
+  const int site = program.add_site(
+      3,
+      [&](int rank, int way, std::uint32_t call) {
+        const auto now_on_trial = program.learner(0).found().calls_on_trial;
+        if (now_on_trial != std::exchange(on_trial, now_on_trial))
+          met = call - std::exchange(last_met, call) > 50 ? 1 : met + 1;
+        const bool is_held_up = call == last_met && met <= 2 && way == 2;
+        const std::int64_t ms[] = {12, 40, is_held_up ? 60 : 8};
+        return with_noise(ms[way] * kMs, rank, call);
+      },
+      known(2, {12, 40, 8}));
+  for (int call = 0; call < 20'000; ++call) {
+    program.call(site);
+    ASSERT_LE(program.learner(site).found().trials_cost_ns, program.now_ns() / 100) << call;
+  }
+  EXPECT_GT(on_trial, 4u);
+}
+
+TEST(Learner, ARivalThatWasClearlySlowerIsTakenWhereItIsFasterByNow) {
+  Program program;
+  const int site = program.add_site(3, ways_of({12, 5, 8}), known(2, {12, 40, 8}));
+  for (int call = 0; call < 600; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), kNative);
+}
+
 // Whatever chance says.
 TEST(Learner, AWayThatIsAsFastAsItsRivalIsNotLearntAboutAgainAndAgain) {
   for (std::uint32_t seed = 0; seed < 100; ++seed) {
@@ -130,7 +194,6 @@ TEST(Learner, AWayThatIsAsFastAsItsRivalIsNotLearntAboutAgainAndAgain) {
   }
 }
 
-// As rival or otherwise: a worker that some rank has not got.
 // Such as a file that the program writes: it is no cost, and says nothing of the rival.
 TEST(Learner, WhatHoldsTheProgramUpWhileItsRivalIsMetCostsLittle) {
   Program program(2, 1);
@@ -147,6 +210,7 @@ TEST(Learner, WhatHoldsTheProgramUpWhileItsRivalIsMetCostsLittle) {
   EXPECT_GT(met[0] + met[1], 2);  // it is met again
 }
 
+// As rival or otherwise: a worker that some rank has not got.
 TEST(Learner, ARivalThatARankCannotTakeIsNone) {
   for (const int without : {-1, 1}) {
     Program program;
@@ -158,6 +222,16 @@ TEST(Learner, ARivalThatARankCannotTakeIsNone) {
     for (int call = 0; call < 500; ++call) taken = program.call(site) == 2 || taken;
     EXPECT_EQ(taken, without < 0);
   }
+}
+
+TEST(Learner, ARivalThatARankCannotTakeHidesNoOther) {
+  Program program(2, 0.001);
+  program.leave_without_worker(1);
+  Learner::Settings settings = known(kNative, {110, 100, 105});
+  settings.conditional = 2;
+  const int site = program.add_site(3, ways_of({80, 110, 70}), settings);
+  for (int call = 0; call < 80; ++call) EXPECT_NE(program.call(site), 2);
+  EXPECT_EQ(program.call(site), 0);
 }
 
 // It loses its turn while another site is called.

@@ -93,6 +93,8 @@ TEST(Learner, WhatLongFirstCallsFoundSaysNothingOfShortOnes) {
   for (int call = 0; call < 300; ++call) was_other = program.call(site) != 0 || was_other;
   EXPECT_TRUE(was_other);
   EXPECT_TRUE(program.learner(site).found().settled);
+  EXPECT_EQ(program.learner(site).found().way, 0);
+  EXPECT_EQ(program.learner(site).found().won_ns, 0);
   for (int call = 0; call < 2000; ++call) EXPECT_EQ(program.call(site), 0);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <map>
@@ -55,6 +56,31 @@ TEST(Learner, OneTimeMayBeBadLuck) {
     EXPECT_TRUE(program.learner(site).found().settled);
     EXPECT_EQ(program.call(site), fastest);
   }
+}
+
+// Not those before it was found, nor those on trial. Another one has been found since.
+TEST(Learner, AWayHasWonWhatItsOwnCallsTookLess) {
+  Program program;
+  bool is_later = false;
+  const int site = program.add_site(3, [&](int, int way, std::uint32_t) {
+    const std::int64_t first_ms[] = {10, 9, 5}, later_ms[] = {40, 20, 30};
+    return (is_later ? later_ms : first_ms)[way] * 1'000'000;
+  });
+  const auto found = [&] { return program.learner(site).found(); };
+  std::int64_t won_ns = 0;
+  for (int call = 0; call < 1000; ++call) {
+    is_later = call >= 500;
+    const auto on_trial = found().calls_on_trial;
+    const bool was_settled = found().settled;
+    const int in_use = found().way;
+    const int way = program.call(site);
+    const auto now = found();
+    if (was_settled && now.calls_on_trial == on_trial && way == in_use)
+      won_ns += now.median_ns[0] - now.median_ns[static_cast<std::size_t>(way)];
+    EXPECT_LE(std::abs(found().won_ns - won_ns), is_later ? 300'000'000 : 10'000'000) << call;
+  }
+  EXPECT_EQ(found().way, 1);
+  EXPECT_GT(won_ns, 8'000'000'000);
 }
 
 // Where ranks compare in memory, some may not have told yet what the others wait for.
