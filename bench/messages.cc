@@ -2,24 +2,33 @@
 // what the other threads of the process take of the processor meanwhile. Why not overlap: that
 // measures collectives by engine. An ordinary MPI program; it measures communication alone and
 // beside computation, in turns.
-// messages halo|allreduce BYTES REPETITIONS [RATIO]: prints JSON, times of the slowest rank.
-// Computation takes RATIO times communication's time (1.2), by the clock: what the wait still takes
-// is then communication's, also where others use the cores.
+// messages halo|put|get|allreduce BYTES REPETITIONS [RATIO [sleep]]: prints JSON, times of the
+// slowest rank. put, get: the same halo, one-sided between two fences. Computation takes RATIO
+// times communication's time (1.2), by the clock: what the wait still takes is then
+// communication's, also where others use the cores. sleep: instead of computation, so that the
+// other threads have the core to themselves.
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 namespace {
 
 int rank = 0, size = 1;
-bool reduces = false;
+std::string what;
+bool sleeps = false;
+MPI_Win window = MPI_WIN_NULL;  // over incoming, or over outgoing for others to get
 std::vector<double> outgoing, incoming;
-double waited_s = 0, other_cpu_s = 0;  // of the last exchange, on this rank
+// Of the last exchange, on this rank; the latter two are the other threads'.
+double waited_s = 0, other_cpu_s = 0, other_switches = 0;
 volatile double sink = 0;
 
 double clock_s(clockid_t clock) {
@@ -32,7 +41,25 @@ double cpu_s_of_other_threads() {
   return clock_s(CLOCK_PROCESS_CPUTIME_ID) - clock_s(CLOCK_THREAD_CPUTIME_ID);
 }
 
+// Voluntary ones: each is a system call that has slept.
+double switches_of_other_threads() {
+  long sum = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == std::to_string(getpid())) continue;
+    std::ifstream status(task.path() / "status");
+    long switches = 0;
+    for (std::string line; std::getline(status, line);)
+      if (std::sscanf(line.c_str(), "voluntary_ctxt_switches: %ld", &switches) == 1)
+        sum += switches;
+  }
+  return static_cast<double>(sum);
+}
+
 void compute(double seconds) {
+  if (sleeps) {
+    usleep(static_cast<useconds_t>(1e6 * seconds));
+    return;
+  }
   const double until = clock_s(CLOCK_MONOTONIC) + seconds;
   double x = rank;
   while (clock_s(CLOCK_MONOTONIC) < until)
@@ -41,23 +68,32 @@ void compute(double seconds) {
 }
 
 // With the neighbours in a ring, as of a halo.
-void exchange(double seconds_of_computation) {
+void start_exchange(MPI_Request* requests) {
   const int count = static_cast<int>(outgoing.size());
   const int right = (rank + 1) % size, left = (rank + size - 1) % size;
-  const double cpu_before = cpu_s_of_other_threads();
-  MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-  if (reduces) {
+  if (what == "allreduce") {
     MPI_Iallreduce(outgoing.data(), incoming.data(), count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD,
                    &requests[0]);
+  } else if (what == "put") {
+    MPI_Win_fence(MPI_MODE_NOPRECEDE, window);
+    MPI_Put(outgoing.data(), count, MPI_DOUBLE, right, 0, count, MPI_DOUBLE, window);
+  } else if (what == "get") {
+    MPI_Win_fence(MPI_MODE_NOPRECEDE, window);
+    MPI_Get(incoming.data(), count, MPI_DOUBLE, left, 0, count, MPI_DOUBLE, window);
   } else {
     MPI_Irecv(incoming.data(), count, MPI_DOUBLE, left, 0, MPI_COMM_WORLD, &requests[0]);
     MPI_Isend(outgoing.data(), count, MPI_DOUBLE, right, 0, MPI_COMM_WORLD, &requests[1]);
   }
+}
+
+void exchange(double seconds_of_computation) {
+  MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  start_exchange(requests);
   compute(seconds_of_computation);
   const double waits_from = MPI_Wtime();
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  if (window != MPI_WIN_NULL) MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
   waited_s = MPI_Wtime() - waits_from;
-  other_cpu_s = cpu_s_of_other_threads() - cpu_before;
 }
 
 double of_slowest(double own) {
@@ -67,10 +103,14 @@ double of_slowest(double own) {
 }
 
 double seconds_of_exchange(double seconds_of_computation) {
+  const double cpu_before = cpu_s_of_other_threads(), switches = switches_of_other_threads();
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = MPI_Wtime();
   exchange(seconds_of_computation);
-  return of_slowest(MPI_Wtime() - begin);
+  const double took = MPI_Wtime() - begin;
+  other_cpu_s = cpu_s_of_other_threads() - cpu_before;
+  other_switches = switches_of_other_threads() - switches;
+  return of_slowest(took);
 }
 
 double median(std::vector<double> values) {
@@ -92,21 +132,29 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (argc < 4) {
     if (rank == 0)
-      std::fprintf(stderr, "usage: messages halo|allreduce BYTES REPETITIONS [RATIO]\n");
+      std::fprintf(stderr,
+                   "usage: messages halo|put|get|allreduce BYTES REPETITIONS [RATIO [sleep]]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
-  reduces = std::strcmp(argv[1], "allreduce") == 0;
+  what = argv[1];
   const int repetitions = std::atoi(argv[3]);
   const double ratio = argc > 4 ? std::atof(argv[4]) : 1.2;
+  sleeps = argc > 5 && std::strcmp(argv[5], "sleep") == 0;
   outgoing.assign(static_cast<std::size_t>(std::atol(argv[2])) / sizeof(double), rank);
   incoming.resize(outgoing.size());
-  std::vector<double> alone, both, waited, hidden, other_cpu;
+  if (what == "put" || what == "get") {
+    std::vector<double>& open = what == "put" ? incoming : outgoing;
+    MPI_Win_create(open.data(), static_cast<MPI_Aint>(open.size() * sizeof(double)), sizeof(double),
+                   MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  }
+  std::vector<double> alone, both, waited, hidden, other_cpu, switches;
   for (int i = 0; i < 3; ++i) seconds_of_exchange(0);
   for (int i = 0; i < repetitions; ++i) {
     alone.push_back(seconds_of_exchange(0));
     both.push_back(seconds_of_exchange(ratio * median(alone)));
     waited.push_back(of_slowest(waited_s));
     other_cpu.push_back(of_slowest(other_cpu_s));
+    switches.push_back(of_slowest(other_switches));
     hidden.push_back(1 - waited.back() / median(alone));
   }
   if (rank == 0) {
@@ -116,8 +164,10 @@ int main(int argc, char** argv) {
     print("both_s", both, ",");
     print("waited_s", waited, ",");
     print("other_cpu_s", other_cpu, ",");
+    print("other_switches", switches, ",");
     print("hidden", hidden, "}\n");
   }
+  if (window != MPI_WIN_NULL) MPI_Win_free(&window);
   MPI_Finalize();
   return 0;
 }
