@@ -58,4 +58,9 @@ bool has_one_count(Kind kind) {
   }
 }
 
+bool waits_for_all(Kind kind) {
+  return kind == Kind::barrier || kind == Kind::allgather || kind == Kind::alltoall ||
+         kind == Kind::allreduce || kind == Kind::reduce_scatter_block;
+}
+
 }  // namespace weft

@@ -36,5 +36,7 @@ bool reduces(Kind kind);           // it has an operator
 bool is_neighborhood(Kind kind);
 // All ranks know alike what a call of it moves, by one count of each side: it comes without arrays.
 bool has_one_count(Kind kind);
+// Of those that do: no rank can be done with it before all have begun.
+bool waits_for_all(Kind kind);
 
 }  // namespace weft

@@ -178,9 +178,8 @@ std::string text_of(const LearntReport& report, double seconds) {
   char share[32];
   std::snprintf(share, sizeof share, "%.2f %%",
                 static_cast<double>(report.trials_cost_ns) / (seconds * 1e7));
-  return "  learnt, by the time from one call to the next (of a blocking call: its own) on the "
-         "slowest "
-         "rank:\n" +
+  return "  learnt, by the time from one call to the next on the slowest rank "
+         "(of a blocking call: its own):\n" +
          text + "    all that was tried cost " + cost_words(report.trials_cost_ns) + ", " + share +
          " of the time; what was found won " + cost_words(report.won_ns) +
          " against the ways of the rule\n";

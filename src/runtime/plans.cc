@@ -192,6 +192,7 @@ Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Us
     settings.conditional = worker_among(ways);
     settings.ways_of_short = ways_by_callers(ways);
     settings.by_own_time = key.blocking;
+    settings.by_least_time = key.blocking && waits_for_all(key.kind);
     settings.switches = learn == Learn::switching;
     settings.tries = learn != Learn::use;
     settings.has_free_slots = communicator.sites->has_free_slots();

@@ -69,6 +69,7 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
       conditional_(settings.conditional),
       may_try_(settings.tries && !budget.is_none() && ways > 1),
       by_own_time_(settings.by_own_time),
+      by_least_time_(settings.by_least_time),
       switches_(settings.switches),
       free_slots_(
           settings.has_free_slots ? std::max(kFreeSlots, kFreeOfEach * static_cast<int>(ways)) : 0),
@@ -240,7 +241,14 @@ void Learner::add_time(std::int64_t ns) {
   if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(ns, 1);
 }
 
+// What is the greatest of all turned times is the least time.
+void Learner::turn_around(Words& words) const {
+  if (!by_least_time_) return;
+  for (std::size_t slot = 0; slot < kMostSlots; ++slot) words[slot] = -words[slot];
+}
+
 void Learner::tell(std::int64_t now_ns, const TrialTurn& turn) {
+  turn_around(words_);
   words_[kInFlightWord] = most_in_flight_;
   words_[kElapsedWord] = budget_.elapsed_ns(now_ns);
   words_[kElsewhereWord] = budget_.spent_ns() - turn.cost_ns;
@@ -248,6 +256,7 @@ void Learner::tell(std::int64_t now_ns, const TrialTurn& turn) {
 
 void Learner::agreed(const Words& greatest) {
   agreed_ = greatest;
+  turn_around(agreed_);
   is_agreed_ = true;
 }
 

@@ -1,7 +1,8 @@
 // Learner: which way the calls of one site take, found out while the program runs. A way is one of
 // several choices of engine and algorithm; what is made least is the time from one call of the site
 // to the next, on the slowest rank, since that is what the application is made of. Of blocking
-// calls it is the call's own time, called a period here all the same. Source: Okuma and Nanri,
+// calls it is the call's own time, called a period here all the same; where all ranks wait for the
+// last one, that one's. Source: Okuma and Nanri,
 // toward adaptive selection (TCC); docs/inside/learning.md. Why apart from MPI: all ranks must take
 // the same way in the same call. So a learner rests on the number of the call and on times that the
 // ranks have agreed on, and is tested without a clock.
@@ -47,6 +48,9 @@ class Learner {
     std::vector<Known> known{};
     bool tries = true;         // else the way is the known one, or the rule's
     bool by_own_time = false;  // a call takes what took() says
+    // No rank is done before all have begun. So the least time of all ranks counts: in what the
+    // others took more they waited for a rank that came late.
+    bool by_least_time = false;
     bool has_free_slots = true;
     // The places of ways that are tried where calls come around very soon: by callers, and the
     // library's. A bit for each way.
@@ -154,6 +158,7 @@ class Learner {
   bool looks_at_each() const;
   std::int64_t looked_ns(std::size_t position) const;
   void add_time(std::int64_t ns);
+  void turn_around(Words& words) const;
   void tell(std::int64_t now_ns, const TrialTurn& turn);
   void agreed_on_watch();
   void watch_again(std::uint64_t calls);
@@ -183,6 +188,7 @@ class Learner {
   const int conditional_;
   const bool may_try_;
   const bool by_own_time_;
+  const bool by_least_time_;
   const bool switches_;
   const int free_slots_;
   const std::uint32_t ways_of_short_;

@@ -193,6 +193,18 @@ def test_blocking_calls_over_nodes_are_learnt_about(run, tmp_path):
     assert run(100, 1, "blocking", options=["--blocking"], blocking=True)[0] == {}
 
 
+def test_waiting_for_a_rank_that_comes_late_is_told_apart(run):
+    late_us = 30_000
+    sites, _ = run(60, 1, "blocking", late_us, blocking=True)
+
+    def least_us(site):
+        tried = [way["period_us"] for way in sites[BLOCKING + site]["ways"]]
+        return min(us for us in tried if us > 0)
+
+    assert least_us(SITES[0]) < late_us / 2
+    assert least_us(SITES[1]) > late_us / 2  # the root comes late, and waits for nobody
+
+
 def test_nothing_is_tried_where_it_is_not_wanted(run, tmp_path):
     assert run(100, options=["--learn", "off"])[0] == {}
     assert not (tmp_path / "plans").exists()

@@ -35,12 +35,18 @@ class Program {
     return static_cast<int>(sites_.size()) - 1;
   }
 
-  // A blocking call of the site, and computation of so long after it.
-  int blocking_call(int number, std::int64_t computation_ns) {
+  // A blocking call of the site, and computation of so long after it. late_ns: how much later than
+  // they could be ranks come to it.
+  int blocking_call(int number, std::int64_t computation_ns,
+                    std::vector<std::int64_t> late_ns = {}) {
+    late_ns.resize(clocks_.size());
+    const std::int64_t last_ns = *std::max_element(late_ns.begin(), late_ns.end());
     const int way = call(number);
-    for (auto& learner : sites_[static_cast<std::size_t>(number)].learners)
-      if (learner->wants_own_time()) learner->took(last_call_ns_);
-    for (auto& clock : clocks_) clock += computation_ns;
+    for (std::size_t rank = 0; rank < clocks_.size(); ++rank) {
+      Learner& learner = *sites_[static_cast<std::size_t>(number)].learners[rank];
+      if (learner.wants_own_time()) learner.took(last_call_ns_ + last_ns - late_ns[rank]);
+    }
+    for (auto& clock : clocks_) clock += last_ns + computation_ns;
     return way;
   }
 

@@ -401,6 +401,30 @@ TEST(Learner, ABlockingCallIsMeasuredByItsOwnTime) {
   }
 }
 
+// Far more than the call takes.
+TEST(Learner, RanksThatComeLateToABlockingCallAreNoWaysFault) {
+  for (const int other_ms : {8, 13}) {
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      Program program;
+      Learner::Settings settings;
+      settings.seed = seed;
+      settings.by_own_time = settings.by_least_time = true;
+      const int site = program.add_site(5, ways_of({12, 10, other_ms, 13, 13}), settings);
+      int way = 0;
+      for (std::uint32_t call = 0; call < 400; ++call) {
+        const auto number = static_cast<std::uint32_t>(seed) * 1000 + call;
+        const std::int64_t late_ns = (number * 2654435761u >> 16) * std::int64_t{3000};
+        way = number % 3 == 0 ? program.blocking_call(site, 1'000'000, {late_ns, 0})
+                              : program.blocking_call(site, 1'000'000, {0, late_ns});
+      }
+      EXPECT_EQ(way, other_ms == 8 ? 2 : kNative) << seed;
+      const auto found = program.learner(site).found();
+      EXPECT_NEAR(static_cast<double>(found.median_ns[static_cast<std::size_t>(way)]) / 1e6,
+                  std::min(10, other_ms), 0.5);
+    }
+  }
+}
+
 // Such as one in which a rank came late.
 TEST(Learner, OneLongBlockingCallDoesNotTakeItFromTheLibrary) {
   Program program(1);

@@ -1,6 +1,6 @@
 /* learning CALLS DEPTH: MPI_Iallreduce and MPI_Ibcast in turns, DEPTH of each in flight, with a
  * little time between; results are checked. With the third word "blocking" all calls are blocking
- * ones, and in each a rank is late. With "mixed" some blocking ones follow while the others are in
+ * ones, and in each a rank is late, by 200 us or as many as the fourth word says. With "mixed" some blocking ones follow while the others are in
  * flight. With another third word one more MPI_Iallreduce follows each DEPTH calls, by an operator
  * of the program's own, which must run on the program's thread. */
 #include <mpi.h>
@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   static double more[COUNT], more_sum[COUNT];
   const int blocking = argc > 3 && strcmp(argv[3], "blocking") == 0;
   const int mixed = argc > 3 && strcmp(argv[3], "mixed") == 0;
+  const int late_us = argc > 4 ? atoi(argv[4]) : 200;
   const int own_operator = argc > 3 && !blocking && !mixed;
   MPI_Request requests[2 * MOST + 1];
   MPI_Op op;
@@ -47,9 +48,9 @@ int main(int argc, char** argv) {
         told[i][k] = rank == call % ranks ? call + i + k : -1;
       }
       if (blocking) {
-        if (call % ranks == rank) usleep(200);
+        if (call % ranks == rank) usleep(late_us);
         MPI_Allreduce(own[i], sum[i], COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        if (call % ranks == rank) usleep(200);
+        if (call % ranks == rank) usleep(late_us);
         MPI_Bcast(told[i], COUNT, MPI_DOUBLE, call % ranks, MPI_COMM_WORLD);
         continue;
       }
