@@ -50,8 +50,8 @@ complete -c weft -n '__weft_in weft demo' -l mpi -d 'The MPI library' -x
 complete -c weft -n '__weft_in weft demo' -l time-budget -d 'Stop at the latest after this time' -x
 complete -c weft -n '__weft_in weft demo' -s o -l out -d 'The page to write' -r -F
 complete -c weft -n '__weft_in weft demo' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft advise' -l json -d 'Also write the sites as JSON' -r -F
-complete -c weft -n '__weft_in weft advise' -s o -l out -d 'The page, with everything in it' -r -F
+complete -c weft -n '__weft_in weft advise' -l json -d 'Also write the sites, or what changed, as JSON' -r -F
+complete -c weft -n '__weft_in weft advise' -s o -l out -d 'The page, with everything in it (weft-advise.html' -r -F
 complete -c weft -n '__weft_in weft advise' -l record -d 'Where the record of the run is kept' -r -F
 complete -c weft -n '__weft_in weft advise' -l trace -d 'Also write each rank'\''s collectives and windows for Perfetto' -r -F
 complete -c weft -n '__weft_in weft advise' -l overhead -d 'The part of the run time that observing results may take' -x

@@ -232,9 +232,10 @@ def test_the_exit_status_is_the_programs(mpi, program, advise):
     assert advise(mpi, [program(mpi, "advise_ends.c"), "exit"]).returncode == 3
 
 
-def test_without_collectives(mpi, program, advise):
+def test_without_collectives(mpi, program, advise, tmp_path):
     done = advise(mpi, [program(mpi, "advise_ends.c"), "none"])
     assert (done.returncode, done.stdout.count("called no collective")) == (0, 1)
+    assert "called no collective" in (tmp_path / "weft-advise.html").read_text()
 
 
 def test_nonblocking_calls_are_followed(mpi, program, advise, tmp_path):
@@ -362,6 +363,7 @@ def test_fortran(advise, tmp_path):
         (("--overhead", "much", "--", "ls"), "--overhead much is no percentage"),
         (("--from", "none.sqlite"), "there is no record none.sqlite"),
         (("--before", "a", "--", "ls"), "--before needs --from"),
+        (("--before", "a", "--from", "b", "--trace", "t"), "--trace is the timeline of one run"),
         (("--verify", "--from", "a"), "--verify needs the program"),
     ],
 )

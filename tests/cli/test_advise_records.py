@@ -25,11 +25,6 @@ def test_a_record_says_the_same_later(kept, call, tmp_path):
     assert json.loads(again.read_text()) == json.loads((tmp_path / "first.json").read_text())
 
 
-def test_two_records_are_compared(kept, call):
-    said = call("advise", "--from", kept, "--before", kept).stdout
-    assert "+0.0%" in said and "allreduce in heap_case" in said
-
-
 def test_what_is_damaged_is_named(kept, call, tmp_path):
     with sqlite3.connect(kept) as database:
         database.execute("DROP TABLE arrival")

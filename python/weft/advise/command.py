@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
 
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from weft.advise.analysis import Advice
 
 RECORD = Path("weft-advise.sqlite")
-PAGE = Path("weft-advise.html")
+PAGE, COMPARISON = Path("weft-advise.html"), Path("weft-advise-comparison.html")
 HOW = "How the program is run"
 FILES = "What is written"
 LATER = "From a record, without a program"
@@ -53,19 +55,22 @@ def advise(
     json_file: Annotated[
         Optional[Path],
         typer.Option(
-            "--json", help="Also write the sites as JSON.", metavar="FILE", rich_help_panel=FILES
-        ),
-    ] = None,
-    page: Annotated[
-        Path,
-        typer.Option(
-            "-o",
-            "--out",
-            help="The page, with everything in it.",
+            "--json",
+            help="Also write the sites, or what changed, as JSON.",
             metavar="FILE",
             rich_help_panel=FILES,
         ),
-    ] = PAGE,
+    ] = None,
+    page: Annotated[
+        Optional[Path],
+        typer.Option(
+            "-o",
+            "--out",
+            help=f"The page, with everything in it ({PAGE}; of two records {COMPARISON}).",
+            metavar="FILE",
+            rich_help_panel=FILES,
+        ),
+    ] = None,
     record: Annotated[
         Path,
         typer.Option(
@@ -130,10 +135,10 @@ def advise(
         raise refuse("give a program (weft advise -- ./app) or a record (--from FILE), one of both")
     if before and not from_record:
         raise refuse("--before needs --from: it compares two records")
+    if before and trace:
+        raise refuse("--trace is the timeline of one run: leave it out with --before")
     if before and from_record:
-        from weft.advise import compare
-
-        compare.show(load(before), load(from_record))
+        present_comparison(load(before), load(from_record), json_file, page or COMPARISON)
         return
     if verify and not command:
         raise refuse("--verify needs the program: it starts another job by its command")
@@ -148,7 +153,7 @@ def advise(
     if from_record and from_record.is_dir():
         collect(from_record, record)
         from_record = None
-    files = Files(json_file, page, trace, None if from_record else record)
+    files = Files(json_file, page or PAGE, trace, None if from_record else record)
     present(load(from_record or record), files)
     raise typer.Exit(status)
 
@@ -207,23 +212,49 @@ class Files(NamedTuple):
     record: Optional[Path]
 
 
+@contextmanager
+def told_where_it_fails() -> Iterator[None]:
+    """What cannot be written is named; what else there is to say is said."""
+    try:
+        yield
+    except OSError as error:
+        print(f"weft advise: {error.filename}: {error.strerror}", file=sys.stderr)
+
+
+def write_json(path: Path, document: dict) -> None:
+    path.write_text(json.dumps(document, indent=2) + "\n")
+
+
 def present(advice: "Advice", files: Files) -> None:
     from weft.advise import analysis, show, timeline
     from weft.advise import page as page_of
 
     written = []
-    try:
+    with told_where_it_fails():
         if files.json:
-            files.json.write_text(json.dumps(analysis.as_json(advice), indent=2) + "\n")
+            write_json(files.json, analysis.as_json(advice))
             written.append(f"sites: {files.json}")
         if files.trace:
             timeline.write_trace(files.trace, advice.timeline)
             written.append(f"timeline: {files.trace} (https://ui.perfetto.dev opens it)")
-        if advice.sites:
-            page_of.write(files.page, advice)
-            written.append(f"page: {files.page}")
-    except OSError as error:
-        print(f"weft advise: {error.filename}: {error.strerror}", file=sys.stderr)
+        page_of.write(files.page, advice)
+        written.append(f"page: {files.page}")
     if files.record:
         written.append(f"record: {files.record} (weft advise --from {files.record})")
     show.show(advice, written)
+
+
+def present_comparison(
+    before: "Advice", after: "Advice", json_file: Optional[Path], page: Path
+) -> None:
+    from weft.advise import compare
+    from weft.advise import page as page_of
+
+    found, written = compare.compare(before, after), []
+    with told_where_it_fails():
+        if json_file:
+            write_json(json_file, compare.as_json(found))
+            written.append(f"what changed: {json_file}")
+        page_of.write_comparison(page, found)
+        written.append(f"page: {page}")
+    compare.show(found, written)

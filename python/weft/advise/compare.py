@@ -1,53 +1,233 @@
-"""Two records of one program, before and after a change: what became of its run time and sites."""
+"""Two records of one program, before and after a change: what became of its run time and of its
+collectives."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from weft.advise.analysis import Advice
+from weft.advise.analysis import LEAST_WORTH, Advice
 from weft.advise.fragments import microseconds
+from weft.advise.show import per_cent, short_place
 from weft.advise.sites import base_name
+
+ONE_RUN = "one run each: repeat them, since runs differ"
+# What became of a collective.
+SHORTER, LONGER, NEW, GONE, ALIKE = "shorter", "longer", "new", "gone", "alike"
+MOST_NAMED = 3  # of each kind in the sentences
+
+
+@dataclass
+class Side:
+    """A collective of one function, in one of the records."""
+
+    us: float = 0.0  # of the average rank, over the run
+    share: float = 0.0  # of the run time
+    calls: float = 0.0  # of the average rank
+    forms: list[str] = field(default_factory=list)  # MPI_Allreduce, MPI_Iallreduce, …
+    places: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Change:
-    name: str
-    before_us: float | None
-    after_us: float | None
+    collective: str
+    function: str
+    before: Side | None
+    after: Side | None
+    kind: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.collective} in {self.function}"
+
+    @property
+    def us(self) -> float:
+        """More than before."""
+        return (self.after.us if self.after else 0.0) - (self.before.us if self.before else 0.0)
 
 
-def by_function(advice: Advice) -> dict[str, float]:
+def by_function(advice: Advice) -> dict[tuple[str, str], Side]:
     """Lines move with a change, and a call gets another form; functions keep their names."""
-    found: dict[str, float] = {}
+    found: dict[tuple[str, str], Side] = {}
     for site in advice.sites:
-        name = f"{base_name(site.call)} in {site.function}"
-        found[name] = found.get(name, 0) + site.time_us
+        side = found.setdefault((base_name(site.call), site.function), Side())
+        part = len(site.members) / max(1, advice.reported)
+        side.us += site.time_us * part
+        side.share += site.share * part
+        side.calls += site.calls * part
+        for name, names in ((site.call, side.forms), (short_place(site), side.places)):
+            if name not in names:
+                names.append(name)
     return found
 
 
-def changes(before: Advice, after: Advice) -> list[Change]:
+def kind_of(before: Side | None, after: Side | None, least_us: float) -> str:
+    if before is None or after is None:
+        return GONE if after is None else NEW
+    if abs(after.us - before.us) <= least_us:
+        return ALIKE
+    return SHORTER if after.us < before.us else LONGER
+
+
+@dataclass
+class Comparison:
+    before: Advice
+    after: Advice
+    changes: list[Change]  # those that take the longest first
+
+    @property
+    def ratio(self) -> float:
+        """By how much the run became longer."""
+        before = self.before.elapsed_us
+        return self.after.elapsed_us / before - 1 if before else 0.0
+
+    def of_kind(self, kind: str) -> list[Change]:
+        """The greatest first."""
+        found = [change for change in self.changes if change.kind == kind]
+        return sorted(found, key=lambda change: -abs(change.us))
+
+
+def compare(before: Advice, after: Advice) -> Comparison:
     old, new = by_function(before), by_function(after)
-    names = sorted(set(old) | set(new), key=lambda name: -max(old.get(name, 0), new.get(name, 0)))
-    return [Change(name, old.get(name), new.get(name)) for name in names]
+    least_us = LEAST_WORTH * before.elapsed_us
+    found = []
+    for key in {**old, **new}:
+        sides = old.get(key), new.get(key)
+        found.append(Change(*key, *sides, kind_of(*sides, least_us)))
+    longest = [max(side.us for side in (one.before, one.after) if side) for one in found]
+    order = sorted(range(len(found)), key=lambda i: -longest[i])
+    return Comparison(before, after, [found[i] for i in order])
 
 
-def show(before: Advice, after: Advice) -> None:
+# In words ----------------------------------------------------------------------------------------
+
+
+def headline(found: Comparison) -> str:
+    before, after = (microseconds(one.elapsed_us) for one in (found.before, found.after))
+    return f"{before} before, {after} after ({found.ratio:+.1%})"
+
+
+def collectives_us(advice: Advice) -> float:
+    return advice.collective_share * advice.elapsed_us
+
+
+def shares(found: Comparison) -> str:
+    said = [
+        f"{per_cent(one.collective_share)} ({microseconds(collectives_us(one))} of a rank)"
+        for one in (found.before, found.after)
+    ]
+    return f"In collectives: {said[0]} before, {said[1]} after."
+
+
+def times(change: Change) -> str:
+    """ "0.70 s → 0.24 s"; of what is new or gone its only time."""
+    return " → ".join(microseconds(side.us) for side in (change.before, change.after) if side)
+
+
+WORDS = {SHORTER: "Shorter", LONGER: "Longer", NEW: "New", GONE: "Gone"}
+
+
+def sentences(found: Comparison) -> list[str]:
+    """What gained, what lost, what is new and what is gone."""
+    said = []
+    for kind, word in WORDS.items():
+        changes = found.of_kind(kind)
+        if not changes:
+            continue
+        named = [f"{change.name} ({times(change)})" for change in changes[:MOST_NAMED]]
+        more = len(changes) - len(named)
+        named += [f"{more} more"] if more else []
+        said.append(f"{word}: {', '.join(named)}.")
+    if not found.changes:
+        return ["Neither run called a collective."]
+    return said or ["No collective takes noticeably more or less time than before."]
+
+
+def notes(found: Comparison) -> list[str]:
+    """What makes the two hard to compare, and what is to be said of each."""
+    said = []
+    sizes = [f"{one.ranks} ranks on {one.hosts} node(s)" for one in (found.before, found.after)]
+    if sizes[0] != sizes[1]:
+        said.append(f"The two runs are not alike: {sizes[0]} before, {sizes[1]} after.")
+    for when, advice in (("Before", found.before), ("After", found.after)):
+        said += [f"{when}: {note}" for note in advice.notes]
+    return said
+
+
+def forms(change: Change) -> str:
+    """ "MPI_Allreduce → MPI_Iallreduce"; of what is as it was once."""
+    sides = [", ".join(side.forms) for side in (change.before, change.after) if side]
+    return " → ".join(dict.fromkeys(sides))
+
+
+def as_json(found: Comparison) -> dict:
+    """The schema weft-advise-comparison/1."""
+
+    def run(advice: Advice) -> dict:
+        return {
+            "command": advice.command,
+            "ranks": advice.ranks,
+            "nodes": advice.hosts,
+            "run_us": advice.elapsed_us,
+            "collectives_us": collectives_us(advice),
+            "collective_share": advice.collective_share,
+            "other_mpi_share": advice.other_mpi_share,
+            "with_weft": advice.with_weft,
+            "notes": advice.notes,
+        }
+
+    def side(one: Side | None) -> dict | None:
+        if one is None:
+            return None
+        numbers = {"time_us": one.us, "share": one.share, "calls": one.calls}
+        return {**numbers, "forms": one.forms, "places": one.places}
+
+    return {
+        "schema": "weft-advise-comparison/1",
+        "before": run(found.before),
+        "after": run(found.after),
+        "run_change": found.ratio,
+        "collectives": [
+            {
+                "collective": one.collective,
+                "function": one.function,
+                "change": one.kind,
+                "change_us": one.us,
+                "before": side(one.before),
+                "after": side(one.after),
+            }
+            for one in found.changes
+        ],
+    }
+
+
+# In the terminal ---------------------------------------------------------------------------------
+
+
+def show(found: Comparison, files: list[str]) -> None:
     console = Console(highlight=False)
-    ratio = after.elapsed_us / before.elapsed_us - 1 if before.elapsed_us else 0
-    console.print(
-        f"[bold]{microseconds(before.elapsed_us)} before, {microseconds(after.elapsed_us)} after"
-        f" ({ratio:+.1%})[/] [dim]one run each: repeat them, since runs differ[/]"
-    )
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("collective")
-    table.add_column("time before", justify="right")
-    table.add_column("after", justify="right")
-    for change in changes(before, after):
-        times = (change.before_us, change.after_us)
-        shown = ["not there" if us is None else microseconds(us) for us in times]
-        table.add_row(escape(change.name), *shown)
-    console.print(table)
+    console.print(f"[bold]{headline(found)}[/] [dim]{ONE_RUN}[/]")
+    for note in notes(found):
+        console.print(f"[yellow]{escape(note)}[/]")
+    for sentence in (shares(found), *sentences(found)):
+        console.print(escape(sentence))
+    if found.changes:
+        console.print(table(found))
+    for file in files:
+        console.print(f"[dim]{escape(file)}[/]", soft_wrap=True)
+
+
+def table(found: Comparison) -> Table:
+    shown = Table(box=None, pad_edge=False, header_style="dim")
+    shown.add_column("collective")
+    shown.add_column("time before", justify="right")
+    shown.add_column("after", justify="right")
+    shown.add_column("")
+    for change in found.changes:
+        sides = (change.before, change.after)
+        words = ["not there" if side is None else microseconds(side.us) for side in sides]
+        shown.add_row(escape(change.name), *words, change.kind)
+    return shown

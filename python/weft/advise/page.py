@@ -1,11 +1,12 @@
-"""The page: its first screen says the share in collectives and the best three changes."""
+"""The pages. That of a run: its first screen says the share in collectives and the best three
+changes. That of two: run times, shares, and which collectives gained or lost."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from weft.advise import fragments, show, timeline
-from weft.advise.analysis import Advice
+from weft.advise import compare, fragments, show, timeline
+from weft.advise.analysis import LEAST_WORTH, Advice
 from weft.report import html
 
 
@@ -37,3 +38,18 @@ def write(path: Path, advice: Advice) -> None:
         source=lambda site: site.source,
     )
     path.write_text(text, errors="backslashreplace")  # names of files may be no text
+
+
+def write_comparison(path: Path, found: compare.Comparison) -> None:
+    shown = found.changes[: show.MOST_SITES]
+    sides = {"before": [one.before for one in shown], "after": [one.after for one in shown]}
+    bars = {name: [one.us / 1e3 if one else 0 for one in ones] for name, ones in sides.items()}
+    text = html.render(
+        "advice_comparison.html.j2",
+        found=found,
+        chart={"names": [one.name[-60:] for one in shown], **bars},
+        words=compare,
+        microseconds=fragments.microseconds,
+        least=LEAST_WORTH,
+    )
+    path.write_text(text, errors="backslashreplace")

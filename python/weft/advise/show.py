@@ -15,6 +15,7 @@ from weft.advise.fragments import microseconds, size
 from weft.advise.sites import MessageWait, Site, Windows, is_nonblocking
 
 MOST_SITES, MOST_CHANGES = 12, 2
+NO_SITES = "There is none: no rank called a collective."
 
 
 def per_cent(share: float) -> str:
