@@ -154,6 +154,22 @@ Bytes received(const Call& call, const Communicator& comm) {
   return side_bytes(received_blocks(call, comm.rank == call.root), side, comm.size);
 }
 
+bool has_gaps(const Call& call, const Communicator& comm) {
+  if (call.recvtypes) return true;
+  int size = 0;
+  MPI_Aint low = 0, true_extent = 0;
+  library_calls.Type_size(call.recvtype, &size);
+  library_calls.Type_get_true_extent(call.recvtype, &low, &true_extent);
+  if (extent_of(call.recvtype) != size || true_extent != size) return true;
+  if (!call.recvdispls.is_array()) return false;
+  std::int64_t next = call.recvdispls.at(0);
+  for (int i = 0; i < comm.size; ++i) {
+    if (call.recvdispls.at(i) != next) return true;
+    next += call.recvcounts.at(i);
+  }
+  return false;
+}
+
 std::uint64_t payload(const Call& call, const Communicator& comm) {
   const auto known = [](const Bytes& bytes) { return bytes.count == SIZE_MAX ? 0 : bytes.count; };
   return std::max(known(read_by_mpi(call, comm)), known(received(call, comm)));

@@ -20,6 +20,9 @@ Bytes sent(const Call& call, const Communicator& comm);
 // What MPI reads, the blocks of a reduce-scatter in place too.
 Bytes read_by_mpi(const Call& call, const Communicator& comm);
 Bytes received(const Call& call, const Communicator& comm);
+// Whether something else lies between the blocks of what is received, or may lie there; where
+// `received` has some bytes.
+bool has_gaps(const Call& call, const Communicator& comm);
 // What travels from and to this rank, roughly: for the size class.
 std::uint64_t payload(const Call& call, const Communicator& comm);
 

@@ -80,8 +80,8 @@ const void* row_called = nullptr;
 
 }  // namespace
 
-void note_request(MPI_Request request, Site* site, std::int64_t began_ns) {
-  note({.request = number_of(request), .site = site, .began_ns = began_ns});
+void note_request(MPI_Request request, Site* site, std::int64_t began_ns, const Sample& sample) {
+  note({.request = number_of(request), .site = site, .began_ns = began_ns, .sample = sample});
 }
 
 // The clock is read once for messages that are started in a row.

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "advise/record.h"
+#include "advise/samples.h"
 
 namespace weft::advise {
 
@@ -21,6 +22,7 @@ struct Pending {
   std::int64_t began_ns = 0;  // of messages that are started in a row the first one's
   std::uint32_t tests = 0;
   std::uint64_t order = 0;  // one more than of the request noted before
+  Sample sample{};          // of a collective
 };
 
 // A persistent collective or message: what each start of it counts for.
@@ -31,6 +33,7 @@ struct Planned {
   std::uint64_t bytes = 0;
   std::uint64_t arguments = 0;
   int root = 0;
+  Sample result{};
 };
 
 template <class Handle>
@@ -43,7 +46,7 @@ std::uint64_t number_of(Handle handle) {
 // So many have been noted; without the lock.
 std::uint64_t requests_noted();
 // All with the recorder's lock held.
-void note_request(MPI_Request request, Site* site, std::int64_t began_ns);
+void note_request(MPI_Request request, Site* site, std::int64_t began_ns, const Sample& sample);
 // called: where it was started.
 void note_message(MPI_Request request, std::uint64_t bytes, const void* called);
 Pending* find_request(std::uint64_t request);  // nullptr: not one of them

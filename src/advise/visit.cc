@@ -7,13 +7,12 @@
 
 #include "advise/extents.h"
 #include "advise/job.h"
+#include "advise/samples.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 
 namespace weft::advise {
 namespace {
-
-int one_sided = 0;  // windows; with the recorder's lock held
 
 // Of all that a persistent call would fix.
 std::uint64_t fingerprint(const Call& call, std::uint64_t bytes) {
@@ -45,50 +44,31 @@ void count_call(Site& site, std::uint64_t bytes, Times times, std::uint64_t argu
   site.arguments = arguments;
 }
 
-// More and more seldom, so that a long run costs no more than a short one; never in step with the
-// program's own period. The same calls on all ranks, whatever each can afford: ranks that wait for
-// each other would else wait for one after the other.
-void plan_next(Site& site) {
-  while (site.next_window <= site.calls) {
-    const std::uint64_t at = site.next_window, gap = guard_always() ? 0 : at / 16;
-    site.next_window += 1 + gap / 2 + (gap ? (at * 2654435761u >> 8) % gap : 0);
-  }
-}
-
-// What is sent is closed several times.
-constexpr std::size_t kClosings = 8;
-
-// Of a call that is sampled one side is watched, in turn: its buffers may share a page.
-void watch(Site& site, const Call& call, const Communicator& comm) {
-  if (site.calls < site.next_window || guards_off() != Unknown::none) return;
-  const bool before = site.samples % 2 != 0;
-  const Bytes bytes = before ? sent(call, comm) : received(call, comm);
-  const Unknown why = bytes.count == SIZE_MAX ? Unknown::unknown_extent
-                      : bytes.count == 0      ? Unknown::no_result
-                      : one_sided > 0         ? Unknown::shared_page
-                                              : Unknown::none;
-  constexpr std::uint64_t kBothSides = 2;
-  if (why == Unknown::none && !guard_affordable(before ? kClosings * bytes.count : bytes.count)) {
-    if (site.samples >= kBothSides) plan_next(site);
-    return;
-  }
-  plan_next(site);
-  recorder.note_touches(site);
-  ++site.samples;
-  if (why != Unknown::none)
-    ++(before ? site.before : site.after).unknown[static_cast<int>(why)];
-  else
-    (before ? guard_sent : guard_result)(site, bytes.begin, bytes.count, !operations_pending());
-}
-
 std::uint64_t bytes_of(std::int64_t count, MPI_Datatype type) {
   int size = 0;
   library_calls.Type_size(type, &size);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, count * size));
 }
 
+// of: so many are completed by one call, which has waited for each a part of its time.
+void finish(Pending& pending, Times times, std::int64_t of) {
+  const auto [began_ns, left_ns] = times;
+  if (Site* const site = pending.site) {
+    recorder.event(*site, What::in_flight, pending.began_ns, began_ns);
+    recorder.event(*site, What::wait, began_ns, left_ns);
+    ++site->completed;
+    site->between_ns += static_cast<std::uint64_t>(began_ns - pending.began_ns);
+    site->waited_ns +=
+        static_cast<std::uint64_t>((left_ns - began_ns) / std::max<std::int64_t>(1, of));
+    site->tests += pending.tests;
+  }
+  drop_request(pending);
+}
+
+}  // namespace
+
 // What a call has completed of messages.
-struct Completed {
+struct Visit::Completed {
   std::int64_t of = 0;  // requests of all kinds
   MessageWait messages{};
   std::int64_t first_ns = INT64_MAX;  // when the first of them was started
@@ -111,22 +91,20 @@ struct Completed {
   }
 };
 
-// of: so many are completed by one call, which has waited for each a part of its time.
-void finish(Pending& pending, Times times, std::int64_t of) {
-  const auto [began_ns, left_ns] = times;
-  if (Site* const site = pending.site) {
-    recorder.event(*site, What::in_flight, pending.began_ns, began_ns);
-    recorder.event(*site, What::wait, began_ns, left_ns);
-    ++site->completed;
-    site->between_ns += static_cast<std::uint64_t>(began_ns - pending.began_ns);
-    site->waited_ns +=
-        static_cast<std::uint64_t>((left_ns - began_ns) / std::max<std::int64_t>(1, of));
-    site->tests += pending.tests;
-  }
-  drop_request(pending);
-}
+// What a call has completed of collectives that are to be watched; of more than there are guards
+// the first.
+struct Visit::Results {
+  static constexpr int kMost = 8;
+  int count = 0;
+  Site* sites[kMost];
+  Sample samples[kMost];
 
-}  // namespace
+  void add(const Pending& pending) {
+    if (!pending.site || pending.sample.call == 0 || count == kMost) return;
+    sites[count] = pending.site;
+    samples[count++] = pending.sample;
+  }
+};
 
 Visit::Visit(CallId id, bool profiling, Called called)
     : Visit(id, profiling, called, Waits::perhaps) {}
@@ -194,6 +172,7 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
   if (call) caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
   Site* site = nullptr;
+  Sample sample;
   if (call) {
     Communicator& comm = communicator(call->comm);
     const std::uint64_t bytes = payload(*call, comm);
@@ -203,8 +182,12 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
     ++comm.sequence;
     if (!comm.inter) recorder.arrival(comm, *site, began_ns_, left_ns_, call->root);
     if (unwritten_) add_before(*site, *unwritten_, began_ns_);
+    if (is_wanted(*site)) {
+      sample = to_be_watched(*call, comm);
+      sample.call = site->calls;
+    }
   }
-  note_request(*request, site, left_ns_);
+  note_request(*request, site, left_ns_, sample);
   count(left_ns_);
   operation_begins();
   return code;
@@ -244,7 +227,8 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
                           .identity = comm.identity,
                           .bytes = bytes,
                           .arguments = fingerprint(call, bytes),
-                          .root = call.root});
+                          .root = call.root,
+                          .result = to_be_watched(call, comm)});
   return code;
 }
 
@@ -263,6 +247,7 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
   for (std::int64_t i = 0; i < count; ++i) {
     const Planned* const planned = find_planned(requests[i]);
     Site* const site = planned ? planned->site : nullptr;
+    Sample sample;
     if (site) {
       const std::int64_t own_ns = (left_ns_ - began_ns_) / count;
       count_call(*site, planned->bytes, {began_ns_, began_ns_ + own_ns}, planned->arguments);
@@ -270,11 +255,15 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
         ++comm->sequence;
         if (!comm->inter) recorder.arrival(*comm, *site, began_ns_, left_ns_, planned->root);
       }
+      if (is_wanted(*site)) {
+        sample = planned->result;
+        sample.call = site->calls;
+      }
     }
     if (planned && !site)
       note_message(requests[i], planned->bytes, called_.address);
     else
-      note_request(requests[i], site, left_ns_);
+      note_request(requests[i], site, left_ns_, sample);
   }
   operation_begins();
   return code;
@@ -287,6 +276,7 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
   const MPI_Request* const before = many_ ? many_.get() : few_;
   const bool all = ends.all && ends.any() && code == MPI_SUCCESS;
   Completed completed;
+  Results results;
   {
     const std::lock_guard held(recorder.lock());
     // What another thread has begun since under the handle of one that is complete is left alone.
@@ -300,6 +290,7 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
       completed.of += find(i) && is_over(i);
     const auto end = [&](Pending& pending) {
       completed.add(pending);
+      results.add(pending);
       finish(pending, times_for(pending), completed.of);
     };
     for (int k = 0; k < ends.named(); ++k)
@@ -314,14 +305,26 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
     }
     count(left_ns_);
   }
-  if (completed.messages.messages == 0) return code;
+  if (completed.messages.messages != 0) note_messages(completed);
+  if (results.count != 0 && code == MPI_SUCCESS && job_running()) watch_results(results);
+  return code;
+}
+
+void Visit::note_messages(Completed& completed) {
   // Who calls is found out without the lock, since Python's may be waited for.
   const Caller caller = find_caller(called_);
   const std::int64_t now = timed_ ? 0 : now_ns();
   const std::lock_guard held(recorder.lock());
   recorder.messages(caller, id_,
                     completed.within(timed_ ? Times{began_ns_, left_ns_} : Times{now, now}));
-  return code;
+}
+
+// Last of all: the window begins where the program goes on.
+void Visit::watch_results(const Results& results) {
+  if (!enters_) enter_mpi();  // pages that others share are closed when it is left
+  enters_ = true;
+  const std::lock_guard held(recorder.lock());
+  for (int i = 0; i < results.count; ++i) watch_completed(*results.sites[i], results.samples[i]);
 }
 
 // Of a call that is not timed only a collective's end asks for the clock.

@@ -108,7 +108,7 @@ class Visit {
   bool records_;
   const bool watching_;
   const bool timed_;
-  const bool enters_;  // other threads, the kernel or guards must know
+  bool enters_;  // other threads, the kernel or guards must know
   const CallId id_;
   const Called called_;
   const std::int64_t began_ns_;
@@ -119,6 +119,10 @@ class Visit {
   void count(std::int64_t left_ns);  // with the recorder's lock held
   void count_now();
   int note_completed(const MPI_Request* requests, int code, const Ends& ends);
+  struct Completed;
+  struct Results;
+  void note_messages(Completed& completed);
+  void watch_results(const Results& results);
   bool counted_ = false;
   static constexpr int kFew = 128;
   MPI_Request few_[kFew];  // that the call is given

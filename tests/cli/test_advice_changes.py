@@ -10,16 +10,19 @@ from advise_runs import made
 from weft.advise import analysis, fragments, places, show, sites, store
 
 
-def nonblocking_site(between_us: float, waited_us: float, tests: float) -> sites.Site:
+def nonblocking_site(
+    between_us: float, waited_us: float, tests: float, window_us: float | None = None
+) -> sites.Site:
     site = analysis.analyse(made("MPI_Iallreduce", [(0, 0, 10), (1, 0, 10)])).sites[0]
     site.between_us, site.waited_us, site.tests = between_us, waited_us, tests
+    site.after = sites.Windows() if window_us is None else sites.Windows([window_us], [window_us])
     return site
 
 
 @pytest.mark.parametrize(
     ("between_us", "waited_us", "tests", "said"),
     [
-        (10, 500, 0, "wait later, right before"),
+        (10, 500, 0, "start it earlier, or wait later, right before"),
         (300, 500, 0, "the window is too short"),
         (900, 500, 0, "since nobody tested"),
         (900, 500, 3, "one every 300.0 µs: that is too seldom"),
@@ -30,6 +33,30 @@ def nonblocking_site(between_us: float, waited_us: float, tests: float) -> sites
 def test_what_is_said_of_nonblocking_calls(between_us, waited_us, tests, said):
     text = fragments.of_nonblocking(nonblocking_site(between_us, waited_us, tests))
     assert said in text and bool(said) == bool(text)
+
+
+@pytest.mark.parametrize("between_us", [10, 300])
+@pytest.mark.parametrize(
+    ("window_us", "hidden_us", "said"),
+    [
+        (None, None, "start it earlier, or wait later, right before the result is used."),
+        (4, 4, "start it earlier, since its result is used at once."),
+        (200, 200, "which is 200.0 µs after the wait: 200.0 µs of it can be hidden each time."),
+        (9000, 500, "which is 9.00 ms after the wait: 500.0 µs of it can be hidden each time."),
+    ],
+)
+def test_a_wait_comes_later_where_the_result_is_left_alone(between_us, window_us, hidden_us, said):
+    site = nonblocking_site(between_us, 500, 0, window_us)
+    assert site.wait_later_us == hidden_us
+    text = fragments.of_nonblocking(site)
+    assert text.endswith(said) and ("wait later" in text) == ("at once" not in said)
+
+
+def test_where_a_result_is_used_stands_in_the_advice():
+    site = nonblocking_site(10, 500, 0, 200)
+    frame = places.Frame("work", "/a/f.c", 9)
+    site.users = [sites.Toucher(frame, "sum += total[0];", 3, 4)]
+    assert "used (f.c:9, sum += total[0];), which is" in fragments.of_nonblocking(site)
 
 
 def two_in_a_row(window_ns: int) -> store.Stored:

@@ -104,6 +104,11 @@ def test_what_is_non_blocking_already_stays_so():
     ]
 
 
+def test_a_window_after_a_wait_is_no_computation_after_the_start():
+    one = site(0, "MPI_Iallreduce", window_us=700, between_us=1000, waited_us=500)
+    assert steps(0, stored(THREE), [one])[-2:] == ["s 2 2", "w 2"]
+
+
 def test_calls_that_not_all_ranks_kept_are_computation():
     made = stored([*THREE, (0, [(15, 16), (15, 16)])])
     made["arrival"][2:3] = []

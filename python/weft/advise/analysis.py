@@ -560,6 +560,7 @@ def as_json(advice: Advice) -> dict:
             "window_after_us": None if window is None else {"median": window},
             "window_after_bounds_us": as_bounds(bounds),
             "window_before_us": as_bounds(before),
+            "wait_later_us": one.wait_later_us,
             "gain_us": {"low": one.gain_low_us, "high": one.gain_high_us},
             "free_us": one.unchanged.median if one.unchanged else None,
             "free_bounds_us": as_bounds(free),

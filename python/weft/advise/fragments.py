@@ -10,6 +10,7 @@ import re
 from weft.advise.sites import MessageWait, Site, Toucher, base_name, is_persistent
 
 MANY_TESTS, OFTEN_US = 10, 5.0
+SOME_OF_IT = 0.05  # of a wait: less is no reason to move it
 
 FRAGMENTS = {
     "c": (
@@ -267,6 +268,21 @@ def microseconds(value: float) -> str:
     return f"{value / 1e3:.2f} ms" if value >= 1e3 else f"{value:.1f} µs"
 
 
+def later(site: Site) -> str:
+    """Whether the wait can come later."""
+    hidden = site.wait_later_us
+    if hidden is None:
+        return "start it earlier, or wait later, right before the result is used."
+    if hidden < SOME_OF_IT * (site.waited_us or 0):
+        return "start it earlier, since its result is used at once."
+    left, _ = site.after.bounds or (0.0, None)
+    where = f" ({at(site.users)})" if at(site.users) else ""
+    return (
+        f"wait later, right before the result is used{where}, which is {microseconds(left)} after"
+        f" the wait: {microseconds(hidden)} of it can be hidden each time."
+    )
+
+
 def of_nonblocking(site: Site) -> str:
     """What is to be said of a call that is non-blocking already; "": nothing."""
     if site.between_us is None or site.waited_us is None:
@@ -282,14 +298,11 @@ def of_nonblocking(site: Site) -> str:
     if site.waited_us < 0.05 * site.between_us:
         return ""
     if site.between_us < site.waited_us * 0.1:
-        return (
-            f"It is waited for {between} after its start, and then for {waited}: wait later, right"
-            " before the result is used."
-        )
+        return f"It is waited for {between} after its start, and then for {waited}: {later(site)}"
     if site.between_us < site.waited_us:
         return (
             f"It is in flight for {between} only, and then waited for {waited}: the window is too"
-            " short. Start it earlier, or wait later."
+            f" short; {later(site)}"
         )
     if site.with_weft:
         return (

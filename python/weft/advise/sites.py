@@ -200,6 +200,14 @@ class Site:
         return self.after.exact_us
 
     @property
+    def wait_later_us(self) -> float | None:
+        """Of one non-blocking call: how much of its wait a later one hides, for certain; None where
+        the window after the wait is not known."""
+        if self.waited_us is None or self.after.bounds is None:
+            return None
+        return min(self.after.bounds[0], self.waited_us)
+
+    @property
     def gain_low_us(self) -> float | None:
         return max(0.0, self.changed.low) if self.changed else None
 

@@ -206,7 +206,10 @@ def cut(stored: Stored, calls: list[Call]) -> list[Stretch]:
 def after_windows(stretch: Stretch, rank: int) -> float:
     """Where nothing is known of what came next: when the last result had long been left alone."""
     last = next(call for call in reversed(stretch.calls) if rank in call.rows)
-    return last.rows[rank]["left_ns"] + max(last.sites[rank].after.least, default=0.0) * 1e3
+    site, left_ns = last.sites[rank], last.rows[rank]["left_ns"]
+    if is_nonblocking(site.call):  # whose window begins with the end of its wait
+        return left_ns
+    return left_ns + max(site.after.least, default=0.0) * 1e3
 
 
 @dataclass

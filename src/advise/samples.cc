@@ -1,0 +1,75 @@
+// A site's calls are sampled more and more seldom, within the budget of the guards.
+#include "advise/samples.h"
+
+#include "advise/guard.h"
+#include "advise/requests.h"
+
+namespace weft::advise {
+
+int one_sided = 0;
+
+namespace {
+
+// More and more seldom, so that a long run costs no more than a short one; never in step with the
+// program's own period. The same calls on all ranks, whatever each can afford: ranks that wait for
+// each other would else wait for one after the other.
+void plan_next(Site& site, std::uint64_t call) {
+  while (site.next_window <= call) {
+    const std::uint64_t at = site.next_window, gap = guard_always() ? 0 : at / 16;
+    site.next_window += 1 + gap / 2 + (gap ? (at * 2654435761u >> 8) % gap : 0);
+  }
+}
+
+// What is sent is closed several times.
+constexpr std::size_t kClosings = 8;
+
+enum class Side : std::uint8_t { before, after };
+
+// sides: of this kind of call so many can be watched.
+void watch_side(Site& site, Side side, const Sample& sample, std::uint64_t sides) {
+  const bool before = side == Side::before;
+  const Bytes bytes = sample.result;
+  const bool used = one_sided > 0 || (sample.gaps && operations_pending());
+  const Unknown why = bytes.count == SIZE_MAX ? Unknown::unknown_extent
+                      : bytes.count == 0      ? Unknown::no_result
+                      : used                  ? Unknown::shared_page
+                                              : Unknown::none;
+  if (why == Unknown::none && !guard_affordable(before ? kClosings * bytes.count : bytes.count)) {
+    if (site.samples >= sides) plan_next(site, sample.call);
+    return;
+  }
+  plan_next(site, sample.call);
+  recorder.note_touches(site);
+  ++site.samples;
+  if (why != Unknown::none)
+    ++(before ? site.before : site.after).unknown[static_cast<int>(why)];
+  else
+    (before ? guard_sent : guard_result)(site, bytes.begin, bytes.count, !operations_pending());
+}
+
+}  // namespace
+
+bool is_wanted(const Site& site) {
+  return site.calls >= site.next_window && guards_off() == Unknown::none;
+}
+
+Sample to_be_watched(const Call& call, const Communicator& comm) {
+  const Bytes bytes = received(call, comm);
+  const bool known = bytes.count != 0 && bytes.count != SIZE_MAX;
+  return {.result = bytes, .gaps = known && has_gaps(call, comm)};
+}
+
+// Of a call that is sampled one side is watched, in turn: its buffers may share a page.
+void watch(Site& site, const Call& call, const Communicator& comm) {
+  if (!is_wanted(site)) return;
+  const bool before = site.samples % 2 != 0;
+  Sample sample = before ? Sample{.result = sent(call, comm)} : to_be_watched(call, comm);
+  sample.call = site.calls;
+  watch_side(site, before ? Side::before : Side::after, sample, 2);
+}
+
+void watch_completed(Site& site, const Sample& sample) {
+  if (sample.call >= site.next_window) watch_side(site, Side::after, sample, 1);
+}
+
+}  // namespace weft::advise
