@@ -6,12 +6,14 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "fourier.h"
+#include "stream.h"
 #include "trials.h"
 
 namespace {
@@ -55,6 +57,37 @@ bool right_once(const Problem& problem, const char* name, Convolution* one) {
   return *std::max_element(error, error + 3) < tolerance;
 }
 
+// One rank's forward transform beside FFTW's serial one of the whole grid, in turn, by processor
+// time. FFTW plans by trying in both.
+int speed(const Settings& settings, const Problem& problem, int repetitions) {
+  trials::Variant variant = trials::variant("blocking");
+  int wrong = 0;
+  {
+    Transform transform(settings, &variant);
+    Array data = problem.input(transform), whole = data, serial(data.size()), out;
+    const int* n = settings.grid;
+    fftw_plan plan = fftw_plan_dft_3d(n[0], n[1], n[2], Plan::raw(whole.data()),
+                                      Plan::raw(serial.data()), FFTW_FORWARD, FFTW_MEASURE);
+    std::copy(data.begin(), data.end(), whole.begin());  // planning has written over it
+    transform.forward(&data, &out), fftw_execute(plan);
+    wrong = difference(out, serial) / std::sqrt(static_cast<double>(problem.points())) > tolerance;
+    std::vector<double> ours, theirs, ratios;
+    for (int i = 0; i < repetitions; ++i) {
+      theirs.push_back(1e3 * stream::seconds_of([&] { fftw_execute(plan); }));
+      ours.push_back(1e3 * stream::seconds_of([&] { transform.forward(&data, &out); }));
+      ratios.push_back(ours.back() / theirs.back());
+    }
+    fftw_destroy_plan(plan);
+    std::sort(ratios.begin(), ratios.end());
+    std::printf("transform: %.2f ms, FFTW's serial one %.2f ms, ratio %.2f [%.2f-%.2f]\n",
+                trials::median(ours), trials::median(theirs), trials::median(ratios),
+                ratios[ratios.size() / 4], ratios[ratios.size() - 1 - ratios.size() / 4]);
+    std::printf("%d wrong results\n", wrong);
+  }
+  MPI_Comm_free(&variant.comm);
+  return wrong;
+}
+
 std::string does_not_fit(const Settings& settings) {
   const int ranks = trials::size_of(MPI_COMM_WORLD);
   const int* n = settings.grid;
@@ -77,18 +110,27 @@ std::string does_not_fit(const Settings& settings) {
 
 int run(int argc, char** argv) {
   Settings settings;
+  std::string what = "measure";
   trials::Settings trial;
   trials::Options options;
   options.grid("grid", &settings.grid);
   options.number("columns", &settings.columns);
   options.number("blocks", &settings.blocks, 1, 4096);
+  options.choice("what", &what, {"measure", "speed"});
   trial.offer(&options);
   std::string wrong = options.read(argc, argv);
   if (wrong.empty()) wrong = does_not_fit(settings);
+  if (wrong.empty() && what == "speed" && trials::size_of(MPI_COMM_WORLD) > 1) {
+    wrong = "--what speed is for one rank";
+  }
+  if (wrong.empty() && what == "speed" && !trial.json.empty()) {
+    wrong = "--what speed writes no file; leave out --json";
+  }
   if (wrong.empty()) wrong = trial.cannot_write();
   if (!wrong.empty()) return trials::refuse("fft3d", wrong);
 
   const Problem problem(settings);
+  if (what == "speed") return speed(settings, problem, trial.repetitions);
   std::vector<trials::Variant> all = trials::blocking_and_overlapped(trial);
   std::vector<std::unique_ptr<Convolution>> convolutions;
   bool right = true;

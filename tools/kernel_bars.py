@@ -1,5 +1,6 @@
 """What overlap is worth in the kernels: engine auto against their blocking form, and against the
-best named engine, over links of 200 Mbit/s between two and four nodes of the lab.
+best named engine, over links of 200 Mbit/s between two and four nodes of the lab. Before that, that
+there is no straw man to overlap with: one rank's speed beside the memory's and FFTW's.
 
 Sizes are meant to make communication 30 to 60 % of the blocking time; a bar says how much it was.
 All variants of a kernel run interleaved in one job; a ratio is of two runs of the same repetition.
@@ -8,12 +9,16 @@ All variants of a kernel run interleaved in one job; a ratio is of two runs of t
 from __future__ import annotations
 
 import math
+import os
+import re
 import statistics
+import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bar import Bar
 
+from weft import mpi_libraries
 from weft.bench import kernels
 from weft.bench.kernels import BLOCKING, Run
 from weft.bench.settings import SettingsError
@@ -43,15 +48,38 @@ class Case:
         }
 
 
+@dataclass(frozen=True)
+class Speed:
+    """`--what speed` on one rank. `limit`: of the memory's bandwidth at least, of FFTW's time at
+    most."""
+
+    program: str
+    arguments: str
+    limit: float
+    at_least: bool = True
+
+
+# A product's share is of what must be moved, where the kernel says how much that is.
+SPEED_LINE = re.compile(
+    r"^(.+?): (.+), (share|ratio) (\S+) (\[\S+\])$(?:\n +of these bytes (.+): share (\S+))?", re.M
+)
+SPEEDS = (
+    Speed("pipecg", "--grid 100x100x100", 0.6),
+    Speed("cpals", "--dimensions 400000x300000x200000 --entries 2000000 --rank 16", 0.6),
+    Speed("atmosphere", "--truncation 340", 0.6),
+    Speed("fft3d", "--grid 64x64x64", 1.2, False),
+    Speed("fft3d", "--grid 128x128x128", 1.2, False),
+)
+
 # Each rank's rows are more than passes the links at full speed.
 TENSOR = "--dimensions 12000x8000x6000 --rank 16 --iterations 10 --exchange overlapped"
 CASES = (
-    Case("cpals", f"{TENSOR} --entries 4000000", 0.80, nodes=(2,)),
-    Case("cpals", f"{TENSOR} --entries 8000000", 0.80, nodes=(4,)),
+    Case("cpals", f"{TENSOR} --entries 20000000", 0.80, nodes=(2,)),
+    Case("cpals", f"{TENSOR} --entries 32000000", 0.80, nodes=(4,)),
     Case("pipecg", "--grid 100x100x100 --method pipelined --tolerance 1e-2", 0.85, "delay=1ms"),
     Case("fft3d", "--grid 64x64x64", 1.00),
     # Its messages are shorter than what passes the lab's links at full speed else.
-    Case("atmosphere", "--truncation 170 --steps 2", 0.85, "burst=64kb"),
+    Case("atmosphere", "--truncation 340 --steps 2", 0.85, "burst=64kb"),
 )
 
 
@@ -87,7 +115,37 @@ def not_measured(case: Case, what: str, why: str) -> list[Bar]:
     return [Bar(f"{what}, {name}", math.inf, limit, note=why) for name, limit in limits]
 
 
-def measure(
+def speeds(mpi: str, repetitions: int) -> Iterator[Bar]:
+    """Without Weft, by processor time."""
+    library = mpi_libraries.implementation(mpi)
+    for case in SPEEDS:
+        words = (str(library.mpiexec), "-n", "1", str(library.program(case.program)))
+        words += ("--what", "speed", *case.arguments.split(), "--repetitions", str(repetitions))
+        what = f"1 rank, {case.program} {case.arguments.split()[1]}"
+        try:
+            done = subprocess.run(
+                words,
+                env={**os.environ, **library.environment()},
+                capture_output=True,
+                text=True,
+                timeout=JOB_SECONDS,
+            )
+            said, why = done.stdout, f"status {done.returncode}: {done.stderr.strip()[-200:]}"
+        except (OSError, subprocess.TimeoutExpired) as error:
+            said, why = "", str(error)
+        found = SPEED_LINE.findall(said)
+        for name, rates, kind, share, quartiles, moved, of_moved in found:
+            told = f"{share} {quartiles} of {repetitions} runs; {rates}"
+            told += f"; must be moved: {moved.split(' must')[0]}" if moved else ""
+            of = "FFTW's time" if kind == "ratio" else "the memory's bandwidth"
+            figure = float(of_moved or share)
+            yield Bar(f"{what}, {name} of {of}", figure, case.limit, case.at_least, note=told)
+        if not found:
+            worst = 0.0 if case.at_least else math.inf
+            yield Bar(f"{what}, speed", worst, case.limit, case.at_least, note=why)
+
+
+def in_lab(
     mpis: Iterable[str], repetitions: int, short: bool
 ) -> Iterator[tuple[Run | None, list[Bar]]]:
     """`short`: two nodes, and few runs. None: the kernel came to no result."""
@@ -104,3 +162,12 @@ def measure(
                     yield None, not_measured(case, what, str(error))
                 else:
                     yield run, compared(run, case, what)
+
+
+def measure(
+    mpis: list[str], repetitions: int, short: bool
+) -> Iterator[tuple[Run | None, list[Bar]]]:
+    """One rank's speed, which no library changes, under the first of them, then in the lab."""
+    for bar in speeds(mpis[0], min(3, repetitions) if short else repetitions):
+        yield None, [bar]
+    yield from in_lab(mpis, repetitions, short)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 
 
@@ -21,3 +22,25 @@ def refused(done: subprocess.CompletedProcess, name: str) -> str:
 
 QUICK = ("--repetitions", 1)
 SMALL = ("--grid", "7x5x6", *QUICK)
+
+
+def sines_of_gauss(latitudes: int) -> list[float]:
+    """Roots of the Legendre polynomial, from the north, by bisection around their estimates."""
+
+    def legendre(x: float) -> float:
+        before, now = 1.0, x
+        for n in range(2, latitudes + 1):
+            before, now = now, ((2 * n - 1) * x * now - (n - 1) * before) / n
+        return now
+
+    found = []
+    for j in range(latitudes):
+        north, south = (math.cos(math.pi * (j + k) / (latitudes + 0.5)) for k in (0.5, 1.0))
+        for _ in range(60):
+            middle = (north + south) / 2
+            if (legendre(middle) > 0) == (legendre(north) > 0):
+                north = middle
+            else:
+                south = middle
+        found.append(north)
+    return found

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from kernel_answers import QUICK, check, refused
+from kernel_answers import QUICK, check, refused, sines_of_gauss
 
 SPHERE = ("--truncation", 10, *QUICK)
 
@@ -38,28 +38,6 @@ def test_open_mpi_writes_without_weft_and_is_refused_with_it(kernel, tmp_path):
     assert said.count(" bitwise equal") == 5 and "not bitwise" not in said
     done = kernel("atmosphere", *words, mpi="openmpi", engines="auto")
     assert "leave out --output, or run it without Weft" in refused(done, "atmosphere")
-
-
-def sines_of_gauss(latitudes: int) -> list[float]:
-    """Roots of the Legendre polynomial, from the north, by bisection around their estimates."""
-
-    def legendre(x: float) -> float:
-        before, now = 1.0, x
-        for n in range(2, latitudes + 1):
-            before, now = now, ((2 * n - 1) * x * now - (n - 1) * before) / n
-        return now
-
-    found = []
-    for j in range(latitudes):
-        north, south = (math.cos(math.pi * (j + k) / (latitudes + 0.5)) for k in (0.5, 1.0))
-        for _ in range(60):
-            middle = (north + south) / 2
-            if (legendre(middle) > 0) == (legendre(north) > 0):
-                north = middle
-            else:
-                south = middle
-        found.append(north)
-    return found
 
 
 def test_the_file_holds_the_fields_of_the_steady_flow(kernel, tmp_path):

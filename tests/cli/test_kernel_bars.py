@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from reproductions import run
@@ -70,17 +72,42 @@ def test_each_case_is_a_run_that_the_lab_and_the_kernel_take(bars, monkeypatch):
         return a_run(0.5, auto=700.0)
 
     monkeypatch.setattr(kernels, "measure", measure)
-    both = list(bars.measure(["mpich", "openmpi"], 9, False))
+    both = list(bars.in_lab(["mpich", "openmpi"], 9, False))
     assert len(both) == len(asked) == 2 * sum(len(case.nodes) for case in bars.CASES)
     for _, options, _ in asked:
         words = settings.lab_words(options["lab"])
         assert words["nodes"] in (2, 4) and words["rate"] == "200mbit"
         assert "--repetitions 9" in options["arguments"]
         assert options["engines"].split(",")[-1] == "auto"
-    assert len(list(bars.measure(["mpich"], 9, True))) == sum(
-        2 in case.nodes for case in bars.CASES
-    )
+    assert len(list(bars.in_lab(["mpich"], 9, True))) == sum(2 in case.nodes for case in bars.CASES)
     assert "--repetitions 3" in asked[-1][1]["arguments"]
+
+
+SAID = {
+    "pipecg": "product with the matrix: 24.5 GB/s, triad 30.1 GB/s, share 0.81 [0.79-0.84]\n",
+    "cpals": "product of mode 1: 33.4 GB/s, triad 37.1 GB/s, share 0.90 [0.88-0.94]\n"
+    "  of these bytes 50 % must be moved: share 0.45\n",
+    "fft3d": "transform: 1.38 ms, FFTW's serial one 1.15 ms, ratio 1.19 [1.10-1.22]\n",
+}
+
+
+def test_one_rank_s_speed_is_set_beside_the_memory_s_and_fftw_s(bars, monkeypatch):
+    asked = []
+
+    def run(words, **_):
+        asked.append(words)
+        said = SAID.get(Path(words[3]).name, "")
+        return subprocess.CompletedProcess(words, 0 if said else 2, said, "is not here")
+
+    monkeypatch.setattr(bars.subprocess, "run", run)
+    found = list(bars.speeds("mpich", 5))
+    assert len(found) == len(bars.SPEEDS) == len(asked)
+    assert all(words[1:3] == ("-n", "1") and "speed" in words for words in asked)
+    met = {one.what.split()[2]: one for one in found}
+    assert met["pipecg"].met and met["pipecg"].figure == 0.81
+    assert not met["cpals"].met and met["cpals"].figure == 0.45  # of what must be moved
+    assert met["fft3d"].met and met["fft3d"].figure == 1.19
+    assert not met["atmosphere"].met and "is not here" in met["atmosphere"].note
 
 
 def test_one_run_is_enough_for_a_figure(bars):
@@ -99,7 +126,7 @@ def test_a_kernel_without_a_result_misses_its_bars_and_the_others_go_on(bars, mo
         return a_run(0.5, auto=700.0)
 
     monkeypatch.setattr(kernels, "measure", measure)
-    found = list(bars.measure(["mpich"], 9, True))
+    found = list(bars.in_lab(["mpich"], 9, True))
     lost = [one for run, pair in found if run is None for one in pair]
     assert len(found) == sum(2 in case.nodes for case in bars.CASES) and len(lost) == 2
     assert not any(one.met for one in lost)

@@ -226,15 +226,28 @@ def test_stencil_under_open_mpi_and_without_weft(kernel):
 
 @pytest.mark.parametrize(
     ("name", "words", "lines"),
-    [("pipecg", ("--grid", "9x8x7"), 1), ("cpals", ("--dimensions", "9x8x7", "--rank", 3), 3)],
+    [
+        ("pipecg", ("--grid", "9x8x7"), 1),
+        ("cpals", ("--dimensions", "9x8x7", "--rank", 3), 3),
+        ("atmosphere", ("--truncation", 10), 3),
+    ],
 )
 def test_products_are_set_beside_the_memory_s_bandwidth(kernel, name, words, lines):
     done = kernel(name, "--what", "speed", *words, "--repetitions", 3, ranks=1)
     assert done.returncode == 0, done.stderr
-    said = re.findall(r"product .*: (\S+) GB/s, triad (\S+) GB/s, share (\S+) \[", done.stdout)
+    said = re.findall(
+        r"(?:product|transform) .*: (\S+) GB/s, triad (\S+) GB/s, share (\S+) \[", done.stdout
+    )
     assert len(said) == lines and "wrong" not in done.stdout
     assert all(float(figure) > 0 for one in said for figure in one[:2])
     assert "--what speed is for one rank" in refused(kernel(name, "--what", "speed"), name)
+
+
+def test_one_rank_s_transform_is_set_beside_fftw_s_serial_one(kernel):
+    words = ("--grid", "9x8x7", "--repetitions", 3)
+    said = check(kernel("fft3d", "--what", "speed", *words, ranks=1))
+    assert re.search(r"transform: \S+ ms, FFTW's serial one \S+ ms, ratio \S+ \[", said)
+    assert "--what speed is for one rank" in refused(kernel("fft3d", "--what", "speed"), "fft3d")
 
 
 def test_of_factors_in_the_cache_each_row_must_be_moved_once(kernel):
@@ -293,6 +306,12 @@ def test_bad_input_is_one_sentence(kernel, name, words, sentence):
 def test_an_unwritable_file_is_said(kernel):
     done = kernel("gemv_alltoall", *GEMV, "--json", "/nowhere/x.json")
     assert "cannot write /nowhere/x.json" in refused(done, "gemv_alltoall")  # nothing was measured
-    for name, what in (("pipecg", "study"), ("pipecg", "speed"), ("cpals", "speed")):
+    for name, what in (
+        ("pipecg", "study"),
+        ("pipecg", "speed"),
+        ("cpals", "speed"),
+        ("fft3d", "speed"),
+        ("atmosphere", "flow"),
+    ):
         done = kernel(name, "--what", what, "--json", "/tmp/x.json", ranks=1)
         assert f"--what {what} writes no file; leave out --json" in refused(done, name)
