@@ -38,6 +38,7 @@ struct Settings {
   std::vector<int> blocks;  // of ranks, along each mode; empty: chosen
   int rank = 16, iterations = 5;
   std::string exchange = "all";  // or one form
+  std::string factors;           // the file to which they are written
 };
 
 // ---- Who needs which rows -----------------------------------------------------------------------
@@ -207,6 +208,17 @@ class Decomposition {
     return fibres::bytes_of(trees_[at(mode)], factor_, length_, cache);
   }
 
+  // Row by row, one mode after the other; on one rank.
+  bool write(const std::string& path) const {
+    std::FILE* file = std::fopen(path.c_str(), "w");
+    if (!file) return false;
+    for (const rows::Matrix& one : factor_) {
+      for (std::size_t i = 0; i < one.size(); ++i) {
+        std::fprintf(file, "%.17g%c", one[i], (i + 1) % at(length_) ? ' ' : '\n');
+      }
+    }
+    return std::fclose(file) == 0;
+  }
   std::vector<double> result() const {
     std::vector<double> all;
     for (const auto& one : factor_) all.insert(all.end(), one.begin(), one.end());
@@ -424,6 +436,9 @@ int measure(const Settings& settings, const trials::Settings& trial, const Part&
                   settings.iterations, outcome.fit,
                   outcome.end.empty() ? "no breakdown" : outcome.end.c_str());
     }
+    if (!settings.factors.empty() && !decomposition.write(settings.factors)) {
+      trials::give_up("cpals", "cannot write " + settings.factors);
+    }
     if (outcome.end.empty()) {
       const bool agrees = std::fabs(rest - found) <= tolerance * part.square;
       const int wrong = trials::measure(
@@ -478,6 +493,7 @@ int run(int argc, char** argv) {
   options.number("iterations", &settings.iterations);
   options.choice("exchange", &settings.exchange,
                  {"all", "overlapped", "neighbours", "rows", "messages"});
+  options.text("factors", &settings.factors);
   options.choice("what", &what, {"measure", "speed"});
   trial.offer(&options);
   std::string wrong = options.read(argc, argv);
@@ -493,9 +509,9 @@ int run(int argc, char** argv) {
     }
     if (wrong.empty()) wrong = tensor::distribute(all, settings.blocks, &part);
   }
-  if (wrong.empty() && what == "speed" && trials::size_of(MPI_COMM_WORLD) > 1) {
-    wrong = "--what speed is for one rank";
-  }
+  const bool alone = trials::size_of(MPI_COMM_WORLD) == 1;
+  if (wrong.empty() && what == "speed" && !alone) wrong = "--what speed is for one rank";
+  if (wrong.empty() && !settings.factors.empty() && !alone) wrong = "--factors is for one rank";
   if (wrong.empty() && what != "measure" && !trial.json.empty()) {
     wrong = "--what " + what + " writes no file; leave out --json";
   }

@@ -118,6 +118,48 @@ def test_a_tensor_is_read_and_its_fit_is_that_of_the_dense_computation(kernel, t
     assert fit_in(said) == pytest.approx(dense_fit(tensor, extents, 3), abs=1e-10)
 
 
+def test_fit_and_factors_are_those_of_tensorly(kernel, tmp_path):
+    numpy = pytest.importorskip("numpy", reason="tools/requirements/references.txt has tensorly")
+    tensorly = pytest.importorskip("tensorly", reason="tools/requirements/references.txt has it")
+    from tensorly.cp_tensor import CPTensor
+    from tensorly.decomposition import parafac
+
+    extents, rank, iterations = (12, 9, 7), 3, 20
+    whole = numpy.zeros(extents)
+    for number, place in enumerate(itertools.product(*map(range, extents))):
+        if random_at(8, number) < 0.4:
+            whole[place] = 1 + random_at(7, number)
+    lines = (
+        " ".join(str(i + 1) for i in p) + f" {float(whole[p])!r}" for p in zip(*whole.nonzero())
+    )
+    file, kept = tmp_path / "small.tns", tmp_path / "factors"
+    file.write_text("\n".join(lines) + "\n")
+    words = ("--tensor", file, "--rank", rank, "--iterations", iterations, "--factors", kept)
+    said = check(kernel("cpals", *words, *QUICK, ranks=1))
+
+    start = [
+        numpy.array([[random_at(1000 + mode, i * rank + r) for r in range(rank)] for i in range(n)])
+        for mode, n in enumerate(extents)
+    ]
+    begin = CPTensor((numpy.ones(rank), start))
+    theirs = parafac(tensorly.tensor(whole), rank, n_iter_max=iterations, init=begin, tol=0)
+    rest = numpy.linalg.norm(whole - tensorly.cp_to_tensor(theirs)) / numpy.linalg.norm(whole)
+    assert fit_in(said) == pytest.approx(1 - rest, abs=1e-10)
+    factors = numpy.loadtxt(kept)
+    assert factors.shape == (sum(extents), rank)
+    # Without their lengths, which may be moved from one mode to another.
+    for one, other in zip(numpy.split(factors, numpy.cumsum(extents)[:-1]), theirs.factors):
+        units = [values / numpy.linalg.norm(values, axis=0) for values in (one, other)]
+        assert numpy.abs(units[0] - units[1]).max() < 1e-8
+
+
+def test_factors_that_cannot_be_kept_are_refused(kernel):
+    words = (*TENSOR, "--factors", "/nowhere/x")
+    done = kernel("cpals", *words, ranks=1)
+    assert done.returncode != 0 and "cannot write /nowhere/x" in done.stderr
+    assert "--factors is for one rank" in refused(kernel("cpals", *words), "cpals")
+
+
 def test_dependent_components_are_a_breakdown(kernel, tmp_path):
     file = tmp_path / "one.tns"
     file.write_text("1 1 1 2.5\n2 2 2 0\n")
