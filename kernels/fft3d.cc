@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "crossing.h"
 #include "fourier.h"
 #include "stream.h"
 #include "trials.h"
@@ -88,6 +90,43 @@ int speed(const Settings& settings, const Problem& problem, int repetitions) {
   return wrong;
 }
 
+// What overlap wins of the forward transform while the transforms of lines are made ever more
+// often, so that communication is ever less of it: up to which ratio it pays. With the last engine.
+int ratios(Settings settings, const Problem& problem, const trials::Settings& trial) {
+  const bool root = trials::rank_in(MPI_COMM_WORLD) == 0;
+  if (root) {
+    std::printf("%5s %6s %13s %13s %6s\n", "work", "ratio", "blocking, ms", "overlapped", "won");
+  }
+  std::map<double, double> won_at;
+  for (settings.work = 1; settings.work <= 64; settings.work *= 2) {
+    std::vector<trials::Variant> all = {trials::variant("blocking", "", "native"),
+                                        trials::variant("overlapped", trial.engines.back())};
+    {
+      Transform blocking(settings, &all[0]), overlapped(settings, &all[1]);
+      Array data = problem.input(blocking), out;
+      trials::measure(
+          trial, &all, [](trials::Variant&) {},
+          [&](trials::Variant& one) {
+            (&one == all.data() ? blocking : overlapped).forward(&data, &out);
+          },
+          [](trials::Variant&) { return true; });
+    }
+    double figures[3] = {trials::median(all[0].samples_us), trials::median(all[1].samples_us),
+                         trials::median(all[0].shares)};
+    MPI_Bcast(figures, 3, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    const double ratio = figures[2] / (1 - figures[2]), won = 1 - figures[1] / figures[0];
+    won_at[ratio] = won;
+    if (root) {
+      std::printf("%5d %6.2f %13.2f %13.2f %5.1f%%\n", settings.work, ratio, figures[0] / 1e3,
+                  figures[1] / 1e3, 100 * won);
+      std::fflush(stdout);
+    }
+    trials::release(&all);
+  }
+  if (root) crossing::tell(won_at);
+  return 0;
+}
+
 std::string does_not_fit(const Settings& settings) {
   const int ranks = trials::size_of(MPI_COMM_WORLD);
   const int* n = settings.grid;
@@ -116,20 +155,24 @@ int run(int argc, char** argv) {
   options.grid("grid", &settings.grid);
   options.number("columns", &settings.columns);
   options.number("blocks", &settings.blocks, 1, 4096);
-  options.choice("what", &what, {"measure", "speed"});
+  options.choice("what", &what, {"measure", "ratios", "speed"});
   trial.offer(&options);
   std::string wrong = options.read(argc, argv);
   if (wrong.empty()) wrong = does_not_fit(settings);
   if (wrong.empty() && what == "speed" && trials::size_of(MPI_COMM_WORLD) > 1) {
     wrong = "--what speed is for one rank";
   }
-  if (wrong.empty() && what == "speed" && !trial.json.empty()) {
-    wrong = "--what speed writes no file; leave out --json";
+  if (wrong.empty() && what == "ratios" && settings.columns > 1) {
+    wrong = "--what ratios is for slabs; leave out --columns";
+  }
+  if (wrong.empty() && what != "measure" && !trial.json.empty()) {
+    wrong = "--what " + what + " writes no file; leave out --json";
   }
   if (wrong.empty()) wrong = trial.cannot_write();
   if (!wrong.empty()) return trials::refuse("fft3d", wrong);
 
   const Problem problem(settings);
+  if (what == "ratios") return ratios(settings, problem, trial);
   if (what == "speed") return speed(settings, problem, trial.repetitions);
   std::vector<trials::Variant> all = trials::blocking_and_overlapped(trial);
   std::vector<std::unique_ptr<Convolution>> convolutions;

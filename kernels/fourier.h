@@ -25,6 +25,7 @@ struct Settings {
   int grid[3] = {64, 64, 64};
   int columns = 1;  // of the grid of ranks: 1 makes slabs
   int blocks = 4;   // of each transpose
+  int work = 1;     // so often each of FFTW's transforms is made in forward(), in slabs
 };
 
 // Part `part` of `parts` of `total` points: sizes differ by one at most.
@@ -193,8 +194,10 @@ class Transform {
             by_y_.unpack(row.received.data(), number, row.in, plane);
             Plan::of({ny, z.size, Plan::of_rows, FFTW_FORWARD, true}).transform(plane, plane);
           } else {
-            Plan::of({ny, nz, Plan::of_both, FFTW_FORWARD, false})
-                .transform(in->data() + std::int64_t{i} * ny * nz, plane);
+            const Plan& both = Plan::of({ny, nz, Plan::of_both, FFTW_FORWARD, false});
+            for (int time = 0; time < settings_.work; ++time) {
+              both.transform(in->data() + std::int64_t{i} * ny * nz, plane);
+            }
           }
           if (rows_ > 1) by_y_after_.pack(plane, number, column->out, column->sent.data());
         });
@@ -202,7 +205,10 @@ class Transform {
       }
       if (k >= 2) wait(&column_flights_[k % 2]);
     }
-    along_x(FFTW_FORWARD, out);
+    // In place: there and back.
+    for (int time = 0; time < settings_.work; ++time) {
+      along_x(time % 2 ? FFTW_BACKWARD : FFTW_FORWARD, out);
+    }
   }
 
   // Unscaled, as FFTW's.

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 
+#include "crossing.h"
 #include "gpu_device.h"
 #include "trials.h"
 
@@ -28,7 +29,7 @@ using gpu::Stream;
 using Complex = std::complex<double>;
 using Points = gpu::Array<FftComplex>;
 
-constexpr double kTolerance = 1e-10, kPays = 0.02;
+constexpr double kTolerance = 1e-10;
 constexpr int kForward = -1, kBackward = 1, kDouble = 0x69;  // CUFFT_Z2Z
 constexpr int kMostChecked = 16;  // the definition is computed for orders up to this
 constexpr unsigned kThreads = 256, kMostBlocks = 4096;
@@ -305,17 +306,6 @@ double median_of(const Settings& settings, const std::function<double()>& run) {
   return trials::median(all);
 }
 
-// The last ratio before the first one at which overlap does not pay: what a longer one wins may be
-// the spread. 0: there is none.
-double pays_up_to(const std::map<double, double>& won_at) {
-  double last = 0;
-  for (const auto& [ratio, won] : won_at) {
-    if (won <= kPays) break;
-    last = ratio;
-  }
-  return last;
-}
-
 int measure(const Settings& settings) {
   const gpu::Device device(weft_programs_image);
   Transform transform(device, settings);
@@ -345,13 +335,7 @@ int measure(const Settings& settings) {
                   travels * 1e3, ratio, blocking * 1e3, overlapped * 1e3, 100 * won);
     }
   }
-  const double up_to = pays_up_to(won_at);
-  if (gpu::rank == 0 && up_to > 0) {
-    std::printf("overlap pays (more than %.0f %%) up to a ratio of %.2f, of those measured\n",
-                100 * kPays, up_to);
-  } else if (gpu::rank == 0) {
-    std::printf("overlap does not pay (more than %.0f %%) at any ratio measured\n", 100 * kPays);
-  }
+  if (gpu::rank == 0) crossing::tell(won_at);
   if (gpu::rank == 0) std::printf("%s\n", right ? "all answers right" : "WRONG ANSWERS");
   return right ? 0 : 1;
 }

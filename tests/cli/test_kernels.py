@@ -250,6 +250,17 @@ def test_one_rank_s_transform_is_set_beside_fftw_s_serial_one(kernel):
     assert "--what speed is for one rank" in refused(kernel("fft3d", "--what", "speed"), "fft3d")
 
 
+def test_the_ratio_up_to_which_overlap_pays_is_said(kernel):
+    words = ("--what", "ratios", "--grid", "8x8x8", *QUICK)
+    done = kernel("fft3d", *words, engines="thread")
+    assert done.returncode == 0, done.stderr
+    rows = re.findall(r"^ +(\d+) +(\S+) +\S+ +\S+ +\S+%$", done.stdout, re.M)
+    assert [int(work) for work, _ in rows] == [1, 2, 4, 8, 16, 32, 64]
+    assert re.search(r"^overlap (pays|does not pay) \(more than 2 %\)", done.stdout, re.M)
+    said = refused(kernel("fft3d", *words, "--columns", 2), "fft3d")
+    assert "--what ratios is for slabs" in said
+
+
 def test_of_factors_in_the_cache_each_row_must_be_moved_once(kernel):
     words = ("--dimensions", "30x20x10", "--entries", 5000, "--rank", 8)
     done = kernel("cpals", "--what", "speed", *words, "--repetitions", 1, ranks=1)
