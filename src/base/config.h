@@ -47,7 +47,7 @@ std::string placement_words(const PlacementPolicy& policy);  // as parse_placeme
 
 // What a progress thread does after a poll that found nothing.
 struct BackOff {
-  enum class Kind : std::uint8_t { yield, spin, sleep, baton, quiet } kind = Kind::yield;
+  enum class Kind : std::uint8_t { yield, spin, sleep, baton, quiet } kind = Kind::quiet;
   std::int64_t sleep_us = 0;
   bool operator==(const BackOff&) const = default;
 };

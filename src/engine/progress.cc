@@ -327,9 +327,18 @@ void Progress::rest_among_operations(std::uint32_t calls_before) {
       if (waiting_.takes_turns())
         baton_.sleep(calls_before, rest.ns);
       else
-        sleep_on(*wake_, wake_->load(), wake_of_, rest.ns);
+        doze(rest.ns);
       return;
   }
+}
+
+// Whoever submits an operation meanwhile calls: it is looked at as often as at its begin.
+void Progress::doze(std::int64_t ns) {
+  const std::uint32_t seen = wake_->load();
+  asleep_.store(Asleep::dozing);
+  sleep_on(*wake_, seen, wake_of_, ns);
+  asleep_.store(Asleep::no);
+  if (wake_->load() != seen) waiting_.begin(time_for_pace());
 }
 
 // To ask whether the core has changed hands takes as long as a yield: only where one was slow, and

@@ -128,6 +128,7 @@ class Progress {
   std::int64_t time_for_pace() const;
   void rest_without_operations();
   void rest_among_operations(std::uint32_t calls_before);
+  void doze(std::int64_t ns);
   void look_at_transfers();
   bool advance_all(Who who);
   bool advance(Who who, Entry& entry);
@@ -156,7 +157,7 @@ class Progress {
   std::atomic<std::uint32_t> own_wake_{0};
   std::atomic<std::uint32_t>* wake_ = &own_wake_;  // changes to wake the thread; pairs with asleep_
   FutexOf wake_of_ = FutexOf::this_process;        // the agent may wake it, too
-  // Written by the thread. Dozing, it wakes by itself soon enough for transfers.
+  // Written by the thread. Dozing, it wakes by itself soon enough for what it knows of.
   enum class Asleep : std::uint8_t { no, dozing, deeply };
   std::atomic<Asleep> asleep_{Asleep::no};
   std::atomic<bool> stopping_{false};

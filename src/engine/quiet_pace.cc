@@ -27,13 +27,11 @@ void QuietPace::progressed(std::int64_t now_ns) {
 
 std::int64_t QuietPace::sleep_ns(std::int64_t now_ns) const {
   const std::int64_t passed_ns = now_ns - since_ns_;
-  if (usual_ns_ == 0) return within(passed_ns / 8);
-  if (usual_ns_ < kShort_ns && passed_ns < kShort_ns) return 0;
   const std::int64_t earliest_ns = usual_ns_ - 2 * deviation_ns_;
-  const std::int64_t latest_ns = usual_ns_ + 2 * deviation_ns_;
-  if (passed_ns < earliest_ns) return within(earliest_ns - passed_ns);
-  if (passed_ns < latest_ns) return within(deviation_ns_ / 2);
-  return within(std::max(deviation_ns_ / 2, (passed_ns - latest_ns) / 8));
+  const std::int64_t late_ns = passed_ns - (usual_ns_ + 2 * deviation_ns_);
+  if (passed_ns < kShort_ns && earliest_ns < kShort_ns) return 0;
+  if (passed_ns < earliest_ns) return within(std::min(passed_ns / 4, earliest_ns - passed_ns));
+  return within(std::min(passed_ns / 8, std::max(deviation_ns_ / 2, late_ns / 8)));
 }
 
 }  // namespace weft

@@ -33,7 +33,7 @@ Rest Waiting::among_operations(std::int64_t now_ns) {
       break;
   }
   const std::int64_t ns = quiet_pace_.sleep_ns(now_ns);
-  return {.kind = ns > 0 ? Rest::Kind::doze : Rest::Kind::none, .ns = ns};
+  return {.kind = ns > 0 ? Rest::Kind::doze : Rest::Kind::yield, .ns = ns};
 }
 
 Rest Waiting::without_operations(std::int64_t now_ns, int transfers, std::uint32_t started) {

@@ -23,11 +23,11 @@ constexpr Option kOptions[] = {
      "cores "
      "(odd-even), with K threads on each core that is set aside (pack:K), or on the named core "
      "(list, one entry for each rank of a node)."},
-    {Group::engine, "--backoff", "B", kBackoffChoices, "yield", "WEFT_BACKOFF", nullptr,
+    {Group::engine, "--backoff", "B", kBackoffChoices, "quiet", "WEFT_BACKOFF", nullptr,
      "Says what the thread does after a poll that found nothing: it lets others have the core "
      "(yield), polls again (spin), sleeps for US microseconds (sleep:US), sleeps for most of the "
      "time that rounds take and is called by the other threads on its core (baton), or sleeps "
-     "until the time at which rounds usually end and then for short times (quiet)."},
+     "for most of the time that rounds take and looks often near their end (quiet)."},
     {Group::engine, "--transfers", "SIZE", kTransfersChoices, "auto", "WEFT_TRANSFERS", nullptr,
      "Lets the thread bring forward the program's own messages, too, while the program computes: "
      "those of 128 KiB or more (auto), none (off), or those of SIZE or more."},

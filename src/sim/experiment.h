@@ -28,7 +28,7 @@ struct Setup {
   int root = 0;
   Executor executor = Executor::thread;
   PlacementPolicy placement;
-  BackOff backoff;
+  BackOff backoff{BackOff::Kind::yield};
   // Callers take part in a collective while they wait, as Weft's do; else they leave it to the
   // thread and sleep, as MPC's do.
   bool callers_help = true;

@@ -17,7 +17,7 @@ from weft.bench.settings import SettingsError
 from weft.stored import ResultError
 
 NATIVE = Candidate("mpich 5.0.2", "native")
-HALF = Candidate("mpich 5.0.2", "half", "bind", "yield")
+HALF = Candidate("mpich 5.0.2", "half", "bind", "quiet")
 CASE = ("allreduce", 1 << 20, 2, 2)
 
 

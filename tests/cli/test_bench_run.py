@@ -32,7 +32,7 @@ def wanted(**changes) -> Settings:
         "engines": ["native"],
         "mpis": ["mpich"],
         "placements": ["bind"],
-        "backoffs": ["yield"],
+        "backoffs": ["quiet"],
         "algorithms": ["selected"],
         "amounts": "3",
         "kernel": "gemm",
@@ -57,7 +57,7 @@ def plan_of(*engines: str, variants: int = 1):
             self.left_out: list = []
             self.variants = [
                 PlantedVariant(
-                    *("mpich", f"place{n}", "yield", "selected"),
+                    *("mpich", f"place{n}", "quiet", "selected"),
                     [Candidate("mpich 5", engine, f"place{n}") for engine in engines],
                 )
                 for n in range(variants)
@@ -172,7 +172,7 @@ def test_srun_gets_the_ranks_and_the_program(environment, tmp_path):
     assert done.returncode == 0, done.stderr + done.stdout
     for line in (tmp_path / "calls.txt").read_text().splitlines():
         weft = installation.weft_command()
-        front = f"--mpi=pmi2 -n 2 {weft} run --engine thread --placement bind --backoff yield -- "
+        front = f"--mpi=pmi2 -n 2 {weft} run --engine thread --placement bind --backoff quiet -- "
         assert line.startswith(f"{front}{MPICH.program('nbceff')} --collective allreduce ")
     data = json.loads((tmp_path / "x.json").read_text())
     assert {p["ranks"] for p in data["points"]} == {2}

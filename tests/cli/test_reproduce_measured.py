@@ -206,7 +206,7 @@ def test_nbc_eff_tells_the_libraries_apart_by_ranks_per_node(tmp_path):
 
 def test_the_measured_placement_has_two_statements(tmp_path):
     def alone(policy: str, time_us: float) -> Alone:
-        where = ("mpich 5.0.2", "thread", policy, "yield", "selected", "scan", 1000000, 2, 2)
+        where = ("mpich 5.0.2", "thread", policy, "quiet", "selected", "scan", 1000000, 2, 2)
         return Alone(*where, statistic(900.0), statistic(time_us))
 
     found = result({"thread": hides(0.5)})
@@ -272,7 +272,7 @@ def test_a_preset_of_the_benchmark_leaves_its_runs_in_a_file(tmp_path, monkeypat
             job = file.job(number, case, "mpich 5.0.2", False, 1)
             rows = [(None, "blocking", None, 900.0, None), (None, "computation", 0, 500.0, None)]
             for policy, time_us in (("bind", 1000.0), ("numa", 3000.0), ("odd-even", 1500.0)):
-                candidate = Candidate("mpich 5.0.2", "thread", policy, "yield", "selected")
+                candidate = Candidate("mpich 5.0.2", "thread", policy, "quiet", "selected")
                 identity = file.candidate(number, candidate)
                 rows.append((identity, "immediate", None, time_us, None))
                 rows.append((identity, "overlapped", 0, time_us, 500.0))

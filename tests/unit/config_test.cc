@@ -92,7 +92,7 @@ TEST_F(ConfigEnvironment, DefaultsAreTheRuleBesideTheRank) {
   ASSERT_TRUE(config);
   EXPECT_EQ(config->engine, Engine::automatic);
   EXPECT_EQ(config->placement.kind, PlacementPolicy::Kind::bind);
-  EXPECT_EQ(config->backoff.kind, BackOff::Kind::yield);
+  EXPECT_EQ(config->backoff.kind, BackOff::Kind::quiet);
   EXPECT_FALSE(config->summary);
   EXPECT_EQ(config->init_budget_us, 10'000);
 }

@@ -81,7 +81,7 @@ bool within_seconds(int seconds, Condition condition) {
   return true;
 }
 
-constexpr BackOff kYield{};
+constexpr BackOff kYield{BackOff::Kind::yield};
 const auto kNeverSleep = [] { FAIL() << "nothing under way"; };
 
 TEST(Progress, CallersAdvanceWhatNeedsNoThread) {
@@ -250,6 +250,22 @@ TEST(Progress, AQuietThreadGetsEverythingDoneAndEndsWhileItSleeps) {
   ASSERT_TRUE(within_seconds(20, [&] { return observer.last == Activity::asleep; }));
   transport.open = 2;
   EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
+}
+
+TEST(Progress, AQuietThreadIsCalledForWhatIsSubmittedWhileItDozes) {
+  Activities observer;
+  Progress progress({BackOff::Kind::quiet}, ThreadMay::do_all, observer);
+  const auto memory = std::make_shared<DeskMemory>();
+  progress.use(Desk(memory, memory.get(), memory.get()));  // whose word calls the thread
+  GatedTransport transport;
+  progress.submit(std::make_shared<TestOperation>(transport), true);
+  ASSERT_TRUE(within_seconds(20, [&] { return transport.tests > 1; }));
+  const auto calls = memory->wake.load();
+  EXPECT_TRUE(within_seconds(20, [&] {
+    if (observer.last == Activity::asleep)
+      progress.submit(std::make_shared<TestOperation>(transport), true);
+    return memory->wake.load() != calls;
+  }));
 }
 
 TEST(Progress, BlockedCallerHandsOverToTheThread) {

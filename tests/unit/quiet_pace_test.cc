@@ -59,6 +59,25 @@ TEST(QuietPace, WhatIsShortIsWaitedForAwake) {
   EXPECT_GT(pace.sleep_ns(QuietPace::kShort_ns), 0);
 }
 
+// Of collectives with short rounds, the first of which wait for ranks that come late.
+TEST(QuietPace, ShortRoundsAmongLongOnesAreWaitedForAwake) {
+  QuietPace pace;
+  std::int64_t now = 0;
+  pace.begin(now);
+  for (int round = 0; round < 80; ++round)
+    now = looks_at(pace, now, round % 8 == 0 ? 3 * kMs : 5'000).back();
+  for (const std::int64_t takes_ns : {5'000, 40'000})
+    EXPECT_LE(looks_at(pace, now, takes_ns).back() - now, takes_ns + 500);
+}
+
+// A message that needs several looks, one after the other, before it travels.
+TEST(QuietPace, ALongRoundsBeginIsLookedAtOften) {
+  QuietPace pace = that_knows(2 * kMs);
+  const auto looks = looks_at(pace, 0, 2 * kMs);
+  for (std::size_t i = 1; i < looks.size(); ++i)
+    EXPECT_LE(looks[i] - looks[i - 1], std::max(QuietPace::kLeast_ns, looks[i - 1] / 4));
+}
+
 TEST(QuietPace, OneThatIsLateIsLookedForMoreAndMoreSeldom) {
   QuietPace pace = that_knows(kMs);
   EXPECT_LE(pace.sleep_ns(2 * kMs), 150'000);

@@ -94,7 +94,7 @@ def bench(
             metavar="NAMES",
             rich_help_panel=WHAT,
         ),
-    ] = "yield",
+    ] = "quiet",
     algorithms: Annotated[
         str,
         typer.Option(

@@ -58,7 +58,7 @@ class Candidate:
     @property
     def label(self) -> str:
         """For people: the MPI library, the engine and what is not usual about it."""
-        usual = ("none", "bind", "yield", "library", "selected")
+        usual = ("none", "bind", "quiet", "library", "selected")
         rest = [word for word in self.key[2:] if word not in usual]
         return " ".join([self.mpi.split()[0], self.engine, *rest])
 

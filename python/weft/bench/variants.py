@@ -42,7 +42,7 @@ class Variant:
     @property
     def label(self) -> str:
         words = [self.mpi, self.placement, self.backoff, self.algorithm]
-        rest = [w for w in words[1:] if w not in ("bind", "yield", "selected", "none")]
+        rest = [w for w in words[1:] if w not in ("bind", "quiet", "selected", "none")]
         return " ".join([self.mpi, *(["own progress"] if self.library_async else []), *rest])
 
     @property
