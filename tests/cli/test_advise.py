@@ -53,6 +53,9 @@ def test_windows(mpi, program, advise, tmp_path, inside):
         assert site["gain_us"]["low"] is None
     assert found["heap_case MPI_Allreduce"]["line"] == line_of("advise_windows.c", "heap, 40000")
     assert found["heap_case MPI_Allreduce"]["file"].endswith("advise_windows.c")
+    advice = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite"))
+    heap = next(site for site in advice.sites if site.function == "heap_case")
+    assert heap.arguments.words[:3] == ["in", "heap", "40000"]
     # It shares pages with what is used beside it.
     static = found["static_case MPI_Allreduce"]
     window = static["window_after_us"] or static["window_after_bounds_us"]
@@ -315,6 +318,7 @@ def test_python(mpi, advise, tmp_path):
     assert buffers.place == f"{script}:{line_of(script.name, 'comm.Allreduce')}"
     assert buffers.source == "comm.Allreduce(send, receive)"
     assert buffers.object_method == ""
+    assert (buffers.arguments.comm, buffers.arguments.words) == ("comm", ["send", "receive"])
     assert buffers.window_us is None or buffers.window_us >= BUSY_MS * 1e3
     objects = {site.object_method for site in advice.sites if site.function == "with_objects"}
     assert objects == {"allgather"}
@@ -351,6 +355,9 @@ def test_fortran(advise, tmp_path):
     assert site["file"].endswith(source.name)
     assert site["line"] == line_of(source.name, "call MPI_Allreduce")
     assert site["window_after_us"]["median"] >= 3000
+    advice = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite"))
+    read = next(one.arguments for one in advice.sites if one.call == "MPI_Allreduce")
+    assert (read.words[:2], read.error) == (["field", "total"], "error")
     barriers = [s for s in sites(tmp_path / "s.json").values() if s["call"] == "MPI_Barrier"]
     lines = {line_of(source.name, f"! {which}") for which in ("one", "other")}
     assert {site["line"]: site["calls"] for site in barriers} == dict.fromkeys(lines, 100)

@@ -15,9 +15,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
 
+from weft.advise.arguments import MOST_LINES, statement
+from weft.advise.names import base_name, is_nonblocking, language_of
 from weft.advise.places import NO_TOOL, Frame, of_interpreter, unresolved
 from weft.advise.record import BINDINGS, BROKEN_OFF, NO_END, OPERATORS, UNKNOWNS
-from weft.advise.sites import MessageWait, Site, Toucher, Windows, base_name, is_nonblocking
+from weft.advise.sites import MessageWait, Site, Toucher, Windows
 from weft.advise.store import SCHEMA, Stored
 from weft.advise.timeline import Timeline, timeline
 
@@ -328,6 +330,12 @@ def sources_of(stored: Stored) -> dict[tuple[str, int], str]:
     return {(row["file"], row["line"]): row["text"] for row in stored["source"]}
 
 
+def whole_call(sources: dict[tuple[str, int], str], frame: Frame, binding: str) -> str:
+    """The line of a call, with those that continue it."""
+    lines = (sources.get((frame.file, frame.line + i), "") for i in range(MOST_LINES))
+    return "\n".join(statement(lines, language_of(frame.file, binding)))
+
+
 def group_key(row: dict) -> tuple:
     names = ("module", "offset", "place", "call", "comm_kind", "comm_size", "size_class")
     return tuple(row[name] for name in names)
@@ -402,6 +410,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             repeated=sum(row["repeated"] for row in members) / max(1, total["calls"]),
             members={(row["rank"], row["site"]) for row in members},
             source=sources.get((here[0].file, here[0].line), ""),
+            statement=whole_call(sources, here[0], binding_of(first)),
             op=OPERATORS[min(first.get("op", 0), len(OPERATORS) - 1)],
         )
         set_upper_gain(site, stored)

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from weft.advise.analysis import LEAST_WORTH, Advice
 from weft.advise.fragments import microseconds
+from weft.advise.names import base_name
 from weft.advise.show import per_cent, short_place
-from weft.advise.sites import base_name
 
 ONE_RUN = "one run each: repeat them, since runs differ"
 # What became of a collective.

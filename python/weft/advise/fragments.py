@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from weft.advise.sites import MessageWait, Site, Toucher, base_name, is_persistent
+from weft.advise.names import base_name, is_persistent
+from weft.advise.sites import MessageWait, Site, Toucher
 
 MANY_TESTS, OFTEN_US = 10, 5.0
 SOME_OF_IT = 0.05  # of a wait: less is no reason to move it
@@ -15,20 +16,20 @@ SOME_OF_IT = 0.05  # of a wait: less is no reason to move it
 FRAGMENTS = {
     "c": (
         "MPI_Request request;\n"
-        "{name}(…, &request);  /* the same arguments as before */\n"
+        "{call};{same}\n"
         "…  /* what you compute until the result is used */\n"
         "MPI_Wait(&request, MPI_STATUS_IGNORE);\n"
         "/* first use of the result{used} */"
     ),
     "fortran": (
         "type(MPI_Request) :: request  ! integer with mpif.h\n"
-        "call {name}(…, request, ierror)  ! the same arguments as before\n"
+        "{call}{same}\n"
         "…  ! what you compute until the result is used\n"
-        "call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)\n"
+        "call MPI_Wait(request, MPI_STATUS_IGNORE{error})\n"
         "! first use of the result{used}; buffers: asynchronous"
     ),
     "python": (
-        "request = comm.{method}(…)  # the same arguments as before\n"
+        "request = {call}{same}\n"
         "…  # what you compute until the result is used\n"
         "request.Wait()\n"
         "# first use of the result"
@@ -39,21 +40,21 @@ FRAGMENTS["c++"] = FRAGMENTS["c"]
 PERSISTENT = {
     "c": (
         "MPI_Request request;\n"
-        "{name}(…, MPI_INFO_NULL, &request);  /* once, before the loop */\n"
+        "{call};  /* once, before the loop */\n"
         "MPI_Start(&request);  /* each time */\n"
         "…\n"
         "MPI_Wait(&request, MPI_STATUS_IGNORE);\n"
         "MPI_Request_free(&request);  /* after the loop */"
     ),
     "fortran": (
-        "call {name}(…, MPI_INFO_NULL, request, ierror)  ! once, before the loop\n"
-        "call MPI_Start(request, ierror)  ! each time\n"
+        "{call}  ! once, before the loop\n"
+        "call MPI_Start(request{error})  ! each time\n"
         "…\n"
-        "call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)\n"
-        "call MPI_Request_free(request, ierror)  ! after the loop"
+        "call MPI_Wait(request, MPI_STATUS_IGNORE{error})\n"
+        "call MPI_Request_free(request{error})  ! after the loop"
     ),
     "python": (
-        "request = comm.{method}(…)  # once, before the loop\n"
+        "request = {call}  # once, before the loop\n"
         "request.Start()  # each time\n"
         "…\n"
         "request.Wait()\n"
@@ -65,37 +66,25 @@ PERSISTENT["c++"] = PERSISTENT["c"]
 TOGETHER = {
     "c": (
         "MPI_Request requests[2];\n"
-        "{first}(…, &requests[0]);\n"
-        "{second}(…, &requests[1]);\n"
+        "{first};\n"
+        "{second};\n"
         "MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);"
     ),
-    "fortran": (
-        "call {first}(…, requests(1), ierror)\n"
-        "call {second}(…, requests(2), ierror)\n"
-        "call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)"
-    ),
-    "python": (
-        "requests = [comm.{first_method}(…), comm.{second_method}(…)]\n"
-        "MPI.Request.Waitall(requests)"
-    ),
+    "fortran": ("{first}\n{second}\ncall MPI_Waitall(2, requests, MPI_STATUSES_IGNORE{error})"),
+    "python": ("requests = [{first}, {second}]\nMPI.Request.Waitall(requests)"),
 }
 TOGETHER["c++"] = TOGETHER["c"]
 
 LOOP = {
     "c": (
         "MPI_Request requests[n];\n"
-        "for (int i = 0; i < n; ++i) {name}(…, &requests[i]);\n"
+        "for (int i = 0; i < n; ++i) {call};\n"
         "MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);"
     ),
     "fortran": (
-        "do i = 1, n\n"
-        "  call {name}(…, requests(i), ierror)\n"
-        "end do\n"
-        "call MPI_Waitall(n, requests, MPI_STATUSES_IGNORE, ierror)"
+        "do i = 1, n\n  {call}\nend do\ncall MPI_Waitall(n, requests, MPI_STATUSES_IGNORE{error})"
     ),
-    "python": (
-        "requests = [comm.{method}(…) for …]  # in place of the loop\nMPI.Request.Waitall(requests)"
-    ),
+    "python": ("requests = [{call} for …]  # in place of the loop\nMPI.Request.Waitall(requests)"),
 }
 LOOP["c++"] = LOOP["c"]
 
@@ -142,11 +131,6 @@ def method(name: str) -> str:
     return name.removeprefix("MPI_").removesuffix("_c")
 
 
-def started(site: Site) -> str:
-    """The method of Python that starts what this site calls."""
-    return f"I{site.object_method}" if site.object_method else method(nonblocking(site.call))
-
-
 def of_objects(method: str) -> str:
     """Why a call of this method cannot be started and waited for."""
     return (
@@ -166,6 +150,37 @@ def with_arrays(name: str) -> str:
         receive=RECEIVED.get(name, "empty_like(send)"),
         method=f"I{name}",
     )
+
+
+def error(site: Site) -> str:
+    """Fortran's last argument, as the program has it."""
+    if site.arguments is None:
+        return ", ierror"
+    return f", {site.arguments.error}" if site.arguments.error else ""
+
+
+def same(site: Site) -> str:
+    if site.arguments is not None:
+        return ""
+    return "  " + COMMENTS[site.language].format("the same arguments as before").rstrip()
+
+
+def changed_call(site: Site, name: str, *more: str) -> str:
+    """The call by this name, with the site's arguments where they are known, and more of them."""
+    known = None if site.object_method else site.arguments
+    words = ["…"] if known is None else known.words
+    if site.language == "python":
+        return f"{known.comm if known else 'comm'}.{method(name)}({', '.join(words)})"
+    call = f"{name}({', '.join([*words, *more])}"
+    return f"call {call}{error(site)})" if site.language == "fortran" else f"{call})"
+
+
+def started(site: Site, request: str, fortran_request: str) -> str:
+    """The call that starts what this one does."""
+    if site.object_method:
+        return changed_call(site, f"I{site.object_method}")
+    request = fortran_request if site.language == "fortran" else f"&{request}"
+    return changed_call(site, nonblocking(site.call), request)
 
 
 COMMENTS = {"c": "/* {} */\n", "c++": "/* {} */\n", "fortran": "! {}\n", "python": "# {}\n"}
@@ -201,21 +216,24 @@ def use(site: Site) -> str:
 
 
 def fragment(site: Site) -> str:
-    name = nonblocking(site.call)
     if site.object_method:
         text = comment(site.object_method) + with_arrays(site.object_method)
     else:
         used = f": {at(site.users)}" if at(site.users) else ""
-        text = FRAGMENTS[site.language].format(name=name, method=method(name), used=used)
+        call = started(site, "request", "request")
+        text = FRAGMENTS[site.language].format(
+            call=call, same=same(site), used=used, error=error(site)
+        )
     first = earlier(site)
     return COMMENTS[site.language].format(first) + text if first else text
 
 
 def together(first: Site, second: Site) -> str:
     """Both in flight at once."""
-    one, two = nonblocking(first.call), nonblocking(second.call)
     text = TOGETHER[first.language].format(
-        first=one, second=two, first_method=started(first), second_method=started(second)
+        first=started(first, "requests[0]", "requests(1)"),
+        second=started(second, "requests[1]", "requests(2)"),
+        error=error(first),
     )
     objects = {site.object_method for site in (first, second)} - {""}
     return "".join(map(comment, sorted(objects))) + text
@@ -223,15 +241,19 @@ def together(first: Site, second: Site) -> str:
 
 def in_a_loop(site: Site) -> str:
     """All calls of one place in flight at once."""
-    name = nonblocking(site.call)
-    text = LOOP[site.language].format(name=name, method=started(site))
+    call = started(site, "requests[i]", "requests(i)")
+    text = LOOP[site.language].format(call=call, error=error(site))
     return comment(site.object_method) + text if site.object_method else text
 
 
 def planned(site: Site) -> str:
     """The call as a persistent one; "": that is not proposed."""
     name = persistent(site)
-    return PERSISTENT[site.language].format(name=name, method=method(name)) if name else ""
+    if not name:
+        return ""
+    request = "request" if site.language == "fortran" else "&request"
+    call = changed_call(site, name, "MPI_INFO_NULL", request)
+    return PERSISTENT[site.language].format(call=call, error=error(site))
 
 
 def buffers(site: Site) -> str:

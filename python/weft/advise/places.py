@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from weft.advise.arguments import statement
+from weft.advise.names import language_of
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -53,7 +56,8 @@ LONGEST_LINE = 200  # characters of the source that are kept
 
 
 def source_lines(wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
-    """(file, line) -> what stands there, where the sources are at hand."""
+    """(file, line) -> what stands there, and in the lines that continue it, where the sources are
+    at hand."""
     by_file: dict[str, list[int]] = defaultdict(list)
     for file, line in sorted(wanted):
         by_file[file].append(line)
@@ -66,9 +70,11 @@ def source_lines(wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str
             )
         except OSError:
             continue
+        language = language_of(file, "")
         for number in numbers:
             if 0 < number <= len(lines):
-                found[file, number] = lines[number - 1].strip()[:LONGEST_LINE]
+                for i, line in enumerate(statement(lines[number - 1 :], language)):
+                    found[file, number + i] = line.strip()[:LONGEST_LINE]
     return found
 
 

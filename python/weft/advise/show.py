@@ -12,7 +12,8 @@ from rich.table import Table
 from weft.advise import fragments
 from weft.advise.analysis import LEAST_WORTH, LITTLE, Advice
 from weft.advise.fragments import microseconds, size
-from weft.advise.sites import MessageWait, Site, Windows, is_nonblocking
+from weft.advise.names import is_nonblocking
+from weft.advise.sites import MessageWait, Site, Windows
 
 MOST_SITES, MOST_CHANGES = 12, 2
 NO_SITES = "There is none: no rank called a collective."

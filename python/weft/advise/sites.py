@@ -9,37 +9,10 @@ from math import comb, inf
 from pathlib import Path
 from statistics import median
 
+from weft.advise.arguments import Arguments, arguments
+from weft.advise.names import base_name, language_of
 from weft.advise.places import Frame
 from weft.advise.record import UNKNOWNS
-
-
-def base_name(call: str) -> str:
-    """MPI_Iallreduce_c, MPI_Allreduce_init -> allreduce"""
-    name = call.removeprefix("MPI_").removesuffix("_c").removesuffix("_init").lower()
-    return name[1:] if call.startswith("MPI_I") else name
-
-
-def is_persistent(call: str) -> bool:
-    return call.removesuffix("_c").endswith("_init")
-
-
-def is_nonblocking(call: str) -> bool:
-    """Whether it is started and waited for."""
-    return call.startswith("MPI_I") or is_persistent(call)
-
-
-# By the suffixes of files.
-LANGUAGES = {".py": "python", ".c": "c", ".h": "c"}
-LANGUAGES |= dict.fromkeys((".cc", ".cpp", ".cxx", ".hpp", ".hh"), "c++")
-LANGUAGES |= dict.fromkeys(
-    (".f", ".f77", ".f90", ".f95", ".f03", ".f08", ".for", ".ftn"), "fortran"
-)
-
-
-def language_of(file: str, binding: str) -> str:
-    """By the file, else by the binding that it calls MPI by."""
-    return LANGUAGES.get(Path(file).suffix.lower()) or binding or "c"
-
 
 # Of mpi4py's communicators: methods that take any object, which they pickle.
 OBJECT_METHODS = (
@@ -179,6 +152,7 @@ class Site:
     unchanged: Spread | None = None  # what Weft won in the replay without a change
     earlier_us: float = 0  # part of gain_high_us that only starting it earlier can win
     source: str = ""  # the line of the program; "": not known
+    statement: str = ""  # with the lines that continue it
     op: str = ""  # of record.OPERATORS
     with_weft: bool = False  # threads of Weft's ran
     users: list[Toucher] = field(default_factory=list)  # that touch its result first, mostly
@@ -227,6 +201,11 @@ class Site:
     @property
     def language(self) -> str:
         return language_of(self.frames[0].file, self.binding)
+
+    @property
+    def arguments(self) -> Arguments | None:
+        """As they stand in the source; None: they cannot be read there."""
+        return arguments(self.statement or self.source, self.call, self.language)
 
     @property
     def object_method(self) -> str:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
 
-from weft.advise.sites import Site, base_name, is_nonblocking, is_vector
+from weft.advise.names import base_name, is_nonblocking
+from weft.advise.sites import Site, is_vector
 from weft.advise.store import Stored
 
 LONG_NS, SHORT_NS = 150_000_000, 5_000_000  # of a stretch; shorter ones, where there are no others

@@ -1,0 +1,107 @@
+"""The arguments of a call as they stand in the program's source, where they can be read there.
+
+Why no parser of the language: a call's parenthesis is enough, and whatever looks unusual is left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+from weft.advise.names import base_name, is_nonblocking, is_persistent
+
+MOST_LINES = 12  # of one call
+
+# How many arguments a blocking call has in C; one more is Fortran's ierror.
+COUNTS = {"barrier": 1, "bcast": 5, "allreduce": 6, "scan": 6, "exscan": 6, "reduce": 7}
+COUNTS |= {"reduce_scatter": 6, "reduce_scatter_block": 6, "gather": 8, "gatherv": 9}
+COUNTS |= {"scatter": 8, "scatterv": 9, "allgather": 7, "allgatherv": 8, "alltoall": 7}
+COUNTS |= {"alltoallv": 9, "alltoallw": 9, "neighbor_allgather": 7, "neighbor_allgatherv": 8}
+COUNTS |= {"neighbor_alltoall": 7, "neighbor_alltoallv": 9, "neighbor_alltoallw": 9}
+
+# What is no code: comments, and strings, which hide parentheses.
+STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+FORTRAN_STRING = r"\"[^\"\n]*\"|'[^'\n]*'"
+TOKENS = {
+    "c": re.compile(rf"(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>{STRING})|.", re.S),
+    "fortran": re.compile(rf"(?P<comment>![^\n]*|&)|(?P<string>{FORTRAN_STRING})|.", re.S),
+    "python": re.compile(rf"(?P<comment>#[^\n]*|\\\n)|(?P<string>{STRING})|.", re.S),
+}
+TOKENS["c++"] = TOKENS["c"]
+OPEN, CLOSED = "([{", ")]}"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    words: list[str]  # of the blocking call, without Fortran's ierror
+    comm: str = "comm"  # Python's object that is called
+    error: str | None = None  # Fortran's; None: the call has none
+
+
+def parts(text: str, language: str) -> list[str] | None:
+    """What lies between an open parenthesis and its end, at commas; None: it does not end here."""
+    found, depth = [""], 0
+    for token in TOKENS[language].finditer(text):
+        word = token.group()
+        if token.lastgroup == "comment":
+            word = " "
+        elif token.lastgroup is None and word in OPEN:
+            depth += 1
+        elif token.lastgroup is None and word in CLOSED:
+            if depth == 0:
+                found = [" ".join(one.split()) for one in found]
+                return found if found != [""] else []
+            depth -= 1
+        elif word == "," and depth == 0:
+            found.append("")
+            continue
+        found[-1] += word
+    return None
+
+
+def places_of(call: str, language: str) -> re.Pattern:
+    name = call.removeprefix("MPI_").removesuffix("_c")
+    if language == "python":
+        return re.compile(rf"(?P<comm>[A-Za-z_][\w.]*)\.{name}\s*\(")
+    front = r"\bcall\s+" if language == "fortran" else r"\b"
+    flags = re.IGNORECASE if language == "fortran" else 0
+    return re.compile(rf"{front}P?MPI_{name}(?:_c)?\s*\(", flags)
+
+
+def statement(lines: Iterable[str], language: str) -> list[str]:
+    """The first of these lines and those after it until each parenthesis has its end."""
+    found: list[str] = []
+    for line in islice(lines, MOST_LINES):
+        found.append(line)
+        tokens = TOKENS[language].finditer("\n".join(found))
+        code = [token.group() for token in tokens if token.lastgroup is None]
+        if sum((one in OPEN) - (one in CLOSED) for one in code) <= 0:
+            break
+    return found
+
+
+def arguments(source: str, call: str, language: str) -> Arguments | None:
+    """Of the one call of this name in these lines; None: they cannot be read for certain."""
+    found = list(places_of(call, language).finditer(source))
+    if len(found) != 1 or ("\n#" in source and language != "python"):
+        return None
+    words = parts(source[found[0].end() :], language)
+    if words is None or (language != "python" and any(not word for word in words)):
+        return None
+    if language == "python":
+        return Arguments([word for word in words if word], found[0]["comm"])
+    count = COUNTS.get(base_name(call), -1)
+    # Of a call that is started the request, of a planned one the info before it, too.
+    more = 2 if is_persistent(call) else 1 if is_nonblocking(call) else 0
+    has_error = language == "fortran" and len(words) == count + more + 1
+    if len(words) != count + more + has_error or any(is_odd(one, language) for one in words):
+        return None
+    return Arguments(words[:count], error=words[-1] if has_error else None)
+
+
+def is_odd(word: str, language: str) -> bool:
+    """Of Fortran: an argument by its name, behind which none may stand without, or what a mark of
+    continuation stands in."""
+    return language == "fortran" and re.search(r"^\w+\s*=[^=]|\w \w", word) is not None
