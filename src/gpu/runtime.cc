@@ -63,6 +63,16 @@ Result<Holdings> Runtime::holdings(Context* context, std::size_t channels, Pinne
 Result<Operation*> Runtime::add(Context* context, std::vector<Part> parts,
                                 std::unique_ptr<Collective> collective, Pinned pinned,
                                 std::shared_ptr<Order> order, std::size_t places) {
+  auto made =
+      make(context, std::move(parts), std::move(collective), pinned, std::move(order), places);
+  if (!made) return made.error();
+  return watch(std::move(*made));
+}
+
+Result<std::unique_ptr<Operation>> Runtime::make(Context* context, std::vector<Part> parts,
+                                                 std::unique_ptr<Collective> collective,
+                                                 Pinned pinned, std::shared_ptr<Order> order,
+                                                 std::size_t places) {
   collect();
   if (places > 0) {
     auto relay = Relay::create(context, &agent_, std::move(parts), std::move(collective), places);
@@ -75,10 +85,13 @@ Result<Operation*> Runtime::add(Context* context, std::vector<Part> parts,
   }
   auto held = holdings(context, parts.size(), pinned);
   if (!held) return held.error();
-  auto* const made = new Operation(this, context, std::move(parts), std::move(collective),
-                                   std::move(*held), std::move(order));
-  agent_.add(made);
-  return made;
+  return std::make_unique<Operation>(this, context, std::move(parts), std::move(collective),
+                                     std::move(*held), std::move(order));
+}
+
+Operation* Runtime::watch(std::unique_ptr<Operation> made) {
+  agent_.add(made.get());
+  return made.release();
 }
 
 Result<Holdings> Runtime::hold(Context* context) {

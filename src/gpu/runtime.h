@@ -49,6 +49,13 @@ class Runtime {
   Result<Operation*> add(Context* context, std::vector<Part> parts,
                          std::unique_ptr<Collective> collective, Pinned pinned,
                          std::shared_ptr<Order> order, std::size_t places = 0);
+  // The same in two steps: with all that it holds, and when nothing can fail any more.
+  Result<std::unique_ptr<Operation>> make(Context* context, std::vector<Part> parts,
+                                          std::unique_ptr<Collective> collective, Pinned pinned,
+                                          std::shared_ptr<Order> order, std::size_t places = 0);
+  Operation* watch(std::unique_ptr<Operation> made);
+  // Instead of the second step.
+  static void drop(std::unique_ptr<Operation> made) { give_back(made.release()); }
   // What one that kernels alone carry out holds: taken before the ranks agree on it, since nobody
   // may fail afterwards.
   Result<Holdings> hold(Context* context);

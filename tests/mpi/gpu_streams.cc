@@ -264,6 +264,7 @@ int main(int argc, char** argv) {
   good(cuStreamCreate(&stream, 1), "stream");
   const bool in_one_kernel = argc < 3;
   if (in_one_kernel) one_rank_has_no_event();
+  one_rank_fails_at_each_step();
   pinned_memory_is_bounded();
   for (const Case& one : all_cases()) {
     expected_way = in_one_kernel ? "in one kernel" : argv[2];

@@ -119,6 +119,7 @@ void one_rank_is_refused();
 void one_rank_is_lost();
 
 // ---- gpu_streams_failures.cc
+void one_rank_fails_at_each_step();
 void types_are_freed_at_once();
 void failures_are_told();
 void refusals();

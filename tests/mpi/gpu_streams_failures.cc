@@ -1,4 +1,6 @@
 // What is refused, what fails on its way, and data types that are gone.
+#include <dlfcn.h>
+
 #include <atomic>
 #include <thread>
 
@@ -43,8 +45,76 @@ void types_are_freed_at_once() {
 namespace {
 
 std::atomic<bool> gate_is_open{false};
+bool init_fails = false;  // MPI_Bcast_init, on this rank
+
+enum class Step { device, memory, channels, init };
+
+// It is prepared, or enqueued into a graph; `why`: what rank 1 is told.
+void expect_failure_at(Step step, bool is_captured, MPI_Comm comm, const std::vector<int>& sent,
+                       const char* why) {
+  constexpr int kOutOfMemory = 2;
+  Buffer data(sent, kDevice);
+  void *context = nullptr, *graph = nullptr;
+  weft_gpu_request request = nullptr;
+  const int count = static_cast<int>(sent.size());
+  good(cuCtxGetCurrent(&context), "context");
+  if (is_captured) good(cuStreamBeginCapture_v2(stream, 0), "capture");
+  if (rank == 1) {
+    if (step == Step::device) good(cuCtxSetCurrent(nullptr), "context");
+    if (step == Step::memory) standin::fail("cuMemHostAlloc", 1, kOutOfMemory);
+    if (step == Step::channels) standin::fail("cuEventCreate", 1, kOutOfMemory);
+    init_fails = step == Step::init;
+  }
+  const int code = is_captured
+                       ? weft_ibcast_enqueue(data.data(), count, MPI_INT, 0, comm, stream, &request)
+                       : weft_bcast_init(data.data(), count, MPI_INT, 0, comm, &request);
+  expect_refusal(code, rank == 1 ? why : "another rank cannot prepare this collective");
+  init_fails = false;
+  good(cuCtxSetCurrent(context), "context");
+  if (!is_captured) return;
+  good(cuStreamEndCapture(stream, &graph), "end of capture");
+  good(cuGraphDestroy(graph), "destroy");
+}
 
 }  // namespace
+
+// All ranks are told, none hangs, and all go on, or are told that the communicator is of no use any
+// more. It comes before what leaves events and pinned memory to be used again.
+void one_rank_fails_at_each_step() {
+  if (!standin::fail) return;
+  struct {
+    Step step;
+    const char* why;
+  } const all[] = {{Step::device, "no device is current on this thread"},
+                   {Step::memory, "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY"},
+                   {Step::channels, "cuEventCreate: CUDA_ERROR_OUT_OF_MEMORY"},
+                   {Step::init, ""}};
+  const std::vector<int> sent(200'000, rank);  // not in one kernel
+  const int count = static_cast<int>(sent.size());
+  std::vector<weft_gpu_request> kept;  // so that nothing of theirs is used again
+  for (const bool is_captured : {false, true}) {
+    for (const auto& [step, why] : all) {
+      MPI_Comm own;
+      MPI_Comm_dup(world, &own);
+      expect_failure_at(step, is_captured, own, sent, why);
+      Buffer data(sent, kDevice);
+      weft_gpu_request request = nullptr;
+      if (step == Step::init) {
+        const char* const broken = "an earlier collective on this communicator has failed";
+        expect_refusal(weft_bcast_init(data.data(), count, MPI_INT, 0, own, &request), broken);
+        expect_refusal(weft_ibarrier_enqueue(own, stream, &request), broken);
+      } else {
+        good(weft_bcast_init(data.data(), count, MPI_INT, 0, own, &request), "init");
+        good(weft_run_enqueue(request, stream), "run");
+        good(cuStreamSynchronize(stream), "synchronize");
+        expect(data.content() == std::vector<int>(sent.size(), 0), "after a failure of one rank");
+        kept.push_back(request);
+      }
+      MPI_Comm_free(&own);
+    }
+  }
+  for (weft_gpu_request& one : kept) good(weft_gpu_request_free(&one), "free");
+}
 
 // All ranks give MPI an operator that the type lacks, which it finds when the agent makes the call.
 // One that nobody asks about is said at the end.
@@ -135,3 +205,14 @@ void refusals() {
 }
 
 }  // namespace streams
+
+// In front of the library's: all ranks have called it, and it has failed on one.
+extern "C" int MPI_Bcast_init(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm,
+                              MPI_Info info, MPI_Request* request) {
+  using Next = int(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
+  static auto* const next = reinterpret_cast<Next*>(dlsym(RTLD_NEXT, "MPI_Bcast_init"));
+  const int code = next(data, count, type, root, comm, info, request);
+  if (!streams::init_fails) return code;
+  MPI_Request_free(request);
+  return MPI_ERR_NO_MEM;
+}

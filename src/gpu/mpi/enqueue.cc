@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -53,7 +54,7 @@ std::atomic<bool> finalised{false};
 
 // No call of MPI's comes after it.
 void end(std::chrono::milliseconds patience) {
-  if (!made_runtime || finalised.exchange(true)) return;
+  if (finalised.exchange(true) || !made_runtime) return;
   const int under_way = made_runtime->agent().stop(patience);
   if (under_way > 0) {
     say(std::to_string(under_way) +
@@ -87,15 +88,10 @@ Result<Runtime*> make_runtime() {
   if (!options) return options.error();
   const auto found = driver();
   if (!found) return found.error();
-  made_runtime = new Runtime(**found, *options);
-  int at_end = MPI_KEYVAL_INVALID;
-  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_within, &at_end, nullptr);
-  MPI_Comm_set_attr(MPI_COMM_SELF, at_end, nullptr);
-  return made_runtime;
+  return made_runtime = new Runtime(**found, *options);
 }
 
 Result<Runtime*> runtime() {
-  if (const auto good = check_mpi(); !good) return good.error();
   static const Result<Runtime*> made = make_runtime();
   return made;
 }
@@ -189,11 +185,14 @@ class Shadow {
     if (!made) return made.error();
     return persistent_;
   }
-  // Of all ranks, which have come so far together. No rank goes on alone where one cannot.
-  Result<bool> all_can(bool this_one_can) {
-    int mine = this_one_can, all = 0;
-    const auto asked = checked(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, agreements_));
-    return asked ? Result<bool>(all != 0) : asked;
+  // Of all ranks, which have come so far together: no rank goes on alone where one cannot.
+  template <class T>
+  Result<bool> all_have(const Result<T>& mine) {
+    int there = mine ? 1 : 0, all = 0;
+    const auto asked = checked(MPI_Allreduce(&there, &all, 1, MPI_INT, MPI_MIN, agreements_));
+    if (!mine) return mine.error();
+    if (!asked) return asked;
+    return all != 0 ? asked : Error{"another rank cannot prepare this collective"};
   }
   const std::shared_ptr<Order>& order() const { return order_; }
   OneNode& one_node() { return one_node_; }
@@ -222,6 +221,8 @@ int drop(MPI_Comm, int, void* kept, void*) {
 Result<Kept> Shadow::of(MPI_Comm comm) {
   static const int key = [] {
     int made = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_within, &made, nullptr);
+    MPI_Comm_set_attr(MPI_COMM_SELF, made, nullptr);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop, &made, nullptr);
     return made;
   }();
@@ -308,125 +309,147 @@ Operation* operation_of(weft_gpu_request request) {
   return reinterpret_cast<Operation*>(request);
 }
 
-bool is_within_a_group(const Call& call) {
-  int between_groups = 0;
-  MPI_Comm_test_inter(call.comm, &between_groups);
-  return !between_groups;
-}
+// With all that it holds, so that nothing of this process's can fail afterwards.
+struct ByMpi {
+  std::unique_ptr<Operation> operation;
+  MpiCollective* collective = nullptr;  // the operation's
+};
 
-Result<Operation*> stage_by_mpi(const Call& call, const Kept& shadow, bool persistent,
-                                Context* context) {
+Result<ByMpi> stage_by_mpi(const Call& call, const Kept& shadow, bool persistent,
+                           Context* context) {
   const bool copies = !library_takes_device_memory(call.kind);
   const auto known = known_to_mpi(call);
   if (!known) return known.error();
   auto staged = stage(*known, context, copies);
-  if (persistent && is_within_a_group(call)) {
-    const auto all = shadow->all_can(static_cast<bool>(staged));
-    if (staged && (!all || !*all)) {
-      context->give_back({}, staged->pinned, nullptr);
-      return all ? Error{"another rank cannot prepare this collective"} : all.error();
-    }
-  }
   if (!staged) return staged.error();
   const Pinned pinned = staged->pinned;
   const std::size_t places = staged->places;
   std::vector<Part> parts = std::move(staged->parts);
   auto collective = std::make_unique<MpiCollective>(
       shadow, std::move(*staged), library_takes_device_memory() ? context : nullptr);
-  if (persistent) {
-    if (const auto made = collective->become_persistent(); !made) {
-      shadow->order()->break_next();  // what comes next would meet what the others have prepared
-      context->give_back({}, pinned, nullptr);
-      return made.error();
-    }
-  }
-  return made_runtime->add(context, std::move(parts), std::move(collective), pinned,
-                           persistent ? nullptr : shadow->order(), places);
+  auto* const itself = collective.get();
+  auto made = made_runtime->make(context, std::move(parts), std::move(collective), pinned,
+                                 persistent ? nullptr : shadow->order(), places);
+  if (!made) return made.error();
+  return ByMpi{std::move(*made), itself};
 }
 
-// Persistent ones are prepared by all ranks together, which may decide for one kernel then.
-Result<Operation*> make(const Call& call, const Kept& shadow, bool persistent, Context* context) {
-  std::string why_not = "it is not persistent";
-  if (persistent && is_within_a_group(call)) {
-    // Open MPI stands still where ranks make another communicator beside one that is under way.
-    if (!shadow->is_made()) return shadow->ready().error();
-    // By all ranks, before anything that may fail on one alone.
-    if (const auto comm = shadow->persistent(call.comm); !comm) return comm.error();
-    const auto by_kernel = shadow->one_node().decide(call, context, made_runtime, &why_not);
-    if (!by_kernel) return by_kernel.error();
-    if (*by_kernel) {
-      (*by_kernel)->set_path("in one kernel");
-      return by_kernel;
-    }
-  }
-  const auto made = stage_by_mpi(call, shadow, persistent, context);
-  if (made) (*made)->set_path("by calls of MPI's, not in one kernel: " + why_not);
-  return made;
+Operation* watched(ByMpi made, const std::string& why_not) {
+  made.operation->set_path("by calls of MPI's, not in one kernel: " + why_not);
+  return made_runtime->watch(std::move(made.operation));
 }
 
-// What every collective begins with.
-struct Beginning {
-  Context* context = nullptr;
-  Kept shadow;
-};
+Result<Operation*> make_alone(const Call& call, const Kept& shadow, Context* context) {
+  auto made = stage_by_mpi(call, shadow, false, context);
+  // The other ranks have enqueued it: what comes next would meet it.
+  if (!made) shadow->order()->break_next();
+  return made ? Result<Operation*>(watched(std::move(*made), "it is not persistent"))
+              : made.error();
+}
 
-Result<Beginning> begin(Runtime* runtime, const Call& call, const weft_gpu_request* request) {
+// Persistent ones are prepared by all ranks together, which may decide for one kernel then. All
+// come to each of the steps, also where this one, or another, has failed before it.
+Result<Operation*> make_together(const Call& call, const Kept& shadow,
+                                 const Result<Context*>& context) {
+  // Open MPI stands still where ranks make another communicator beside one that is under way.
+  if (!shadow->is_made()) return shadow->ready().error();
+  if (const auto comm = shadow->persistent(call.comm); !comm) return comm.error();
+  if (const auto all = shadow->all_have(context); !all) return all.error();
+  std::string why_not;
+  const auto by_kernel = shadow->one_node().decide(call, *context, made_runtime, &why_not);
+  if (!by_kernel) return by_kernel.error();
+  if (*by_kernel) {
+    (*by_kernel)->set_path("in one kernel");
+    return by_kernel;
+  }
+  auto made = stage_by_mpi(call, shadow, true, *context);
+  auto all = shadow->all_have(made);
+  if (all) {
+    all = shadow->all_have(made->collective->become_persistent());
+    if (!all) shadow->order()->break_next();  // what comes next would meet what some have prepared
+  }
+  if (all) return watched(std::move(*made), why_not);
+  if (made) made_runtime->drop(std::move(made->operation));
+  return all.error();
+}
+
+// What every collective needs of this process.
+Result<Context*> context_for(const Call& call, const Kept& shadow,
+                             const weft_gpu_request* request) {
+  const auto mine = runtime();
+  if (!mine) return mine.error();
   if (!request) return Error{"there is no place for the request", MPI_ERR_ARG};
   if (const auto known = known_to_mpi(call); !known) return known.error();
-  const auto context = runtime->context();
+  const auto context = (*mine)->context();
   if (!context) return context.error();
-  auto shadow = Shadow::of(call.comm);
-  if (!shadow) return shadow.error();
-  if ((*shadow)->order()->is_broken()) {
+  if (shadow->order()->is_broken()) {
     return Error{"an earlier collective on this communicator has failed"};
   }
-  return Beginning{*context, std::move(*shadow)};
+  return context;
 }
 
-Result<bool> is_capturing(const Driver& driver, Stream stream) {
-  int status = kNotCapturing;
-  const int code = driver.capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr);
-  if (code != kSuccess) return driver.error("cuStreamGetCaptureInfo", code);
-  if (status == kCaptureBroken) {
-    return Error{"the stream's capture has been invalidated by an earlier call"};
+// What the ranks need to tell each other, whether this one has a device or not.
+Result<Kept> shadow_of(const Call& call) {
+  if (const auto good = check_mpi(); !good) return good.error();
+  int between_groups = 0;
+  MPI_Comm_test_inter(call.comm, &between_groups);
+  if (between_groups) {
+    return Error{"a collective between two groups cannot be enqueued", MPI_ERR_COMM};
   }
-  return status == kCapturing;
+  return Shadow::of(call.comm);
 }
 
-}  // namespace
+// MPI may call CUDA, which a capture could forbid.
+void leave_capture(std::optional<OutsideCapture>* outside) {
+  if (const auto found = driver()) outside->emplace(**found);
+}
 
-int prepare(const Call& call, weft_gpu_request* request) {
-  const auto mine = runtime();
-  if (!mine) return failed(mine.error());
-  const OutsideCapture while_mpi_may_call_cuda((*mine)->driver());
-  const auto begun = begin(*mine, call, request);
-  if (!begun) return failed(begun.error());
-  const auto made = make(call, begun->shadow, true, begun->context);
+Result<int> capture_status(Stream stream) {
+  const auto found = driver();
+  if (!found) return found.error();
+  int status = kNotCapturing;
+  const int code = (*found)->capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr);
+  if (code != kSuccess) return (*found)->error("cuStreamGetCaptureInfo", code);
+  return status;
+}
+
+int given(const Result<Operation*>& made, weft_gpu_request* request) {
   if (!made) return failed(made.error());
   *request = reinterpret_cast<weft_gpu_request>(*made);
   return MPI_SUCCESS;
 }
 
+}  // namespace
+
+int prepare(const Call& call, weft_gpu_request* request) {
+  std::optional<OutsideCapture> while_mpi_may_call_cuda;
+  leave_capture(&while_mpi_may_call_cuda);
+  const auto shadow = shadow_of(call);
+  if (!shadow) return failed(shadow.error());
+  return given(make_together(call, *shadow, context_for(call, *shadow, request)), request);
+}
+
 int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request) {
-  const auto mine = runtime();
-  if (!mine) return failed(mine.error());
-  const OutsideCapture while_mpi_may_call_cuda((*mine)->driver());
-  const auto begun = begin(*mine, call, request);
-  if (!begun) return failed(begun.error());
-  const auto capturing = is_capturing(begun->context->driver(), stream);
-  if (!capturing) return failed(capturing.error());
-  const auto made = make(call, begun->shadow, *capturing, begun->context);
-  if (!made) {
-    // The other ranks have enqueued it: what comes next would meet it.
-    begun->shadow->order()->break_next();
-    return failed(made.error());
+  std::optional<OutsideCapture> while_mpi_may_call_cuda;
+  leave_capture(&while_mpi_may_call_cuda);
+  const auto shadow = shadow_of(call);
+  if (!shadow) return failed(shadow.error());
+  auto context = context_for(call, *shadow, request);
+  const auto status = capture_status(stream);
+  if (context && !status) context = status.error();
+  const bool captures = status && *status != kNotCapturing;  // as the streams of the other ranks
+  if (context && captures && *status == kCaptureBroken) {
+    context = Error{"the stream's capture has been invalidated by an earlier call"};
   }
+  if (!context && !captures) return failed(context.error());
+  const auto made =
+      captures ? make_together(call, *shadow, context) : make_alone(call, *shadow, *context);
+  if (!made) return failed(made.error());
   if (const auto started = (*made)->start(stream); !started) {
     made_runtime->release(*made);
     return failed(started.error());
   }
-  *request = reinterpret_cast<weft_gpu_request>(*made);
-  return MPI_SUCCESS;
+  return given(made, request);
 }
 
 }  // namespace weft::gpu
@@ -516,6 +539,7 @@ WEFT_GPU_API int weft_reduce_local_enqueue(const void* in, void* inout, size_t c
                                            weft_gpu_type type, weft_gpu_op op,
                                            weft_gpu_stream stream) {
   if (!supports(type, op)) return failed({"this type has no such operator", MPI_ERR_OP});
+  if (const auto good = check_mpi(); !good) return failed(good.error());
   const auto mine = runtime();
   if (!mine) return failed(mine.error());
   const auto context = (*mine)->context();

@@ -164,11 +164,6 @@ Result<Staged> stage_whole(const Call& given, const Group& group, Context* conte
 }  // namespace
 
 Result<Staged> stage(const Call& call, Context* context, bool copies) {
-  int between_groups = 0;
-  MPI_Comm_test_inter(call.comm, &between_groups);
-  if (between_groups) {
-    return Error{"a collective between two groups cannot be enqueued", MPI_ERR_COMM};
-  }
   const Group group = group_of(call);
   const auto division = copies ? division_of(call, group) : std::nullopt;
   if (division) return stage_in_parts(call, group, *division, context);
