@@ -254,10 +254,10 @@ TEST(Progress, AQuietThreadGetsEverythingDoneAndEndsWhileItSleeps) {
 
 TEST(Progress, AQuietThreadIsCalledForWhatIsSubmittedWhileItDozes) {
   Activities observer;
-  Progress progress({BackOff::Kind::quiet}, ThreadMay::do_all, observer);
-  const auto memory = std::make_shared<DeskMemory>();
-  progress.use(Desk(memory, memory.get(), memory.get()));  // whose word calls the thread
   GatedTransport transport;
+  const auto memory = std::make_shared<DeskMemory>();
+  Progress progress({BackOff::Kind::quiet}, ThreadMay::do_all, observer);
+  progress.use(Desk(memory, memory.get(), memory.get()));  // whose word calls the thread
   progress.submit(std::make_shared<TestOperation>(transport), true);
   ASSERT_TRUE(within_seconds(20, [&] { return transport.tests > 1; }));
   const auto calls = memory->wake.load();
