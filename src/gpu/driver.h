@@ -86,6 +86,7 @@ struct RowsCopy {
 // Those that a driver may lack: nullptr.
 #define WEFT_OPTIONAL_DRIVER_CALLS(X)                                                             \
   X(load_function, cuFuncLoad, (void* function))                                                  \
+  X(context_id, cuCtxGetId, (void* context, unsigned long long* id))                              \
   X(device_uuid, cuDeviceGetUuid_v2, (DeviceUuid * uuid, int device))                             \
   X(share_memory, cuIpcGetMemHandle, (MemoryHandle * handle, Address address))                    \
   X(open_memory, cuIpcOpenMemHandle_v2, (Address * address, MemoryHandle handle, unsigned flags)) \

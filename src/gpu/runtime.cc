@@ -37,8 +37,13 @@ Result<Context*> Runtime::context() {
   if (!current) {
     return Error{"no device is current on this thread: call cudaSetDevice and cudaFree(0) before"};
   }
+  unsigned long long id = 0;
+  if (driver_.context_id) {
+    const int code = driver_.context_id(current, &id);
+    if (code != kSuccess) return driver_.error("cuCtxGetId", code);
+  }
   const std::lock_guard lock(mutex_);
-  auto& mine = contexts_[current];
+  auto& mine = contexts_[{current, id}];
   if (!mine) {
     auto made = Context::create(driver_);
     if (!made) return made.error();

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/agent.h"
@@ -74,7 +75,8 @@ class Runtime {
   const Driver& driver_;
   const Options options_;
   std::mutex mutex_;  // guards the next
-  std::map<void*, std::unique_ptr<Context>> contexts_;
+  // By number, too: a device that has been reset may have the same address again.
+  std::map<std::pair<void*, unsigned long long>, std::unique_ptr<Context>> contexts_;
   std::mutex released_mutex_;  // guards the next; never held while the driver is called
   std::vector<Operation*> released_;
   Untold untold_;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/short_copies.h"
@@ -34,7 +35,7 @@ bool find_copies(void* const* parameters, weft::gpu::ShortCopies* copies) {
   for (int i = 0; i < copies->count; ++i) {
     auto& [from, to, bytes] = copies->all[i];
     const auto begin = reinterpret_cast<Address>(from), end = reinterpret_cast<Address>(to);
-    if (!may_run({{begin, bytes}, {end, bytes}})) return false;
+    if (!kernel_may_run({{begin, bytes}, {end, bytes}})) return false;
     from = reinterpret_cast<const std::uint8_t*>(reachable(begin));
     to = reinterpret_cast<std::uint8_t*>(reachable(end));
   }
@@ -55,7 +56,14 @@ void wait(void* const* parameters) {
   if (find_copies(parameters, &copies)) wait_and_copy(flags, copies, 0, 1, [] {});
 }
 
+// A kernel of a module that a context has loaded.
+struct Function {
+  const Kernel* kernel;
+  std::uint64_t context;
+};
+
 std::mutex kernels_mutex;
+std::map<std::pair<const Kernel*, std::uint64_t>, Function> functions;
 std::map<std::string, Kernel>& kernels() {
   static std::map<std::string, Kernel> all = {
       {"weft_start", {{sizeof(weft_gpu_flags), sizeof(weft::gpu::ShortCopies)}, start}},
@@ -87,7 +95,10 @@ DRIVER int cuModuleGetFunction(void** function, void*, const char* name) {
   const std::lock_guard lock(kernels_mutex);
   const auto found = kernels().find(name);
   if (found == kernels().end()) return kNotFound;
-  *function = &found->second;
+  const std::uint64_t mine = owner().id;
+  Function& made = functions[{&found->second, mine}];
+  made = {&found->second, mine};
+  *function = &made;
   return kSuccess;
 }
 
@@ -97,9 +108,13 @@ DRIVER int cuFuncLoad(void*) {
 
 namespace {
 
+bool is_of_another_context(void* function) {
+  return static_cast<const Function*>(function)->context != owner().id;
+}
+
 // What a launch of it does, with copies of its parameters.
 Task task_of(void* function, void** parameters) {
-  const auto* const kernel = static_cast<const Kernel*>(function);
+  const Kernel* const kernel = static_cast<const Function*>(function)->kernel;
   auto copies = std::make_shared<std::vector<std::vector<std::byte>>>();
   for (std::size_t i = 0; i < kernel->sizes.size(); ++i) {
     const auto* const begin = static_cast<const std::byte*>(parameters[i]);
@@ -117,6 +132,7 @@ Task task_of(void* function, void** parameters) {
 DRIVER int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, unsigned, void* stream, void** parameters, void**) {
   if (const int code = stopped_without_context("cuLaunchKernel")) return code;
+  if (is_of_another_context(function)) return kInvalidHandle;
   return enqueue(stream, task_of(function, parameters));
 }
 
@@ -125,6 +141,7 @@ DRIVER int cuLaunchCooperativeKernel(void* function, unsigned gx, unsigned gy, u
                                      unsigned, unsigned, unsigned, unsigned, void* stream,
                                      void** parameters) {
   if (const int code = stopped_without_context("cuLaunchCooperativeKernel")) return code;
+  if (is_of_another_context(function)) return kInvalidHandle;
   const unsigned blocks = gx * gy * gz;
   if (blocks > static_cast<unsigned>(all_places())) return kTooLargeToCooperate;
   return enqueue(stream, [blocks, task = task_of(function, parameters)] {

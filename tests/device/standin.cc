@@ -1,4 +1,4 @@
-// The stand-in's memory, contexts and failures.
+// The stand-in's memory and failures.
 #include "standin.h"
 
 #include <fcntl.h>
@@ -30,6 +30,7 @@ struct Block {
   bool managed = false;
   bool mapped = false;  // another process's
   int device = 0;
+  void* context = nullptr;
 };
 
 std::mutex mutex;               // guards the next five
@@ -38,8 +39,6 @@ std::map<Address, Block> all;   // the device's, by address
 std::map<Address, Block> pinned;
 std::deque<std::pair<Address, std::size_t>> freed;
 std::map<std::string, std::pair<int, int>> planted;  // by call: how many until it fails, and how
-int context;                                         // whose address is the only one
-thread_local void* current = nullptr;
 std::atomic<int> error{kSuccess};
 std::atomic<int> driver_version{12040};
 
@@ -60,12 +59,14 @@ std::size_t most_at_once() {
 
 // Pages that nobody can touch, whose content is that of the file.
 int map_block(int file, std::size_t bytes, bool mapped, Address* address) {
+  const Owner mine = owner();
   void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (data == MAP_FAILED) return kOutOfMemory;
   void* const device = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const std::lock_guard lock(mutex);
   *address = reinterpret_cast<Address>(device);
-  all[*address] = {bytes, static_cast<std::byte*>(data), file, false, mapped};
+  all[*address] = {bytes,       static_cast<std::byte*>(data), file, false, mapped, mine.device,
+                   mine.context};
   return kSuccess;
 }
 
@@ -115,11 +116,6 @@ int stopped(const char* call) {
   return code;
 }
 
-int stopped_without_context(const char* call) {
-  if (const int code = stopped(call)) return code;
-  return current == &context ? kSuccess : kInvalidContext;
-}
-
 std::byte* reachable(Address address) {
   const std::lock_guard lock(mutex);
   std::size_t inside = 0;
@@ -138,6 +134,21 @@ static int device_of(Address address) {
   std::size_t inside = 0;
   const Block* const block = block_of(all, address, &inside);
   return block ? block->device : 0;
+}
+
+static void* context_of(Address address) {
+  const std::lock_guard lock(mutex);
+  std::size_t inside = 0;
+  const Block* block = block_of(all, address, &inside);
+  if (!block) block = block_of(pinned, address, &inside);
+  return block ? block->context : nullptr;
+}
+
+bool is_reached_from(int device, Address address) {
+  const std::lock_guard lock(mutex);
+  std::size_t inside = 0;
+  const Block* const block = block_of(all, address, &inside);
+  return !block || block->device == device || block->managed || block->mapped;
 }
 
 static bool is_managed(Address address) {
@@ -250,16 +261,6 @@ DRIVER int cuDriverGetVersion(int* version) {
   return kSuccess;
 }
 
-DRIVER int cuDeviceGet(int* device, int number) {
-  *device = 0;
-  return number == 0 ? kSuccess : kInvalidValue;
-}
-
-DRIVER int cuDeviceGetCount(int* count) {
-  *count = 1;
-  return kSuccess;
-}
-
 DRIVER int cuDeviceGetName(char* name, int bytes, int) {
   std::strncpy(name, "a stand-in", static_cast<std::size_t>(bytes));
   return kSuccess;
@@ -274,24 +275,9 @@ DRIVER int cuDeviceGetAttribute(int* value, int which, int) {
   return *value < 0 ? kInvalidValue : kSuccess;
 }
 
-DRIVER int cuDeviceGetUuid_v2(unsigned char* bytes, int) {
-  std::memset(bytes, 7, 16);
-  return stopped("cuDeviceGetUuid");
-}
-
-DRIVER int cuCtxGetDevice(int* device) {
-  *device = 0;
-  return stopped_without_context("cuCtxGetDevice");
-}
-
 DRIVER int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int, std::size_t) {
   *blocks = 1;
   return kSuccess;
-}
-
-DRIVER int cuDevicePrimaryCtxRetain(void** made, int) {
-  *made = &context;
-  return stopped("cuDevicePrimaryCtxRetain");
 }
 
 DRIVER int cuGetErrorName(int code, const char** name) {
@@ -304,6 +290,12 @@ DRIVER int cuGetErrorName(int code, const char** name) {
       return kSuccess;
     case kInvalidContext:
       *name = "CUDA_ERROR_INVALID_CONTEXT";
+      return kSuccess;
+    case kInvalidHandle:
+      *name = "CUDA_ERROR_INVALID_HANDLE";
+      return kSuccess;
+    case kContextIsDestroyed:
+      *name = "CUDA_ERROR_CONTEXT_IS_DESTROYED";
       return kSuccess;
     case kIllegalAddress:
       *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
@@ -380,10 +372,12 @@ DRIVER int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
   if (const int code = stopped_without_context("cuMemHostAlloc")) return code;
   if (!may_allocate()) return kCaptureUnsupported;
   constexpr std::align_val_t kPage{4096};
+  const Owner mine = owner();
   auto* const made = static_cast<std::byte*>(::operator new(bytes, kPage));
   const std::lock_guard lock(standin::mutex);
   *memory = made;
-  pinned[reinterpret_cast<Address>(made)] = {bytes, made};
+  pinned[reinterpret_cast<Address>(made)] = {bytes, made,        -1,          false,
+                                             false, mine.device, mine.context};
   return kSuccess;
 }
 
@@ -403,31 +397,10 @@ DRIVER int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned
 DRIVER int cuPointerGetAttribute(void* value, int which, Address address) {
   const bool device = is_of_device(address), managed = is_managed(address);
   if (!device && !is_pinned(address, 1)) return kInvalidValue;
-  if (which == kOfContext) *static_cast<void**>(value) = &context;
+  if (which == kOfContext) *static_cast<void**>(value) = context_of(address);
   if (which == kOfMemoryType) *static_cast<unsigned*>(value) = device ? kDevice : kHost;
   if (which == kOfDevice) *static_cast<int*>(value) = device_of(address);
   if (which == kOfManaged) *static_cast<unsigned*>(value) = managed;
-  return kSuccess;
-}
-
-DRIVER int cuCtxGetCurrent(void** found) {
-  *found = current;
-  return stopped("cuCtxGetCurrent");
-}
-
-DRIVER int cuCtxSetCurrent(void* chosen) {
-  current = chosen;
-  return kSuccess;
-}
-
-DRIVER int cuCtxPushCurrent_v2(void* pushed) {
-  current = pushed;
-  return kSuccess;
-}
-
-DRIVER int cuCtxPopCurrent_v2(void** popped) {
-  *popped = current;
-  current = nullptr;
   return kSuccess;
 }
 

@@ -1,8 +1,9 @@
 // A stand-in for CUDA's driver, for machines without a device: memory that this processor can
 // neither read nor write (pages without permission; what is in it lies elsewhere in the process),
 // streams that are threads, graphs, and failures on demand. Only what Weft and its tests call, and
-// as strict as the driver: wrong contexts, allocation while a stream is captured, captures that are
-// not joined. Copies from pageable memory, or to it, make their caller wait.
+// as strict as the driver: streams, events and kernels of another context, allocation while a
+// stream is captured, captures that are not joined. Copies from pageable memory, or to it, make
+// their caller wait.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@ namespace standin {
 using Address = std::uintptr_t;
 
 constexpr int kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kInvalidContext = 201;
+constexpr int kInvalidDevice = 101, kContextIsDestroyed = 709;
 constexpr int kInvalidHandle = 400, kNotFound = 500, kNotReady = 600, kIllegalAddress = 700;
 constexpr int kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCaptureUnjoined = 904;
 constexpr int kCaptureIsolation = 905, kCaptureImplicit = 906, kCaptureWrongThread = 908;
@@ -22,6 +24,17 @@ constexpr int kTooLargeToCooperate = 720;
 // context is current; 0: it goes on.
 int stopped(const char* call);
 int stopped_without_context(const char* call);
+
+// Whose is what a thread makes now: the context that is current, else the first device's. A context
+// that is made anew has another number.
+struct Owner {
+  void* context;
+  std::uint64_t id;
+  int device;
+};
+Owner owner();
+// By kernels of this device.
+bool is_reached_from(int device, Address address);
 
 // Where the bytes of an address lie: the device's elsewhere, others there.
 std::byte* reachable(Address address);

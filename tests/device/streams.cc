@@ -43,6 +43,8 @@ struct Graph {
   std::vector<Kept> kept;
 };
 
+thread_local int device_here = 0;  // whose work this thread does
+
 class Launch {
  public:
   explicit Launch(const Graph& graph) : graph_(graph), ended_(graph.nodes.size()) {}
@@ -50,7 +52,10 @@ class Launch {
   void run() {
     std::vector<std::thread> others;
     for (int lane = 1; lane < graph_.lanes; ++lane) {
-      others.emplace_back([this, lane] { run(lane); });
+      others.emplace_back([this, lane, device = device_here] {
+        device_here = device;
+        run(lane);
+      });
     }
     run(0);
     for (std::thread& one : others) one.join();
@@ -121,7 +126,8 @@ struct Capture {
 struct Stream {
   explicit Stream(bool blocking) : is_blocking(blocking) {}
 
-  const bool is_blocking;            // the default stream waits for it
+  const bool is_blocking;  // the default stream waits for it
+  const Owner its = owner();
   std::shared_ptr<Capture> capture;  // guarded by `captures`
   std::mutex mutex;
   std::condition_variable changed;
@@ -150,6 +156,7 @@ struct Stream {
 
  private:
   void run() {
+    device_here = its.device;
     std::unique_lock lock(mutex);
     while (true) {
       changed.wait(lock, [this] { return !queue.empty() || ends; });
@@ -176,6 +183,7 @@ struct Event {
   };
   std::shared_ptr<State> state = std::make_shared<State>();
   std::uint64_t recorded = 0;
+  const Owner its = owner();
   std::shared_ptr<Capture> capture;  // where the last recording was captured
   std::vector<int> tips;
 };
@@ -205,11 +213,15 @@ void remove_stream(void* handle) {
   }
 }
 
+bool is_current(const Stream& stream) {
+  return stream.its.id == owner().id;
+}
+
 std::vector<std::shared_ptr<Stream>> blocking_streams() {
   const std::lock_guard lock(streams);
   std::vector<std::shared_ptr<Stream>> found;
   for (const auto& [handle, stream] : all_streams) {
-    if (stream->is_blocking) found.push_back(stream);
+    if (stream->is_blocking && is_current(*stream)) found.push_back(stream);
   }
   return found;
 }
@@ -224,12 +236,21 @@ bool is_default(const void* handle) {
   return handle == nullptr || handle == reinterpret_cast<void*>(1);
 }
 
+// Each context has a default one.
+Stream* default_stream() {
+  static std::mutex mutex;
+  static auto& all = *new std::map<std::uint64_t, std::unique_ptr<Stream>>;
+  const std::lock_guard lock(mutex);
+  auto& mine = all[owner().id];
+  if (!mine) mine = std::make_unique<Stream>(true);
+  return mine.get();
+}
+
 Stream* stream_of(void* handle) {
-  static Stream shared(true);
-  if (is_default(handle)) return &shared;
+  if (is_default(handle)) return default_stream();
   if (handle != reinterpret_cast<void*>(2)) return static_cast<Stream*>(handle);
-  thread_local OwnStream own;
-  return static_cast<Stream*>(own.handle);
+  thread_local std::map<std::uint64_t, OwnStream> own;
+  return static_cast<Stream*>(own[owner().id].handle);
 }
 
 // The default stream's work, and what that waits for.
@@ -249,6 +270,7 @@ bool forbids(const Capture& one) {
 
 int enqueue(void* handle, Task task) {
   Stream* const stream = stream_of(handle);
+  if (!is_current(*stream)) return kInvalidHandle;
   const std::lock_guard lock(captures);
   if (const auto& capture = stream->capture) {
     if (capture->broken) return kCaptureInvalidated;
@@ -259,6 +281,15 @@ int enqueue(void* handle, Task task) {
     if (!failed_for_good()) task();
   });
   return kSuccess;
+}
+
+bool kernel_may_run(const std::vector<Range>& ranges) {
+  for (const Range& one : ranges) {
+    if (is_reached_from(device_here, one.begin)) continue;
+    fail_for_good(kIllegalAddress);
+    return false;
+  }
+  return may_run(ranges);
 }
 
 bool may_run(const std::vector<Range>& ranges) {
@@ -281,8 +312,9 @@ int wait_as_default_stream() {
     const std::lock_guard lock(captures);
     int code = kSuccess;
     for (const auto& one : captures_active) {
-      const bool waits = std::any_of(one->lanes.begin(), one->lanes.end(),
-                                     [](const auto& lane) { return lane.first->is_blocking; });
+      const bool waits = std::any_of(one->lanes.begin(), one->lanes.end(), [](const auto& lane) {
+        return lane.first->is_blocking && is_current(*lane.first);
+      });
       if (!waits && !forbids(*one)) continue;
       one->broken = true;
       code = waits ? kCaptureImplicit : kCaptureUnsupported;
@@ -439,6 +471,7 @@ DRIVER int cuEventRecord(void* handle, void* stream_handle) {
   if (const int code = stopped_without_context("cuEventRecord")) return code;
   auto* const event = static_cast<Event*>(handle);
   Stream* const stream = stream_of(stream_handle);
+  if (event->its.id != stream->its.id) return kInvalidHandle;
   const std::lock_guard lock(captures);
   event->capture = stream->capture;
   if (stream->capture) {

@@ -21,5 +21,7 @@ struct Range {
 
 // What a graph copies may have been freed since it was captured: that is an error of the device.
 bool may_run(const std::vector<Range>& ranges);
+// The same of a kernel, which reaches its own device's memory alone.
+bool kernel_may_run(const std::vector<Range>& ranges);
 
 }  // namespace standin

@@ -9,6 +9,8 @@
 
 extern "C" {
 int cuDevicePrimaryCtxRetain(void** context, int device);
+int cuDevicePrimaryCtxReset_v2(int device);
+int cuCtxCreate_v2(void** context, unsigned flags, int device);
 int cuCtxSetCurrent(void* context);
 int cuMemAlloc_v2(std::uintptr_t* address, std::size_t bytes);
 int cuMemFree_v2(std::uintptr_t address);

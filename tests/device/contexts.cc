@@ -1,0 +1,127 @@
+// The stand-in's devices and their contexts. WEFT_STANDIN_DEVICES: how many there are, else one.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "standin.h"
+
+namespace standin {
+namespace {
+
+// The same handle comes again after a reset, with another number.
+struct Context {
+  int device = 0;
+  std::uint64_t id = 0;
+  bool gone = false;
+};
+
+std::mutex mutex;  // guards what contexts are, and the next three
+std::uint64_t ids = 0;
+// Never destroyed: threads end after the program.
+auto& primary = *new std::map<int, Context>;
+auto& others = *new std::deque<Context>;
+thread_local Context* current = nullptr;
+
+int devices() {
+  const char* const given = std::getenv("WEFT_STANDIN_DEVICES");
+  return given ? std::max(1, std::atoi(given)) : 1;
+}
+
+Context& primary_of(int device) {
+  Context& found = primary[device];
+  if (found.id == 0 || found.gone) found = {device, ++ids, false};
+  return found;
+}
+
+}  // namespace
+
+int stopped_without_context(const char* call) {
+  if (const int code = stopped(call)) return code;
+  const std::lock_guard lock(mutex);
+  if (!current) return kInvalidContext;
+  return current->gone ? kContextIsDestroyed : kSuccess;
+}
+
+Owner owner() {
+  const std::lock_guard lock(mutex);
+  Context& one = current ? *current : primary_of(0);
+  return {&one, one.id, one.device};
+}
+
+}  // namespace standin
+
+using namespace standin;
+
+DRIVER int cuDeviceGet(int* device, int number) {
+  *device = number;
+  return number >= 0 && number < devices() ? kSuccess : kInvalidDevice;
+}
+
+DRIVER int cuDeviceGetCount(int* count) {
+  *count = devices();
+  return kSuccess;
+}
+
+DRIVER int cuDeviceGetUuid_v2(unsigned char* bytes, int device) {
+  std::memset(bytes, 7 + device, 16);
+  return stopped("cuDeviceGetUuid");
+}
+
+DRIVER int cuDevicePrimaryCtxRetain(void** made, int device) {
+  if (device < 0 || device >= devices()) return kInvalidDevice;
+  const std::lock_guard lock(standin::mutex);
+  *made = &primary_of(device);
+  return stopped("cuDevicePrimaryCtxRetain");
+}
+
+// As cudaDeviceReset: what belongs to it is gone.
+DRIVER int cuDevicePrimaryCtxReset_v2(int device) {
+  if (device < 0 || device >= devices()) return kInvalidDevice;
+  const std::lock_guard lock(standin::mutex);
+  primary_of(device).gone = true;
+  return kSuccess;
+}
+
+DRIVER int cuCtxCreate_v2(void** made, unsigned, int device) {
+  if (device < 0 || device >= devices()) return kInvalidDevice;
+  const std::lock_guard lock(standin::mutex);
+  *made = current = &others.emplace_back(Context{device, ++ids, false});
+  return kSuccess;
+}
+
+DRIVER int cuCtxGetId(void* context, unsigned long long* id) {
+  const std::lock_guard lock(standin::mutex);
+  const auto* const one = context ? static_cast<Context*>(context) : current;
+  if (!one) return kInvalidContext;
+  *id = one->id;
+  return one->gone ? kContextIsDestroyed : kSuccess;
+}
+
+DRIVER int cuCtxGetDevice(int* device) {
+  *device = owner().device;
+  return stopped_without_context("cuCtxGetDevice");
+}
+
+DRIVER int cuCtxGetCurrent(void** found) {
+  *found = current;
+  return stopped("cuCtxGetCurrent");
+}
+
+DRIVER int cuCtxSetCurrent(void* chosen) {
+  current = static_cast<Context*>(chosen);
+  return kSuccess;
+}
+
+DRIVER int cuCtxPushCurrent_v2(void* pushed) {
+  current = static_cast<Context*>(pushed);
+  return kSuccess;
+}
+
+DRIVER int cuCtxPopCurrent_v2(void** popped) {
+  *popped = current;
+  current = nullptr;
+  return kSuccess;
+}
