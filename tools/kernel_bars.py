@@ -26,7 +26,7 @@ from weft.bench.settings import SettingsError
 NAMED = ("native", "function", "thread", "tcc", "assist")
 BEST = 1.03  # most that auto may take of the best named engine
 WANTED = (0.3, 0.6)  # communication's share of the blocking time
-JOB_SECONDS = 600
+JOB_SECONDS = 1200
 OF_BLOCKING, OF_BEST = "auto of blocking", "auto of the best named engine"
 
 
