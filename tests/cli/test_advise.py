@@ -338,6 +338,27 @@ def test_python_in_a_directory_whose_name_is_no_text(advise, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.skipif(
+    not (importlib.util.find_spec("mpi4py") and importlib.util.find_spec("numpy")),
+    reason=f"needs mpi4py and numpy: {sys.executable} -m pip install mpi4py numpy",
+)
+def test_nothing_is_disturbed_in_python(mpi, advise, environment):
+    script = SOURCES / "advise_safety.py"
+    words = ["env", f"MPI4PY_LIBMPI={mpi.library}", sys.executable, script]
+    plain = subprocess.run(
+        [str(word) for word in (*mpi.launcher(2), *words)],
+        env={**environment, **mpi.environment(), **HERE},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert plain.returncode == 0, plain.stderr
+    assert plain.stdout.count("\n") == 32
+    watched = advise(mpi, words, "--mpi", mpi.name, "--overhead", "100%")
+    assert watched.returncode == 0, watched.stderr
+    assert watched.stdout.startswith(plain.stdout)
+
+
 @pytest.mark.skipif(not shutil.which("gfortran"), reason="needs gfortran")
 def test_fortran(advise, tmp_path):
     mpi = mpi_libraries.implementation("intelmpi")
