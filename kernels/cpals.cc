@@ -12,6 +12,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -512,6 +513,9 @@ int run(int argc, char** argv) {
   const bool alone = trials::size_of(MPI_COMM_WORLD) == 1;
   if (wrong.empty() && what == "speed" && !alone) wrong = "--what speed is for one rank";
   if (wrong.empty() && !settings.factors.empty() && !alone) wrong = "--factors is for one rank";
+  if (wrong.empty() && !settings.factors.empty() && !std::ofstream(settings.factors)) {
+    wrong = "cannot write " + settings.factors;
+  }
   if (wrong.empty() && what != "measure" && !trial.json.empty()) {
     wrong = "--what " + what + " writes no file; leave out --json";
   }
