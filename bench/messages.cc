@@ -120,7 +120,7 @@ double median(std::vector<double> values) {
 
 void print(const char* name, const std::vector<double>& values, const char* end) {
   std::printf("\"%s\":[", name);
-  for (std::size_t i = 0; i < values.size(); ++i) std::printf("%s%.6f", i ? "," : "", values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i) std::printf("%s%.9f", i ? "," : "", values[i]);
   std::printf("]%s", end);
 }
 
