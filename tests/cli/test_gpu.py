@@ -114,6 +114,18 @@ def test_a_library_that_takes_memory_of_the_device(mpi):
     assert "cases equal" in done.stdout
 
 
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_random_programs_of_collectives_in_streams(mpi):
+    """WEFT_GPU_MPI_PROGRAMS: how many; WEFT_GPU_SEED: the first."""
+    programs = os.environ.get("WEFT_GPU_MPI_PROGRAMS", "20")
+    first = os.environ.get("WEFT_GPU_SEED", "1")
+    limit_s = 60 + 2 * int(programs)
+    yields = {"OMPI_MCA_mpi_yield_when_idle": "1"}
+    done = run("gpu_programs", STANDIN, programs, first, mpi=mpi, limit_s=limit_s, **yields)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cases equal" in done.stdout
+
+
 @pytest.mark.parametrize(
     "variable, value, words",
     [

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "standin.h"
+#include "streams.h"
 
 namespace standin {
 namespace {
@@ -49,6 +50,26 @@ Owner owner() {
   const std::lock_guard lock(mutex);
   Context& one = current ? *current : primary_of(0);
   return {&one, one.id, one.device};
+}
+
+thread_local int device_here = 0;
+
+bool may_run(const std::vector<Range>& ranges) {
+  for (const Range& one : ranges) {
+    if (is_block_of_device(one.begin, one.bytes) || is_pinned(one.begin, one.bytes)) continue;
+    fail_for_good(kIllegalAddress);
+    return false;
+  }
+  return true;
+}
+
+bool kernel_may_run(const std::vector<Range>& ranges) {
+  for (const Range& one : ranges) {
+    if (is_reached_from(device_here, one.begin)) continue;
+    fail_for_good(kIllegalAddress);
+    return false;
+  }
+  return may_run(ranges);
 }
 
 }  // namespace standin

@@ -43,8 +43,6 @@ struct Graph {
   std::vector<Kept> kept;
 };
 
-thread_local int device_here = 0;  // whose work this thread does
-
 class Launch {
  public:
   explicit Launch(const Graph& graph) : graph_(graph), ended_(graph.nodes.size()) {}
@@ -281,24 +279,6 @@ int enqueue(void* handle, Task task) {
     if (!failed_for_good()) task();
   });
   return kSuccess;
-}
-
-bool kernel_may_run(const std::vector<Range>& ranges) {
-  for (const Range& one : ranges) {
-    if (is_reached_from(device_here, one.begin)) continue;
-    fail_for_good(kIllegalAddress);
-    return false;
-  }
-  return may_run(ranges);
-}
-
-bool may_run(const std::vector<Range>& ranges) {
-  for (const Range& one : ranges) {
-    if (is_block_of_device(one.begin, one.bytes) || is_pinned(one.begin, one.bytes)) continue;
-    fail_for_good(kIllegalAddress);
-    return false;
-  }
-  return true;
 }
 
 bool may_allocate() {

@@ -14,6 +14,8 @@ using Task = std::function<void()>;
 // Into the stream, or into the graph that it is captured into.
 int enqueue(void* stream, Task task);
 
+extern thread_local int device_here;  // whose work this thread does
+
 struct Range {
   Address begin;
   std::size_t bytes;

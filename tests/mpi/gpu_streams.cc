@@ -62,12 +62,6 @@ void expect_refusal(int code, const char* sentence) {
   std::printf("rank %d: not refused: %s; said is: %s\n", rank, sentence, weft_gpu_error());
 }
 
-void launch(const char* kernel) {
-  void* found = nullptr;
-  good(cuModuleGetFunction(&found, nullptr, kernel), kernel);
-  good(cuLaunchKernel(found, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), kernel);
-}
-
 void pause(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }

@@ -96,7 +96,11 @@ std::vector<int> filled(int n, int seed);
 void expect_way(const std::string& found, const std::string& way);
 void expect_refusal(int code, const char* sentence);
 
-void launch(const char* kernel);
+inline void launch(const char* kernel) {
+  void* found = nullptr;
+  good(cuModuleGetFunction(&found, nullptr, kernel), kernel);
+  good(cuLaunchKernel(found, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), kernel);
+}
 void pause(int milliseconds);
 // What follows in the stream comes late.
 void delay_stream();
