@@ -163,8 +163,8 @@ bool Progress::advance(Who who, Entry& entry) {
   return false;
 }
 
-// True if an operation went on by at least a round. The caller holds advancing_.
-bool Progress::advance_all(Who who) {
+// The caller holds advancing_.
+Progress::Found Progress::advance_all(Who who) {
   {
     const std::lock_guard lock(inbox_mutex_);
     for (auto& entry : inbox_) {
@@ -173,7 +173,7 @@ bool Progress::advance_all(Who who) {
     }
     inbox_.clear();
   }
-  bool progressed = false;
+  Found found;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < active_.size(); ++i) {
     Entry entry = std::move(active_[i]);
@@ -183,16 +183,17 @@ bool Progress::advance_all(Who who) {
     }
     const auto round = entry.operation->round();
     const bool done = advance(who, entry);
-    progressed = progressed || entry.operation->round() != round;
+    found.progressed = found.progressed || entry.operation->round() != round;
     if (entry.wants_thread && entry.operation->is_at_callers_part()) leave_to_callers(entry);
     if (!done) {
+      found.hides_rounds = found.hides_rounds || entry.operation->schedule().hides_rounds();
       active_[kept++] = std::move(entry);
       continue;
     }
     count(entry, -1);
   }
   active_.resize(kept);
-  return progressed;
+  return found;
 }
 
 // blocked_ is raised before the look at awaited_, and submit() looks at blocked_ after having
@@ -267,19 +268,19 @@ void Progress::thread_main() {
       continue;
     }
     const std::uint32_t calls_before = baton_.calls();
-    bool progressed = false;
+    Found found;
     {
       const std::unique_lock lock(advancing_, std::try_to_lock);
-      if (lock) progressed = advance_all(Who::thread);
+      found = lock ? advance_all(Who::thread) : Found{.hides_rounds = true};
     }
     const int transfers = transfers_.load();
     if (transfers > 0 && waiting_.is_look_due(now_ns(), transfers, transfers_started_.load()))
       look_at_transfers();
-    observer_.activity(progressed ? Activity::working : Activity::polling);
-    if (progressed)
+    observer_.activity(found.progressed ? Activity::working : Activity::polling);
+    if (found.progressed)
       waiting_.progressed(time_for_pace());
     else
-      rest_among_operations(calls_before);
+      rest_among_operations(calls_before, found.hides_rounds);
   }
 }
 
@@ -309,8 +310,8 @@ void Progress::look_at_transfers() {
   observer_.keep_library_going();
 }
 
-void Progress::rest_among_operations(std::uint32_t calls_before) {
-  const Rest rest = waiting_.among_operations(time_for_pace());
+void Progress::rest_among_operations(std::uint32_t calls_before, bool hides_rounds) {
+  const Rest rest = waiting_.among_operations(time_for_pace(), hides_rounds, transfers_.load() > 0);
   if (rest.calls_others) baton_.call_others();
   switch (rest.kind) {
     case Rest::Kind::none:
@@ -332,13 +333,20 @@ void Progress::rest_among_operations(std::uint32_t calls_before) {
   }
 }
 
-// Whoever submits an operation meanwhile calls: it is looked at as often as at its begin.
+// Whoever submits an operation meanwhile calls, or has it in the inbox before asleep_ is published:
+// it is looked at as often as at its begin.
 void Progress::doze(std::int64_t ns) {
   const std::uint32_t seen = wake_->load();
   asleep_.store(Asleep::dozing);
-  sleep_on(*wake_, seen, wake_of_, ns);
+  const bool has_news = stopping_.load() || !inbox_is_empty();
+  if (!has_news) sleep_on(*wake_, seen, wake_of_, ns);
   asleep_.store(Asleep::no);
-  if (wake_->load() != seen) waiting_.begin(time_for_pace());
+  if (has_news || wake_->load() != seen) waiting_.begin(time_for_pace());
+}
+
+bool Progress::inbox_is_empty() {
+  const std::lock_guard lock(inbox_mutex_);
+  return inbox_.empty();
 }
 
 // To ask whether the core has changed hands takes as long as a yield: only where one was slow, and

@@ -127,10 +127,15 @@ class Progress {
   void thread_main();
   std::int64_t time_for_pace() const;
   void rest_without_operations();
-  void rest_among_operations(std::uint32_t calls_before);
+  void rest_among_operations(std::uint32_t calls_before, bool hides_rounds);
   void doze(std::int64_t ns);
+  bool inbox_is_empty();
   void look_at_transfers();
-  bool advance_all(Who who);
+  struct Found {
+    bool progressed = false;    // an operation went on by at least a round
+    bool hides_rounds = false;  // one that is left may have gone on unseen
+  };
+  Found advance_all(Who who);
   bool advance(Who who, Entry& entry);
   bool may_advance(const Operation& operation, Who who) const {
     return who == Who::caller || !operation.by_callers() || blocked_.load() > 0;

@@ -17,11 +17,17 @@ class TransferPace {
   // For so long after the last transfer, the next one needs no system call to wake the thread.
   static constexpr std::int64_t kLinger_ns = 2'000'000;
 
+  // What is outstanding without having started is others', and may be nothing at all.
+  static constexpr std::int64_t kSlowAfter_ns = 8 * kSlow_ns;
+
   // outstanding: so many transfers are, now; started: so many have been so far. Of a program that
   // ends some and starts as many between two looks only the latter tells. 0: nothing is
   // outstanding, and nothing has been lately.
   std::int64_t sleep_ns(std::int64_t now_ns, int outstanding, std::uint32_t started) {
-    if (started != started_ || (seen_ > 0 && outstanding == 0)) since_ns_ = now_ns;
+    if (started != started_ || (seen_ > 0 && outstanding == 0))
+      since_ns_ = now_ns;
+    else if (seen_ == 0 && outstanding > 0)
+      since_ns_ = now_ns - kSlowAfter_ns;
     seen_ = outstanding;
     started_ = started;
     const std::int64_t passed_ns = now_ns - since_ns_;

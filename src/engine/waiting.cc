@@ -1,6 +1,7 @@
 // One rule for each back-off.
 #include "engine/waiting.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace weft {
@@ -17,7 +18,7 @@ void Waiting::progressed(std::int64_t now_ns) {
   has_news_ = true;
 }
 
-Rest Waiting::among_operations(std::int64_t now_ns) {
+Rest Waiting::among_operations(std::int64_t now_ns, bool hides_rounds, bool transfers) {
   switch (backoff_.kind) {
     case BackOff::Kind::spin:
       return {};
@@ -32,8 +33,10 @@ Rest Waiting::among_operations(std::int64_t now_ns) {
     case BackOff::Kind::quiet:
       break;
   }
-  const std::int64_t ns = quiet_pace_.sleep_ns(now_ns);
-  return {.kind = ns > 0 ? Rest::Kind::doze : Rest::Kind::yield, .ns = ns};
+  std::int64_t ns = hides_rounds ? 0 : quiet_pace_.sleep_ns(now_ns);
+  if (ns == 0) return {.kind = Rest::Kind::yield};
+  if (transfers) ns = std::min(ns, std::max(next_look_ns_ - now_ns, QuietPace::kLeast_ns));
+  return {.kind = Rest::Kind::doze, .ns = ns};
 }
 
 Rest Waiting::without_operations(std::int64_t now_ns, int transfers, std::uint32_t started) {

@@ -41,8 +41,9 @@ class Waiting {
   void begin(std::int64_t now_ns);
   // One of them has gone on by a round.
   void progressed(std::int64_t now_ns);
-  // None of them can go on.
-  Rest among_operations(std::int64_t now_ns);
+  // None of them can go on. hides_rounds: some may have gone on unseen, and are looked at again at
+  // once. transfers: there are some, too, whose look must not be late.
+  Rest among_operations(std::int64_t now_ns, bool hides_rounds = false, bool transfers = false);
 
   // There are no operations, but so many transfers of the application's; started: in all.
   Rest without_operations(std::int64_t now_ns, int transfers, std::uint32_t started);

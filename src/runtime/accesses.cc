@@ -6,9 +6,9 @@
 namespace weft {
 
 template <class Change>
-void Accesses::change(MPI_Win window, std::uint32_t started, Change change) {
+void Accesses::change(MPI_Win window, If which, std::uint32_t started, Change change) {
   const std::lock_guard lock(mutex_);
-  const auto found = started > 0 ? windows_.try_emplace(window).first : windows_.find(window);
+  const auto found = which == If::any ? windows_.try_emplace(window).first : windows_.find(window);
   if (found == windows_.end()) return;
   const int before = found->second.count();
   change(found->second);
@@ -20,28 +20,28 @@ void Accesses::change(MPI_Win window, std::uint32_t started, Change change) {
 
 void Accesses::started(MPI_Win window, int target) {
   if (target == MPI_PROC_NULL) return;
-  change(window, 1, [&](OfWindow& all) { all.targets.insert(target); });
+  change(window, If::any, 1, [&](OfWindow& all) { all.targets.insert(target); });
   count_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Accesses::exposed(MPI_Win window) {
-  change(window, 1, [](OfWindow& all) { all.is_exposed = true; });
+  change(window, If::any, 0, [](OfWindow& all) { all.is_exposed = true; });
 }
 
 void Accesses::end(MPI_Win window, int target) {
-  change(window, 0, [&](OfWindow& all) { all.targets.erase(target); });
+  change(window, If::known, 0, [&](OfWindow& all) { all.targets.erase(target); });
 }
 
 void Accesses::end(MPI_Win window) {
-  change(window, 0, [](OfWindow& all) { all.targets.clear(); });
+  change(window, If::known, 0, [](OfWindow& all) { all.targets.clear(); });
 }
 
 void Accesses::end_exposure(MPI_Win window) {
-  change(window, 0, [](OfWindow& all) { all.is_exposed = false; });
+  change(window, If::known, 0, [](OfWindow& all) { all.is_exposed = false; });
 }
 
 void Accesses::end_all(MPI_Win window) {
-  change(window, 0, [](OfWindow& all) { all = {}; });
+  change(window, If::known, 0, [](OfWindow& all) { all = {}; });
 }
 
 void access_started(MPI_Win window, int target) {

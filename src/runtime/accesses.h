@@ -42,8 +42,9 @@ class Accesses {
 
     int count() const { return static_cast<int>(targets.size()) + is_exposed; }
   };
+  enum class If : std::uint8_t { known, any };
   template <class Change>
-  void change(MPI_Win window, std::uint32_t started, Change change);
+  void change(MPI_Win window, If which, std::uint32_t started, Change change);
 
   Progress& progress_;
   std::mutex mutex_;  // guards windows_

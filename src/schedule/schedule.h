@@ -210,6 +210,12 @@ struct Schedule {
     return sends_after_first_round || receives_after_first_round || node_bytes > 0;
   }
 
+  // What goes on inside one of its rounds says nothing outside: parts in the node's memory, or the
+  // MPI library's own rounds.
+  bool hides_rounds() const {
+    return node_bytes > 0 || is_direct || (steps.size() == 1 && is_library(steps.front().kind));
+  }
+
   // This is a section: its first rounds, or some later ones. `next_section` makes those that
   // follow, while the collective is under way (Builder::laps). nullptr: there are no more.
   Schedule (*next_section)(Schedule section) = nullptr;

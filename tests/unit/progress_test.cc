@@ -34,7 +34,7 @@ class GatedTransport final : public Transport {
   std::atomic<bool> fail{false};
 };
 
-std::shared_ptr<const Schedule> two_rounds(std::uint32_t left_from = Schedule::kNever) {
+std::shared_ptr<Schedule> two_rounds(std::uint32_t left_from = Schedule::kNever) {
   auto schedule = std::make_shared<Schedule>();
   schedule->left_from_round = left_from;
   schedule->steps.resize(2);
@@ -47,6 +47,8 @@ class TestOperation final : public Operation {
  public:
   explicit TestOperation(GatedTransport& transport, std::uint32_t left_from = Schedule::kNever)
       : Operation(two_rounds(left_from), transport) {}
+  TestOperation(GatedTransport& transport, std::shared_ptr<const Schedule> schedule)
+      : Operation(std::move(schedule), transport) {}
   void taken_over() override { times_taken_over.fetch_add(1); }
 
   std::atomic<int> times_finished{0};
@@ -63,9 +65,12 @@ class TestOperation final : public Operation {
 class Activities final : public Observer {
  public:
   void thread_started(const char*, int) override { threads.fetch_add(1); }
-  void activity(Activity what) override { last = what; }
+  void activity(Activity what) override {
+    last = what;
+    if (what == Activity::asleep) sleeps.fetch_add(1);
+  }
   void keep_library_going() override { looks.fetch_add(1); }
-  std::atomic<int> looks{0};
+  std::atomic<int> looks{0}, sleeps{0};
   std::atomic<int> threads{0};
   std::atomic<Activity> last{Activity::polling};
 };
@@ -250,6 +255,27 @@ TEST(Progress, AQuietThreadGetsEverythingDoneAndEndsWhileItSleeps) {
   ASSERT_TRUE(within_seconds(20, [&] { return observer.last == Activity::asleep; }));
   transport.open = 2;
   EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
+}
+
+// Of the node's memory, and of the library's rounds.
+TEST(Progress, AQuietThreadStaysAwakeForWhatHidesItsRounds) {
+  auto in_memory = two_rounds(), of_library = two_rounds();
+  in_memory->node_bytes = 64;
+  of_library->steps = {{.kind = StepKind::library_nonblocking}};
+  of_library->round_ends = {1};
+  for (const auto& schedule : {in_memory, of_library}) {
+    Activities observer;
+    GatedTransport transport;
+    Progress progress({BackOff::Kind::quiet}, ThreadMay::do_all, observer);
+    auto operation = std::make_shared<TestOperation>(transport, schedule);
+    progress.submit(operation, true);
+    ASSERT_TRUE(within_seconds(20, [&] { return transport.tests > 1; }));
+    const int sleeps = observer.sleeps;
+    ASSERT_TRUE(within_seconds(20, [&] { return transport.tests > 10'000; }));
+    EXPECT_EQ(observer.sleeps, sleeps);
+    transport.open = 2;
+    EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
+  }
 }
 
 TEST(Progress, AQuietThreadIsCalledForWhatIsSubmittedWhileItDozes) {

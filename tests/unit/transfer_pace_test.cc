@@ -49,6 +49,17 @@ TEST(TransferPace, OthersInPlaceOfThoseThatEndedMakeItLookSoon) {
     EXPECT_EQ(pace.sleep_ns(now, 4, started += 4), TransferPace::kLeast_ns);
 }
 
+// A window that is open to others: they may do nothing with it, epoch after epoch.
+TEST(TransferPace, WhatHasNotStartedHereIsLookedAtSeldom) {
+  TransferPace pace;
+  int looks = 0;
+  for (std::int64_t now = kSecond; now < 2 * kSecond; now += kMs) {
+    pace.sleep_ns(now - 1'000, 0, 0);
+    for (std::int64_t at = 0; at < kMs; at += pace.sleep_ns(now + at, 1, 0)) ++looks;
+  }
+  EXPECT_EQ(looks, 2'000);
+}
+
 TEST(TransferPace, StaysAwakeForAMomentAfterTheLastOne) {
   TransferPace pace;
   pace.sleep_ns(kSecond, 1, 1);

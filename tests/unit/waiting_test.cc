@@ -63,6 +63,24 @@ TEST(Waiting, QuietIsAwakeOnlyWhereRoundsAreShort) {
   EXPECT_EQ(rest.ns, 250'000);
 }
 
+// Nobody sees them go on, so none of them counts as late.
+TEST(Waiting, QuietLooksAgainAtOnceAtWhatHidesItsRounds) {
+  Waiting waiting({BackOff::Kind::quiet});
+  waiting.begin(0);
+  EXPECT_EQ(waiting.among_operations(1'000'000).kind, Kind::doze);
+  EXPECT_EQ(waiting.among_operations(1'000'000, true).kind, Kind::yield);
+}
+
+TEST(Waiting, QuietIsNotLateForTransfers) {
+  Waiting waiting({BackOff::Kind::quiet});
+  waiting.begin(0);
+  constexpr std::int64_t kNow = 10'000'000;
+  EXPECT_EQ(waiting.among_operations(kNow, false, true).ns, QuietPace::kLeast_ns);
+  EXPECT_TRUE(waiting.is_look_due(kNow, 1, 1));
+  EXPECT_EQ(waiting.among_operations(kNow, false, true).ns, TransferPace::kLeast_ns);
+  EXPECT_EQ(waiting.among_operations(kNow, false, false).ns, QuietPace::kMost_ns);
+}
+
 TEST(Waiting, WithNothingToDoItSleepsUntilItIsCalled) {
   Waiting waiting({BackOff::Kind::yield});
   EXPECT_EQ(waiting.without_operations(0, 0, 0).kind, Kind::idle);
