@@ -9,10 +9,12 @@ namespace crossing {
 constexpr double least = 0.02;  // won of the blocking time
 
 // By ratio: what overlap won. The last ratio before the first one at which it does not pay: what a
-// longer one wins may be the spread. 0: there is none.
+// longer one wins may be the spread. 0: there is none. Left out are the smallest ones, of which no
+// more than twice `least` could be won: if all communication were hidden.
 inline double pays_up_to(const std::map<double, double>& won_at) {
   double last = 0;
   for (const auto& [ratio, won] : won_at) {
+    if (ratio / (1 + ratio) <= 2 * least) continue;
     if (won <= least) break;
     last = ratio;
   }

@@ -130,7 +130,8 @@ def speeds(mpi: str, repetitions: int) -> Iterator[Bar]:
                 text=True,
                 timeout=JOB_SECONDS,
             )
-            said, why = done.stdout, f"status {done.returncode}: {done.stderr.strip()[-200:]}"
+            said = done.stdout if done.returncode == 0 else ""  # else what it says may be wrong
+            why = f"status {done.returncode}: {(done.stdout + done.stderr).strip()[-200:]}"
         except (OSError, subprocess.TimeoutExpired) as error:
             said, why = "", str(error)
         found = SPEED_LINE.findall(said)

@@ -110,6 +110,20 @@ def test_one_rank_s_speed_is_set_beside_the_memory_s_and_fftw_s(bars, monkeypatc
     assert not met["atmosphere"].met and "is not here" in met["atmosphere"].note
 
 
+def test_the_speed_of_a_program_that_fails_is_none(bars, monkeypatch):
+    """After its figure it may have found that its results are wrong."""
+    said = SAID["fft3d"] + "1 wrong results\n"
+
+    def run(words, **_):
+        return subprocess.CompletedProcess(words, 1, said, "")
+
+    monkeypatch.setattr(bars.subprocess, "run", run)
+    found = list(bars.speeds("mpich", 5))
+    assert len(found) == len(bars.SPEEDS)
+    assert not any(one.met for one in found)
+    assert all("1 wrong results" in one.note for one in found)
+
+
 def test_one_run_is_enough_for_a_figure(bars):
     some = a_run(0.4, auto=800.0)
     once = {name: [times.median] for name, times in some.times_us.items()}
