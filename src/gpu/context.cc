@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <new>
+#include <utility>
 
 #include "gpu/image.h"
 #include "gpu/operators.h"
@@ -10,7 +10,6 @@
 namespace weft::gpu {
 namespace {
 
-constexpr std::size_t kChannelsAtATime = 128;
 constexpr std::size_t kLeastPinned = 4096;
 
 #define WEFT_NAME(name, T) "weft_reduce_" #name,
@@ -31,11 +30,18 @@ Result<std::unique_ptr<Context>> Context::create(const Driver& driver) {
 
 void Context::ask_device() {
   driver_.current_context(&own_);
+  if (driver_.context_id) driver_.context_id(own_, &id_);
   int there = 0;
   const bool known = driver_.current_device(&device_) == kSuccess;
   has_stream_values_ =
       known && driver_.write_value && driver_.wait_value &&
       driver_.device_attribute(&there, kDeviceHasStreamValues, device_) == kSuccess && there != 0;
+}
+
+// The same handle may be that of what came after.
+bool Context::is_gone() const {
+  unsigned long long id = 0;
+  return driver_.context_id && (driver_.context_id(own_, &id) != kSuccess || id != id_);
 }
 
 bool Context::reaches(Address address) const {
@@ -57,6 +63,7 @@ Context::~Context() {
   }
   for (const Address one : all_numbers_) driver_.release(one);
   for (void* const one : all_pinned_) driver_.release_pinned(one);
+  for (const auto& one : all_flags_) driver_.unregister_memory(one.get());
   for (Event const one : all_events_) driver_.destroy_event(one);
   for (const auto& [handle, region] : mapped_) driver_.close_memory(region);
 }
@@ -135,25 +142,27 @@ Result<CopyStreams> Context::copy_streams() {
 
 Result<bool> Context::more_channels() {
   const OutsideCapture now(driver_);
-  constexpr std::size_t kSentBytes = kChannelsAtATime * sizeof(std::uint64_t);
+  auto pages = std::make_unique<FlagPages>();
+  FlagPages* const memory = pages.get();
+  const std::size_t sent_bytes = memory->all.size() * sizeof(std::uint64_t);
   Address sent = 0, seen = 0;
-  if (const int code = driver_.allocate(&sent, kSentBytes); code != kSuccess) {
+  if (const int code = driver_.allocate(&sent, sent_bytes); code != kSuccess) {
     return driver_.error("cuMemAlloc", code);
   }
   all_numbers_.push_back(sent);
-  const auto memory = allocate_pinned(kChannelsAtATime * sizeof(HostFlags));
-  if (!memory) return memory.error();
+  int code = driver_.register_memory(memory, sizeof *memory, kHostPortable | kHostMapped);
+  if (code != kSuccess) return driver_.error("cuMemHostRegister", code);
+  all_flags_.push_back(std::move(pages));
   const auto stream = own_stream();
   if (!stream) return stream.error();
-  int code = driver_.address_of(&seen, *memory, 0);
-  if (code == kSuccess) code = driver_.fill(sent, 0, kSentBytes, *stream);
+  code = driver_.address_of(&seen, memory, 0);
+  if (code == kSuccess) code = driver_.fill(sent, 0, sent_bytes, *stream);
   if (code == kSuccess) code = driver_.synchronise(*stream);
   if (code != kSuccess) return driver_.error("the first use of a device's flags", code);
-  auto* const host = new (*memory) HostFlags[kChannelsAtATime];
-  for (std::size_t i = 0; i < kChannelsAtATime; ++i) {
+  for (std::size_t i = 0; i < memory->all.size(); ++i) {
     auto* const flags = reinterpret_cast<HostFlags*>(seen) + i;
     auto* const number = reinterpret_cast<std::uint64_t*>(sent) + i;
-    channels_.push_back({{number, &flags->ready, &flags->done}, host + i});
+    channels_.push_back({{number, &flags->ready, &flags->done}, &memory->all[i]});
   }
   return true;
 }

@@ -26,6 +26,11 @@ struct alignas(128) HostFlags {
   alignas(64) std::uint64_t done = 0;
 };
 
+// Weft's own memory, which the device only maps: the agent may look at it after a device's reset.
+struct alignas(4096) FlagPages {
+  std::array<HostFlags, 128> all;
+};
+
 // A stream and the processor: how often something was started, how often it has ended.
 struct Channel {
   weft_gpu_flags device{};  // addresses on the device
@@ -101,6 +106,9 @@ class Context {
   Result<bool> copy_out(const Copy& one, Stream stream) const;
   Result<CopyStreams> copy_streams();
 
+  // The device was reset: nothing of it is there any more, and nothing runs.
+  bool is_gone() const;
+
   // Whether kernels reach this memory of a device: it is that of this one.
   bool reaches(Address address) const;
 
@@ -144,11 +152,13 @@ class Context {
   std::array<void*, kTypes> allreduces_{};
   void* gather_ = nullptr;
   void* own_ = nullptr;  // the driver's handle
+  unsigned long long id_ = 0;
   int device_ = 0;
   bool has_stream_values_ = false;
   std::mutex mutex_;  // guards the rest: all that was taken, and what of it is free
   std::vector<Address> all_numbers_;
   std::vector<void*> all_pinned_;
+  std::vector<std::unique_ptr<FlagPages>> all_flags_;
   std::vector<Event> all_events_;
   std::vector<Channel> channels_;
   std::vector<Event> events_;

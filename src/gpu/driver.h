@@ -50,6 +50,8 @@ struct RowsCopy {
   X(attribute, cuPointerGetAttribute, (void* value, int which, Address address))                   \
   X(allocate, cuMemAlloc_v2, (Address * address, std::size_t bytes))                               \
   X(allocate_pinned, cuMemHostAlloc, (void** memory, std::size_t bytes, unsigned flags))           \
+  X(register_memory, cuMemHostRegister_v2, (void* memory, std::size_t bytes, unsigned flags))      \
+  X(unregister_memory, cuMemHostUnregister, (void* memory))                                        \
   X(release, cuMemFree_v2, (Address address))                                                      \
   X(release_pinned, cuMemFreeHost, (void* memory))                                                 \
   X(address_of, cuMemHostGetDevicePointer_v2, (Address * address, void* memory, unsigned flags))   \

@@ -241,8 +241,9 @@ Result<bool> Operation::record_and(const Result<bool>& error, bool captured, Str
   return error;
 }
 
-// After an error of the device's nothing runs there any more.
+// After an error of the device's nothing runs there any more; after its reset there is no event.
 bool Operation::streams_have_passed() const {
+  if (context_->is_gone()) return true;
   const std::lock_guard lock(mutex_);
   return std::all_of(used_.begin(), used_.end(), [this](const auto& one) {
     return context_->driver().query(one.event) != kNotReady;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "standin.h"
 #include "streams.h"
@@ -25,6 +26,7 @@ std::uint64_t ids = 0;
 auto& primary = *new std::map<int, Context>;
 auto& others = *new std::deque<Context>;
 thread_local Context* current = nullptr;
+thread_local std::vector<Context*> below;  // on the thread's stack
 
 int devices() {
   const char* const given = std::getenv("WEFT_STANDIN_DEVICES");
@@ -50,6 +52,12 @@ Owner owner() {
   const std::lock_guard lock(mutex);
   Context& one = current ? *current : primary_of(0);
   return {&one, one.id, one.device};
+}
+
+bool is_gone(const Owner& one) {
+  const std::lock_guard lock(mutex);
+  const auto& its = *static_cast<Context*>(one.context);
+  return its.gone || its.id != one.id;
 }
 
 thread_local int device_here = 0;
@@ -102,7 +110,9 @@ DRIVER int cuDevicePrimaryCtxRetain(void** made, int device) {
 DRIVER int cuDevicePrimaryCtxReset_v2(int device) {
   if (device < 0 || device >= devices()) return kInvalidDevice;
   const std::lock_guard lock(standin::mutex);
-  primary_of(device).gone = true;
+  Context& gone = primary_of(device);
+  gone.gone = true;
+  drop_pinned_of(&gone);
   return kSuccess;
 }
 
@@ -137,12 +147,16 @@ DRIVER int cuCtxSetCurrent(void* chosen) {
 }
 
 DRIVER int cuCtxPushCurrent_v2(void* pushed) {
+  if (!pushed) return kInvalidContext;
+  below.push_back(current);
   current = static_cast<Context*>(pushed);
   return kSuccess;
 }
 
 DRIVER int cuCtxPopCurrent_v2(void** popped) {
-  *popped = current;
-  current = nullptr;
+  if (!current) return kInvalidContext;
+  if (popped) *popped = current;
+  current = below.empty() ? nullptr : below.back();
+  if (!below.empty()) below.pop_back();
   return kSuccess;
 }

@@ -31,6 +31,7 @@ struct Block {
   bool mapped = false;  // another process's
   int device = 0;
   void* context = nullptr;
+  bool registered = false;  // somebody else's memory, which the device only maps
 };
 
 std::mutex mutex;               // guards the next five
@@ -188,6 +189,16 @@ bool may_copy_now(Address to, Address from, std::size_t bytes) {
     return is_unknown(one) || is_block_of_device(one, bytes);
   };
   return is_good(to) && is_good(from);
+}
+
+void drop_pinned_of(const void* context) {
+  const std::lock_guard lock(mutex);
+  for (auto one = pinned.begin(); one != pinned.end();) {
+    const auto& [address, block] = *one;
+    const bool goes = block.context == context;
+    if (goes && !block.registered) keep_apart(address, block.bytes);
+    one = goes ? pinned.erase(one) : std::next(one);
+  }
 }
 
 void fail_for_good(int code) {
@@ -368,24 +379,46 @@ DRIVER int cuIpcCloseMemHandle(Address address) {
   return unmap_block(address, true);
 }
 
+static void add_pinned(void* memory, std::size_t bytes, bool registered) {
+  const Owner mine = owner();
+  const std::lock_guard lock(standin::mutex);
+  Block& made = pinned[reinterpret_cast<Address>(memory)];
+  made = {bytes, static_cast<std::byte*>(memory), -1, false, false, mine.device, mine.context};
+  made.registered = registered;
+}
+
+static int remove_pinned(void* memory, bool registered) {
+  const std::lock_guard lock(standin::mutex);
+  const auto found = pinned.find(reinterpret_cast<Address>(memory));
+  if (found == pinned.end() || found->second.registered != registered) return kInvalidValue;
+  if (!registered) keep_apart(found->first, found->second.bytes);
+  pinned.erase(found);
+  return kSuccess;
+}
+
 DRIVER int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
   if (const int code = stopped_without_context("cuMemHostAlloc")) return code;
   if (!may_allocate()) return kCaptureUnsupported;
-  constexpr std::align_val_t kPage{4096};
-  const Owner mine = owner();
-  auto* const made = static_cast<std::byte*>(::operator new(bytes, kPage));
-  const std::lock_guard lock(standin::mutex);
-  *memory = made;
-  pinned[reinterpret_cast<Address>(made)] = {bytes, made,        -1,          false,
-                                             false, mine.device, mine.context};
+  void* const made =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (made == MAP_FAILED) return bytes == 0 ? kInvalidValue : kOutOfMemory;
+  add_pinned(*memory = made, bytes, false);
   return kSuccess;
 }
 
 DRIVER int cuMemFreeHost(void* memory) {
-  const std::lock_guard lock(standin::mutex);
-  if (pinned.erase(reinterpret_cast<Address>(memory)) == 0) return kInvalidValue;
-  ::operator delete (memory, std::align_val_t{4096});
+  return remove_pinned(memory, false);
+}
+
+DRIVER int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned) {
+  if (const int code = stopped_without_context("cuMemHostRegister")) return code;
+  if (!may_allocate()) return kCaptureUnsupported;
+  add_pinned(memory, bytes, true);
   return kSuccess;
+}
+
+DRIVER int cuMemHostUnregister(void* memory) {
+  return remove_pinned(memory, true);
 }
 
 DRIVER int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned) {

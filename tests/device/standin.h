@@ -33,6 +33,7 @@ struct Owner {
   int device;
 };
 Owner owner();
+bool is_gone(const Owner& one);
 // By kernels of this device.
 bool is_reached_from(int device, Address address);
 
@@ -44,6 +45,9 @@ bool is_block_of_device(Address address, std::size_t bytes);
 bool is_pinned(Address address, std::size_t bytes);
 // Neither of the device nor freed: the processor's, pinned or pageable.
 bool is_unknown(Address address);
+// What a reset does: whoever touches what was allocated there is stopped; what was registered stays
+// its owner's.
+void drop_pinned_of(const void* context);
 // What the processor waits for: within blocks, and not more than it may be.
 bool may_copy_now(Address to, Address from, std::size_t bytes);
 

@@ -471,6 +471,7 @@ DRIVER int cuEventQuery(void* handle) {
   if (const int code = stopped("cuEventQuery")) return code;
   if (!may_allocate()) return kCaptureUnsupported;
   auto* const event = static_cast<Event*>(handle);
+  if (is_gone(event->its)) std::abort();  // anything may happen
   const std::lock_guard lock(captures);
   const std::lock_guard state_lock(event->state->mutex);
   return event->state->reached >= event->recorded ? kSuccess : kNotReady;

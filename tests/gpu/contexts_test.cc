@@ -1,5 +1,7 @@
 // Several devices and contexts in one process: what is each one's own, and a device that is reset.
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "operations.h"
 
@@ -108,6 +110,33 @@ TEST_F(Contexts, ADeviceThatIsReset) {
   for (Operation* one : {first, second}) by_kernels_.release(one);
   expect_arrival(Buffer(counting(100), true), Buffer(Numbers(100), true));
   for (Stream one : {before, after}) cuStreamDestroy_v2(one);
+}
+
+// What has ended and is released leaves only when somebody collects it, or never.
+TEST_F(Contexts, ADeviceThatIsResetAfterItsCollectivesHaveEnded) {
+  use(1);
+  {
+    const Buffer from(counting(100), true), to(Numbers(100), true);
+    expect_arrival(from, to);
+  }
+  ASSERT_EQ(cuDevicePrimaryCtxReset_v2(1), kSuccess);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the agent looks
+  use(0);
+  expect_arrival(Buffer(counting(100), true), Buffer(Numbers(100), true));  // collects
+  EXPECT_EQ(by_kernels_.agent().stop(std::chrono::seconds(1)), 0);
+}
+
+TEST_F(Contexts, AThreadHasAStackOfThem) {
+  void *first = nullptr, *second = nullptr, *found = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&first, 0), kSuccess);
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&second, 1), kSuccess);
+  ASSERT_EQ(cuCtxPushCurrent_v2(second), kSuccess);
+  EXPECT_EQ(cuCtxGetCurrent(&found), kSuccess);
+  EXPECT_EQ(found, second);
+  EXPECT_EQ(cuCtxPopCurrent_v2(&found), kSuccess);
+  EXPECT_EQ(found, second);
+  EXPECT_EQ(cuCtxGetCurrent(&found), kSuccess);
+  EXPECT_EQ(found, first);
 }
 
 }  // namespace

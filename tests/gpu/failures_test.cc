@@ -55,7 +55,7 @@ TEST_F(Operations, AGraphThatCannotKeepItKeepsNothing) {
 
 TEST_F(Operations, EveryFailureOfTheFirstUseIsSaid) {
   for (const char* call : {"cuModuleLoadData", "cuModuleGetFunction", "cuFuncLoad", "cuMemAlloc",
-                           "cuMemHostAlloc", "cuMemHostGetDevicePointer", "cuStreamCreate",
+                           "cuMemHostRegister", "cuMemHostGetDevicePointer", "cuStreamCreate",
                            "cuMemsetD8Async", "cuStreamSynchronize", "cuEventCreate"}) {
     Runtime fresh(**driver());
     standin_fail(call, 1, standin::kOutOfMemory);

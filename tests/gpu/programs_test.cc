@@ -86,7 +86,7 @@ constexpr const char* kCalls[] = {
     "cuGraphInstantiate",   "cuGraphLaunch",        "cuMemAlloc",
     "cuMemHostAlloc",       "cuMemsetD8Async",      "cuMemHostGetDevicePointer",
     "cuStreamSynchronize",  "cuStreamWriteValue64", "cuStreamWaitValue64",
-    "cuCtxGetCurrent"};
+    "cuCtxGetCurrent",      "cuMemHostRegister"};
 constexpr int kCodes[] = {1 /* invalid value */, 2 /* out of memory */, 719 /* launch failed */};
 
 void plan_failure(const Program& program, Random* random, Failure* failure) {
