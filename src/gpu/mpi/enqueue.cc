@@ -441,7 +441,11 @@ int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request)
   if (context && captures && *status == kCaptureBroken) {
     context = Error{"the stream's capture has been invalidated by an earlier call"};
   }
-  if (!context && !captures) return failed(context.error());
+  if (!context && !captures) {
+    // An argument, which has a code of MPI's, is refused by all ranks. Else they have enqueued it.
+    if (context.error().mpi_code == 0) (*shadow)->order()->break_next();
+    return failed(context.error());
+  }
   const auto made =
       captures ? make_together(call, *shadow, context) : make_alone(call, *shadow, *context);
   if (!made) return failed(made.error());

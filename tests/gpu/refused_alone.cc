@@ -1,0 +1,55 @@
+// refused_alone DRIVER: a rank whose enqueueing is refused at once, outside of a capture. What the
+// other ranks have enqueued too is followed by nothing on this communicator; a wrong argument,
+// which all ranks are told of, changes nothing.
+#include <mpi.h>
+
+#include <cstdio>
+
+#include "../mpi/gpu_standin.h"
+#include "weft_gpu.h"
+
+using namespace gpu::driver;
+
+namespace {
+
+enum class Why { device, capture, argument };
+
+bool is_right(Why why, Stream stream) {
+  constexpr int kOutOfMemory = 2;
+  MPI_Comm own;
+  MPI_Comm_dup(MPI_COMM_WORLD, &own);
+  void* context = nullptr;
+  weft_gpu_request request = nullptr;
+  cuCtxGetCurrent(&context);
+  if (why == Why::device) cuCtxSetCurrent(nullptr);
+  if (why == Why::capture) standin::fail("cuStreamGetCaptureInfo", 1, kOutOfMemory);
+  const int refused = weft_ibarrier_enqueue(own, stream, why == Why::argument ? nullptr : &request);
+  cuCtxSetCurrent(context);
+  const int next = weft_ibarrier_enqueue(own, stream, &request);
+  if (next == MPI_SUCCESS) {
+    weft_wait_enqueue(request, stream);
+    cuStreamSynchronize(stream);
+    weft_gpu_request_free(&request);
+  }
+  MPI_Comm_free(&own);
+  return refused != MPI_SUCCESS && (next == MPI_SUCCESS) == (why == Why::argument);
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  int level = 0, wrong = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+  if (!standin::load_driver(arguments[1])) return 1;
+  void* context = nullptr;
+  Stream stream = nullptr;
+  if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 1;
+  if (cuStreamCreate(&stream, 1)) return 1;
+  for (const Why why : {Why::argument, Why::device, Why::capture}) {
+    if (is_right(why, stream)) continue;
+    std::printf("wrong: case %d: %s\n", static_cast<int>(why), weft_gpu_error());
+    ++wrong;
+  }
+  MPI_Finalize();
+  return wrong;
+}
