@@ -106,6 +106,10 @@ ODD = {
     "in parts": ("c", "MPI_Allreduce(a, b, 1,\n#ifdef X\nMPI_INT,\n#endif\nMPI_SUM, c);"),
     "by name": ("fortran", "call MPI_Allreduce(a, b, 1, MPI_REAL, op=MPI_SUM, comm=c)"),
     "fixed form": ("fortran", "call MPI_Allreduce(a, b, 1, MPI_REAL,\n1 MPI_SUM, c, err)"),
+    "fixed form, by a mark": ("fortran", "call MPI_Allreduce(a, b,\n$ 1, MPI_REAL, MPI_SUM, c, e)"),
+    "fixed form, by a sign": ("fortran", "call MPI_Allreduce(a, b,\n+ 1, MPI_REAL, MPI_SUM, c, e)"),
+    "an object's": ("python", "self.grids[0].comm.Allreduce(a, b)"),
+    "a result's": ("python", "find(name).comm.Allreduce(a, b)"),
     "a function of the module": ("python", "reduce(comm.Allreduce)"),
     "another's": ("c", "my_MPI_Allreduce(a, b, 1, MPI_INT, MPI_SUM, c);"),
 }

@@ -52,6 +52,19 @@ def test_a_wait_comes_later_where_the_result_is_left_alone(between_us, window_us
     assert text.endswith(said) and ("wait later" in text) == ("at once" not in said)
 
 
+def test_a_result_of_which_little_is_known_is_not_said_to_be_used_at_once():
+    site = nonblocking_site(10, 8000, 0)
+    site.after = sites.Windows([3.0] * 5, [9000.0] * 5)
+    said = fragments.of_nonblocking(site)
+    assert said.endswith("start it earlier, or wait later, right before the result is used.")
+
+
+def test_what_plans_a_large_call_is_large():
+    site = nonblocking_site(10, 500, 0)
+    site.call, site.repeated, site.calls = "MPI_Allreduce_c", 1.0, 100
+    assert fragments.persistent(site) == "MPI_Allreduce_init_c"
+
+
 def test_where_a_result_is_used_stands_in_the_advice():
     site = nonblocking_site(10, 500, 0, 200)
     frame = places.Frame("work", "/a/f.c", 9)

@@ -64,7 +64,7 @@ def parts(text: str, language: str) -> list[str] | None:
 def places_of(call: str, language: str) -> re.Pattern:
     name = call.removeprefix("MPI_").removesuffix("_c")
     if language == "python":
-        return re.compile(rf"(?P<comm>[A-Za-z_][\w.]*)\.{name}\s*\(")
+        return re.compile(rf"(?<![\w.\])])(?P<comm>[A-Za-z_][\w.]*)\.{name}\s*\(")
     front = r"\bcall\s+" if language == "fortran" else r"\b"
     flags = re.IGNORECASE if language == "fortran" else 0
     return re.compile(rf"{front}P?MPI_{name}(?:_c)?\s*\(", flags)
@@ -104,4 +104,5 @@ def arguments(source: str, call: str, language: str) -> Arguments | None:
 def is_odd(word: str, language: str) -> bool:
     """Of Fortran: an argument by its name, behind which none may stand without, or what a mark of
     continuation stands in."""
-    return language == "fortran" and re.search(r"^\w+\s*=[^=]|\w \w", word) is not None
+    odd = r"^\w+\s*=[^=]|\w \w|^[^\w\s(\"'\[.+-]|^[+.-] "
+    return language == "fortran" and re.search(odd, word) is not None

@@ -292,12 +292,12 @@ def microseconds(value: float) -> str:
 
 def later(site: Site) -> str:
     """Whether the wait can come later."""
-    hidden = site.wait_later_us
-    if hidden is None:
-        return "start it earlier, or wait later, right before the result is used."
-    if hidden < SOME_OF_IT * (site.waited_us or 0):
+    hidden, some_us = site.wait_later_us or 0.0, SOME_OF_IT * (site.waited_us or 0)
+    left, at_most = site.after.bounds or (0.0, None)
+    if at_most is not None and at_most < some_us:
         return "start it earlier, since its result is used at once."
-    left, _ = site.after.bounds or (0.0, None)
+    if hidden < some_us or hidden == 0:
+        return "start it earlier, or wait later, right before the result is used."
     where = f" ({at(site.users)})" if at(site.users) else ""
     return (
         f"wait later, right before the result is used{where}, which is {microseconds(left)} after"
@@ -398,4 +398,5 @@ def persistent(site: Site) -> str:
         return ""
     if site.object_method:  # which pickles anew each time
         return ""
-    return f"MPI_{base_name(site.call).capitalize()}_init"
+    large = "_c" if site.call.endswith("_c") else ""
+    return f"MPI_{base_name(site.call).capitalize()}_init{large}"

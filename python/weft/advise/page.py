@@ -9,6 +9,18 @@ from weft.advise import compare, fragments, show, timeline
 from weft.advise.analysis import LEAST_WORTH, Advice
 from weft.report import html
 
+MOST_CHARACTERS = 60  # of a name beside a bar
+
+
+def apart(names: list[str]) -> list[str]:
+    """A bar each: plotly puts those of one name into one place."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
+
 
 def chart(advice: Advice) -> dict:
     """One bar per site: waiting for others, transferring, and what is not known."""
@@ -16,7 +28,9 @@ def chart(advice: Advice) -> dict:
     split = [(site.waiting or 0) * site.time_us for site in sites]
     known = [site.waiting is not None for site in sites]
     return {
-        "names": [f"{site.call} {site.place or site.function}"[-60:] for site in sites],
+        "names": apart(
+            [f"{site.call} {site.place or site.function}"[-MOST_CHARACTERS:] for site in sites]
+        ),
         "waiting": [us / 1e3 for us in split],
         "transfer": [(s.time_us - us) / 1e3 if k else 0 for s, us, k in zip(sites, split, known)],
         "unknown": [0 if k else s.time_us / 1e3 for s, k in zip(sites, known)],
@@ -47,7 +61,7 @@ def write_comparison(path: Path, found: compare.Comparison) -> None:
     text = html.render(
         "advice_comparison.html.j2",
         found=found,
-        chart={"names": [one.name[-60:] for one in shown], **bars},
+        chart={"names": apart([one.name[:MOST_CHARACTERS] for one in shown]), **bars},
         words=compare,
         microseconds=fragments.microseconds,
         least=LEAST_WORTH,
