@@ -76,11 +76,20 @@ def test_finalize_names_what_is_incomplete(mpi, engine):
 
 @pytest.mark.parametrize("engine", NAMED)
 def test_finalize_with_a_collective_that_nobody_joined(mpi, engine):
-    done = Job(mpi, ["finalizes-alone"], engine, limit_s=30).done()
-    assert "MPI_Iallreduce (1)" in done.sentences()[0]
-    if engine == "tcc":  # its thread is inside the library for good
-        assert done.status == 1
+    if engine != "tcc":
+        done = Job(mpi, ["finalizes-alone"], engine, limit_s=30).done()
+        assert "MPI_Iallreduce (1)" in done.sentences()[0]
+        return
+    # Its thread is inside the library for good, so the job is aborted. Open MPI's launcher crashes
+    # or hangs after one MPI_Abort in twenty, of programs without Weft, too.
+    for _ in range(4 if mpi == "openmpi" else 1):
+        job = Job(mpi, ["finalizes-alone"], engine, limit_s=15)
+        done = job.finish(job.start())
+        assert "MPI_Iallreduce (1)" in done.sentences()[0]
         assert "cannot be finalised" in done.sentences()[1]
+        if done.status == 1:
+            break
+    assert done.status == 1 and done.left == []
 
 
 @pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
