@@ -115,6 +115,12 @@ def test_a_library_that_takes_memory_of_the_device(mpi):
 
 
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_what_cannot_be_enqueued_is_followed_by_nothing(mpi):
+    done = run("gpu_refused", STANDIN, ranks=2, mpi=mpi, OMPI_MCA_mpi_yield_when_idle="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_random_programs_of_collectives_in_streams(mpi):
     """WEFT_GPU_MPI_PROGRAMS: how many; WEFT_GPU_SEED: the first."""
     programs = os.environ.get("WEFT_GPU_MPI_PROGRAMS", "20")

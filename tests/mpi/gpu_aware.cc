@@ -195,14 +195,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: gpu_aware DRIVER\n");
     return 2;
   }
-  int level = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-  if (level < MPI_THREAD_MULTIPLE) return 77;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  void* context = nullptr;
-  good(cuDevicePrimaryCtxRetain(&context, 0), "context");
-  good(cuCtxSetCurrent(context), "context");
+  standin::begin(&argc, &argv, &rank, &ranks);
   check_all(ranks * (ranks - 1) / 2);
   if (device_calls == reductions || (reductions > 0) != kReducesOnDevice || refused > 0) {
     ++failures;

@@ -200,16 +200,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: gpu_programs STAND-IN [PROGRAMS [FIRST]]\n");
     return 2;
   }
-  int level = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-  if (level < MPI_THREAD_MULTIPLE) return 77;
+  standin::begin(&argc, &argv, &rank, &ranks);
   world = MPI_COMM_WORLD;
-  MPI_Comm_rank(world, &rank);
-  MPI_Comm_size(world, &ranks);
-  void* context = nullptr;
-  good(cuInit(0), "init");
-  good(cuDevicePrimaryCtxRetain(&context, 0), "context");
-  good(cuCtxSetCurrent(context), "context");
   standin::add_kernel("test_late", 0, nullptr, [](void* const*) {
     timespec while_late{0, 3'000'000};
     nanosleep(&while_late, nullptr);

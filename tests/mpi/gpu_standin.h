@@ -1,6 +1,10 @@
 // gpu_standin.h: what programs of the tests call in the stand-in of CUDA's driver (tests/device)
 // beside the driver's own calls.
 #pragma once
+#include <mpi.h>
+
+#include <cstdlib>
+
 #include "../../kernels/gpu_driver.h"
 
 namespace standin {
@@ -27,6 +31,19 @@ inline bool load_driver(const char* path) {
   find(library, "standin_data", data);
   find(library, "standin_pinned", pinned);
   return gpu::driver::lacking_in(library).empty();
+}
+
+// MPI for several threads, and the first device for this one. Ends a program that cannot have them.
+inline void begin(int* argc, char*** argv, int* rank, int* ranks) {
+  int level = 0;
+  MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level);
+  if (level < MPI_THREAD_MULTIPLE) std::exit(77);
+  MPI_Comm_rank(MPI_COMM_WORLD, rank);
+  MPI_Comm_size(MPI_COMM_WORLD, ranks);
+  using namespace gpu::driver;
+  void* context = nullptr;
+  if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
+    MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 }  // namespace standin

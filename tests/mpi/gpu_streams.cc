@@ -243,18 +243,10 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: gpu_streams DRIVER [WAY]\n");
     return 2;
   }
-  int level = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-  if (level < MPI_THREAD_MULTIPLE) return 77;
+  standin::begin(&argc, &argv, &rank, &ranks);
   world = MPI_COMM_WORLD;
-  MPI_Comm_rank(world, &rank);
-  MPI_Comm_size(world, &ranks);
   const int around = 1;
   MPI_Cart_create(world, 1, &ranks, &around, 0, &ring);
-  void* context = nullptr;
-  good(cuInit(0), "init");
-  good(cuDevicePrimaryCtxRetain(&context, 0), "context");
-  good(cuCtxSetCurrent(context), "context");
   good(cuStreamCreate(&stream, 1), "stream");
   const bool in_one_kernel = argc < 3;
   if (in_one_kernel) one_rank_has_no_event();

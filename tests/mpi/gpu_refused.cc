@@ -1,11 +1,11 @@
-// refused_alone DRIVER: a rank whose enqueueing is refused at once, outside of a capture. What the
+// gpu_refused DRIVER: a rank whose enqueueing is refused at once, outside of a capture. What the
 // other ranks have enqueued too is followed by nothing on this communicator; a wrong argument,
 // which all ranks are told of, changes nothing.
 #include <mpi.h>
 
 #include <cstdio>
 
-#include "../mpi/gpu_standin.h"
+#include "gpu_standin.h"
 #include "weft_gpu.h"
 
 using namespace gpu::driver;
@@ -37,13 +37,14 @@ bool is_right(Why why, Stream stream) {
 
 }  // namespace
 
-int main(int, char** arguments) {
-  int level = 0, wrong = 0;
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
-  if (!standin::load_driver(arguments[1])) return 1;
-  void* context = nullptr;
+int main(int argc, char** argv) {
+  if (argc < 2 || !standin::load_driver(argv[1]) || !standin::fail) {
+    std::fprintf(stderr, "usage: gpu_refused STAND-IN\n");
+    return 2;
+  }
+  int rank = 0, ranks = 1, wrong = 0;
+  standin::begin(&argc, &argv, &rank, &ranks);
   Stream stream = nullptr;
-  if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 1;
   if (cuStreamCreate(&stream, 1)) return 1;
   for (const Why why : {Why::argument, Why::device, Why::capture}) {
     if (is_right(why, stream)) continue;
