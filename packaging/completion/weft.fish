@@ -119,7 +119,7 @@ complete -c weft -n '__weft_in weft model' -l json -d 'Machine-readable'
 complete -c weft -n '__weft_in weft model' -s o -l out -d 'Also write a page with pictures' -r -F
 complete -c weft -n '__weft_in weft model' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft sim' -l collective -d 'The collective, such as iallreduce or bcast' -x
-complete -c weft -n '__weft_in weft sim' -l machine -d 'knl64, skylake48, sapphire120, or a file such as --calibrate writes' -x
+complete -c weft -n '__weft_in weft sim' -l machine -d 'knl64, skylake48, sapphire120, sandybridge16, or a file such as --calibrate writes' -x
 complete -c weft -n '__weft_in weft sim' -l ranks -d 'Ranks on all nodes' -x
 complete -c weft -n '__weft_in weft sim' -l nodes -d 'Nodes' -x
 complete -c weft -n '__weft_in weft sim' -l bytes -d 'Size of the data, such as 64KiB' -x
@@ -133,6 +133,7 @@ complete -c weft -n '__weft_in weft sim' -l callers -d 'Whether callers that wai
 complete -c weft -n '__weft_in weft sim' -l transport -d 'mpi' -a 'auto mpi' -x
 complete -c weft -n '__weft_in weft sim' -l order -d 'levels' -a 'dataflow levels' -x
 complete -c weft -n '__weft_in weft sim' -l compute -d 'Computation on each rank, in microseconds' -x
+complete -c weft -n '__weft_in weft sim' -l calls -d 'So often the caller looks while it computes, with engine function' -x
 complete -c weft -n '__weft_in weft sim' -l noise -d 'Noise' -x
 complete -c weft -n '__weft_in weft sim' -l seed -d 'Of the noise' -x
 complete -c weft -n '__weft_in weft sim' -l copies -d 'Copies that a long message inside a node takes' -x

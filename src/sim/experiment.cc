@@ -41,6 +41,7 @@ struct Rank {
   int watches = -1;                   // the rank whose signal it waits for
   Waiting waiting;                    // of its thread
   Phase phase = Phase::call;
+  int looks = 0;  // while it computes
   bool is_over = false, is_submitted = false, is_helped = false, stage_is_over = false;
 };
 
@@ -65,6 +66,7 @@ class Experiment final : public Threads, public Told {
   void ended(int rank, double now_us);
   std::optional<Demand> application(int rank, double now_us);
   std::optional<Demand> starts(int rank, double now_us);
+  std::optional<Demand> computes(int rank, double now_us);
   std::optional<Demand> waits(int rank, double now_us);
   Demand progress(int rank, double now_us);
   int agent_of(int rank) const;
@@ -76,6 +78,7 @@ class Experiment final : public Threads, public Told {
   const char* words(int thread, Doing doing);
   static Demand work(double us) { return {Demand::Kind::work, us}; }
   double noisy(double amount);
+  double part_of_computation_us() { return noisy(setup_.compute_us / (setup_.calls + 1)); }
   bool has_thread() const { return setup_.executor >= Executor::thread; }
   bool helps() const {
     return setup_.executor != Executor::tcc &&
@@ -334,10 +337,9 @@ std::optional<Demand> Experiment::application(int rank, double now_us) {
         scheduler_.wake(r.thread, now_us + setup_.machine.wake_us);
         if (setup_.executor == Executor::agent) scheduler_.notify(r.thread, now_us);
       }
-      return work(noisy(setup_.compute_us));
+      return work(part_of_computation_us());
     case Phase::compute:
-      r.phase = setup_.executor == Executor::blocking ? Phase::over : Phase::wait;
-      return std::nullopt;
+      return computes(rank, now_us);
     case Phase::wait:
       return waits(rank, now_us);
     case Phase::over:
@@ -363,6 +365,21 @@ std::optional<Demand> Experiment::starts(int rank, double now_us) {
   if (has_stage) r.endpoint.no_more_stages();
   r.phase = Phase::submit;
   return std::nullopt;
+}
+
+// A part of the computation is over; between two of them the caller looks once.
+std::optional<Demand> Experiment::computes(int rank, double now_us) {
+  Rank& r = at(rank);
+  if (r.looks == setup_.calls) {
+    r.phase = setup_.executor == Executor::blocking ? Phase::over : Phase::wait;
+    return std::nullopt;
+  }
+  Demand demand;
+  if (drive(rank, r.application, now_us, demand) == Came::to_a_job) return demand;
+  const int parts = r.is_over ? setup_.calls - r.looks : 1;  // what is over needs no look more
+  r.looks += parts;
+  const double look_us = setup_.machine.poll_us + r.endpoint.take_debt_us();
+  return work(look_us + parts * part_of_computation_us());
 }
 
 std::optional<Demand> Experiment::waits(int rank, double now_us) {
@@ -505,6 +522,8 @@ Result<bool> check(const Setup& setup, const Shape& shape) {
         "scatter"};
   if (setup.executor == Executor::agent && setup.nodes > 1)
     return Error{"an agent serves the ranks of one node; between nodes take engine thread"};
+  if (setup.calls > 0 && setup.executor != Executor::function)
+    return Error{"only the caller of engine function looks while it computes: leave out --calls"};
   const bool leaves = setup.executor == Executor::thread && !setup.callers_help;
   if (setup.split > 0 && !leaves)
     return Error{"a split tree needs engine thread, and callers that leave the rest to it"};

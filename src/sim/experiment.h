@@ -35,6 +35,7 @@ struct Setup {
   int split = 0;           // levels of a tree that the application's cores carry out
   bool by_levels = false;  // one level of the tree after the other
   double compute_us = 0;   // on each rank
+  int calls = 0;           // function: so often the caller looks while it computes
   double noise = 0;        // what takes 1 takes 1 + noise * X, X exponential with mean 1
   std::uint64_t seed = 1;
 };

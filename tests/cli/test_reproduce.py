@@ -52,6 +52,10 @@ def test_every_finding_of_the_papers_is_listed_with_its_tests_and_its_needs():
         for statement in one["statements"]:
             assert statement["where"] and statement["published"]
             assert statement["tested"] or statement["needs"]
+            # What is neither simulated nor computed by the model says why, in one sentence.
+            why = statement["not_simulated"]
+            assert bool(why) == statement["tested"].keys().isdisjoint({"simulated", "computed"})
+            assert not why or (why.endswith(".") and why.count(". ") == 0)
     tested = " ".join(
         by for one in listed for each in one["statements"] for by in each["tested"].values()
     )
@@ -66,6 +70,8 @@ def test_the_list_is_a_table():
     assert said.startswith("finding where published tested here needs")
     assert "measured: weft bench --preset pipecg" in said
     assert "InfiniBand switches with SHARP" in said and CANNOT in said
+    assert "finding not simulated, since" in said
+    assert "gpu-stencil The simulator has no GPUs." in said
 
 
 def test_statements_of_a_finding_can_be_told_apart_and_have_a_judge():
@@ -154,7 +160,7 @@ def test_all_findings_are_gone_through_though_some_fail(made_up, monkeypatch, tm
     shown = written.read_text()
     body = shown.split("<main>")[1]
     assert "https://" not in body and "weft-sim is missing" in body
-    assert "&lt;as said&gt;" in body and body.count('<section class="card">') == 4
+    assert "&lt;as said&gt;" in body and body.count('<section class="card">') == 6
     assert 'href="#split-tree"' in body and 'id="split-tree"' in body
 
 
@@ -165,7 +171,7 @@ def test_one_table_ends_the_way_through_all(made_up, tmp_path):
     assert "1 of 17, tcc: " in said and "17 of 17, shm-allreduce" in said
     assert said.count("finding published how verdict") == 1
     assert f"{CANNOT}: needs InfiniBand switches with SHARP" in said
-    assert "Does not hold: 0. Cannot be tested here: 5. Page: " in said
+    assert "Does not hold: 0. Cannot be tested here: 3. Page: " in said
 
 
 def test_only_what_is_simulated_leaves_the_rest_out(made_up, tmp_path):

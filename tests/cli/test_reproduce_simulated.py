@@ -14,9 +14,12 @@ from weft.reproduce import (
     placement,
     shm_allreduce,
     split_tree,
+    threaded_collectives,
     threads_per_core,
 )
 from weft.reproduce.findings import DOES_NOT_HOLD, HOLDS
+from weft.reproduce.published import named
+from weft.reproduce.threaded_collectives import LITTLE
 
 needs_simulator = pytest.mark.skipif(
     not installation.native_part("weft-sim").exists(), reason="needs make build"
@@ -78,6 +81,58 @@ def test_the_model_is_the_papers():
 def test_a_prime_number_of_simulated_ranks_is_not_ideal_where_it_takes_longer():
     assert shm_allreduce.simulated_prime(8, 20.0, 18.0).verdict == HOLDS
     assert shm_allreduce.simulated_prime(8, 18.1, 18.0).verdict == DOES_NOT_HOLD
+
+
+TIMES = {"blocking": 200, "no calls": 125, "call per row": 100, "inner calls": 101}
+TIMES |= {"thread": 110, "TCC": 120}
+
+
+def test_threaded_collectives_are_judged_by_what_all_three_gain_and_by_the_order(monkeypatch):
+    claim, _, order = named("tcc").claims
+
+    def gains(**times: float) -> findings.Finding:
+        case = threaded_collectives.FIGURE_1
+        return threaded_collectives.gains(claim, case, "x", {**TIMES, **times})
+
+    monkeypatch.setattr(threaded_collectives, "product_us", lambda case: 90)
+    found = gains()
+    assert (found.verdict, found.here) == (HOLDS, "function 2.00, thread 1.82, TCC 1.67 times")
+    assert "in direction" in found.why
+    assert (gains(TCC=199).verdict, gains(blocking=99).why) == (DOES_NOT_HOLD, LITTLE)
+
+    def in_order(fast: str, slow: str) -> findings.Finding:
+        return threaded_collectives.order(order, "x", TIMES, fast, slow)
+
+    assert verdicts([in_order("call per row", "thread"), in_order("thread", "call per row")]) == [
+        HOLDS,
+        DOES_NOT_HOLD,
+    ]
+    near = in_order("call per row", "inner calls")
+    assert (near.verdict, near.why) == (DOES_NOT_HOLD, "No noticeable difference.")
+
+
+def test_calls_matter_on_two_nodes_and_not_on_32():
+    two, many, _ = named("progress-calls").claims
+    for times, expected in ((TIMES, [HOLDS, DOES_NOT_HOLD]), ({**TIMES, "no calls": 104}, None)):
+        found = [
+            threaded_collectives.calls(claim, case, "x", times)
+            for claim, case in zip((two, many), threaded_collectives.CASES)
+        ]
+        assert verdicts(found) == (expected or [DOES_NOT_HOLD, HOLDS])
+
+
+@needs_simulator
+def test_what_hides_an_alltoall_is_simulated_for_both_numbers_of_nodes():
+    tcc, calls = threaded_collectives.part(), threaded_collectives.part_of_calls()
+    for part, name in ((tcc, "tcc"), (calls, "progress-calls")):
+        assert {one.published for one in part.findings} == {
+            claim.words for claim in named(name).claims
+        }
+        assert len(part.findings) == 8 and "does not say which" in part.conditions
+    found = threaded_collectives.times(threaded_collectives.FIGURE_1, "all blocks together")
+    product_us = threaded_collectives.product_us(threaded_collectives.FIGURE_1)
+    assert product_us < found["call per row"] < 1.01 * found["blocking"]
+    assert product_us * 16 / 15 <= found["thread"] < found["blocking"]
 
 
 @needs_simulator

@@ -54,8 +54,28 @@ def test_computation_hides_communication_behind_threads_only():
     assert hidden["total_us"] < 9100 < in_line["total_us"]
 
 
+def test_a_caller_that_looks_while_it_computes_passes_messages_on():
+    words = ("--collective", "bcast", "--algorithm", "binomial", "--ranks", 4, "--nodes", 4)
+    words += ("--bytes", "4MiB", "--compute", 5000, "--transport", "mpi", "--engine", "function")
+    assert told(*words, "--calls", 200)["total_us"] < told(*words)["total_us"] - 300
+    said = refusal(*words[:-1], "thread", "--calls", 200)
+    assert said == "only the caller of engine function looks while it computes: leave out --calls"
+
+
+def test_calls_are_those_of_engine_function_among_others():
+    words = ("--collective", "bcast", "--nodes", 2, "--ranks", 2, "--compute", 900, "--calls", 9)
+    done = weft("sim", *words, "--engine", "function", "--engine", "thread", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [run["engine"] for run in json.loads(done.stdout)] == ["function", "thread"]
+
+
 def test_every_machine_that_comes_along_can_be_simulated():
-    assert native.names_of_machines() == ["knl64", "sapphire120", "skylake48"]
+    assert native.names_of_machines() == [
+        "knl64",
+        "sandybridge16",
+        "sapphire120",
+        "skylake48",
+    ]
     for machine in native.names_of_machines():
         found = told("--collective", "ibarrier", "--nodes", 2, machine=machine)
         assert found["machine"] == machine and found["nodes"] == 2
@@ -180,7 +200,8 @@ def test_auto_goes_by_the_static_rule():
     ("words", "says"),
     [
         ((), "which collective?"),
-        (("--collective", "bcast", "--machine", "moon"), "there are knl64, sapphire120, skylake48"),
+        (("--collective", "bcast", "--machine", "moon"), "there are knl64, sandybridge16, "),
+        (("--collective", "bcast", "--calls", 3), "add --engine function"),
         (("--collective", "bcast", "--split", 0, "--split", 1, "--trace", "x"), "takes one run"),
     ],
 )

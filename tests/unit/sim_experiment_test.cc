@@ -87,6 +87,25 @@ TEST(SimExperiment, AThreadHidesWhatFunctionDoesNot) {
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us, 1);
 }
 
+// Each node's card moves what has been sent; who passes a message on must have seen it.
+TEST(SimExperiment, ACallerThatLooksWhileItComputesPassesMessagesOn) {
+  auto setup = setup_of(ideal(1), Kind::bcast, "binomial", 4);
+  setup.nodes = 4;
+  Network& network = setup.machine.network;
+  network.latency_us = network.overhead_us = network.gap_us = 0;
+  network.bytes_per_us = 1000;
+  setup.executor = Executor::function;
+  setup.compute_us = 5 * kTransfer_us;
+  EXPECT_GT(outcome_of(setup).total_us, setup.compute_us + 0.9 * kTransfer_us);
+  setup.calls = 100;
+  EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us, 1);
+  setup.machine.poll_us = 2;
+  // Two of five transfers' time it looks, before the last message is there.
+  EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us + 2 * 2 * 100 / 5, 20);
+  setup.executor = Executor::thread;
+  EXPECT_FALSE(simulate(setup, shape_of(setup)));
+}
+
 // On the core of its rank, over a slow link.
 TEST(SimExperiment, AThreadThatRestsLeavesTheCoreToTheComputation) {
   Machine machine;

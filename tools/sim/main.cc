@@ -31,6 +31,7 @@ struct Options {
   std::string engine = "thread", placement = "numa", backoff = "yield", transport = "auto";
   std::string callers = "help", order = "dataflow", split = "0";
   double compute_us = 0, noise = 0;
+  int calls = 0;
   std::uint64_t seed = 1;
   int copies = 0;  // 0: the machine's
   std::string trace, library = "other";
@@ -124,6 +125,7 @@ Result<Shape> make_setup(const Options& options, Setup& setup) {
   setup.callers_help = options.callers == "help";
   setup.by_levels = options.order == "levels";
   setup.compute_us = options.compute_us;
+  setup.calls = options.calls;
   setup.noise = options.noise;
   setup.seed = options.seed;
   const Shape shape = shape_of(*kind, setup.ranks, setup.nodes, setup.machine, *bytes, options.root,
@@ -247,6 +249,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--order", options.order)->check(CLI::IsMember({"dataflow", "levels"}));
   app.add_option("--split", options.split);
   app.add_option("--compute", options.compute_us)->check(CLI::Range(0.0, 1e9));
+  app.add_option("--calls", options.calls)->check(CLI::Range(0, 1 << 20));
   app.add_option("--noise", options.noise)->check(CLI::Range(0.0, 100.0));
   app.add_option("--seed", options.seed);
   app.add_option("--copies", options.copies)->check(CLI::Range(1, 2));

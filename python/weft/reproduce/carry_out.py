@@ -12,6 +12,7 @@ from weft.reproduce import (
     precision,
     shm_allreduce,
     split_tree,
+    threaded_collectives,
     threads_per_core,
 )
 from weft.reproduce.findings import (
@@ -32,6 +33,8 @@ PROGRAMS: dict[str, Callable[[Bench], Part]] = {
     "shm-allreduce": shm_allreduce.measured,
 }
 SIMULATIONS: dict[str, Callable[[], Part]] = {
+    "tcc": threaded_collectives.part,
+    "progress-calls": threaded_collectives.part_of_calls,
     "placement": placement.part,
     "split-tree": split_tree.part,
     "threads-per-core": threads_per_core.part,

@@ -44,7 +44,18 @@ def show_list(findings: Sequence[Published]) -> None:
                 escape("; ".join(tests)) or f"[{STYLES[CANNOT]}]{CANNOT}[/]",
                 escape(one.needs_of(claim)),
             )
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    console.print(reasons_not_simulated(findings))
+
+
+def reasons_not_simulated(findings: Sequence[Published]) -> Table:
+    table = empty("finding", "not simulated, since")
+    for one in findings:
+        whys = dict.fromkeys(one.not_simulated_since(claim) for claim in one.claims)
+        for why in filter(None, whys):
+            table.add_row(f"[bold]{one.name}[/]", escape(why))
+    return table
 
 
 def empty(*titles: str) -> Table:

@@ -35,7 +35,11 @@ SOURCES = {
     JOCKSCH: "Jocksch, Piccinali (CSCS): poster on a persistent allreduce in shared memory",
 }
 EVERY_WAY = (MEASURED, SIMULATED, COMPUTED)
-NODES = "32 nodes; the lab's nodes share one machine"
+LIBRARIES = "The simulator carries out Weft's algorithms, and no MPI library's own."
+ITERATION = (
+    "An iteration's sum and halo depend on each other, and the simulator carries out one collective"
+    " among ranks that are all alike; how long its product takes on 2,048 nodes is not published."
+)
 SHARP = "InfiniBand switches with SHARP, and HPC-X, for which Weft has no experiment"
 
 
@@ -66,7 +70,8 @@ class Claim:
 
     `needs`: what no machine that Weft measures on has; then it is tested nowhere. `here`: what its
     measurement needs of this machine, where that is more than the others of its experiment need.
-    `ways`: those of its experiment that say something about it.
+    `ways`: those of its experiment that say something about it. `not_simulated`: why, where the
+    simulator says nothing of it; empty: as its experiment says.
     """
 
     where: str  # section or figure
@@ -74,6 +79,7 @@ class Claim:
     needs: str = ""
     here: Optional[Needs] = None
     ways: tuple[str, ...] = EVERY_WAY
+    not_simulated: str = ""
 
     def found(self, how: str, on: str, here: str, verdict: Verdict, why: str = "") -> Finding:
         return Finding(self.where, self.words, how, on, here, verdict, why)
@@ -87,7 +93,8 @@ class Published:
     """A finding: its statements, and the experiment that puts them to the test.
 
     `preset`: of `weft bench`; `program`: of kernels/ or bench/, where no preset runs it;
-    `simulated`: at which size; `computed`: by which command.
+    `simulated`: at which size; `computed`: by which command. `not_simulated`: a sentence that says
+    why, where nothing is.
     """
 
     name: str
@@ -99,6 +106,7 @@ class Published:
     simulated: str = ""
     computed: str = ""
     needs: Needs = Needs()
+    not_simulated: str = ""
 
     @property
     def measured(self) -> str:
@@ -120,6 +128,12 @@ class Published:
         found = {MEASURED: self.measured, SIMULATED: self.simulated, COMPUTED: self.computed}
         return {how: by for how, by in found.items() if by and how in claim.ways}
 
+    def not_simulated_since(self, claim: Claim) -> str:
+        """Empty: it is simulated, or computed by the model."""
+        if {SIMULATED, COMPUTED} & set(self.tests_of(claim)):
+            return ""
+        return claim.not_simulated or self.not_simulated
+
     def needs_of(self, claim: Claim) -> str:
         if claim.needs:
             return claim.needs
@@ -133,6 +147,7 @@ class Published:
                 "published": claim.words,
                 "tested": self.tests_of(claim),
                 "needs": self.needs_of(claim),
+                "not_simulated": self.not_simulated_since(claim),
             }
             for claim in self.claims
         ]
@@ -162,7 +177,7 @@ FINDINGS = (
             Claim(
                 "section V, figure 2",
                 "32 nodes, 500 KB, order 30,000: 1.338, 1.020 and 1.271 times",
-                needs=NODES,
+                ways=(SIMULATED,),
             ),
             Claim(
                 "section IV-C, figures 1 and 2",
@@ -170,6 +185,7 @@ FINDINGS = (
             ),
         ),
         preset="tcc",
+        simulated="2 and 32 × sandybridge16",
     ),
     Published(
         name="progress-calls",
@@ -183,7 +199,7 @@ FINDINGS = (
             Claim(
                 "section IV-C, figure 2",
                 "32 nodes: it makes nearly none",
-                needs=NODES,
+                ways=(SIMULATED,),
             ),
             Claim(
                 "section V",
@@ -191,6 +207,7 @@ FINDINGS = (
             ),
         ),
         preset="tcc",
+        simulated="2 and 32 × sandybridge16",
     ),
     Published(
         name="threads-per-core",
@@ -244,6 +261,7 @@ FINDINGS = (
         ),
         preset="nbc-eff",
         needs=Needs(mpis=2),
+        not_simulated=LIBRARIES,
     ),
     Published(
         name="sharp",
@@ -257,6 +275,7 @@ FINDINGS = (
                 needs=SHARP,
             ),
         ),
+        not_simulated="The simulator's switches pass messages on, and reduce nothing.",
     ),
     Published(
         name="gpu-stencil",
@@ -271,6 +290,7 @@ FINDINGS = (
         ),
         preset="gpu-stencil",
         needs=Needs(gpu=True),
+        not_simulated="The simulator has no GPUs.",
     ),
     Published(
         name="precision",
@@ -296,6 +316,7 @@ FINDINGS = (
         ),
         program="pipecg --what study",
         needs=Needs(cores=1),
+        not_simulated="It is a matter of arithmetic on one rank, where nothing is communicated.",
     ),
     Published(
         name="pipecg",
@@ -315,6 +336,7 @@ FINDINGS = (
             ),
         ),
         preset="pipecg",
+        not_simulated=ITERATION,
     ),
     Published(
         name="stencil",
@@ -328,6 +350,7 @@ FINDINGS = (
             ),
         ),
         preset="stencil",
+        not_simulated=ITERATION,
     ),
     Published(
         name="fft3d",
@@ -340,6 +363,8 @@ FINDINGS = (
             ),
         ),
         preset="fft3d",
+        not_simulated="The paper names no size, no machine and no time, and speaks of GPUs, which"
+        " the simulator has not.",
     ),
     Published(
         name="cpals",
@@ -353,6 +378,8 @@ FINDINGS = (
             ),
         ),
         preset="cpals",
+        not_simulated="It is a statement about what MPI offers, and the exchange of rows is"
+        " irregular, which the simulator's collectives are not.",
     ),
     Published(
         name="atmosphere",
@@ -370,6 +397,8 @@ FINDINGS = (
             ),
         ),
         preset="atmosphere",
+        not_simulated="The paper names no size and no time of a section, so that a simulation would"
+        " give back what it was given; files are not simulated.",
     ),
     Published(
         name="placement",
@@ -442,6 +471,8 @@ FINDINGS = (
             ),
         ),
         preset="iallreduce-kernel",
+        not_simulated="Its two reductions are under way at once, behind one update; the simulator"
+        " carries out one collective.",
     ),
     Published(
         name="shm-allreduce",
@@ -452,11 +483,13 @@ FINDINGS = (
                 "benchmarks, one node",
                 "short messages, 128 ranks: mostly faster than the MPI library (HPE's)",
                 ways=(MEASURED,),
+                not_simulated=LIBRARIES,
             ),
             Claim(
                 "benchmarks, one node",
                 "long messages, 128 ranks: mostly faster than the MPI library (HPE's)",
                 ways=(MEASURED,),
+                not_simulated=LIBRARIES,
             ),
             Claim(
                 "benchmarks, one node",

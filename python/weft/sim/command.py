@@ -27,7 +27,8 @@ def sim(
     machine: Annotated[
         str,
         typer.Option(
-            help="knl64, skylake48, sapphire120, or a file such as --calibrate writes.",
+            help="knl64, skylake48, sapphire120, sandybridge16, or a file such as --calibrate"
+            " writes.",
             metavar="MACHINE",
             rich_help_panel=PLACE,
         ),
@@ -137,6 +138,15 @@ def sim(
             rich_help_panel=CALL,
         ),
     ] = 0,
+    calls: Annotated[
+        int,
+        typer.Option(
+            help="So often the caller looks while it computes, with engine function.",
+            metavar="NUMBER",
+            min=0,
+            rich_help_panel=HOW,
+        ),
+    ] = 0,
     noise: Annotated[
         float,
         typer.Option(
@@ -228,10 +238,12 @@ def sim(
     for name, value in (("ranks", ranks), ("algorithm", algorithm), ("copies", copies)):
         words += [f"--{name}", value] if value is not None else []
     variants = [
-        ["--engine", e, "--placement", p, "--split", s]
+        ["--engine", e, "--placement", p, "--split", s, *looks(e, calls)]
         for e, p, s in product(engine or ["thread"], placement or ["numa"], split or ["0"])
     ]
     try:
+        if calls and "function" not in (engine or []):
+            raise native.SimError("--calls says how engine function looks: add --engine function")
         if calibrate and against_measured:
             raise native.SimError("--against-measured measures the machine itself: leave out one")
         if calibrate:
@@ -256,6 +268,11 @@ def sim(
     except (native.SimError, ResultError, OSError) as error:
         print(f"weft sim: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
+
+
+def looks(engine: str, calls: int) -> list[str]:
+    """Of the others nobody looks while the application computes, but their own thread."""
+    return ["--calls", str(calls)] if engine == "function" else []
 
 
 def library_of(mpi: str, engines: list[str]) -> str:
