@@ -140,6 +140,20 @@ def test_hidden_share_may_be_negative():
     assert "hides nothing" in slow.sentence
 
 
+def test_figures_of_a_machine_that_was_busy_are_marked(gain):
+    """Of the communication alone most samples took 5 ms, and some 77."""
+    row = replace(gain.without, communication=Statistic(5.0, 4.0, 77.0, 9))
+    assert row.hidden < -5 and not row.is_clear
+    found = replace(gain, rows=(row, *gain.rows[1:]))
+    assert "hides an unclear part of the communication" in found.sentence
+    assert show.cells(row)[1] == "5.0?" and show.cells(row)[5] == "unclear"
+    assert show.cells(found.fastest)[1] == "80.0" and show.cells(found.fastest)[5] == "98 %"
+    assert "unclear: " in overlap.remarks(found.rows) and "?: not stable" in overlap.remarks([row])
+    assert overlap.remarks(gain.rows) == ""
+    always = replace(gain.without, communication=Statistic(5.0, 4.9, 5.1, 9))
+    assert show.cells(always)[1] == "5.0" and show.cells(always)[5] == "unclear"
+
+
 def test_more_than_all_hidden_is_called_impossible(gain):
     assert "cannot hide" not in gain.sentence
     sentence = compared(112000.0, native=110000.0, thread=70000.0).sentence

@@ -20,7 +20,7 @@ from weft.lab import LabError
 from weft.mpi_libraries import MpiError
 from weft.probe import how_to_build
 from weft.report import overlap, page
-from weft.report.overlap import CallComparison, Comparison, percent
+from weft.report.overlap import CallComparison, Comparison
 from weft.stored import ResultError
 
 
@@ -55,6 +55,8 @@ def run(mpi: str | None, time_budget: str, out: Path) -> int:
             " confidence interval of each; green: the engine to use.",
             style="dim",
         )
+        if remarks := overlap.remarks([row for one in comparisons for row in one.rows]):
+            console.print(remarks, style="dim", highlight=False)
     page.write(out, found, network)
     text = advice(found, library, is_lab)
     console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -165,11 +167,11 @@ def cells(row: overlap.Row) -> list[str]:
     spread = f"{row.total.low:.1f}–{row.total.high:.1f}" if row.total.is_certain else ""
     return [
         "  " + row.name,
-        f"{row.communication_ms:.1f}",
-        f"{row.computation.median:.1f}",
+        overlap.figure(row.communication),
+        overlap.figure(row.computation),
         f"{row.total.median:.1f}",
         spread,
-        percent(row.hidden),
+        overlap.hidden(row),
         f"{row.gain.median:.2f}" if row.gain else "",
         overlap.interval(row.gain),
     ]

@@ -6,6 +6,7 @@ The files come from bench/overlap (schema weft-overlap/1); docs/benchmarking.md 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,13 @@ NARROW = 1.15
 # More than all of it cannot be hidden: beyond this share, what was to be hidden, or behind which,
 # took longer alone than together.
 MOST_HIDDEN = 1.05
+# A time whose interval is wider than so much of its median, and a hidden share whose interval is
+# wider than this, are no figures to go by.
+WIDE = 0.5
+# The attempt to overlap hardly costs more than this: a share below says that the machine was
+# busier, or quieter, while communication ran alone.
+LEAST_HIDDEN = -2.0
+UNSTABLE, UNCLEAR = "?", "unclear"
 
 
 # ---- Files ------------------------------------------------------------------------------------
@@ -102,9 +110,9 @@ class Pool:
             self.totals.setdefault(engine.engine, []).extend(milliseconds(engine.total_us))
 
     @property
-    def communication_ms(self) -> float:
+    def communication(self) -> Statistic:
         """Of the fastest that does nothing else."""
-        return min(statistics.of(times).median for times in self.alone.values())
+        return min(map(statistics.of, self.alone.values()), key=lambda time: time.median)
 
 
 def milliseconds(times: Times) -> list[float]:
@@ -116,11 +124,25 @@ class Row:
     """One candidate: an engine, or the program without Weft. Times in milliseconds."""
 
     name: str
-    communication_ms: float
+    communication: Statistic
     computation: Statistic
     total: Statistic
-    hidden: float
     gain: Statistic | None  # times as fast as without Weft; None: it is that
+
+    @property
+    def times(self) -> tuple[Statistic, Statistic, Statistic]:
+        return self.communication, self.computation, self.total
+
+    @property
+    def hidden(self) -> float:
+        return hidden_share(*(time.median for time in self.times))
+
+    @property
+    def is_clear(self) -> bool:
+        """How much is hidden: it can be, and what the three intervals permit is about as much."""
+        ends = itertools.product(*((time.low, time.high) for time in self.times))
+        shares = [hidden_share(*times) for times in ends]
+        return self.hidden >= LEAST_HIDDEN and max(shares) - min(shares) <= WIDE
 
 
 @dataclass(frozen=True)
@@ -190,12 +212,12 @@ class Comparison:
     @property
     def ideal_ms(self) -> float:
         row = self.engines[0]
-        return max(row.communication_ms, row.computation.median)
+        return max(row.communication.median, row.computation.median)
 
     @property
     def sum_ms(self) -> float:
         row = self.engines[0]
-        return row.communication_ms + row.computation.median
+        return row.communication.median + row.computation.median
 
     @property
     def samples(self) -> int:
@@ -206,8 +228,9 @@ class Comparison:
         """What the figures say, also where Weft has nothing to add or nothing can be told."""
         say = {GAIN: self._gain, NO_GAIN: self._no_gain, CANNOT_TELL: self._cannot_tell}
         text = f"{self.call}: {say[self.finding]()}"
-        most = max(self.rows, key=lambda row: row.hidden)
-        if most.hidden <= MOST_HIDDEN:
+        clear = [row for row in self.rows if row.is_clear]
+        most = max(clear, key=lambda row: row.hidden, default=None)
+        if most is None or most.hidden <= MOST_HIDDEN:
             return text
         return (
             f"{text} But {most.name} cannot hide {percent(most.hidden)}: the machine was busier"
@@ -218,14 +241,14 @@ class Comparison:
         fastest, without = self.fastest, self.without
         return (
             f"{self.headline} with Weft. Engine {fastest.name} hides"
-            f" {share(fastest.hidden)} and takes {fastest.total.median:.0f} ms; without Weft the"
-            f" same program hides {share(without.hidden)} and takes {without.total.median:.0f} ms."
+            f" {share(fastest)} and takes {fastest.total.median:.0f} ms; without Weft the"
+            f" same program hides {share(without)} and takes {without.total.median:.0f} ms."
         )
 
     def _no_gain(self) -> str:
         without = self.without
         return (
-            f"Weft has nothing to add. The MPI library by itself hides {share(without.hidden)}"
+            f"Weft has nothing to add. The MPI library by itself hides {share(without)}"
             f" ({without.total.median:.0f} ms), and the program is {self.headline} with an engine"
             " of Weft's; leave the call to the library (engine native)."
         )
@@ -332,9 +355,35 @@ def size(count: int) -> str:
     return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
 
 
-def share(hidden: float) -> str:
+def share(row: Row) -> str:
     """For sentences: overlap that cost time has hidden nothing."""
-    return f"{percent(hidden)} of the communication" if hidden > 0.005 else "nothing"
+    if not row.is_clear:
+        return "an unclear part of the communication"
+    return f"{percent(row.hidden)} of the communication" if row.hidden > 0.005 else "nothing"
+
+
+def hidden(row: Row) -> str:
+    """For tables."""
+    return percent(row.hidden) if row.is_clear else UNCLEAR
+
+
+def figure(time: Statistic) -> str:
+    """For tables, of what stands there without its interval."""
+    return f"{time.median:.1f}{UNSTABLE if time.high - time.low > WIDE * time.median else ''}"
+
+
+def remarks(rows: Sequence[Row]) -> str:
+    """What `figure` and `hidden` mean where they say no figure; "": they all do."""
+    said = [figure(time) for row in rows for time in (row.communication, row.computation)]
+    found = []
+    if any(UNSTABLE in text for text in said):
+        found.append(f"{UNSTABLE}: not stable, its interval is wider than half of it.")
+    if any(not row.is_clear for row in rows):
+        found.append(
+            f"{UNCLEAR}: the intervals permit shares that are over {percent(WIDE)} apart, or it"
+            f" comes out below {percent(LEAST_HIDDEN)}."
+        )
+    return " ".join(found)
 
 
 def percent(share: float) -> str:
@@ -342,14 +391,12 @@ def percent(share: float) -> str:
 
 
 def row(name: str, pool: Pool, engine: str, without: Statistic | None) -> Row:
-    computation, total = statistics.of(pool.computation), statistics.of(pool.totals[engine])
-    alone = pool.communication_ms
+    total = statistics.of(pool.totals[engine])
     return Row(
         name=name,
-        communication_ms=alone,
-        computation=computation,
+        communication=pool.communication,
+        computation=statistics.of(pool.computation),
         total=total,
-        hidden=hidden_share(alone, computation.median, total.median),
         gain=statistics.ratio(without, total) if without else None,
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.report import html
-from weft.report.overlap import CallComparison, Comparison, interval
+from weft.report.overlap import CallComparison, Comparison, figure, hidden, interval, remarks
 
 
 def machine() -> str:
@@ -32,7 +32,7 @@ def chart(comparison: Comparison) -> dict:
         "totals": [row.total.median for row in comparison.rows],
         "above": [row.total.high - row.total.median for row in comparison.rows],
         "below": [row.total.median - row.total.low for row in comparison.rows],
-        "hidden": [row.hidden for row in comparison.rows],
+        "hidden": [hidden(row) for row in comparison.rows],
         "best": comparison.best.name if comparison.best else "",
         "ideal": comparison.ideal_ms,
         "sum": comparison.sum_ms,
@@ -50,6 +50,9 @@ def render(found: Sequence[Comparison | CallComparison], network: str) -> str:
         charts=[chart(comparison) for comparison in comparisons],
         samples=min((one.samples for one in found), default=0),
         interval=interval,
+        figure=figure,
+        hidden=hidden,
+        remarks=remarks([row for one in comparisons for row in one.rows]),
         machine=machine(),
         network=network,
     )
