@@ -35,16 +35,21 @@ COUNTS = {
 ALL_COMPLETE = ("Wait", "Test", "Waitall", "Testall")
 
 
+def given_buffers(call):
+    """Each with what MPI does with it."""
+    for given in call["args"]:
+        if given["role"] in COUNTS and given["type"].endswith("*"):
+            use = "read" if given["role"] == "send_buffer" else "written"
+            yield given, f"Visit::Use::{use}"
+
+
 def buffers(call):
     """Statements that say what memory a call that is no collective is given."""
     out = []
-    for given in call["args"]:
-        if given["role"] not in COUNTS or not given["type"].endswith("*"):
-            continue
+    for given, use in given_buffers(call):
         count, datatype = (argument(call, *roles) for roles in COUNTS[given["role"]])
         known = ", ".join(filter(None, [given["name"], count, datatype] if count else []))
-        use = "read" if given["role"] == "send_buffer" else "written"
-        out.append(f"  visit.buffer(Visit::Use::{use}, {known or given['name']});")
+        out.append(f"  visit.buffer({use}, {known or given['name']});")
     return out
 
 
@@ -99,14 +104,23 @@ def by_name(call, passed):
         requests = argument(call, "requests", "request_inout")
         count = argument(call, "request_count") or "1"
         return [
-            "  visit.unknown_memory();",
+            f"  visit.starting({count}, {requests});",
             f"  return visit.activated({count}, {requests}, {passed});",
         ]
     return None
 
 
+def made_of(call, passed):
+    """The call, with what it makes of a communicator."""
+    comm, copies = argument(call, "new_comm"), "dup" in call["name"]
+    if not comm or not (copies or call["class"] == "comm_new"):
+        return passed
+    parent = argument(call, "comm") or "handles.comm_null"
+    return f"visit.made({parent}, {comm}, {str(copies).lower()}, {passed})"
+
+
 def body(call):
-    passed, kind = f"next({arguments(call)})", call["class"]
+    passed, kind = made_of(call, f"next({arguments(call)})"), call["class"]
     if found := by_name(call, passed):
         return found
     if kind == "completion":
@@ -124,7 +138,9 @@ def body(call):
     if what := message(call):
         what = ", ".join([*what, request, passed])
         if kind == "persistent_message":
-            return [f"  return visit.planned_message({what});"]
+            ((given, use),) = given_buffers(call)
+            use = "std::nullopt" if argument(call, "partitions") else use
+            return [f"  return visit.planned_message({use}, {given['name']}, {what});"]
         return [*buffers(call), f"  return visit.started_message({what});"]
     if request:
         return [*buffers(call), f"  return visit.started(nullptr, {request}, {passed});"]
@@ -171,6 +187,7 @@ def wrappers_cc(calls, library):
 #include "advise/visit.h"
 #include "library/generated/call_ids.h"
 #include "library/generated/next_calls.h"
+#include "library/handles.h"
 #include "library/search.h"
 
 {BOUND.replace("weft::interpose", "weft::advise")}#undef RETURN_ADDRESS

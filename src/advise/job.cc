@@ -292,11 +292,12 @@ std::unordered_map<std::uint64_t, Communicator>& seen() {
   return all;
 }
 
-struct Group {
-  std::uint64_t members;
-  std::uint32_t communicators;  // that these members have had
-};
-std::vector<Group> groups;
+// By parent and members: how many communicators have been made of that parent with these members.
+// All of them make these in one order, though they may use them first in another.
+std::unordered_map<std::uint64_t, std::uint32_t>& made() {
+  static auto& all = *new std::unordered_map<std::uint64_t, std::uint32_t>;
+  return all;
+}
 
 std::vector<int> world_ranks(MPI_Comm comm, int size) {
   std::vector<int> here(static_cast<std::size_t>(size)), there(here.size(), -1);
@@ -318,6 +319,12 @@ std::uint64_t mixed(std::uint64_t word) {
   return word ^ word >> 31;
 }
 
+void identify(Communicator& facts, std::uint64_t parent) {
+  const std::uint64_t key = mixed(parent) + facts.members;
+  facts.identity = mixed(key + mixed(++made()[key])) & ~kWhichPlan;
+}
+
+// But for its identity.
 Communicator facts_of(MPI_Comm comm) {
   Communicator facts;
   int inter = 0;
@@ -326,34 +333,38 @@ Communicator facts_of(MPI_Comm comm) {
   library_calls.Comm_test_inter(comm, &inter);
   facts.inter = inter != 0;
   facts.kind = comm == handles.comm_world ? 0 : comm == handles.comm_self ? 1 : 2;
-  std::uint64_t members = 7;
+  facts.members = 7;
   std::vector<std::uint64_t> hosts;
   for (const int member : world_ranks(comm, facts.size)) {
-    members = members * 1000003 + static_cast<std::uint64_t>(member);
+    facts.members = facts.members * 1000003 + static_cast<std::uint64_t>(member);
     if (member >= 0 && member < ranks)
       hosts.push_back(nodes[static_cast<std::size_t>(member)].host);
   }
   std::sort(hosts.begin(), hosts.end());
   facts.nodes = static_cast<int>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
-  auto group = std::find_if(groups.begin(), groups.end(),
-                            [&](const Group& one) { return one.members == members; });
-  if (group == groups.end()) group = groups.insert(groups.end(), {members, 0});
-  facts.identity = mixed(members + mixed(++group->communicators));
   return facts;
 }
 
 }  // namespace
 
 Communicator& communicator(MPI_Comm comm) {
-  const std::uint64_t number = number_of(comm);
-  const auto found = seen().find(number);
-  return found != seen().end() ? found->second
-                               : seen().emplace(number, facts_of(comm)).first->second;
+  const auto [found, is_new] = seen().try_emplace(number_of(comm));
+  if (is_new) {
+    found->second = facts_of(comm);
+    identify(found->second, 0);
+  }
+  return found->second;
 }
 
-Communicator* same_communicator(MPI_Comm comm, std::uint64_t identity) {
-  const auto found = seen().find(number_of(comm));
-  return found != seen().end() && found->second.identity == identity ? &found->second : nullptr;
+// Both sides of an intercommunicator see other members, and so another identity.
+void note_communicator(MPI_Comm parent, MPI_Comm comm, bool duplicate) {
+  if (comm == handles.comm_null) return;
+  const Communicator above = parent == handles.comm_null ? Communicator{} : communicator(parent);
+  Communicator facts = duplicate ? above : facts_of(comm);
+  facts.kind = 2;
+  facts.sequence = facts.plans = 0;
+  identify(facts, above.inter ? 0 : above.identity);
+  seen().insert_or_assign(number_of(comm), facts);
 }
 
 void forget_communicator(MPI_Comm comm) {
@@ -390,6 +401,7 @@ void job_begins() {
   compare_clocks(header);
   const char* const overhead = std::getenv(kOverheadVariable);
   guards_begin((overhead ? std::atof(overhead) : 5) / 100);
+  for (const MPI_Comm comm : {handles.comm_world, handles.comm_self}) communicator(comm);
   header.began_ns = header.ended_ns = now_ns();
   running.store(true, std::memory_order_release);
 }

@@ -137,7 +137,7 @@ struct MessageWait {
 
 // When one rank came to one collective and left it.
 struct Arrival {
-  std::uint64_t comm;  // the same on all its ranks
+  std::uint64_t comm;  // or a plan of it; the same on all its ranks
   std::uint32_t sequence;
   std::uint32_t site;
   std::int64_t arrived_ns;

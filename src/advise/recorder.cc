@@ -202,7 +202,7 @@ void Recorder::event(const Site& site, What what, std::int64_t began, std::int64
 // The other ranks keep the same calls, many in a row: so a replay has them in their order.
 bool Recorder::is_kept(std::uint64_t comm, std::uint32_t sequence) const {
   constexpr std::uint32_t kInARow = 128;
-  return mixed(comm ^ mixed(1 + sequence / kInARow)) % stride_ == 0;
+  return mixed(comm / (kWhichPlan + 1) ^ mixed(1 + sequence / kInARow)) % stride_ == 0;
 }
 
 // Of what came after the first ones half goes. False: no more can be thinned out.

@@ -12,12 +12,18 @@
 
 namespace weft::advise {
 
+// Of an identity: which plan's starts these are, since each plan's have an order of their own; 0:
+// all other calls.
+inline constexpr std::uint64_t kWhichPlan = (1 << 20) - 1;
+
 // A communicator as far as the record needs it.
 struct Communicator {
   std::uint64_t identity = 0;  // the same on all its ranks
+  std::uint64_t members = 0;   // of its group, as a number
   int rank = 0, size = 0, nodes = 0, kind = 0;
   bool inter = false;
   std::uint32_t sequence = 0;  // collective calls so far
+  std::uint32_t plans = 0;     // persistent ones of them
 };
 
 // Held for some ten instructions at a time, by every call; a std::mutex takes thrice as long.
@@ -38,6 +44,7 @@ class Recorder {
   void remove_file();
   bool recording() const { return record_ != nullptr; }
   void give_up();
+  void stop() { record_ = nullptr; }  // in a child, which has it from its parent
   Record& record() { return *record_; }
   const char* path() const { return path_; }
   ShortLock& lock() { return lock_; }
@@ -77,8 +84,8 @@ extern Recorder recorder;
 
 // What this rank knows of a communicator; a reference that holds until that one is freed.
 Communicator& communicator(MPI_Comm comm);
+// It has been made of this parent. duplicate: with the parent's members; it need not be usable yet.
+void note_communicator(MPI_Comm parent, MPI_Comm comm, bool duplicate);
 void forget_communicator(MPI_Comm comm);
-// nullptr: it has been freed, or is another one by now.
-Communicator* same_communicator(MPI_Comm comm, std::uint64_t identity);
 
 }  // namespace weft::advise

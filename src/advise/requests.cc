@@ -119,7 +119,7 @@ void note_planned(MPI_Request request, const Planned& planned) {
   all_planned().insert_or_assign(number_of(request), planned);
 }
 
-const Planned* find_planned(MPI_Request request) {
+Planned* find_planned(MPI_Request request) {
   const auto found = all_planned().find(number_of(request));
   return found != all_planned().end() ? &found->second : nullptr;
 }

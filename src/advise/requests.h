@@ -27,13 +27,14 @@ struct Pending {
 
 // A persistent collective or message: what each start of it counts for.
 struct Planned {
-  Site* site = nullptr;  // nullptr: a message
-  MPI_Comm comm{};
-  std::uint64_t identity = 0;  // of the communicator
+  Site* site = nullptr;   // nullptr: a message
+  Communicator starts{};  // of a collective: the communicator, with this plan's own sequence
   std::uint64_t bytes = 0;
   std::uint64_t arguments = 0;
   int root = 0;
-  Sample result{};
+  bool in_parts = false;  // a message, whose parts are given to MPI one by one
+  Bytes sent{}, read{};   // from a start on; sent: the caller wrote it for this call
+  Sample result{};        // and what MPI writes then
 };
 
 template <class Handle>
@@ -52,7 +53,7 @@ void note_message(MPI_Request request, std::uint64_t bytes, const void* called);
 Pending* find_request(std::uint64_t request);  // nullptr: not one of them
 void drop_request(Pending& pending);
 void note_planned(MPI_Request request, const Planned& planned);
-const Planned* find_planned(MPI_Request request);  // nullptr: it is none of them
+Planned* find_planned(MPI_Request request);  // nullptr: it is none of them
 void drop_planned(MPI_Request request);
 // Whether one of them is a collective's; without the lock.
 extern std::atomic<int> pending_collectives;

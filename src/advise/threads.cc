@@ -20,6 +20,7 @@
 #include <cstdlib>
 
 #include "advise/guard.h"
+#include "advise/recorder.h"
 #include "advise/system_calls.h"
 #include "library/this_thread.h"
 
@@ -362,7 +363,10 @@ WEFT_SHOWN pid_t fork() noexcept {
   weft::advise::fork_begins();
   const pid_t child = call();
   weft::advise::fork_ended();
-  if (child == 0) weft::advise::guards_in_child();
+  if (child == 0) {
+    weft::advise::guards_in_child();
+    weft::advise::recorder.stop();  // another thread may have held its lock
+  }
   return child;
 }
 

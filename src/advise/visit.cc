@@ -205,12 +205,14 @@ int Visit::started_message(std::int64_t count, MPI_Datatype type, const MPI_Requ
   return code;
 }
 
-int Visit::planned_message(std::int64_t count, MPI_Datatype type, const MPI_Request* request,
-                           int code) {
+int Visit::planned_message(std::optional<Use> use, const void* begin, std::int64_t count,
+                           MPI_Datatype type, const MPI_Request* request, int code) {
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
-  const std::uint64_t bytes = bytes_of(count, type);
+  Planned planned{.bytes = bytes_of(count, type), .in_parts = !use};
+  if (use)
+    (*use == Use::read ? planned.read : planned.result.result) = elements(begin, count, type);
   const std::lock_guard held(recorder.lock());
-  note_planned(*request, {.site = nullptr, .bytes = bytes});
+  note_planned(*request, planned);
   return code;
 }
 
@@ -218,18 +220,39 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
   const Caller caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
-  const Communicator& comm = communicator(call.comm);
+  Communicator& comm = communicator(call.comm);
   const std::uint64_t bytes = payload(call, comm);
   Site& site = recorder.site(caller, id_, comm, bytes);
   site.op = operator_of(call);
+  // Planned in the same order on all ranks, but started in any.
+  Communicator starts = comm;
+  starts.identity |= ++comm.plans & kWhichPlan;
+  starts.sequence = 0;
   note_planned(*request, {.site = &site,
-                          .comm = call.comm,
-                          .identity = comm.identity,
+                          .starts = starts,
                           .bytes = bytes,
                           .arguments = fingerprint(call, bytes),
                           .root = call.root,
+                          .sent = sent(call, comm),
+                          .read = read_by_mpi(call, comm),
                           .result = to_be_watched(call, comm)});
   return code;
+}
+
+// A start gives MPI what its plan names.
+void Visit::starting(std::int64_t count, const MPI_Request* requests) {
+  if (!watching_) return;
+  const Instruction where = here();
+  const std::lock_guard held(recorder.lock());
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Planned* const planned = find_planned(requests[i]);
+    if (!planned || planned->in_parts) return release_all_guards(Unknown::mpi_call);
+    const Bytes &in = planned->sent, &read = planned->read, &out = planned->result.result;
+    const auto unwritten = in.count ? sent_by_mpi(in.begin, in.count, began_ns_) : std::nullopt;
+    if (unwritten) add_before(*planned->site, *unwritten, began_ns_);
+    if (read.count) given_to_mpi(read.begin, read.count, false, where);
+    if (out.count) given_to_mpi(out.begin, out.count, true, where);
+  }
 }
 
 void Visit::freed(const MPI_Request* request) {
@@ -245,16 +268,15 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
   if (timed_) left_ns_ = now_ns();
   const std::lock_guard held(recorder.lock());
   for (std::int64_t i = 0; i < count; ++i) {
-    const Planned* const planned = find_planned(requests[i]);
+    Planned* const planned = find_planned(requests[i]);
     Site* const site = planned ? planned->site : nullptr;
     Sample sample;
     if (site) {
       const std::int64_t own_ns = (left_ns_ - began_ns_) / count;
       count_call(*site, planned->bytes, {began_ns_, began_ns_ + own_ns}, planned->arguments);
-      if (Communicator* const comm = same_communicator(planned->comm, planned->identity)) {
-        ++comm->sequence;
-        if (!comm->inter) recorder.arrival(*comm, *site, began_ns_, left_ns_, planned->root);
-      }
+      Communicator& starts = planned->starts;
+      ++starts.sequence;
+      if (!starts.inter) recorder.arrival(starts, *site, began_ns_, left_ns_, planned->root);
       if (is_wanted(*site)) {
         sample = planned->result;
         sample.call = site->calls;
@@ -346,6 +368,13 @@ int Visit::window_freed(int code) {
   if (!records_ || code != MPI_SUCCESS) return code;
   const std::lock_guard held(recorder.lock());
   one_sided = std::max(0, one_sided - 1);
+  return code;
+}
+
+int Visit::made(MPI_Comm parent, const MPI_Comm* comm, bool duplicate, int code) {
+  if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
+  const std::lock_guard held(recorder.lock());
+  note_communicator(parent, *comm, duplicate);
   return code;
 }
 

@@ -94,13 +94,17 @@ class Visit {
     return nothing || in_vain ? code : note_completed(requests, code, ends);
   }
   int planned(const Call& call, const MPI_Request* request, int code);
-  int planned_message(std::int64_t count, MPI_Datatype type, const MPI_Request* request, int code);
-  void freed(const MPI_Request* request);  // before the call
+  // use: of its buffer by MPI; none: nobody knows when.
+  int planned_message(std::optional<Use> use, const void* begin, std::int64_t count,
+                      MPI_Datatype type, const MPI_Request* request, int code);
+  void freed(const MPI_Request* request);                          // before the call
+  void starting(std::int64_t count, const MPI_Request* requests);  // the same
   int activated(std::int64_t count, const MPI_Request* requests, int code);
   int window_made(int code);
   int window_freed(int code);
   int begun(int code);  // MPI_Init
   void ending();        // MPI_Finalize
+  int made(MPI_Comm parent, const MPI_Comm* comm, bool duplicate, int code);
   void forgets(MPI_Comm comm);
 
  private:

@@ -241,6 +241,13 @@ def test_without_collectives(mpi, program, advise, tmp_path):
     assert "called no collective" in (tmp_path / "weft-advise.html").read_text()
 
 
+def test_what_a_child_calls_is_not_its_parents(mpi, program, advise, tmp_path):
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "fork"])
+    assert done.returncode == 0, done.stderr
+    calls = store.read(tmp_path / "weft-advise.sqlite")["call"]
+    assert [row["calls"] for row in calls if row["name"] == "MPI_Type_free"] == [20, 20]
+
+
 def test_nonblocking_calls_are_followed(mpi, program, advise, tmp_path):
     advise(mpi, [program(mpi, "advise_ends.c"), "nonblocking"])
     found = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite"))

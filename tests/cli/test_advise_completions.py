@@ -26,10 +26,13 @@ def is_within(site: dict, own: tuple[float, float]) -> bool:
 
 def test_windows_after_a_wait(mpi, program, advise, tmp_path):
     own, found = measured(mpi, program, advise, tmp_path)
-    for name in ("waits", "at_once", "tests", "both"):
+    for name in ("waits", "at_once", "tests", "both", "started", "mailed"):
         assert is_within(found[f"{name} MPI_Iallreduce"], own[name]), name
     assert own["waits"][0] >= 5000 > own["at_once"][0]
     assert is_within(found["plan_it MPI_Allreduce_init"], own["planned"])
+    uses = {name: found[f"{name} MPI_Iallreduce"]["first_use"][0] for name in ("started", "mailed")}
+    assert "MPI_Start(&sending)" in uses["started"]["source"]
+    assert "MPI_Startall" in uses["mailed"]["source"]
     # Where the system permits no breakpoint it is unknown.
     number = found["number MPI_Iallreduce"]
     assert number["window_after_us"] is None or is_within(number, own["number"])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 from advise_runs import sites
 
 from weft import mpi_libraries
-from weft.advise import store, verify
+from weft.advise import analysis, store, stretches, verify
 from weft.advise.sites import FREE, WITH_CHANGE
 
 SOURCES = Path(__file__).parent / "programs"
@@ -53,6 +53,23 @@ def test_verify_replays_blocks_for_each_rank(program, advise, tmp_path):
     for row in stored["site"]:
         if row["call"].startswith("MPI_Reduce_scatter"):
             assert row["bytes"] == 8000 * row["calls"]  # the blocks of all ranks
+
+
+def test_calls_belong_together_whatever_the_order_of_communicators_and_starts(
+    mpi, program, advise, tmp_path
+):
+    done = advise(mpi, [program(mpi, "advise_orders.c")])
+    assert done.returncode == 0, done.stderr
+    stored = store.read(tmp_path / "weft-advise.sqlite")
+    calls = {(row["rank"], row["site"]): row["call"] for row in stored["site"]}
+    together = defaultdict(list)
+    for row in stored["arrival"]:
+        together[row["comm"], row["sequence"]].append(calls[row["rank"], row["site"]])
+    made = Counter(tuple(both) for both in together.values())
+    names = ("Iallreduce", "Ibcast", "Ireduce", "Allreduce_init", "Bcast_init")
+    assert made == {(f"MPI_{name}",) * 2: 6 for name in names}
+    replayed = stretches.calls_of(stored, analysis.analyse(stored).sites)
+    assert Counter(call.site.call for call in replayed) == {f"MPI_{name}": 6 for name in names}
 
 
 def test_verify_in_the_lab(weft, advise, tmp_path, permitted_lab):

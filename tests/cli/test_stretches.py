@@ -151,6 +151,18 @@ def test_each_ranks_own_order_is_kept_across_communicators():
     assert [call.comm for call in stretches.calls_of(made, [row, column])] == ["row", "column"]
 
 
+def test_after_orders_that_contradict_each_other_each_ranks_own_order_is_kept():
+    """Both ranks of the column make "row" before it, though the column began first of all."""
+    calls = [
+        stretches.Call("a", 0, {0: {"arrived_ns": 1}, 1: {"arrived_ns": 4}}, {}),
+        stretches.Call("b", 0, {0: {"arrived_ns": 2}, 1: {"arrived_ns": 3}}, {}),
+        stretches.Call("column", 0, {0: {"arrived_ns": 21}, 2: {"arrived_ns": 11}}, {}),
+        stretches.Call("row", 0, {0: {"arrived_ns": 20}, 1: {"arrived_ns": 19}}, {}),
+    ]
+    order = [call.comm for call in stretches.in_order(calls)]
+    assert order == ["a", "b", "row", "column"]
+
+
 def test_orders_that_contradict_each_other_end():
     calls = [
         stretches.Call("a", 0, {0: {"arrived_ns": 1}, 1: {"arrived_ns": 4}}, {}),

@@ -121,7 +121,8 @@ def calls_of(stored: Stored, sites: list[Site]) -> list[Call]:
 
 def in_order(calls: list[Call]) -> list[Call]:
     """By their beginnings where no rank's own order says more. Where the orders of ranks contradict
-    each other, as those of non-blocking calls may, by their beginnings alone."""
+    each other, as those of non-blocking calls and of started plans may, the first to begin goes
+    before."""
     of_rank: dict[int, deque[Call]] = defaultdict(deque)
     arrivals = [
         (row["arrived_ns"], rank, call) for call in calls for rank, row in call.rows.items()
@@ -130,8 +131,11 @@ def in_order(calls: list[Call]) -> list[Call]:
         of_rank[rank].append(call)
     missing = {id(call): len(call.rows) for call in calls}  # ranks of which it is not yet the next
     ready: list[tuple[int, str, int, Call]] = []
+    found: dict[int, Call] = {}
 
     def comes_next(rank: int) -> None:
+        while of_rank[rank] and id(of_rank[rank][0]) in found:
+            of_rank[rank].popleft()
         if of_rank[rank]:
             call = of_rank[rank][0]
             missing[id(call)] -= 1
@@ -140,16 +144,17 @@ def in_order(calls: list[Call]) -> list[Call]:
 
     for rank in list(of_rank):
         comes_next(rank)
-    found: list[Call] = []
-    while ready:
-        call = heappop(ready)[-1]
-        found.append(call)
+    by_beginning = iter(sorted(calls, key=lambda call: call.first_ns))
+    while len(found) < len(calls):
+        if ready:
+            call = heappop(ready)[-1]
+        else:
+            call = next(one for one in by_beginning if id(one) not in found)
+        found[id(call)] = call
         for rank in call.rows:
-            of_rank[rank].popleft()
-            comes_next(rank)
-    taken = {id(call) for call in found}
-    rest = (call for call in calls if id(call) not in taken)
-    return found + sorted(rest, key=lambda call: call.first_ns)
+            if of_rank[rank][0] is call:
+                comes_next(rank)
+    return list(found.values())
 
 
 def stretches_of(stored: Stored, sites: list[Site], changes: Sequence[Site] = ()) -> list[Stretch]:

@@ -5,6 +5,7 @@
 #include "advise/visit.h"
 #include "library/generated/call_ids.h"
 #include "library/generated/next_calls.h"
+#include "library/handles.h"
 #include "library/search.h"
 
 #define WEFT_WRAPPER extern "C" __attribute__((visibility("default")))
@@ -76,7 +77,8 @@ WEFT_WRAPPER int PMPI_Comm_free(MPI_Comm* comm) {
 static int Comm_idup([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Comm* newcomm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Comm_idup, CallId::Comm_idup);
-  return visit.started(nullptr, request, next(comm, newcomm, request));
+  return visit.started(nullptr, request, visit.made(comm, newcomm, true, next(comm, newcomm,
+      request)));
 }
 WEFT_WRAPPER int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   Visit visit(CallId::Comm_idup, false, CALLED);
@@ -90,7 +92,8 @@ WEFT_WRAPPER int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* r
 static int Comm_idup_with_info([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Info info,
     MPI_Comm* newcomm, MPI_Request* request) {
   const auto next = bound(next_calls.Comm_idup_with_info, CallId::Comm_idup_with_info);
-  return visit.started(nullptr, request, next(comm, info, newcomm, request));
+  return visit.started(nullptr, request, visit.made(comm, newcomm, true, next(comm, info, newcomm,
+      request)));
 }
 WEFT_WRAPPER int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
     MPI_Request* request) {
@@ -199,7 +202,7 @@ WEFT_WRAPPER int PMPI_Request_free(MPI_Request* request) {
 
 static int Start([[maybe_unused]] Visit& visit, MPI_Request* request) {
   const auto next = bound(next_calls.Start, CallId::Start);
-  visit.unknown_memory();
+  visit.starting(1, request);
   return visit.activated(1, request, next(request));
 }
 WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
@@ -213,7 +216,7 @@ WEFT_WRAPPER int PMPI_Start(MPI_Request* request) {
 
 static int Startall([[maybe_unused]] Visit& visit, int count, MPI_Request* array_of_requests) {
   const auto next = bound(next_calls.Startall, CallId::Startall);
-  visit.unknown_memory();
+  visit.starting(count, array_of_requests);
   return visit.activated(count, array_of_requests, next(count, array_of_requests));
 }
 WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
@@ -2591,8 +2594,8 @@ WEFT_WRAPPER int PMPI_Waitsome(int incount, MPI_Request* array_of_requests, int*
 static int Bsend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Bsend_init, CallId::Bsend_init);
-  return visit.planned_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2609,8 +2612,8 @@ WEFT_WRAPPER int PMPI_Bsend_init(const void* buf, int count, MPI_Datatype dataty
 static int Bsend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Bsend_init_c, CallId::Bsend_init_c);
-  return visit.planned_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2627,8 +2630,8 @@ WEFT_WRAPPER int PMPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatyp
 static int Rsend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Rsend_init, CallId::Rsend_init);
-  return visit.planned_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2645,8 +2648,8 @@ WEFT_WRAPPER int PMPI_Rsend_init(const void* buf, int count, MPI_Datatype dataty
 static int Rsend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Rsend_init_c, CallId::Rsend_init_c);
-  return visit.planned_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2663,8 +2666,8 @@ WEFT_WRAPPER int PMPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatyp
 static int Send_init([[maybe_unused]] Visit& visit, const void* buf, int count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Send_init, CallId::Send_init);
-  return visit.planned_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2681,8 +2684,8 @@ WEFT_WRAPPER int PMPI_Send_init(const void* buf, int count, MPI_Datatype datatyp
 static int Send_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Send_init_c, CallId::Send_init_c);
-  return visit.planned_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2699,8 +2702,8 @@ WEFT_WRAPPER int PMPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype
 static int Ssend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ssend_init, CallId::Ssend_init);
-  return visit.planned_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2717,8 +2720,8 @@ WEFT_WRAPPER int PMPI_Ssend_init(const void* buf, int count, MPI_Datatype dataty
 static int Ssend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ssend_init_c, CallId::Ssend_init_c);
-  return visit.planned_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2735,8 +2738,8 @@ WEFT_WRAPPER int PMPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatyp
 static int Recv_init([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Recv_init, CallId::Recv_init);
-  return visit.planned_message(count, datatype, request, next(buf, count, datatype, source, tag,
-      comm, request));
+  return visit.planned_message(Visit::Use::written, buf, count, datatype, request, next(buf, count,
+      datatype, source, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -2753,8 +2756,8 @@ WEFT_WRAPPER int PMPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int
 static int Recv_init_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count,
     MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Recv_init_c, CallId::Recv_init_c);
-  return visit.planned_message(count, datatype, request, next(buf, count, datatype, source, tag,
-      comm, request));
+  return visit.planned_message(Visit::Use::written, buf, count, datatype, request, next(buf, count,
+      datatype, source, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2772,8 +2775,8 @@ static int Precv_init([[maybe_unused]] Visit& visit, void* buf, int partitions, 
     MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Precv_init, CallId::Precv_init);
-  return visit.planned_message(partitions * count, datatype, request, next(buf, partitions, count,
-      datatype, source, tag, comm, info, request));
+  return visit.planned_message(std::nullopt, buf, partitions * count, datatype, request, next(buf,
+      partitions, count, datatype, source, tag, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -2790,8 +2793,8 @@ static int Psend_init([[maybe_unused]] Visit& visit, const void* buf, int partit
     MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Psend_init, CallId::Psend_init);
-  return visit.planned_message(partitions * count, datatype, request, next(buf, partitions, count,
-      datatype, dest, tag, comm, info, request));
+  return visit.planned_message(std::nullopt, buf, partitions * count, datatype, request, next(buf,
+      partitions, count, datatype, dest, tag, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Psend_init(const void* buf, int partitions, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -3966,7 +3969,8 @@ WEFT_WRAPPER int PMPI_Win_test(MPI_Win win, int* flag) {
 static int Cart_create([[maybe_unused]] Visit& visit, MPI_Comm comm_old, int ndims,
     const int* dims, const int* periods, int reorder, MPI_Comm* comm_cart) {
   const auto next = bound(next_calls.Cart_create, CallId::Cart_create);
-  return next(comm_old, ndims, dims, periods, reorder, comm_cart);
+  return visit.made(comm_old, comm_cart, false, next(comm_old, ndims, dims, periods, reorder,
+      comm_cart));
 }
 WEFT_WRAPPER int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims, const int* periods,
     int reorder, MPI_Comm* comm_cart) {
@@ -3982,7 +3986,7 @@ WEFT_WRAPPER int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims,
 static int Cart_sub([[maybe_unused]] Visit& visit, MPI_Comm comm, const int* remain_dims,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Cart_sub, CallId::Cart_sub);
-  return next(comm, remain_dims, newcomm);
+  return visit.made(comm, newcomm, false, next(comm, remain_dims, newcomm));
 }
 WEFT_WRAPPER int MPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
   Visit visit(CallId::Cart_sub, false, CALLED);
@@ -3996,7 +4000,7 @@ WEFT_WRAPPER int PMPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* 
 static int Comm_create([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Group group,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create, CallId::Comm_create);
-  return next(comm, group, newcomm);
+  return visit.made(comm, newcomm, false, next(comm, group, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
   Visit visit(CallId::Comm_create, false, CALLED);
@@ -4010,7 +4014,8 @@ WEFT_WRAPPER int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newc
 static int Comm_create_from_group([[maybe_unused]] Visit& visit, MPI_Group group,
     const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create_from_group, CallId::Comm_create_from_group);
-  return next(group, stringtag, info, errhandler, newcomm);
+  return visit.made(handles.comm_null, newcomm, false, next(group, stringtag, info, errhandler,
+      newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newcomm) {
@@ -4026,7 +4031,7 @@ WEFT_WRAPPER int PMPI_Comm_create_from_group(MPI_Group group, const char* string
 static int Comm_create_group([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Group group,
     int tag, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create_group, CallId::Comm_create_group);
-  return next(comm, group, tag, newcomm);
+  return visit.made(comm, newcomm, false, next(comm, group, tag, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
     MPI_Comm* newcomm) {
@@ -4041,7 +4046,7 @@ WEFT_WRAPPER int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
 
 static int Comm_dup([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_dup, CallId::Comm_dup);
-  return next(comm, newcomm);
+  return visit.made(comm, newcomm, true, next(comm, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   Visit visit(CallId::Comm_dup, false, CALLED);
@@ -4055,7 +4060,7 @@ WEFT_WRAPPER int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
 static int Comm_dup_with_info([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Info info,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_dup_with_info, CallId::Comm_dup_with_info);
-  return next(comm, info, newcomm);
+  return visit.made(comm, newcomm, true, next(comm, info, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   Visit visit(CallId::Comm_dup_with_info, false, CALLED);
@@ -4069,7 +4074,7 @@ WEFT_WRAPPER int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm*
 static int Comm_split([[maybe_unused]] Visit& visit, MPI_Comm comm, int color, int key,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_split, CallId::Comm_split);
-  return next(comm, color, key, newcomm);
+  return visit.made(comm, newcomm, false, next(comm, color, key, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
   Visit visit(CallId::Comm_split, false, CALLED);
@@ -4083,7 +4088,7 @@ WEFT_WRAPPER int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* ne
 static int Comm_split_type([[maybe_unused]] Visit& visit, MPI_Comm comm, int split_type, int key,
     MPI_Info info, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_split_type, CallId::Comm_split_type);
-  return next(comm, split_type, key, info, newcomm);
+  return visit.made(comm, newcomm, false, next(comm, split_type, key, info, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
     MPI_Comm* newcomm) {
@@ -4100,8 +4105,8 @@ static int Dist_graph_create([[maybe_unused]] Visit& visit, MPI_Comm comm_old, i
     const int* sources, const int* degrees, const int* destinations, const int* weights,
     MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   const auto next = bound(next_calls.Dist_graph_create, CallId::Dist_graph_create);
-  return next(comm_old, n, sources, degrees, destinations, weights, info, reorder,
-      comm_dist_graph);
+  return visit.made(comm_old, comm_dist_graph, false, next(comm_old, n, sources, degrees,
+      destinations, weights, info, reorder, comm_dist_graph));
 }
 WEFT_WRAPPER int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sources,
     const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
@@ -4124,8 +4129,8 @@ static int Dist_graph_create_adjacent([[maybe_unused]] Visit& visit, MPI_Comm co
     MPI_Comm* comm_dist_graph) {
   const auto next = bound(next_calls.Dist_graph_create_adjacent,
       CallId::Dist_graph_create_adjacent);
-  return next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights,
-      info, reorder, comm_dist_graph);
+  return visit.made(comm_old, comm_dist_graph, false, next(comm_old, indegree, sources,
+      sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph));
 }
 WEFT_WRAPPER int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
     const int* sources, const int* sourceweights, int outdegree, const int* destinations,
@@ -4145,7 +4150,8 @@ WEFT_WRAPPER int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree
 static int Graph_create([[maybe_unused]] Visit& visit, MPI_Comm comm_old, int nnodes,
     const int* index, const int* edges, int reorder, MPI_Comm* comm_graph) {
   const auto next = bound(next_calls.Graph_create, CallId::Graph_create);
-  return next(comm_old, nnodes, index, edges, reorder, comm_graph);
+  return visit.made(comm_old, comm_graph, false, next(comm_old, nnodes, index, edges, reorder,
+      comm_graph));
 }
 WEFT_WRAPPER int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* index,
     const int* edges, int reorder, MPI_Comm* comm_graph) {
@@ -4161,7 +4167,7 @@ WEFT_WRAPPER int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* ind
 static int Intercomm_merge([[maybe_unused]] Visit& visit, MPI_Comm intercomm, int high,
     MPI_Comm* newintracomm) {
   const auto next = bound(next_calls.Intercomm_merge, CallId::Intercomm_merge);
-  return next(intercomm, high, newintracomm);
+  return visit.made(intercomm, newintracomm, false, next(intercomm, high, newintracomm));
 }
 WEFT_WRAPPER int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   Visit visit(CallId::Intercomm_merge, false, CALLED);

@@ -15,8 +15,8 @@ typedef struct {
   double least, most;
 } Range;
 
-static MPI_Request request, plan, pair[2];
-static double *in, *out, *other, scalar;
+static MPI_Request request, plan, sending, messages[2], pair[2];
+static double *in, *out, *other, *third, scalar;
 static double calls, returned;
 
 /* No function, which would be the call's place. */
@@ -27,13 +27,15 @@ static void complete(void) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   returned = now();
 }
+static void note(double touches, double touched, Range* range) {
+  if (touches - returned < range->least) range->least = touches - returned;
+  if (touched - calls > range->most) range->most = touched - calls;
+}
 static void touch(const double* result, double ms, Range* range) {
   if (ms > 0) busy(ms);
   const double touches = now();
   sink += *result;
-  const double touched = now();
-  if (touches - returned < range->least) range->least = touches - returned;
-  if (touched - calls > range->most) range->most = touched - calls;
+  note(touches, now(), range);
 }
 
 __attribute__((noinline)) static void waits(Range* range) {
@@ -74,6 +76,31 @@ __attribute__((noinline)) static void planned(Range* range) {
 }
 __attribute__((noinline)) static void plan_it(void) {
   MPI_Allreduce_init(in, other, COUNT, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL, &plan);
+}
+/* A plan of other buffers is started before one that sends the result, which is its first use. */
+__attribute__((noinline)) static void started(Range* range) {
+  START(out, COUNT);
+  complete();
+  MPI_Start(&plan);
+  MPI_Wait(&plan, MPI_STATUS_IGNORE);
+  busy(LATER_MS);
+  const double touches = now();
+  MPI_Start(&sending);
+  note(touches, now(), range);
+  MPI_Wait(&sending, MPI_STATUS_IGNORE);
+}
+__attribute__((noinline)) static void plan_sending(void) {
+  MPI_Allreduce_init(out, third, COUNT, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL,
+                     &sending);
+}
+__attribute__((noinline)) static void mailed(Range* range) {
+  START(out, COUNT);
+  complete();
+  busy(LATER_MS);
+  const double touches = now();
+  MPI_Startall(2, messages);
+  note(touches, now(), range);
+  MPI_Waitall(2, messages, MPI_STATUSES_IGNORE);
 }
 __attribute__((noinline)) static void number(Range* range) {
   START(&scalar, 1);
@@ -122,9 +149,9 @@ __attribute__((noinline)) static void thread(Range* range) {
 static const struct {
   const char* name;
   void (*run)(Range*);
-} cases[] = {{"waits", waits}, {"at_once", at_once}, {"tests", tests},
-             {"both", both},   {"planned", planned}, {"number", number},
-             {"gaps", gaps},   {"stack", stack},     {"thread", thread}};
+} cases[] = {{"waits", waits},     {"at_once", at_once}, {"tests", tests},   {"both", both},
+             {"planned", planned}, {"started", started}, {"mailed", mailed}, {"number", number},
+             {"gaps", gaps},       {"stack", stack},     {"thread", thread}};
 enum { CASES = sizeof cases / sizeof *cases };
 
 /* Pages that nothing else uses. */
@@ -141,10 +168,14 @@ int main(int argc, char** argv) {
   in = buffer(COUNT);
   out = buffer(COUNT);
   other = buffer(COUNT);
+  third = buffer(COUNT);
   wide = buffer(WIDE);
   message = buffer(WIDE);
   for (int i = 0; i < WIDE; ++i) message[i] = 3;
   plan_it();
+  plan_sending();
+  MPI_Recv_init(third, COUNT, MPI_DOUBLE, !rank, 0, MPI_COMM_WORLD, &messages[0]);
+  MPI_Send_init(out, COUNT, MPI_DOUBLE, !rank, 0, MPI_COMM_WORLD, &messages[1]);
   const int with_thread = argc > 2;
   pthread_t waiter;
   if (with_thread) {
@@ -170,6 +201,8 @@ int main(int argc, char** argv) {
     pthread_join(waiter, NULL);
   }
   MPI_Request_free(&plan);
+  MPI_Request_free(&sending);
+  for (int i = 0; i < 2; ++i) MPI_Request_free(&messages[i]);
   if (rank == 0) printf("checksum %.3f %.3f\n", sum, scalar);
   MPI_Finalize();
   return 0;

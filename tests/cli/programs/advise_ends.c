@@ -1,9 +1,10 @@
-/* How programs end. advise_ends none|exit|kill|nonblocking|blocks|communicators|groups. */
+/* How programs end. advise_ends none|exit|kill|nonblocking|blocks|communicators|groups|fork. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void reduce(double* in, double* out) {
@@ -50,6 +51,19 @@ static void communicators(double* in, double* out) {
   }
 }
 
+static void types(int count) {
+  MPI_Datatype type;
+  for (int i = 0; i < count; ++i) MPI_Type_contiguous(2, MPI_DOUBLE, &type), MPI_Type_free(&type);
+}
+
+static void forks(double* in, double* out) {
+  types(1);
+  const pid_t child = fork();
+  if (child == 0) types(100), _exit(0);
+  waitpid(child, NULL, 0);
+  reduce(in, out);
+}
+
 int main(int argc, char** argv) {
   int rank;
   MPI_Init(&argc, &argv);
@@ -60,6 +74,7 @@ int main(int argc, char** argv) {
     (strcmp(how, "nonblocking") == 0     ? nonblocking
      : strcmp(how, "blocks") == 0        ? blocks
      : strcmp(how, "groups") == 0        ? groups
+     : strcmp(how, "fork") == 0          ? forks
      : strcmp(how, "communicators") == 0 ? communicators
                                          : reduce)(in, out);
   if (strcmp(how, "kill") == 0 && rank == 1) raise(SIGKILL);
