@@ -40,11 +40,15 @@ std::string does_not_fit(const Settings& settings) {
     return "Open MPI crashes where a file is written without blocking while a second thread, such"
            " as Weft's, is in MPI: leave out --output, or run it without Weft, or take MPICH";
   }
-  return "";
+  // Both tables of functions, which every rank has whole.
+  const double functions = (settings.truncation + 1) * (settings.truncation + 2) / 2;
+  return trials::more_than_memory(16 * functions * settings.latitudes(),
+                                  "choose a smaller --truncation, or fewer ranks");
 }
 
 // Without output its sections are measured, with it the ways of writing.
-std::vector<Way> ways(std::vector<trials::Variant>* all, const std::string& engine, bool writes) {
+std::vector<Way> ways(std::vector<trials::Variant>* all, const trials::Settings& trial,
+                      bool writes) {
   using output::Writing;
   const std::size_t whole = all->size();
   std::vector<Way> made(1, {nullptr, {}, Writing::all});
@@ -53,7 +57,8 @@ std::vector<Way> ways(std::vector<trials::Variant>* all, const std::string& engi
   made.resize(whole, {nullptr, {true, true, true}, behind, true});
   const auto add = [&](const char* name, bool overlaps, std::array<bool, 3> hidden,
                        Writing writing = Writing::nothing) {
-    all->push_back(trials::variant(name, overlaps ? engine : "", "native"));
+    if (!trial.has_overlapped()) return;
+    all->push_back(trials::variant(name, overlaps ? trial.engines.back() : "", "native"));
     made.push_back({nullptr, hidden, writing});
   };
   if (writes) {
@@ -130,7 +135,7 @@ int measure(const Settings& settings, const trials::Settings& trial) {
   }
 
   std::vector<trials::Variant> all = trials::blocking_and_overlapped(trial);
-  std::vector<Way> made = ways(&all, trial.engines.back(), writes);
+  std::vector<Way> made = ways(&all, trial, writes);
   model.prepare(&made[0], file.get());
   const Measures before = model.measures();
   model.carry_out();
@@ -190,11 +195,15 @@ int run(int argc, char** argv) {
   options.number("every", &settings.every);
   options.choice("what", &settings.what, {"measure", "flow", "speed"});
   trial.offer(&options);
+  trial.offer_blocking(&options);
   std::string wrong = options.read(argc, argv);
   if (wrong.empty()) wrong = does_not_fit(settings);
   const bool measures = settings.what == "measure";
   if (wrong.empty() && settings.what == "speed" && trials::size_of(MPI_COMM_WORLD) > 1) {
     wrong = "--what speed is for one rank";
+  }
+  if (wrong.empty() && settings.what == "speed" && settings.every) {
+    wrong = "--what speed writes no file; leave out --output";
   }
   if (wrong.empty() && !measures && !trial.json.empty()) {
     wrong = "--what " + settings.what + " writes no file; leave out --json";

@@ -291,6 +291,12 @@ class Model {
     return made;
   }
 
+  // This rank's coefficients of a field on its rows of the grid.
+  Waves to_waves(const Field& field) const {
+    Transpose travels = leave({&field});
+    return analysis(arrive(&travels)[0]);
+  }
+
   // Winds times the cosine of the latitude, from the stream function and the potential.
   void winds(Field* eastward, Field* northward, Field* spin) const {
     eastward->resize(at(points())), northward->resize(at(points())), spin->resize(at(points()));
@@ -421,11 +427,9 @@ class Model {
       mountain_.push_back(point.mountain), coriolis_.push_back(point.coriolis);
       spin.push_back(point.spin), depth.push_back(point.depth);
     }
-    Transpose travels = leave({&spin, &depth});
-    const std::vector<Waves> both = arrive(&travels);
     start_ = all_;
     for (const Variable q : {vorticity, geopotential}) {
-      const Waves mine = analysis(both[q == vorticity ? 0 : 1]);
+      const Waves mine = to_waves(q == vorticity ? spin : depth);
       MPI_Allgatherv(mine.data(), counts_[at(rank_)], MPI_C_DOUBLE_COMPLEX, start_[q].data(),
                      counts_.data(), begins_.data(), MPI_C_DOUBLE_COMPLEX, MPI_COMM_WORLD);
     }

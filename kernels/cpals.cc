@@ -415,6 +415,7 @@ int measure(const Settings& settings, const trials::Settings& trial, const Part&
   for (const How one : {How::alltoallv, How::neighbours, How::rows, How::messages}) {
     const std::string name = name_of(one);
     if (!rows::there(one) || (settings.exchange != "all" && settings.exchange != name)) continue;
+    if (!trial.has_overlapped()) continue;
     // No engine carries messages.
     const trials::Words engines = one == How::messages ? trials::Words{""} : trial.engines;
     for (const std::string& engine : engines) {
@@ -433,9 +434,12 @@ int measure(const Settings& settings, const trials::Settings& trial, const Part&
     const std::vector<double> first = decomposition.result();
     const double rest = decomposition.square_of_rest(), found = outcome.square;
     if (trials::rank_in(MPI_COMM_WORLD) == 0) {
-      std::printf("%d components, %d iterations: fit %.12f, %s\n", settings.rank,
-                  settings.iterations, outcome.fit,
-                  outcome.end.empty() ? "no breakdown" : outcome.end.c_str());
+      std::printf("%d components, %d iterations: ", settings.rank, settings.iterations);
+      if (outcome.end.empty()) {
+        std::printf("fit %.12f, no breakdown\n", outcome.fit);
+      } else {
+        std::printf("%s\n", outcome.end.c_str());
+      }
     }
     if (!settings.factors.empty() && !decomposition.write(settings.factors)) {
       trials::give_up("cpals", "cannot write " + settings.factors);
@@ -497,6 +501,7 @@ int run(int argc, char** argv) {
   options.text("factors", &settings.factors);
   options.choice("what", &what, {"measure", "speed"});
   trial.offer(&options);
+  trial.offer_blocking(&options);
   std::string wrong = options.read(argc, argv);
   const std::size_t order = settings.problem.dimensions.size();
   if (wrong.empty() && (order < 3 || order > 8)) wrong = "--dimensions takes 3 to 8 numbers";
@@ -509,6 +514,11 @@ int run(int argc, char** argv) {
       wrong = tensor::read(settings.problem.file, &all);
     }
     if (wrong.empty()) wrong = tensor::distribute(all, settings.blocks, &part);
+  }
+  if (wrong.empty()) {
+    double rows = 0;  // of factors, and as many of products
+    for (const tensor::Mode& one : part.modes) rows += one.rows();
+    wrong = trials::more_than_memory(16.0 * settings.rank * rows, "choose a smaller --rank");
   }
   const bool alone = trials::size_of(MPI_COMM_WORLD) == 1;
   if (wrong.empty() && what == "speed" && !alone) wrong = "--what speed is for one rank";

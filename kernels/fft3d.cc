@@ -127,7 +127,7 @@ int ratios(Settings settings, const Problem& problem, const trials::Settings& tr
   return 0;
 }
 
-std::string does_not_fit(const Settings& settings) {
+std::string does_not_fit(const Settings& settings, const trials::Settings& trial) {
   const int ranks = trials::size_of(MPI_COMM_WORLD);
   const int* n = settings.grid;
   if (ranks % settings.columns != 0) {
@@ -139,12 +139,14 @@ std::string does_not_fit(const Settings& settings) {
     return "the grid has too few points for " + std::to_string(rows) + " x " +
            std::to_string(settings.columns) + " ranks: choose a larger --grid or fewer ranks";
   }
-  if (1.0 * n[0] * n[1] * n[2] > 1 << 26) {
+  const double points = 1.0 * n[0] * n[1] * n[2];
+  if (points > 1 << 26) {
     return "--grid has more than 2^26 points, of which each rank keeps a serial transform to "
-           "compare"
-           " with: choose a smaller one";
+           "compare with: choose a smaller one";
   }
-  return "";
+  // Of each variant the spectrum of the kernel, what is expected, data, spectrum and result.
+  const double needed = points + 5 * points * static_cast<double>(1 + trial.engines.size()) / ranks;
+  return trials::more_than_memory(16 * needed, "choose a smaller --grid");
 }
 
 int run(int argc, char** argv) {
@@ -157,8 +159,9 @@ int run(int argc, char** argv) {
   options.number("blocks", &settings.blocks, 1, 4096);
   options.choice("what", &what, {"measure", "ratios", "speed"});
   trial.offer(&options);
+  trial.offer_blocking(&options);
   std::string wrong = options.read(argc, argv);
-  if (wrong.empty()) wrong = does_not_fit(settings);
+  if (wrong.empty()) wrong = does_not_fit(settings, trial);
   if (wrong.empty() && what == "speed" && trials::size_of(MPI_COMM_WORLD) > 1) {
     wrong = "--what speed is for one rank";
   }

@@ -164,7 +164,7 @@ class Program {
   }
 
   // As many products as take `ratio` times as long as the blocking collective; rank 0's clock.
-  int products_for(double ratio, int pause_us, MPI_Comm comm) {
+  double products_for(double ratio, int pause_us, MPI_Comm comm) {
     const double gather_s = shortest_s(bytes_ < 4096 ? 51 : 9, pause_us, [&] { gather(comm); });
     int products = ranks_;
     double multiply_s = 0;
@@ -173,7 +173,7 @@ class Program {
       multiply_s = shortest_s(5, 0, [&] { multiply(nullptr); });
       if (multiply_s > 2e-3 || products > 1 << 26) break;
     }
-    return std::max(1, static_cast<int>(std::lround(products * ratio * gather_s / multiply_s)));
+    return std::max(1.0, std::round(products * ratio * gather_s / multiply_s));
   }
 
  private:
@@ -237,7 +237,12 @@ int run(int argc, char** argv) {
   Program program(settings);
   trial.amount = settings.products;
   if (!trial.amount) {
-    trial.amount = program.products_for(settings.ratio, trial.pause_us, all[0].comm);
+    const double wanted = program.products_for(settings.ratio, trial.pause_us, all[0].comm);
+    if (wanted > 1 << 30) {
+      return trials::refuse("gemm_allgather",
+                            "--ratio asks for more than 2^30 products: choose a smaller one");
+    }
+    trial.amount = static_cast<int>(wanted);
     program.share(trial.amount);
   }
   const int failures = trials::measure(

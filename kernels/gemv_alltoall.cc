@@ -177,6 +177,11 @@ int run(int argc, char** argv) {
     wrong = "a matrix of order " + std::to_string(settings.order) +
             " has fewer rows than there are ranks: choose a larger --order";
   }
+  if (wrong.empty()) {
+    const double matrix = 8.0 * settings.order * settings.order / trials::size_of(MPI_COMM_WORLD);
+    wrong = trials::more_than_memory(matrix + 2.0 * settings.in_flight * settings.bytes,
+                                     "choose fewer --bytes, or a smaller --order");
+  }
   if (wrong.empty()) wrong = trial.cannot_write();
   if (!wrong.empty()) return trials::refuse("gemv_alltoall", wrong);
 

@@ -226,6 +226,11 @@ inline std::string matrix_of(const Problem& problem, Matrix* made, Matrix* alone
     if (rows > 1 << 28) return "--grid has more than 2^28 points: choose a smaller one";
     order = static_cast<int>(rows);
     if (order < ranks) return too_few(order, ranks);
+    // Seven entries of a row, as they are made and as they are kept, and the vectors.
+    const double bytes = 7 * (sizeof(Entry) + 16) + 15 * sizeof(double);
+    const std::string lacks =
+        trials::more_than_memory(rows / ranks * bytes, "choose a smaller --grid");
+    if (!lacks.empty()) return lacks;
     const Blocks blocks{order, ranks};
     entries = seven_point(problem, blocks.first(rank), blocks.first(rank + 1));
     *made = assemble(blocks.starts(), std::move(entries), MPI_COMM_WORLD);

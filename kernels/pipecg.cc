@@ -239,8 +239,9 @@ int measure(const Matrix& matrix, const Matrix& alone, const Settings& settings,
             const trials::Settings& trial, const std::vector<double>& b,
             const std::vector<double>& known) {
   std::vector<trials::Variant> all = trials::blocking_and_overlapped(trial);
-  all.push_back(trials::variant("halo only"));
-  if (settings.threads > 1) all.push_back(trials::variant("master thread", "", "native"));
+  if (trial.has_overlapped()) all.push_back(trials::variant("halo only"));
+  if (trial.has_overlapped() && settings.threads > 1)
+    all.push_back(trials::variant("master thread", "", "native"));
   std::vector<std::unique_ptr<Communication>> communications;
   for (trials::Variant& one : all) {
     communications.push_back(std::make_unique<Communication>(matrix, overlap_of(one), &one));
@@ -297,6 +298,7 @@ int run(int argc, char** argv) {
   options.number("threads", &settings.threads, 1, 1024);
   options.choice("what", &what, {"measure", "study", "speed"});
   trial.offer(&options);
+  trial.offer_blocking(&options);
   std::string wrong = options.read(argc, argv);
 #ifndef _OPENMP
   if (wrong.empty() && settings.threads > 1) {

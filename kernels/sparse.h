@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -122,6 +123,7 @@ inline std::string read_matrix_market(const std::string& path, int* order,
   if (!file) return "cannot read " + path;
   std::string line, banner, object, form, field, symmetry;
   std::getline(file, line);
+  if (file.bad()) return "cannot read " + path;
   for (char& letter : line) {  // the format tells no capitals from small letters
     letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   }

@@ -359,7 +359,7 @@ std::string does_not_fit(Settings* settings) {
     return "--diffusion makes the values grow without bound: choose at most " +
            std::to_string(most).substr(0, 5);
   }
-  return "";
+  return trials::more_than_memory(7 * 8 * points / ranks, "choose a smaller --grid");
 }
 
 int run(int argc, char** argv) {
@@ -371,6 +371,7 @@ int run(int argc, char** argv) {
   options.number("steps", &settings.steps, 1, 100000);
   options.real("diffusion", &settings.diffusion);
   trial.offer(&options);
+  trial.offer_blocking(&options);
   std::string wrong = options.read(argc, argv);
   if (wrong.empty()) wrong = does_not_fit(&settings);
   if (wrong.empty()) wrong = trial.cannot_write();
@@ -379,13 +380,15 @@ int run(int argc, char** argv) {
   std::vector<trials::Variant> all = trials::blocking_and_overlapped(trial);
   std::vector<How> how = {How::blocking};
   how.resize(all.size(), How::non_blocking);
+  const auto add = [&](const char* name, const std::string& engine, How one) {
+    if (!trial.has_overlapped()) return;
+    all.push_back(trials::variant(name, engine)), how.push_back(one);
+  };
 #if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
-  for (const std::string& engine : trial.engines) {
-    all.push_back(trials::variant("persistent", engine)), how.push_back(How::persistent);
-  }
+  for (const std::string& engine : trial.engines) add("persistent", engine, How::persistent);
 #endif
-  all.push_back(trials::variant("messages")), how.push_back(How::messages);
-  all.push_back(trials::variant("persistent messages")), how.push_back(How::persistent_messages);
+  add("messages", "", How::messages);
+  add("persistent messages", "", How::persistent_messages);
 
   // All variants work on the same two arrays.
   const Block block = block_of(settings, trials::rank_in(MPI_COMM_WORLD));

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,7 @@ inline std::string read_tns(const std::string& path, Tensor* tensor) {
     if (!read_line(line, tensor)) return path + " is damaged, in line " + std::to_string(number);
     if (tensor->entries() > 1 << 26) return path + " has more than 2^26 entries";
   }
+  if (file.bad()) return "cannot read " + path;
   return tensor->value.empty() ? path + " has no entries" : "";
 }
 
@@ -281,7 +283,10 @@ inline std::string distribute(const Tensor& all, std::vector<int> blocks, Part* 
   merge(&mine);
   for (const double value : mine.value) part->square += value * value;
   MPI_Allreduce(MPI_IN_PLACE, &part->square, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  if (!(part->square > 0)) return "the tensor has no value but 0";
+  if (!(part->square > 0)) return "the tensor has no value but 0, or the squares of all are 0";
+  if (!std::isfinite(part->square)) {
+    return "the squares of the tensor's values have no sum: scale the values down";
+  }
   for (int mode = 0; mode < order; ++mode) {
     Mode& one = part->modes[at(mode)];
     for (std::int64_t e = 0; e < mine.entries(); ++e) {

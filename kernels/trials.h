@@ -4,6 +4,7 @@
 // same.
 #pragma once
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +16,6 @@
 #include <limits>
 #include <numeric>
 #include <random>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,12 +50,34 @@ inline int refuse(const char* program, const std::string& sentence) {
   std::abort();
 }
 
+// The sentence that says that a node has less memory than its ranks need together, this one so many
+// bytes; empty: it has enough. Collective.
+inline std::string more_than_memory(double bytes, const std::string& choose) {
+  MPI_Comm node;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  double together = bytes;
+  MPI_Allreduce(MPI_IN_PLACE, &together, 1, MPI_DOUBLE, MPI_SUM, node);
+  MPI_Comm_free(&node);
+  const double there = 1.0 * static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<double>(sysconf(_SC_PAGESIZE));
+  double needed[2] = {together / there, together};
+  MPI_Allreduce(MPI_IN_PLACE, needed, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  if (needed[0] <= 1) return "";
+  char text[120];
+  std::snprintf(text, sizeof text,
+                "the ranks of a node need %.0f GB of memory, more than it has: ", needed[1] / 1e9);
+  return text + choose;
+}
+
 using Words = std::vector<std::string>;
 
+// As many words as separators, and one.
 inline Words split(const std::string& text, char separator) {
-  Words found;
-  std::istringstream stream(text);
-  for (std::string word; std::getline(stream, word, separator);) found.push_back(word);
+  Words found(1);
+  for (const char letter : text) {
+    if (letter == separator) found.emplace_back();
+    if (letter != separator) found.back() += letter;
+  }
   return found;
 }
 
@@ -71,13 +93,7 @@ class Options {
  public:
   void number(const std::string& name, int* place, int least = 1, int most = 1 << 30) {
     add(name, "a whole number from " + std::to_string(least) + " to " + std::to_string(most),
-        [=](const std::string& text) {
-          char* end = nullptr;
-          const long value = std::strtol(text.c_str(), &end, 10);
-          const bool good = !text.empty() && *end == 0 && value >= least && value <= most;
-          if (good) *place = static_cast<int>(value);
-          return good;
-        });
+        [=](const std::string& text) { return whole(text, least, most, place); });
   }
   void real(const std::string& name, double* place) {
     add(name, "a number greater than 0", [=](const std::string& text) {
@@ -99,30 +115,33 @@ class Options {
     add(name, "a name", [=](const std::string& text) { return !(*place = text).empty(); });
   }
   void words(const std::string& name, Words* place) {
-    add(name, "names, separated by commas",
-        [=](const std::string& text) { return !(*place = split(text, ',')).empty(); });
+    add(name, "names, separated by commas", [=](const std::string& text) {
+      *place = split(text, ',');
+      return std::find(place->begin(), place->end(), "") == place->end();
+    });
+  }
+  void choices(const std::string& name, Words* place, const Words& known) {
+    add(name, joined(known) + ", or some of them, separated by commas",
+        [=](const std::string& text) {
+          *place = split(text, ',');
+          return std::all_of(place->begin(), place->end(), [&](const std::string& word) {
+            return std::find(known.begin(), known.end(), word) != known.end();
+          });
+        });
   }
   // Three extents, such as 32x32x32.
   void grid(const std::string& name, int (*place)[3]) {
     add(name, "three numbers from 1 to 4096, such as 32x32x32", [=](const std::string& text) {
-      char rest = 0;
-      int* n = *place;
-      if (std::sscanf(text.c_str(), "%dx%dx%d%c", &n[0], &n[1], &n[2], &rest) != 3) return false;
-      return std::all_of(n, n + 3, [](int extent) { return extent >= 1 && extent <= 4096; });
+      std::vector<int> found;
+      if (!numbers(text, 4096, &found) || found.size() != 3) return false;
+      std::copy(found.begin(), found.end(), *place);
+      return true;
     });
   }
   // As many extents as there are.
   void extents(const std::string& name, std::vector<int>* place) {
-    add(name, "numbers from 1 to 2^30, such as 32x32x32", [=](const std::string& text) {
-      place->clear();
-      for (const std::string& word : split(text, 'x')) {
-        char* end = nullptr;
-        const long value = std::strtol(word.c_str(), &end, 10);
-        if (word.empty() || *end != 0 || value < 1 || value > 1 << 30) return false;
-        place->push_back(static_cast<int>(value));
-      }
-      return !place->empty();
-    });
+    add(name, "numbers from 1 to 2^30, such as 32x32x32",
+        [=](const std::string& text) { return numbers(text, 1 << 30, place); });
   }
 
   // The sentence that says what is wrong; empty: nothing.
@@ -148,6 +167,22 @@ class Options {
     std::string name, takes;
     std::function<bool(const std::string&)> take;
   };
+  static bool whole(const std::string& text, int least, int most, int* place) {
+    char* end = nullptr;
+    const long value = std::strtol(text.c_str(), &end, 10);
+    const bool good = !text.empty() && *end == 0 && value >= least && value <= most;
+    if (good) *place = static_cast<int>(value);
+    return good;
+  }
+  static bool numbers(const std::string& text, int most, std::vector<int>* place) {
+    place->clear();
+    for (const std::string& word : split(text, 'x')) {
+      int number = 0;
+      if (!whole(word, 1, most, &number)) return false;
+      place->push_back(number);
+    }
+    return true;
+  }
   void add(const std::string& name, const std::string& takes,
            std::function<bool(const std::string&)> take) {
     options_.push_back({"--" + name, takes, std::move(take)});
@@ -220,12 +255,15 @@ struct Settings {
   void offer(Options* options) {
     options->number("repetitions", &repetitions);
     options->number("pause-us", &pause_us, 0);
-    options->words("engines", &engines);
+    options->choices("engines", &engines,
+                     {"native", "assist", "function", "thread", "tcc", "agent", "auto"});
     options->text("json", &json);
   }
   void offer_form(Options* options) {
     options->choice("form", &form, {"all", "blocking", "overlapped"});
   }
+  // Of kernels with many forms.
+  void offer_blocking(Options* options) { options->choice("form", &form, {"all", "blocking"}); }
   // The sentence that says why the file cannot be written; empty: it can. Collective.
   std::string cannot_write() const {
     int failed = 0;
@@ -364,6 +402,10 @@ inline int report(const Settings& settings, const char* kernel, const std::strin
                 100 * (time_us / first_us - 1), all[i].remark.c_str());
   }
   std::printf("%d wrong results\n", wrong);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    std::fprintf(stderr, "%s: cannot write what was found to the standard output\n", kernel);
+    return 1;
+  }
   if (!settings.json.empty() && !write_json(settings.json, kernel, problem, all, settings.amount)) {
     std::fprintf(stderr, "%s: cannot write %s\n", kernel, settings.json.c_str());
     return 1;

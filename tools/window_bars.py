@@ -2,8 +2,8 @@
 Fortran and mpi4py (tools/windows), of one machine's two ranks.
 
 A window is right within 2 % or 20 µs; on heap and static memory of more than a page it is known.
-Each window is held against the closest of the times that its function took by its own clock, since
-not the same calls are watched as are timed, and what takes the core away makes some of them longer.
+Each window is held against the time that its own call was left alone by the program's clock: what
+takes the core away in between both see. Which call that was, the record's timeline tells.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import shutil
 import statistics
 import sys
 import tempfile
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -22,6 +23,7 @@ from bar_jobs import run_command
 
 from weft import installation, mpi_libraries
 from weft.advise import analysis, sites, store
+from weft.advise.record import AFTER, CALL, WAIT
 
 SOURCES = Path(__file__).parent / "windows"
 WEFT = installation.ROOT / ".venv/bin/weft"
@@ -39,11 +41,23 @@ class Found:
     planted_ms: float
     own_us: float  # the median, by the program's own clock
     measured_us: float | None  # the median; None: unknown
-    off_us: float  # the median
+    offs_us: list[float]  # call by call
+
+    @property
+    def most_us(self) -> float:
+        return max(sites.LITTLE_US, sites.PART * self.own_us)
+
+    @property
+    def off_us(self) -> float:
+        return statistics.median(self.offs_us)
 
     @property
     def is_right(self) -> bool:
-        return abs(self.off_us) <= max(sites.LITTLE_US, sites.PART * self.own_us)
+        return abs(self.off_us) <= self.most_us
+
+    @property
+    def right_calls(self) -> int:
+        return sum(abs(us) <= self.most_us for us in self.offs_us)
 
     @property
     def is_missing(self) -> bool:
@@ -54,7 +68,8 @@ class Found:
         if self.measured_us is None:
             return f"{what}: unknown"
         verdict = "" if self.is_right else ", wrong"
-        return f"{what}: own {self.own_us:.1f} µs, off by {self.off_us:+.1f} µs{verdict}"
+        calls = f"{self.right_calls} of {len(self.offs_us)} calls right"
+        return f"{what}: own {self.own_us:.1f} µs, off by {self.off_us:+.1f} µs ({calls}){verdict}"
 
     def to_json(self) -> dict:
         return asdict(self) | {"is_right": self.is_right}
@@ -88,23 +103,38 @@ def programs(mpi: str, directory: Path) -> Iterator[tuple[str, list]]:
         yield "mpi4py", [*interpreter, SOURCES / "planted.py"]
 
 
-def own_times(own: Path) -> dict[str, list[float]]:
-    """Of each function, over all ranks."""
-    found = defaultdict(list)
+OwnTimes = dict[int, list[float]]  # by rank, call after call
+
+
+def own_times(own: Path) -> dict[str, OwnTimes]:
+    """Of each function."""
+    found: dict[str, OwnTimes] = defaultdict(lambda: {0: [], 1: []})
     for rank in (0, 1):
         for line in own.with_name(f"{own.name}.{rank}").read_text().splitlines():
             function, us = line.split()
-            found[function].append(float(us))
+            found[function][rank].append(float(us))
     return found
 
 
-def held_against(own: list[float], site: sites.Site | None) -> tuple[float | None, float]:
-    """The median window and by how much windows are off."""
+def watched(stored: store.Stored, site: sites.Site) -> Iterator[tuple[int, int, float]]:
+    """Of each window the rank, the number of the call, which was the last to end before the window
+    began, and how long it was."""
+    for member in sorted(site.members):
+        events = [row for row in stored["event"] if (row["rank"], row["site"]) == member]
+        ends = sorted(row["ended_ns"] for row in events if row["what"] in (CALL, WAIT))
+        for row in events:
+            if row["what"] == AFTER:
+                us = (row["ended_ns"] - row["began_ns"]) / 1e3
+                yield member[0], bisect_right(ends, row["began_ns"]) - 1, us
+
+
+def held_against(
+    own: OwnTimes, site: sites.Site | None, stored: store.Stored
+) -> tuple[float | None, list[float]]:
+    """The median window, and by how much each is off."""
     if site is None or site.window_us is None:
-        return None, 0.0
-    windows = [us for us in site.after.most if us is not None]
-    offs = [min((us - one for one in own), key=abs) for us in windows]
-    return statistics.median(windows), statistics.median(offs)
+        return None, []
+    return site.window_us, [us - own[rank][call] for rank, call, us in watched(stored, site)]
 
 
 def measure_job(mpi: str, language: str, program: list, ms: float, directory: Path) -> list[Found]:
@@ -113,12 +143,13 @@ def measure_job(mpi: str, language: str, program: list, ms: float, directory: Pa
     words += ["--out", directory / "page.html", "--"]
     launcher = mpi_libraries.implementation(mpi).launcher(2)
     run_command([*words, *launcher, *program, ms, CALLS, own], mpi, JOB_SECONDS)
-    advice = analysis.analyse(store.read(record))
+    stored = store.read(record)
+    advice = analysis.analyse(stored)
     seen = {site.function.partition(".")[0]: site for site in advice.sites}
     return [
         Found(
-            *(mpi, language, function, ms, statistics.median(times)),
-            *held_against(times, seen.get(function)),
+            *(mpi, language, function, ms, statistics.median(times[0] + times[1])),
+            *held_against(times, seen.get(function), stored),
         )
         for function, times in own_times(own).items()
     ]

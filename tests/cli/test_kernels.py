@@ -49,6 +49,21 @@ def test_overlap_of_two_ranks_changes_no_bit(kernel):
     assert "master thread" in said
 
 
+BLOCKING = {
+    "pipecg": ("--grid", "7x5x6"),
+    "fft3d": ("--grid", "8x8x8"),
+    "stencil": ("--grid", "8x8x8", "--steps", 4),
+    "cpals": ("--dimensions", "9x8x7", "--entries", 100, "--rank", 2),
+    "atmosphere": ("--truncation", 10, "--steps", 1),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKING)
+def test_the_blocking_form_alone(kernel, name):
+    said = check(kernel(name, *BLOCKING[name], "--form", "blocking", *QUICK))
+    assert [line.split()[0] for line in said.splitlines() if " us" in line] == ["blocking"]
+
+
 def test_pipecg_under_open_mpi(kernel):
     check(kernel("pipecg", *SMALL, engines="auto,tcc", mpi="openmpi"))
 
