@@ -120,9 +120,10 @@ def passed_on(call):
             "  return code;",
         ]
     if "begins" in call:
+        given = ", ".join(filter(None, [argument(call, "assertion"), argument(call, "win")]))
         return [
             f"  const int code = next({arguments(call)});",
-            f"  if (code == MPI_SUCCESS) begin_{call['begins']}({argument(call, 'win')});",
+            f"  if (code == MPI_SUCCESS) begin_{call['begins']}({given});",
             "  return code;",
         ]
     return [f"  return next({arguments(call)});"]

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/futex.h"
 
 namespace weft {
 namespace {
@@ -46,8 +45,7 @@ void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
 }
 
 void Progress::use(Desk desk) {
-  wake_ = &desk.wake();
-  wake_of_ = FutexOf::processes;
+  sleeper_.words.use(desk.wake(), FutexOf::processes);
   desk_ = std::move(desk);
 }
 
@@ -220,18 +218,14 @@ bool Progress::thread_has_work() const {
 }
 
 void Progress::wake_thread() {
-  if (asleep_.load() != Asleep::no && thread_has_work()) call_thread();
+  sleeper_.wake_from(Asleep::dozing, [&] { return thread_has_work(); });
 }
 
-void Progress::call_thread() {
-  wake_->fetch_add(1);
-  wake_one(*wake_, wake_of_);
-}
-
-void Progress::leave_transfers(int change, std::uint32_t started) {
+void Progress::leave_transfers(int change, std::uint32_t started, std::uint32_t opened) {
   transfers_started_.fetch_add(started, std::memory_order_relaxed);
+  transfers_opened_.fetch_add(opened, std::memory_order_relaxed);
   transfers_.fetch_add(change);
-  if (change > 0 && asleep_.load() == Asleep::deeply) call_thread();
+  if (change > 0) sleeper_.wake_from(Asleep::deeply, [] { return true; });
 }
 
 Result<bool> Progress::start(std::span<std::byte> stack) {
@@ -274,7 +268,8 @@ void Progress::thread_main() {
       found = lock ? advance_all(Who::thread) : Found{.hides_rounds = true};
     }
     const int transfers = transfers_.load();
-    if (transfers > 0 && waiting_.is_look_due(now_ns(), transfers, transfers_started_.load()))
+    if (transfers > 0 && waiting_.is_look_due(now_ns(), transfers, transfers_started_.load(),
+                                              transfers_opened_.load()))
       look_at_transfers();
     observer_.activity(found.progressed ? Activity::working : Activity::polling);
     if (found.progressed)
@@ -284,30 +279,32 @@ void Progress::thread_main() {
   }
 }
 
-// asleep_ is published before the last look for work, and callers look at asleep_ after having
-// published work, so that one of the two always sees the other.
 void Progress::rest_without_operations() {
-  const Rest rest =
-      waiting_.without_operations(now_ns(), transfers_.load(), transfers_started_.load());
+  const Rest rest = waiting_.without_operations(
+      now_ns(), transfers_.load(), transfers_started_.load(), transfers_opened_.load());
   if (rest.calls_others) baton_.call_others();
   const bool dozes = rest.kind == Rest::Kind::doze;
-  const std::uint32_t seen = wake_->load();
-  asleep_.store(dozes ? Asleep::dozing : Asleep::deeply);
-  const bool called = thread_has_work() || stopping_.load() || (!dozes && transfers_.load() > 0);
-  if (!called) {
+  const auto has_news = [&] {
+    if (thread_has_work() || stopping_.load() || (!dozes && transfers_.load() > 0)) return true;
     observer_.activity(Activity::asleep);
-    if (dozes)
-      sleep_on(*wake_, seen, wake_of_, rest.ns);
-    else
-      sleep_on(*wake_, seen, wake_of_);
-  }
-  asleep_.store(Asleep::no);
+    return false;
+  };
+  if (dozes)
+    sleeper_.sleep(Asleep::dozing, rest.ns, has_news);
+  else
+    sleeper_.sleep(Asleep::deeply, SleepWords::kNoLimit, has_news);
   if (dozes && transfers_.load() > 0) look_at_transfers();
 }
 
 void Progress::look_at_transfers() {
   observer_.activity(Activity::polling);
-  observer_.keep_library_going();
+  std::int64_t began_ns = now_ns(), took_ns = 0;
+  int calls = 0;
+  do {
+    observer_.keep_library_going();
+    took_ns = now_ns() - began_ns;
+    began_ns += took_ns;
+  } while (waiting_.look_goes_on(++calls, took_ns));
 }
 
 void Progress::rest_among_operations(std::uint32_t calls_before, bool hides_rounds) {
@@ -317,9 +314,12 @@ void Progress::rest_among_operations(std::uint32_t calls_before, bool hides_roun
     case Rest::Kind::none:
     case Rest::Kind::idle:
       return;
-    case Rest::Kind::yield:
+    case Rest::Kind::yield: {
+      const std::int64_t before_ns = time_for_pace();
       sched_yield();
+      waiting_.yielded(time_for_pace() - before_ns);
       return;
+    }
     case Rest::Kind::sleep:
       std::this_thread::sleep_for(std::chrono::nanoseconds(rest.ns));
       return;
@@ -333,15 +333,10 @@ void Progress::rest_among_operations(std::uint32_t calls_before, bool hides_roun
   }
 }
 
-// Whoever submits an operation meanwhile calls, or has it in the inbox before asleep_ is published:
-// it is looked at as often as at its begin.
+// An operation that is submitted meanwhile is looked at as often as at its begin.
 void Progress::doze(std::int64_t ns) {
-  const std::uint32_t seen = wake_->load();
-  asleep_.store(Asleep::dozing);
-  const bool has_news = stopping_.load() || !inbox_is_empty();
-  if (!has_news) sleep_on(*wake_, seen, wake_of_, ns);
-  asleep_.store(Asleep::no);
-  if (has_news || wake_->load() != seen) waiting_.begin(time_for_pace());
+  const auto has_news = [&] { return stopping_.load() || !inbox_is_empty(); };
+  if (sleeper_.sleep(Asleep::dozing, ns, has_news)) waiting_.begin(time_for_pace());
 }
 
 bool Progress::inbox_is_empty() {
@@ -365,7 +360,7 @@ void Progress::yield_core() {
 
 void Progress::stop() {
   stopping_.store(true);
-  call_thread();
+  sleeper_.call();
   // The MPI library may exit the process from inside the thread.
   const bool from_inside = thread_.is_this_one();
   if (desk_ && !from_inside) take_all_back();

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "engine/baton.h"
-#include "engine/futex.h"
 #include "engine/observer.h"
 #include "engine/operation.h"
 #include "engine/orders.h"
+#include "engine/sleeper.h"
 #include "engine/thread.h"
 #include "engine/waiting.h"
 
@@ -95,8 +95,8 @@ class Progress {
 
   // So many transfers of the application's are left to the thread, which looks after them from time
   // to time; or, negative, a caller has come for so many. started: of these, so many have just
-  // begun.
-  void leave_transfers(int change, std::uint32_t started = 0);
+  // begun; opened: so often others may begin some from now on.
+  void leave_transfers(int change, std::uint32_t started = 0, std::uint32_t opened = 0);
 
   int under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
@@ -122,7 +122,6 @@ class Progress {
   void take_all_back();
   bool thread_has_work() const;
   void wake_thread();
-  void call_thread();
   void ensure_thread();
   void thread_main();
   std::int64_t time_for_pace() const;
@@ -158,13 +157,8 @@ class Progress {
   std::atomic<int> helping_{0};     // callers inside drive_until
   std::atomic<int> blocked_{0};     // callers between caller_blocks and caller_returns
   std::atomic<int> transfers_{0};   // left to the thread
-  std::atomic<std::uint32_t> transfers_started_{0};
-  std::atomic<std::uint32_t> own_wake_{0};
-  std::atomic<std::uint32_t>* wake_ = &own_wake_;  // changes to wake the thread; pairs with asleep_
-  FutexOf wake_of_ = FutexOf::this_process;        // the agent may wake it, too
-  // Written by the thread. Dozing, it wakes by itself soon enough for what it knows of.
-  enum class Asleep : std::uint8_t { no, dozing, deeply };
-  std::atomic<Asleep> asleep_{Asleep::no};
+  std::atomic<std::uint32_t> transfers_started_{0}, transfers_opened_{0};
+  Sleeper<> sleeper_;  // the thread; the agent may wake it, too
   std::atomic<bool> stopping_{false};
   std::atomic<int> shared_core_{0};  // a hint: > 0 while others lately wanted this core
   Baton baton_;

@@ -20,16 +20,20 @@ class TransferPace {
   // What is outstanding without having started is others', and may be nothing at all.
   static constexpr std::int64_t kSlowAfter_ns = 8 * kSlow_ns;
 
-  // outstanding: so many transfers are, now; started: so many have been so far. Of a program that
-  // ends some and starts as many between two looks only the latter tells. 0: nothing is
-  // outstanding, and nothing has been lately.
-  std::int64_t sleep_ns(std::int64_t now_ns, int outstanding, std::uint32_t started) {
+  // outstanding: so many transfers are, now; started: so many have been so far; opened: so often
+  // others could begin some from then on. Of a program that ends some and starts as many between
+  // two looks only the latter tell. 0: nothing is outstanding, and nothing has been lately.
+  std::int64_t sleep_ns(std::int64_t now_ns, int outstanding, std::uint32_t started,
+                        std::uint32_t opened = 0) {
     if (started != started_ || (seen_ > 0 && outstanding == 0))
       since_ns_ = now_ns;
     else if (seen_ == 0 && outstanding > 0)
       since_ns_ = now_ns - kSlowAfter_ns;
+    else if (opened != opened_)
+      since_ns_ = std::max(since_ns_, now_ns - kSlowAfter_ns);
     seen_ = outstanding;
     started_ = started;
+    opened_ = opened;
     const std::int64_t passed_ns = now_ns - since_ns_;
     if (outstanding == 0) return passed_ns < kLinger_ns ? kSlow_ns : 0;
     const std::int64_t soon = std::clamp(passed_ns / 8, kLeast_ns, kSlow_ns);
@@ -39,7 +43,29 @@ class TransferPace {
  private:
   std::int64_t since_ns_ = -kLinger_ns;  // something has begun or ended
   int seen_ = 0;
-  std::uint32_t started_ = 0;
+  std::uint32_t started_ = 0, opened_ = 0;
+};
+
+// TransferLook: of one look, how often the library is asked: again while something moves. Some
+// libraries move a few KiB each time (MPICH inside a node: 8), so that a long transfer would take
+// hundreds of looks. That something has moved only the time of a call tells. The first one finds
+// cold caches. A pure function of the times it is told.
+class TransferLook {
+ public:
+  static constexpr int kMostCalls = 16;
+
+  // After so many calls, of which the last one took so long.
+  bool goes_on(int calls, std::int64_t took_ns) {
+    if (calls == 1) return true;
+    if (least_ns_ == 0 || took_ns < least_ns_) least_ns_ = took_ns;
+    if (took_ns <= 2 * least_ns_) return false;
+    if (calls < kMostCalls) return true;
+    least_ns_ += least_ns_ / 32 + 1;  // a call may take longer than it did
+    return false;
+  }
+
+ private:
+  std::int64_t least_ns_ = 0;  // of a call that moves nothing; 0: not known
 };
 
 }  // namespace weft

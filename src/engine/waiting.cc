@@ -34,21 +34,27 @@ Rest Waiting::among_operations(std::int64_t now_ns, bool hides_rounds, bool tran
       break;
   }
   std::int64_t ns = hides_rounds ? 0 : quiet_pace_.sleep_ns(now_ns);
-  if (ns == 0) return {.kind = Rest::Kind::yield};
+  if (ns == 0 && (hides_rounds || dozes_for_yields_ == 0)) return {.kind = Rest::Kind::yield};
+  if (ns == 0) {
+    --dozes_for_yields_;
+    ns = QuietPace::kLeast_ns;
+  }
   if (transfers) ns = std::min(ns, std::max(next_look_ns_ - now_ns, QuietPace::kLeast_ns));
   return {.kind = Rest::Kind::doze, .ns = ns};
 }
 
-Rest Waiting::without_operations(std::int64_t now_ns, int transfers, std::uint32_t started) {
-  const std::int64_t ns = transfer_pace_.sleep_ns(now_ns, transfers, started);
+Rest Waiting::without_operations(std::int64_t now_ns, int transfers, std::uint32_t started,
+                                 std::uint32_t opened) {
+  const std::int64_t ns = transfer_pace_.sleep_ns(now_ns, transfers, started, opened);
   return {.kind = ns > 0 ? Rest::Kind::doze : Rest::Kind::idle,
           .ns = ns,
           .calls_others = std::exchange(has_news_, false)};
 }
 
-bool Waiting::is_look_due(std::int64_t now_ns, int transfers, std::uint32_t started) {
+bool Waiting::is_look_due(std::int64_t now_ns, int transfers, std::uint32_t started,
+                          std::uint32_t opened) {
   if (now_ns < next_look_ns_) return false;
-  next_look_ns_ = now_ns + transfer_pace_.sleep_ns(now_ns, transfers, started);
+  next_look_ns_ = now_ns + transfer_pace_.sleep_ns(now_ns, transfers, started, opened);
   return true;
 }
 

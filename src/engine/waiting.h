@@ -44,19 +44,37 @@ class Waiting {
   // None of them can go on. hides_rounds: some may have gone on unseen, and are looked at again at
   // once. transfers: there are some, too, whose look must not be late.
   Rest among_operations(std::int64_t now_ns, bool hides_rounds = false, bool transfers = false);
+  // The core was somebody else's for so long when others could run first. One who computes keeps it
+  // up to the next tick, so that a doze, after which it is given back at once, is shorter.
+  void yielded(std::int64_t took_ns) {
+    if (took_ns > kQuickYield_ns) dozes_for_yields_ = kRemembered;
+  }
 
-  // There are no operations, but so many transfers of the application's; started: in all.
-  Rest without_operations(std::int64_t now_ns, int transfers, std::uint32_t started);
+  // There are no operations, but so many transfers of the application's; started, opened: as
+  // TransferPace has them.
+  Rest without_operations(std::int64_t now_ns, int transfers, std::uint32_t started,
+                          std::uint32_t opened = 0);
   // Beside operations: whether transfers, so many, are to be looked at now.
-  bool is_look_due(std::int64_t now_ns, int transfers, std::uint32_t started);
+  bool is_look_due(std::int64_t now_ns, int transfers, std::uint32_t started,
+                   std::uint32_t opened = 0);
+  // At a look, after so many calls of the library, of which the last one took so long: whether
+  // another one follows.
+  bool look_goes_on(int calls, std::int64_t took_ns) {
+    return transfer_look_.goes_on(calls, took_ns);
+  }
 
  private:
+  static constexpr std::int64_t kQuickYield_ns = 500'000;
+  static constexpr int kRemembered = 256;  // dozes until it yields again
+
   BackOff backoff_;
   Pace pace_;
   QuietPace quiet_pace_;
   TransferPace transfer_pace_;
+  TransferLook transfer_look_;
   std::int64_t next_look_ns_ = 0;  // at transfers, while there are operations
-  bool has_news_ = false;          // something has gone on since the others were called last
+  int dozes_for_yields_ = 0;
+  bool has_news_ = false;  // something has gone on since the others were called last
 };
 
 }  // namespace weft

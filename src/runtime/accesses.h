@@ -1,8 +1,8 @@
 // Accesses: the application's own large one-sided accesses without a request (MPI_Put, MPI_Get,
 // MPI_Accumulate, ...). They are transfers (transfers.h): from the start of one to the call that
 // ends it at the latest, the progress thread gives the library its time. They have no handle, so
-// one counts for its window and target. A rank that is accessed knows of it only where it has said
-// so by MPI_Win_post; its library may have to answer.
+// one counts for its window and target. A rank that is accessed knows of it only where it has
+// opened its window by MPI_Win_post or MPI_Win_fence; its library may have to answer.
 #pragma once
 
 #include <mpi.h>
@@ -44,7 +44,8 @@ class Accesses {
   };
   enum class If : std::uint8_t { known, any };
   template <class Change>
-  void change(MPI_Win window, If which, std::uint32_t started, Change change);
+  void change(MPI_Win window, If which, Change change, std::uint32_t started = 0,
+              std::uint32_t opened = 0);
 
   Progress& progress_;
   std::mutex mutex_;  // guards windows_
@@ -54,8 +55,13 @@ class Accesses {
 
 // A large one has been started.
 void access_started(MPI_Win window, int target);
-// MPI_Win_post has succeeded. What others move is not known: at most the window's size.
+// MPI_Win_post has succeeded. What others move is not known: at most the window's size. Into memory
+// that ranks share the one that accesses moves it alone.
 void begin_exposure(MPI_Win window);
+// The same of MPI_Win_fence, with this assertion.
+inline void begin_fence_epoch(int assertion, MPI_Win window) {
+  if ((assertion & MPI_MODE_NOSUCCEED) == 0) begin_exposure(window);
+}
 
 // Before a call that waits for the end of accesses, or after one that has said so. What fails is
 // forgotten, too.

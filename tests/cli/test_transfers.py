@@ -95,7 +95,7 @@ def test_accesses_and_partitioned_messages(library, run, accesses, tmp_path, wha
     assert transfers == (1 if what == "rget" else 0 if is_left_alone else 2)
 
 
-@pytest.mark.parametrize("what", ["put", "get", "accumulate", "get_accumulate", "posted"])
+@pytest.mark.parametrize("what", ["put", "get", "accumulate", "get_accumulate", "posted", "fenced"])
 def test_accesses_without_a_request(run, accesses, tmp_path, what):
     """Also another rank's, for which the program has opened its window."""
     said, transfers = run(accesses, tmp_path / "shared", PATIENCE, what)
@@ -103,9 +103,11 @@ def test_accesses_without_a_request(run, accesses, tmp_path, what):
     assert transfers == 1
 
 
-@pytest.mark.parametrize("what", ["get", "posted"])
-def test_accesses_alone_without(run, accesses, tmp_path, what):
-    """Those that need somebody's help under all libraries."""
+@pytest.mark.parametrize("what", ["get", "posted", "fenced"])
+def test_accesses_alone_without(library, run, accesses, tmp_path, what):
+    """Those that need somebody's help under all libraries; after a fence, MPICH's and Intel's."""
+    if what == "fenced" and library.family == "openmpi":
+        pytest.skip("Open MPI brings it by itself")
     options = ("--engine=thread", "--transfers=off")
     said, transfers = run(accesses, tmp_path / "shared", 2, what, options=options)
     assert said == "alone"

@@ -408,6 +408,36 @@ TEST(Progress, ThreadLooksAfterTransfersAsLongAsSomeAreLeftToIt) {
   }
 }
 
+// A library that moves 8 KiB in each call while there is something to move.
+class MovingLibrary final : public Observer {
+ public:
+  void thread_started(const char*, int) override {}
+  void activity(Activity what) override {
+    if (what == Activity::asleep && left.load() > 0) looks.fetch_add(1);
+  }
+  void keep_library_going() override {
+    calls.fetch_add(1);
+    if (left.load() == 0) return;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+    while (std::chrono::steady_clock::now() < until) continue;
+    left.fetch_sub(1);
+  }
+  std::atomic<int> calls{0}, looks{0}, left{0};
+};
+
+TEST(Progress, ALongTransferTakesAFewLooks) {
+  MovingLibrary library;
+  Progress progress(kYield, ThreadMay::do_all, library);
+  ASSERT_TRUE(progress.start());
+  progress.leave_transfers(1);
+  ASSERT_TRUE(within_seconds(20, [&] { return library.calls > 20; }));  // which move nothing
+  constexpr int kCalls = 2 * 1024 / 8;
+  library.left = kCalls;
+  ASSERT_TRUE(within_seconds(20, [&] { return library.left == 0; }));
+  EXPECT_LE(library.looks, 2 + kCalls / TransferLook::kMostCalls);
+  progress.leave_transfers(-1);
+}
+
 TEST(Progress, ThreadLooksAfterTransfersBesideAnOperation) {
   Activities observer;
   Progress progress(kYield, ThreadMay::do_all, observer);

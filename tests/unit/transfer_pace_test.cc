@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace weft {
 namespace {
 
@@ -60,6 +62,21 @@ TEST(TransferPace, WhatHasNotStartedHereIsLookedAtSeldom) {
   EXPECT_EQ(looks, 2'000);
 }
 
+// Epochs of MPI_Win_fence, between which there is less time than between two looks.
+TEST(TransferPace, EachTimeThatAWindowIsOpenedCountsAnew) {
+  TransferPace pace;
+  std::uint32_t opened = 0;
+  for (std::int64_t now = kSecond; now < 2 * kSecond; now += 10 * kMs)
+    EXPECT_EQ(pace.sleep_ns(now, 1, 0, ++opened), TransferPace::kSlow_ns);
+  EXPECT_EQ(pace.sleep_ns(10 * kSecond, 1, 0, opened), TransferPace::kMost_ns);
+}
+
+TEST(TransferPace, AWindowThatIsOpenedMakesNoLookLater) {
+  TransferPace pace;
+  pace.sleep_ns(kSecond, 1, 1, 0);
+  EXPECT_EQ(pace.sleep_ns(kSecond + kMs, 2, 1, 1), kMs / 8);
+}
+
 TEST(TransferPace, StaysAwakeForAMomentAfterTheLastOne) {
   TransferPace pace;
   pace.sleep_ns(kSecond, 1, 1);
@@ -67,6 +84,52 @@ TEST(TransferPace, StaysAwakeForAMomentAfterTheLastOne) {
   EXPECT_EQ(pace.sleep_ns(2 * kSecond + TransferPace::kLinger_ns - 1, 0, 1),
             TransferPace::kSlow_ns);
   EXPECT_EQ(pace.sleep_ns(2 * kSecond + TransferPace::kLinger_ns, 0, 1), 0);
+}
+
+constexpr std::int64_t kColdCall_ns = 5'000, kIdleCall_ns = 300, kMovingCall_ns = 1'500;
+
+// Of one look at which the library still has to move something in so many calls. What is left.
+int look(TransferLook& look, int calls_to_move, std::int64_t idle_ns = kIdleCall_ns) {
+  int calls = 0;
+  bool goes_on = true;
+  while (goes_on) {
+    const std::int64_t usual_ns = calls < calls_to_move ? kMovingCall_ns : idle_ns;
+    goes_on = look.goes_on(calls + 1, usual_ns + (calls == 0 ? kColdCall_ns : 0));
+    ++calls;
+  }
+  EXPECT_LE(calls, TransferLook::kMostCalls);
+  return std::max(calls_to_move - calls, 0);
+}
+
+int looks_for(TransferLook& pace, int calls_to_move) {
+  int looks = 0;
+  for (; calls_to_move > 0; ++looks) calls_to_move = look(pace, calls_to_move);
+  return looks;
+}
+
+// Of 8 KiB each.
+TEST(TransferLook, TwoMebibytesTakeAFewLooks) {
+  TransferLook pace;
+  look(pace, 0);
+  EXPECT_EQ(looks_for(pace, 256), 256 / TransferLook::kMostCalls);
+}
+
+TEST(TransferLook, ALookAtWhatDoesNotMoveAsksTwice) {
+  TransferLook pace;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(pace.goes_on(1, kColdCall_ns));
+    EXPECT_FALSE(pace.goes_on(2, kIdleCall_ns));
+  }
+}
+
+// As where the library has got more connections to look at.
+TEST(TransferLook, CallsThatHaveBecomeSlowerDoNotCountAsMovingForLong) {
+  TransferLook pace;
+  look(pace, 0);
+  constexpr std::int64_t kSlower_ns = 3 * kIdleCall_ns;
+  for (int i = 0; i < 40; ++i) look(pace, 0, kSlower_ns);
+  EXPECT_TRUE(pace.goes_on(1, kColdCall_ns));
+  EXPECT_FALSE(pace.goes_on(2, kSlower_ns));
 }
 
 }  // namespace

@@ -63,6 +63,21 @@ TEST(Waiting, QuietIsAwakeOnlyWhereRoundsAreShort) {
   EXPECT_EQ(rest.ns, 250'000);
 }
 
+TEST(Waiting, QuietDozesForAWhileWhereAYieldHasGivenTheCoreAway) {
+  Waiting waiting({BackOff::Kind::quiet});
+  waiting.begin(0);
+  waiting.yielded(2'000);  // nobody wanted it
+  EXPECT_EQ(waiting.among_operations(1'000).kind, Kind::yield);
+  waiting.yielded(4'000'000);
+  int dozes = 0;
+  for (Rest rest; (rest = waiting.among_operations(1'000)).kind == Kind::doze; ++dozes)
+    EXPECT_EQ(rest.ns, QuietPace::kLeast_ns);
+  EXPECT_GT(dozes, 100);
+  EXPECT_LT(dozes, 1'000);
+  waiting.yielded(4'000'000);
+  EXPECT_EQ(waiting.among_operations(1'000, true).kind, Kind::yield);
+}
+
 // Nobody sees them go on, so none of them counts as late.
 TEST(Waiting, QuietLooksAgainAtOnceAtWhatHidesItsRounds) {
   Waiting waiting({BackOff::Kind::quiet});

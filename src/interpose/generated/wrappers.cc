@@ -11530,7 +11530,9 @@ static int Win_fence(bool nested, int assertion, MPI_Win win) {
   BlockingCall guard(CallId::Win_fence);
   guard.meet_of_window(win);
   end_all(win);
-  return next(assertion, win);
+  const int code = next(assertion, win);
+  if (code == MPI_SUCCESS) begin_fence_epoch(assertion, win);
+  return code;
 }
 WEFT_WRAPPER int MPI_Win_fence(int assertion, MPI_Win win) {
   const Entry entry(nullptr);

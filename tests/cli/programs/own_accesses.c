@@ -1,8 +1,8 @@
 /* own_accesses FILE SECONDS WHAT: what rank 0 starts with rank 1 and then leaves alone, making no
    MPI call until it is there. Prints "helped"; or "alone", where nobody has brought it forward for
    so many seconds. What has arrived is compared. WHAT: put, get, accumulate, get_accumulate,
-   without a request; posted: rank 1's, for which rank 0 has opened its window; rget; file;
-   partitioned. */
+   without a request; posted, fenced: rank 1's, for which rank 0 has opened its window by
+   MPI_Win_post or MPI_Win_fence; rget; file; partitioned. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ static int access_window(const char* what, const double* out, double* in) {
   return there;
 }
 
-static int open_window(const double* out) {
+static int open_window(const double* out, int fences) {
   const int other = 1 - rank;
   double* const base = calloc(COUNT, sizeof *base);
   MPI_Group world, others;
@@ -107,16 +107,23 @@ static int open_window(const double* out) {
   MPI_Comm_group(MPI_COMM_WORLD, &world);
   MPI_Group_incl(world, 1, &other, &others);
   MPI_Win_create(base, COUNT * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-  if (rank == 0) {
+  if (fences)
+    MPI_Win_fence(0, window);
+  else if (rank == 0)
     MPI_Win_post(others, 0, window);
-    there = becomes(&base[COUNT - 1], COUNT);
-    MPI_Win_wait(window);
-    check(base);
-  } else {
+  else
     MPI_Win_start(others, 0, window);
+  if (rank == 0)
+    there = becomes(&base[COUNT - 1], COUNT);
+  else
     MPI_Put(out, COUNT, MPI_DOUBLE, 0, 0, COUNT, MPI_DOUBLE, window);
+  if (fences)
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+  else if (rank == 0)
+    MPI_Win_wait(window);
+  else
     MPI_Win_complete(window);
-  }
+  if (rank == 0) check(base);
   MPI_Win_free(&window);
   MPI_Group_free(&others);
   MPI_Group_free(&world);
@@ -178,8 +185,8 @@ int main(int argc, char** argv) {
     there = write_file(argv[4], out);
   else if (strcmp(argv[3], "partitioned") == 0)
     there = partitioned(out, in);
-  else if (strcmp(argv[3], "posted") == 0)
-    there = open_window(out);
+  else if (strcmp(argv[3], "posted") == 0 || strcmp(argv[3], "fenced") == 0)
+    there = open_window(out, strcmp(argv[3], "fenced") == 0);
   else
     there = access_window(argv[3], out, in);
   if (rank == 0) printf("%s\n", there ? "helped" : "alone");

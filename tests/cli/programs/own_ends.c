@@ -185,22 +185,32 @@ static void posted(MPI_Group others, int tests) {
   ended_by(tests ? "MPI_Win_test" : "MPI_Win_wait");
 }
 
-/* For them the thread does not wake up. */
+/* For them the thread does not wake up, nor for memory that ranks share. */
 static void short_ones(MPI_Group others) {
   const long sleeps = sleeps_of_thread();
+  double* base;
   MPI_Win small;
   MPI_Win_create(in, sizeof *in, sizeof *in, MPI_INFO_NULL, MPI_COMM_WORLD, &small);
+  MPI_Win_fence(0, small);
+  usleep(50000);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, small);
   MPI_Win_post(others, 0, small);
   usleep(50000);
   MPI_Win_start(others, 0, small);
   MPI_Win_complete(small);
   MPI_Win_wait(small);
   MPI_Win_free(&small);
-  MPI_Win_fence(0, window);
+  MPI_Win_allocate_shared(COUNT * sizeof *in, sizeof *in, MPI_INFO_NULL, MPI_COMM_WORLD, &base,
+                          &small);
+  MPI_Win_fence(0, small);
+  usleep(50000);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, small);
+  MPI_Win_free(&small);
+  MPI_Win_lock_all(0, window);
   put(1);
   MPI_Put(out, COUNT, MPI_DOUBLE, MPI_PROC_NULL, 0, COUNT, MPI_DOUBLE, window);
   usleep(50000);
-  MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+  MPI_Win_unlock_all(window);
   if (sleeps_of_thread() != sleeps) fail("the thread wakes up for short accesses");
   MPI_Barrier(MPI_COMM_WORLD);
 }
