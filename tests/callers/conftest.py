@@ -131,16 +131,16 @@ def built(tmp_path_factory):
             assert done.returncode == 0, done.stderr
         return program
 
-    def fortran(name: str, interface: str) -> tuple[Library, Path]:
+    def fortran(name: str, interface: str, what: str = "collectives") -> tuple[Library, Path]:
         library = LIBRARIES[name]()
         if not shutil.which("gfortran"):
             pytest.skip("there is no Fortran compiler: install gfortran")
         if interface not in library.interfaces:
             pytest.skip(f"{name} has no module files for this compiler")
-        program = place / f"collectives-{name}-{interface}"
+        program = place / f"{what}-{name}-{interface}"
         options = ["-O1", "-w", "-ffree-line-length-none", "-fallow-argument-mismatch"]
         defines = [f"-DINTERFACE_{interface}", *library.defines]
-        source = SOURCES / "collectives.F90"
+        source = SOURCES / f"{what}.F90"
         flags = library.flags(library.links_fortran)
         command = ["gfortran", *options, *defines, f"-J{place}", source, "-o", program, *flags]
         return library, compile_once(program, command)

@@ -1,6 +1,7 @@
 """Fortran programs: mpif.h, `use mpi`, `use mpi_f08`, with and without Weft.
 
-The program compares each call with the blocking one; what Weft did is read from its summary.
+One compares each collective with the blocking one, the other what messages and one-sided accesses
+have brought with what was sent; what Weft did is read from its summary.
 """
 
 import re
@@ -16,7 +17,7 @@ COLLECTIVES = ("Iallgather", "Iallreduce", "Ialltoall", "Ibarrier", "Ibcast", "I
 
 
 def equal_cases(output: str) -> int:
-    return int(re.search(r"collectives: (\d+) cases equal", output)[1])
+    return int(re.search(r": (\d+) cases equal", output)[1])
 
 
 def check_all_handled(summary: dict) -> None:
@@ -62,3 +63,25 @@ def test_other_numbers_of_ranks(built, run, name, interface, ranks):
     output, summary = run(library, program, ranks, "thread")
     assert equal_cases(output) > 400
     check_all_handled(summary)
+
+
+STEPS, RANKS = 5, 3  # of programs/transfers.F90
+# By MPI_Irecv, MPI_Isend, both persistently, MPI_Put and MPI_Get.
+TRANSFERS = RANKS * STEPS * (2 + 2 + 2 + 2)
+CASES_OF_TRANSFERS = STEPS * (3 + 2 + 3)  # with one for each computation
+
+
+@pytest.mark.parametrize("options", ["thread", "thread --transfers off", "assist"])
+@pytest.mark.parametrize(("name", "interface"), CALLERS)
+def test_messages_and_accesses(built, run, name, interface, options):
+    library, program = built["fortran"](name, interface, "transfers")
+    output, summary = run(library, program, RANKS, options)
+    assert equal_cases(output) == CASES_OF_TRANSFERS
+    assert summary["transfers"] == (0 if "off" in options else TRANSFERS)
+
+
+@pytest.mark.parametrize(("name", "interface"), CALLERS)
+def test_messages_and_accesses_without_weft(built, run, name, interface):
+    library, program = built["fortran"](name, interface, "transfers")
+    output, _ = run(library, program, RANKS, None)
+    assert equal_cases(output) == CASES_OF_TRANSFERS

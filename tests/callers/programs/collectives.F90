@@ -1,48 +1,9 @@
 ! Non-blocking and persistent collectives called from Fortran, each against the blocking call.
 ! Why: Fortran's constants (MPI_IN_PLACE, MPI_BOTTOM, MPI_STATUS_IGNORE), handles and operators are
-! not C's, and a library's Fortran layer calls MPI by names of its own choice. One source for the
-! three interfaces: INTERFACE_MPIF_H, INTERFACE_MPI, INTERFACE_MPI_F08; PERSISTENT where there are
-! persistent collectives, MIXED_TYPES where an allgather may send one type and receive another. It knows nothing of Weft. Exit status 1: some result differs.
-#if defined(INTERFACE_MPI_F08)
-#define COMM type(MPI_Comm)
-#define REQUEST type(MPI_Request)
-#define DATATYPE type(MPI_Datatype)
-#define OP type(MPI_Op)
-#define STATUS type(MPI_Status)
-#define ONE_STATUS
-#define STATUSES(n) (n)
-#define USE_MPI use mpi_f08
-#define INCLUDE_MPI
-#else
-#define COMM integer
-#define REQUEST integer
-#define DATATYPE integer
-#define OP integer
-#define STATUS integer
-#define ONE_STATUS (MPI_STATUS_SIZE)
-#define STATUSES(n) (MPI_STATUS_SIZE, n)
-#if defined(INTERFACE_MPI)
-#define USE_MPI use mpi
-#define INCLUDE_MPI
-#else
-#define USE_MPI
-#define INCLUDE_MPI include 'mpif.h'
-#endif
-#endif
-
-module checks
-  implicit none
-  integer :: cases = 0, differing = 0
-contains
-  subroutine check(what, equal)
-    character(*), intent(in) :: what
-    logical, intent(in) :: equal
-    cases = cases + 1
-    if (equal) return
-    differing = differing + 1
-    print '(2a)', 'differs: ', what
-  end subroutine
-end module
+! not C's, and a library's Fortran layer calls MPI by names of its own choice. PERSISTENT where there
+! are persistent collectives, MIXED_TYPES where an allgather may send one type and receive another.
+! It knows nothing of Weft. Exit status 1: some result differs.
+#include "interface.h"
 
 ! The operator: (m, c) stands for x -> m x + c; one such map after the other. Associative, not
 ! commutative.
