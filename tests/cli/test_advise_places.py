@@ -69,7 +69,8 @@ def test_persistent_collectives_are_sites(program, advise, tmp_path):
     assert (freed.call, freed.calls) == ("MPI_Bcast_init", 1)
     assert one.between_us > 1000
     assert fragments.persistent(one) == ""
-    assert len(stored["arrival"]) == 2 * CALLS
+    # A plan outlives its communicator.
+    assert len(stored["arrival"]) == 2 * (CALLS + 1)
 
 
 def test_waits_for_messages_have_places(mpi, program, advise, tmp_path):
