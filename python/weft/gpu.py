@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import re
 import subprocess
 import sys
@@ -18,9 +19,11 @@ from weft import installation, mpi_libraries
 DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/dxg")
 LIBRARY = "libcuda.so.1"
 FAT_BINARY = b"\x50\xed\x55\xba"  # what compiled kernels begin with
+NO_MPS = "no MPS: ranks that share a GPU take turns there (nvidia-cuda-mps-control -d starts it)"
 COMPILER = re.compile(rb"weft_kernel_image: CUDA (\d+)\0")  # 13000: CUDA 13.0
 OF_FUNCTIONS = (11, 4)  # the oldest driver that has those that Weft calls
 NAME_BYTES = 256
+IS_SHARED = 133  # by MPS: an attribute of devices that drivers before CUDA 12.4 do not know
 
 
 def facts() -> dict:
@@ -62,7 +65,17 @@ def ask_driver() -> dict:
         driver.cuDeviceGet(ctypes.byref(device), number)
         driver.cuDeviceGetName(name, NAME_BYTES, device)
         found["devices"].append(name.value.decode(errors="replace"))
+        found["mps"] = found.get("mps", True) and runs_beside_others(driver, device)
     return found | {"problem": None if found["devices"] else "CUDA's driver finds no device"}
+
+
+def runs_beside_others(driver: ctypes.CDLL, device: ctypes.c_int) -> bool:
+    """Whether kernels of several processes run on a device at one time: by MPS."""
+    shared = ctypes.c_int()
+    if driver.cuDeviceGetAttribute(ctypes.byref(shared), IS_SHARED, device) == 0:
+        return shared.value != 0
+    directory = os.environ.get("CUDA_MPS_PIPE_DIRECTORY") or "/tmp/nvidia-mps"
+    return Path(directory, "control").exists()
 
 
 def library(family: str) -> Path | None:
@@ -103,4 +116,5 @@ def in_words(found: dict) -> str:
         return f"{found['problem']}; {kernels}"
     if found["kernels"] and found["needs"]:
         kernels = f"Weft's kernels need a driver for CUDA {found['needs']} or later"
-    return f"{', '.join(found['devices'])}; driver for CUDA {found['driver']}; {kernels}"
+    shared = "MPS runs" if found["mps"] else NO_MPS
+    return f"{', '.join(found['devices'])}; driver for CUDA {found['driver']}; {kernels}; {shared}"

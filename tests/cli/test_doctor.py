@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
@@ -137,7 +138,7 @@ def test_gpu(monkeypatch, tmp_path):
     monkeypatch.setattr(gpu, "DEVICE_FILES", (str(device),))
     assert doctor.check_gpu().good
     assert gpu.facts()["problem"] == "no GPU here"
-    found = {"driver": "13.0", "devices": ["NVIDIA H200"], "problem": None}
+    found = {"driver": "13.0", "devices": ["NVIDIA H200"], "mps": True, "problem": None}
     monkeypatch.setattr(gpu, "asked", lambda: found)
     monkeypatch.setattr(gpu, "has_kernels", lambda: True)
     assert doctor.check_gpu().good
@@ -183,6 +184,28 @@ def test_gpu_is_asked_by_its_driver(monkeypatch):
     monkeypatch.setattr(gpu, "LIBRARY", str(standin))
     found = gpu.ask_driver()
     assert (found["devices"], found["driver"]) == (["a stand-in"], "12.4")
+
+
+def test_mps_is_named(monkeypatch, tmp_path):
+    """By the device; with older drivers by what its control daemon listens to."""
+    standin = installation.BUILD / "lib/libweft-device-standin.so"
+    if not standin.exists():
+        pytest.skip(f"{standin} is not built")
+    monkeypatch.setattr(gpu, "LIBRARY", str(standin))
+    monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
+    driver = ctypes.CDLL(str(standin))
+
+    def said(attribute):
+        driver.standin_set_attribute(gpu.IS_SHARED, attribute)
+        found = gpu.ask_driver() | {"kernels": True, "needs": None}
+        driver.standin_forget_errors()
+        return gpu.in_words(found)
+
+    assert said(1).endswith("; MPS runs")
+    assert said(0).endswith(gpu.NO_MPS)
+    assert said(-1).endswith(gpu.NO_MPS)
+    (tmp_path / "control").touch()
+    assert said(-1).endswith("; MPS runs")
 
 
 def test_xpmem(monkeypatch, tmp_path):
@@ -258,14 +281,14 @@ def test_info_says_from_where_on_one_copy_is_faster(call, tmp_path):
     cache = tmp_path / "plans"
     machine = f"{one_copy.processor()} NUMA nodes 0, L2 1024K, L3 32768K"
     lines = ["# weft plans, version 3"]
-    for traffic, least in (("of one rank", 262144), ("of all ranks", 0)):
+    for traffic, least in (("of one rank, in a row", 262144), ("of all ranks", 0)):
         lines.append(
             f"weft 0|{machine}|one copy|{traffic}\tone-copy/{least}/4/0\t0\tone-copy/1/4/0=5"
         )
         elsewhere = "Another, 3 CPUs, NUMA nodes 0"
         lines.append(f"weft 0|{elsewhere}|one copy|{traffic}\tone-copy/4096/4/0\t0\tx/1/4/0=5")
     cache.write_text("\n".join(lines) + "\n")
-    assert one_copy.measured(cache) == {"of one rank": 262144, "of all ranks": None}
+    assert one_copy.measured(cache) == {"of one rank, in a row": 262144, "of all ranks": None}
     text = call("info", WEFT_PLAN_CACHE=str(cache)).stdout
     words = "from one rank faster from 256 KiB on, among all ranks slower at all sizes"
     assert f"one copy by the system: {words}" in text
