@@ -6,6 +6,9 @@
  * collective as a persistent one.
  *
  * weft_X_init prepares MPI_X_init, collective as that is, for weft_start_enqueue.
+ *
+ * The forms that end in _c have counts of MPI_Count, also where the MPI library has no such calls:
+ * it needs them only where a count is larger than an int, and the data do not travel in parts.
  */
 #ifndef WEFT_GPU_CALLS_H
 #define WEFT_GPU_CALLS_H
@@ -161,6 +164,156 @@ WEFT_GPU_API int weft_iscatterv_enqueue(const void* sendbuf, const int sendcount
 WEFT_GPU_API int weft_scatterv_init(const void* sendbuf, const int sendcounts[],
     const int displs[], MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
     int root, MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_iallgather_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request);
+WEFT_GPU_API int weft_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_iallgatherv_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+    MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request);
+WEFT_GPU_API int weft_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+    MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_iallreduce_enqueue_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request);
+WEFT_GPU_API int weft_allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_ialltoall_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request);
+WEFT_GPU_API int weft_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_ialltoallv_enqueue_c(const void* sendbuf, const MPI_Count sendcounts[],
+    const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+    const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request);
+WEFT_GPU_API int weft_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
+    const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+    const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_ialltoallw_enqueue_c(const void* sendbuf, const MPI_Count sendcounts[],
+    const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf,
+    const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request);
+WEFT_GPU_API int weft_alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[],
+    const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf,
+    const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+    MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_ibcast_enqueue_c(void* buffer, MPI_Count count, MPI_Datatype datatype,
+    int root, MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request);
+WEFT_GPU_API int weft_bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_iexscan_enqueue_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request);
+WEFT_GPU_API int weft_exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_igather_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request);
+WEFT_GPU_API int weft_gather_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_igatherv_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+    MPI_Datatype recvtype, int root, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request);
+WEFT_GPU_API int weft_gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+    MPI_Datatype recvtype, int root, MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_ineighbor_allgather_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request);
+WEFT_GPU_API int weft_neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_ineighbor_allgatherv_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+    MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request);
+WEFT_GPU_API int weft_neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+    MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_ineighbor_alltoall_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request);
+WEFT_GPU_API int weft_neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_ineighbor_alltoallv_enqueue_c(const void* sendbuf,
+    const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf,
+    const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
+    weft_gpu_stream stream, weft_gpu_request* request);
+WEFT_GPU_API int weft_neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
+    const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+    const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_ineighbor_alltoallw_enqueue_c(const void* sendbuf,
+    const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+    void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+    const MPI_Datatype recvtypes[], MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request);
+WEFT_GPU_API int weft_neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[],
+    const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf,
+    const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+    MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_ireduce_enqueue_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request);
+WEFT_GPU_API int weft_reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_ireduce_scatter_block_enqueue_c(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request);
+WEFT_GPU_API int weft_reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+    weft_gpu_request* request);
+
+WEFT_GPU_API int weft_ireduce_scatter_enqueue_c(const void* sendbuf, void* recvbuf,
+    const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+    weft_gpu_stream stream, weft_gpu_request* request);
+WEFT_GPU_API int weft_reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
+    const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+    weft_gpu_request* request);
+
+WEFT_GPU_API int weft_iscan_enqueue_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request);
+WEFT_GPU_API int weft_scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_iscatter_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request);
+WEFT_GPU_API int weft_scatter_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, weft_gpu_request* request);
+
+WEFT_GPU_API int weft_iscatterv_enqueue_c(const void* sendbuf, const MPI_Count sendcounts[],
+    const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request);
+WEFT_GPU_API int weft_scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
+    const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, weft_gpu_request* request);
 
 #ifdef __cplusplus
 }

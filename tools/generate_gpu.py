@@ -14,6 +14,7 @@ from call_table import (
     ROOT,
     base_name,
     bring_up_to_date,
+    lines,
     normalised,
     parameters,
     short,
@@ -31,6 +32,9 @@ HEADER_TEXT = """\
  * collective as a persistent one.
  *
  * weft_X_init prepares MPI_X_init, collective as that is, for weft_start_enqueue.
+ *
+ * The forms that end in _c have counts of MPI_Count, also where the MPI library has no such calls:
+ * it needs them only where a count is larger than an int, and the data do not travel in parts.
  */
 #ifndef WEFT_GPU_CALLS_H
 #define WEFT_GPU_CALLS_H
@@ -49,15 +53,29 @@ extern "C" {
 """
 
 
+def is_large(call):
+    """Of counts that are MPI_Count."""
+    return call["name"].endswith("_c")
+
+
+def suffix(call):
+    return "_c" if is_large(call) else ""
+
+
 def enqueued(call):
     """weft_iallreduce_enqueue: its name and parameters."""
     own = parameters(call).replace("MPI_Request* request", "weft_gpu_stream stream")
-    return f"weft_{short(call).lower()}_enqueue({own}, weft_gpu_request* request)"
+    name = f"weft_i{base_name(call).lower()}_enqueue{suffix(call)}"
+    return f"{name}({own}, weft_gpu_request* request)"
 
 
 def prepared(call):
     own = parameters(call).replace("MPI_Request* request", "weft_gpu_request* request")
-    return f"weft_{base_name(call).lower()}_init({own})"
+    return f"weft_{base_name(call).lower()}_init{suffix(call)}({own})"
+
+
+def prepared_by_mpi(call):
+    return f"MPI_{base_name(call)}_init{suffix(call)}"
 
 
 def of_arrays(call):
@@ -119,11 +137,11 @@ MEMBERS = {
     "send_buffer": "c.sendbuf",
     "recv_buffer": "c.recvbuf",
     "buffer": "c.recvbuf",
-    "send_count": "c.sendcounts.one<int>()",
-    "recv_count": "c.recvcounts.one<int>()",
-    "count": "c.recvcounts.one<int>()",
-    "send_counts": "c.sendcounts.array<int>()",
-    "recv_counts": "c.recvcounts.array<int>()",
+    "send_count": "c.sendcounts.one<{0}>()",
+    "recv_count": "c.recvcounts.one<{0}>()",
+    "count": "c.recvcounts.one<{0}>()",
+    "send_counts": "c.sendcounts.array<{0}>()",
+    "recv_counts": "c.recvcounts.array<{0}>()",
     "send_datatype": "c.sendtype",
     "recv_datatype": "c.recvtype",
     "datatype": "c.recvtype",
@@ -150,17 +168,30 @@ def passed(call):
     return ", ".join(member(a) for a in call["args"])
 
 
+def case(label, statement):
+    text = (f"    case {label}:", f"      {statement}")
+    return "\n".join(wrap(line, 10) for line in text)
+
+
 def calls_cc(calls):
-    def case(function, call, arguments):
-        made = f"return {function}({arguments});"
-        lines = (f"    case Kind::{base_name(call).lower()}:", f"      {made}")
-        return "\n".join(wrap(line, 10) for line in lines)
+    def start(call):
+        made = f"return {call['name']}({passed(call)});"
+        return case(f"CallId::{short(call)}", made)
 
     def init(call):
         arguments = passed(call).replace(", request", ", MPI_INFO_NULL, request")
-        return case(f"MPI_{base_name(call)}_init", call, arguments)
+        return case(f"CallId::{short(call)}", f"return {prepared_by_mpi(call)}({arguments});")
 
-    head = notice(what="A Call made with the MPI library; its forms are those with ints.")
+    def form(call):
+        return case(f"Kind::{base_name(call).lower()}", f"return CallId::{short(call)};")
+
+    def may_lack(call):
+        names = [prepared_by_mpi(call)] + ([call["name"]] if is_large(call) else [])
+        return "\n".join(f"#pragma weak {name}" for name in names)
+
+    with_ints = [call for call in calls if not is_large(call)]
+    large = [call for call in calls if is_large(call)]
+    head = notice(what="A Call made with the MPI library.")
     return (
         head
         + """\
@@ -168,26 +199,37 @@ def calls_cc(calls):
 
 #include "transport/mpi/call.h"
 
+// Open MPI has them since 5.0, while it calls itself MPI 3.1.
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define WEFT_PREPARES
+// The library that is there when the program runs may be older than this header.
+"""
+        + lines(calls, may_lack)
+        + """
+#endif
+
 namespace weft::gpu {
 
 int start_by_mpi(const Call& c, MPI_Request* request) {
-  switch (c.kind) {
+  switch (c.form) {
 """
-        + "\n".join(case(call["name"], call, passed(call)) for call in calls)
+        + lines(calls, start)
         + """
+    default:
+      return MPI_ERR_ARG;
   }
-  return MPI_ERR_ARG;
 }
 
-// Open MPI has them since 5.0, while it calls itself MPI 3.1.
-#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#ifdef WEFT_PREPARES
 int prepare_by_mpi(const Call& c, MPI_Request* request) {
-  switch (c.kind) {
+  if (!MPI_Allreduce_init) return MPI_ERR_UNSUPPORTED_OPERATION;
+  switch (c.form) {
 """
-        + "\n".join(init(call) for call in calls)
+        + lines(calls, init)
         + """
+    default:
+      return MPI_ERR_ARG;
   }
-  return MPI_ERR_ARG;
 }
 #else
 int prepare_by_mpi(const Call&, MPI_Request*) {
@@ -195,17 +237,31 @@ int prepare_by_mpi(const Call&, MPI_Request*) {
 }
 #endif
 
+bool has_large_counts() {
+"""
+        + lines(large[:1], lambda call: f"  return {call['name']} && {prepared_by_mpi(call)};")
+        + """
+  return false;
+}
+
+CallId with_ints(Kind kind) {
+  switch (kind) {
+"""
+        + "\n".join(map(form, with_ints))
+        + """
+  }
+  return {};
+}
+
 }  // namespace weft::gpu
 """
     )
 
 
 def every(calls):
-    return [
-        call
-        for call in calls
-        if call["class"] == "nonblocking_collective" and not call["name"].endswith("_c")
-    ]
+    """Those with ints first."""
+    found = [call for call in calls if call["class"] == "nonblocking_collective"]
+    return sorted(found, key=is_large)
 
 
 FILES = {

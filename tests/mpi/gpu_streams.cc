@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <utility>
@@ -47,21 +48,6 @@ std::vector<int> filled(int n, int seed) {
   return content;
 }
 
-void expect_way(const std::string& found, const std::string& way) {
-  ++cases;
-  if (found.rfind(way, 0) == 0) return;
-  ++failures;
-  std::printf("rank %d: it travels %s; expected: %s\n", rank, found.c_str(), way.c_str());
-}
-
-void expect_refusal(int code, const char* sentence) {
-  ++cases;
-  if (code != MPI_SUCCESS && std::string(weft_gpu_error()).find(sentence) != std::string::npos)
-    return;
-  ++failures;
-  std::printf("rank %d: not refused: %s; said is: %s\n", rank, sentence, weft_gpu_error());
-}
-
 void pause(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }
@@ -73,27 +59,39 @@ void delay_stream() {
 
 namespace {
 
+template <class These>
+using Form = std::function<int(const These&, const int* from, int* to, weft_gpu_request*)>;
+
 struct Case {
   const char* name;
   std::function<void(const Numbers&, const int* from, int* to)> blocking;
-  std::function<int(const Numbers&, const int*from, int*to, weft_gpu_request*)> enqueue, prepare;
+  Form<Numbers> enqueue, prepare;
+  Form<LargeNumbers> enqueue_large = nullptr, prepare_large = nullptr;
 };
 
-#define FORMS(Name, name, ...)                                                                  \
-  Case {                                                                                        \
-#Name, []([[maybe_unused]] const Numbers& m, [[maybe_unused]] const int* from,                \
-              [[maybe_unused]] int* to) { MPI_##Name(__VA_ARGS__); },                             \
-        []([[maybe_unused]] const Numbers& m, [[maybe_unused]] const int* from,                   \
-           [[maybe_unused]] int* to,                                                              \
-           weft_gpu_request* request) { return weft_i##name##_enqueue(__VA_ARGS__, stream, request); }, \
-        []([[maybe_unused]] const Numbers& m, [[maybe_unused]] const int* from,                   \
-           [[maybe_unused]] int* to,                                                              \
-           weft_gpu_request* request) { return weft_##name##_init(__VA_ARGS__, request); } \
+#define WITH(These, ...)                                                                          \
+  []([[maybe_unused]] const These& m, [[maybe_unused]] const int* from, [[maybe_unused]] int* to, \
+     weft_gpu_request* request) { return __VA_ARGS__; }
+#define WITH_INTS(Name, name, ...)                                                             \
+#Name, []([[maybe_unused]] const Numbers& m, [[maybe_unused]] const int* from,               \
+            [[maybe_unused]] int* to) { MPI_##Name(__VA_ARGS__); },                            \
+                                                                 WITH(Numbers,                 \
+                                                                      weft_i##name##_enqueue(  \
+                                                                          __VA_ARGS__, stream, \
+                                                                          request)),           \
+                                                                 WITH(Numbers,                 \
+                                                                      weft_##name##_init(      \
+                                                                          __VA_ARGS__, request))
+#define FORMS(Name, name, ...)                                                      \
+  Case {                                                                            \
+    WITH_INTS(Name, name, __VA_ARGS__),                                             \
+        WITH(LargeNumbers, weft_i##name##_enqueue_c(__VA_ARGS__, stream, request)), \
+        WITH(LargeNumbers, weft_##name##_init_c(__VA_ARGS__, request))              \
   }
 
 const std::vector<Case>& all_cases() {
   static const std::vector<Case> all = {
-      FORMS(Barrier, barrier, world),
+      Case{WITH_INTS(Barrier, barrier, world)},
       FORMS(Bcast, bcast, to, m.n, MPI_INT, 1, world),
       FORMS(Reduce, reduce, from, to, m.n, MPI_INT, MPI_MAX, ranks - 1, world),
       FORMS(Allreduce, allreduce, from, to, m.n, MPI_INT, MPI_SUM, world),
@@ -189,6 +187,46 @@ void run(const Case& one, int n, Where from_device, Where to_device) {
   check(one, "in a graph", n, to, twice);
 }
 
+template <class To, class From>
+void convert(To* to, const From& from) {
+  std::copy(std::begin(from), std::end(from), *to);
+}
+
+LargeNumbers large(const Numbers& m) {
+  LargeNumbers made{};
+  made.n = m.n;
+  convert(&made.counts, m.counts);
+  convert(&made.uneven, m.uneven);
+  convert(&made.at, m.at);
+  convert(&made.bytes_at, m.bytes_at);
+  convert(&made.far_at, m.far_at);
+  convert(&made.ints, m.ints);
+  return made;
+}
+
+// With counts of MPI_Count.
+void run_large(const Case& one, int n) {
+  if (!one.enqueue_large) return;
+  const bool beside = std::string(one.name).rfind("Neighbor", 0) == 0;
+  const auto m = numbers(n, beside ? 2 : ranks);
+  std::vector<int> once = filled(n, 2);
+  one.blocking(m, filled(n, 1).data(), once.data());
+  std::vector<int> twice = once;
+  one.blocking(m, filled(n, 1).data(), twice.data());
+  Buffer from(filled(n, 1), kDevice), to(filled(n, 2), kDevice);
+  weft_gpu_request request = nullptr;
+  LargeNumbers gone = large(m);
+  good(one.enqueue_large(gone, from.data(), to.data(), &request), one.name);
+  gone = {};  // its arrays have been copied
+  finish(&request);
+  check(one, "enqueued with MPI_Count", n, to, once);
+  good(one.prepare_large(large(m), from.data(), to.data(), &request), one.name);
+  good(weft_run_enqueue(request, stream), "run");
+  good(weft_gpu_request_free(&request), "free");
+  good(cuStreamSynchronize(stream), "synchronize");
+  check(one, "persistent with MPI_Count", n, to, twice);
+}
+
 // Of a device where the processor may not touch it while a kernel runs.
 void managed_memory_that_is_not_shared() {
   if (!standin::set_attribute) return;
@@ -260,6 +298,8 @@ int main(int argc, char** argv) {
     run(one, 1000, rank % 2 == 0 ? kDevice : kProcessor, rank % 2 != 0 ? kDevice : kProcessor);
     run(one, 1000, kProcessor, kProcessor);
     run(one, 1000, kManaged, kManaged);
+    run_large(one, 1000);
+    if (travels_in_parts(one)) run_large(one, 300'000);
     if (travels_in_parts(one)) run(one, 300'000, kDevice, rank != 0 ? kDevice : kProcessor);
   }
   blocks_are_reduced_in_place();

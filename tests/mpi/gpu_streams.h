@@ -81,20 +81,36 @@ inline void finish(weft_gpu_request* request) {
 
 // Numbers of a collective, for `n` ints in a block.
 constexpr int kMost = 16;
-struct Numbers {
-  int n;
-  int counts[kMost], uneven[kMost], at[kMost], bytes_at[kMost];
+template <class Count, class Place>
+struct NumbersOf {
+  Count n;
+  Count counts[kMost], uneven[kMost];
+  Place at[kMost], bytes_at[kMost];
   MPI_Aint far_at[kMost];
   MPI_Datatype ints[kMost];
 };
+using Numbers = NumbersOf<int, int>;
+using LargeNumbers = NumbersOf<MPI_Count, MPI_Aint>;  // of the forms that end in _c
 
 // Blocks in reverse order, between which one int is left as it is.
 Numbers numbers(int n, int blocks);
 std::vector<int> filled(int n, int seed);
 
 // found: of weft_gpu_path_of.
-void expect_way(const std::string& found, const std::string& way);
-void expect_refusal(int code, const char* sentence);
+inline void expect_way(const std::string& found, const std::string& way) {
+  ++cases;
+  if (found.rfind(way, 0) == 0) return;
+  ++failures;
+  std::printf("rank %d: it travels %s; expected: %s\n", rank, found.c_str(), way.c_str());
+}
+
+inline void expect_refusal(int code, const char* sentence) {
+  ++cases;
+  if (code != MPI_SUCCESS && std::string(weft_gpu_error()).find(sentence) != std::string::npos)
+    return;
+  ++failures;
+  std::printf("rank %d: not refused: %s; said is: %s\n", rank, sentence, weft_gpu_error());
+}
 
 inline void launch(const char* kernel) {
   void* found = nullptr;

@@ -403,4 +403,391 @@ WEFT_GPU_API int weft_scatterv_init(const void* sendbuf, const int* sendcounts, 
   return prepare(call, request);
 }
 
+WEFT_GPU_API int weft_iallgather_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request) {
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_iallgatherv_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request) {
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_iallreduce_enqueue_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request) {
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_ialltoall_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request) {
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_ialltoallv_enqueue_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request) {
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_ialltoallw_enqueue_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request) {
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_ibcast_enqueue_c(void* buffer, MPI_Count count, MPI_Datatype datatype,
+    int root, MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request) {
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_iexscan_enqueue_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request) {
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_igather_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request) {
+  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_gather_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_igatherv_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request) {
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_ineighbor_allgather_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request) {
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_ineighbor_allgatherv_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request) {
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_ineighbor_alltoall_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request) {
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_ineighbor_alltoallv_enqueue_c(const void* sendbuf,
+    const MPI_Count* sendcounts, const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
+    weft_gpu_stream stream, weft_gpu_request* request) {
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_ineighbor_alltoallw_enqueue_c(const void* sendbuf,
+    const MPI_Count* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request) {
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_ireduce_enqueue_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request) {
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
+      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
+      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_ireduce_scatter_block_enqueue_c(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request) {
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+    weft_gpu_request* request) {
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_ireduce_scatter_enqueue_c(const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+    weft_gpu_stream stream, weft_gpu_request* request) {
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+    weft_gpu_request* request) {
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_iscan_enqueue_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request) {
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_iscatter_enqueue_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, weft_gpu_stream stream, weft_gpu_request* request) {
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_scatter_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+  return prepare(call, request);
+}
+
+WEFT_GPU_API int weft_iscatterv_enqueue_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, weft_gpu_stream stream,
+    weft_gpu_request* request) {
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
+  return enqueue(call, stream, request);
+}
+
+WEFT_GPU_API int weft_scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, weft_gpu_request* request) {
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
+  return prepare(call, request);
+}
+
 }

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "gpu/mpi/calls.h"
+
 namespace weft::gpu {
 namespace {
 
@@ -263,6 +265,7 @@ Result<Staged> stage_in_parts(const Call& call, const Group& group, const Divisi
     std::byte* const place = pinned->memory + part % places * (from_bytes + to_bytes);
     const Cut sent(from, division, part, place), received(to, division, part, place + from_bytes);
     Call one = call;
+    one.form = with_ints(call.kind);
     one.sendtype = one.recvtype = division.type;
     one.sendcounts = one.recvcounts = Numbers((from.blocks > 0 ? sent : received).elements(0));
     if (!division.alike() || call.recvcounts.is_array()) {

@@ -1,7 +1,9 @@
 #include "gpu/mpi/staging.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "gpu/mpi/calls.h"
 #include "gpu/mpi/parts.h"
 #include "gpu/mpi/sides.h"
 
@@ -22,6 +24,7 @@ Result<std::vector<Block>> blocks_of(const Side& side, int count) {
     if (!type.dense) {
       return Error{"a data type with holes describes memory of the device", MPI_ERR_TYPE};
     }
+    if (type.size == 0) continue;
     std::int64_t begin = i * elements * type.extent;
     if (side.displacements.is_array()) {
       begin = side.displacements.at(i) * (side.types ? 1 : type.extent);
@@ -73,6 +76,43 @@ Result<Copied> copied(const Driver& driver, const Side& side, int blocks) {
   made.blocks = joined(std::move(*found));
   made.device = reinterpret_cast<Address>(side.buffer);
   return made;
+}
+
+// Numbers of a call, as ints. is_used: MPI looks at them on this rank.
+Result<bool> narrow(Numbers* numbers, int count, bool is_used, KeptArrays* kept) {
+  const bool is_array = numbers->is_array();
+  if (!is_used && is_array) return true;
+  std::vector<int> ints;
+  for (int i = 0; i < (is_array ? count : 1); ++i) {
+    const std::int64_t one = numbers->at(i);
+    ints.push_back(static_cast<int>(one));
+    if (is_used && ints.back() != one) {
+      return Error{"this MPI library has no calls with MPI_Count, which this collective needs",
+                   MPI_ERR_COUNT};
+    }
+  }
+  if (!is_array) {
+    *numbers = Numbers(ints.front());
+  } else if (count > 0) {
+    *numbers = Numbers(std::as_const(ints).data());
+    numbers->keep(count, *kept);
+  }
+  return true;
+}
+
+// Behind keep_arrays, of as many numbers: a call that the MPI library has.
+Result<bool> make_known(Call* call, const Group& group, int sends, int recvs, KeptArrays* kept) {
+  const CallId ints = with_ints(call->kind);
+  if (call->form == ints || has_large_counts()) return true;
+  call->form = ints;
+  const bool sent = call->sendbuf != MPI_IN_PLACE && senders_blocks(*call, group) > 0;
+  const bool received = call->recvbuf != MPI_IN_PLACE && receivers_blocks(*call, group) > 0;
+  auto good = narrow(&call->sendcounts, sends, sent, kept);
+  if (good) good = narrow(&call->recvcounts, recvs, received, kept);
+  if (call->kind == Kind::neighbor_alltoallw) return good;  // its displacements are MPI_Aint
+  if (good) good = narrow(&call->senddispls, sends, sent, kept);
+  if (good) good = narrow(&call->recvdispls, recvs, received, kept);
+  return good;
 }
 
 // Behind keep_arrays. What MPI ignores need not be a data type. Those that an operator of the
@@ -146,8 +186,14 @@ Result<Staged> stage_whole(const Call& given, const Group& group, Context* conte
   const bool receives = call.kind != Kind::gatherv || group.rank == call.root;
   const int targets = neighborhood ? group.targets : group.size;
   const int sources = neighborhood ? group.sources : group.size;
-  keep_arrays(&call, sends && given.sendbuf != MPI_IN_PLACE ? targets : 0, receives ? sources : 0,
-              &staged.arrays);
+  const int sent = sends && given.sendbuf != MPI_IN_PLACE ? targets : 0;
+  const int received = receives ? sources : 0;
+  keep_arrays(&call, sent, received, &staged.arrays);
+  const auto known = make_known(&call, group, sent, received, &staged.arrays);
+  if (!known) {
+    context->give_back({}, staged.pinned, nullptr);
+    return known.error();
+  }
   keep_types(&call, group, &staged.types);
 
   Part part;
