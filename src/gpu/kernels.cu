@@ -38,7 +38,7 @@ WEFT_GPU_TYPES(WEFT_KERNEL)
     const Share share{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x), threadIdx.x, \
                       blockDim.x};                                                            \
     allreduce_slice(sharing, in, out, count, static_cast<weft_gpu_op>(op), phases, share,     \
-                    [] { __syncthreads(); });                                                 \
+                    [](bool lost) { return __syncthreads_or(lost) != 0; });                   \
   }
 WEFT_GPU_TYPES(WEFT_ALLREDUCE)
 
@@ -47,7 +47,8 @@ extern "C" __global__ void __launch_bounds__(kOneKernelThreads)
                 int root, int phases) {
   const Share share{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x), threadIdx.x,
                     blockDim.x};
-  gather_slice(sharing, in, out, bytes, root, phases, share, [] { __syncthreads(); });
+  gather_slice(sharing, in, out, bytes, root, phases, share,
+               [](bool lost) { return __syncthreads_or(lost) != 0; });
 }
 
 }  // namespace weft::gpu

@@ -19,9 +19,19 @@ int chosen(const char* variable, const char* const (&words)[3], int otherwise) {
   return -1;
 }
 
+// False: it is no number. Where there is none, it stays what it is.
+bool read_bytes(const char* variable, std::size_t* bytes) {
+  const char* const given = std::getenv(variable);
+  if (!given || !*given) return true;
+  const char* const end = given + std::strlen(given);
+  const auto [stopped, error] = std::from_chars(given, end, *bytes);
+  return error == std::errc() && stopped == end;
+}
+
 }  // namespace
 
 // Variable WEFT_GPU_ONE_KERNEL: whether short collectives go in one kernel: auto, on, off.
+// Variable WEFT_GPU_ONE_KERNEL_BYTES: up to how many bytes of a rank go in one kernel.
 // Variable WEFT_GPU_NOTIFY: how streams tell of starts, and wait: kernel, stream, auto.
 // Variable WEFT_GPU_KERNEL_COPY: up to how many bytes the kernels that do so copy data themselves.
 Result<Options> options_of_environment() {
@@ -32,12 +42,11 @@ Result<Options> options_of_environment() {
   if (one_kernel < 0) return Error{"WEFT_GPU_ONE_KERNEL is auto, on or off"};
   if (notify < 0) return Error{"WEFT_GPU_NOTIFY is kernel, stream or auto"};
   Options made{static_cast<OneKernel>(one_kernel), static_cast<Notify>(notify)};
-  if (const char* const given = std::getenv("WEFT_GPU_KERNEL_COPY"); given && *given) {
-    const char* const end = given + std::strlen(given);
-    const auto [stopped, error] = std::from_chars(given, end, made.copied_by_kernels);
-    if (error != std::errc() || stopped != end) {
-      return Error{"WEFT_GPU_KERNEL_COPY is a number of bytes"};
-    }
+  if (!read_bytes("WEFT_GPU_KERNEL_COPY", &made.copied_by_kernels)) {
+    return Error{"WEFT_GPU_KERNEL_COPY is a number of bytes"};
+  }
+  if (!read_bytes("WEFT_GPU_ONE_KERNEL_BYTES", &made.in_one_kernel)) {
+    return Error{"WEFT_GPU_ONE_KERNEL_BYTES is a number of bytes"};
   }
   return made;
 }

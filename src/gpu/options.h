@@ -18,9 +18,10 @@ struct Options {
   Notify notify = Notify::kernel;
   // Data of so many bytes, or fewer, are copied by the kernels that tell of a start and wait.
   std::size_t copied_by_kernels = 32 << 10;
+  // Of a rank, in one kernel. More travels in parts, beside computation.
+  std::size_t in_one_kernel = 1 << 20;
 };
 
-// WEFT_GPU_ONE_KERNEL=auto|on|off, WEFT_GPU_NOTIFY=kernel|stream|auto, WEFT_GPU_KERNEL_COPY=BYTES.
 Result<Options> options_of_environment();
 
 }  // namespace weft::gpu

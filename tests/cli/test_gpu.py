@@ -60,14 +60,15 @@ def test_equal(mpi, engine, tmp_path):
             assert calls[name]["handled"] > 0, calls[name]
 
 
-def run(name, *options, ranks=3, limit_s=180, mpi="mpich", **variables):
-    """One of the programs on GPUs."""
+def run(name, *options, ranks=3, limit_s=180, mpi="mpich", engine="", **variables):
+    """One of the programs on GPUs. engine: of Weft; empty: without Weft."""
     library = mpi_libraries.implementation(mpi)
     program = library.program(name)
     if not program.exists():
         pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
+    weft = [installation.weft_command(), "run", "--engine", engine, "--"] if engine else []
     return subprocess.run(
-        [str(word) for word in [*library.launcher(ranks), program, *options]],
+        [str(word) for word in [*library.launcher(ranks), *weft, program, *options]],
         env={**os.environ, **library.environment(), **variables},
         capture_output=True,
         text=True,
@@ -88,7 +89,9 @@ def measured(name, *options, **variables):
     return done.stdout
 
 
-OFF = "by calls of MPI's, not in one kernel: rank 0: WEFT_GPU_ONE_KERNEL is off"
+BY_MPI = "by calls of MPI's, not in one kernel: rank 0: "
+OFF = f"{BY_MPI}WEFT_GPU_ONE_KERNEL is off"
+STRANGERS = f"{BY_MPI}cuIpcOpenMemHandle: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"
 
 
 @pytest.mark.parametrize(
@@ -98,6 +101,8 @@ OFF = "by calls of MPI's, not in one kernel: rank 0: WEFT_GPU_ONE_KERNEL is off"
         ((), {"WEFT_GPU_NOTIFY": "stream"}),
         ((), {"WEFT_GPU_KERNEL_COPY": "0"}),
         ((OFF,), {"WEFT_GPU_NOTIFY": "auto", "WEFT_GPU_ONE_KERNEL": "off"}),
+        ((), {"WEFT_STANDIN_DEVICES": "2"}),
+        ((STRANGERS,), {"WEFT_STANDIN_DEVICES": "2", "WEFT_STANDIN_STRANGERS": "0-1"}),
     ],
 )
 def test_equal_as_the_user_chooses(options, variables):
@@ -120,14 +125,40 @@ def test_what_cannot_be_enqueued_is_followed_by_nothing(mpi):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("engine", ["", "thread"])
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
-def test_random_programs_of_collectives_in_streams(mpi):
-    """WEFT_GPU_MPI_PROGRAMS: how many; WEFT_GPU_SEED: the first."""
+def test_random_programs_of_collectives_in_streams(mpi, engine):
+    """engine: of Weft; empty: without Weft.
+
+    WEFT_GPU_MPI_PROGRAMS: how many; WEFT_GPU_SEED: the first.
+    """
     programs = os.environ.get("WEFT_GPU_MPI_PROGRAMS", "20")
     first = os.environ.get("WEFT_GPU_SEED", "1")
     limit_s = 60 + 2 * int(programs)
     yields = {"OMPI_MCA_mpi_yield_when_idle": "1"}
-    done = run("gpu_programs", STANDIN, programs, first, mpi=mpi, limit_s=limit_s, **yields)
+    words = (STANDIN, programs, first)
+    done = run("gpu_programs", *words, mpi=mpi, engine=engine, limit_s=limit_s, **yields)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cases equal" in done.stdout
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_a_call_of_the_drivers_that_fails_hangs_no_program(mpi):
+    """The rank that is told of it ends the job; where it has gone another way, all is right."""
+    told = 0
+    for seed in range(1, 13):
+        words = (STANDIN, 1, seed, "fail")
+        done = run("gpu_programs", *words, mpi=mpi, limit_s=60, OMPI_MCA_mpi_yield_when_idle="1")
+        said = re.search(r"^rank \d: .*: CUDA_ERROR_OUT_OF_MEMORY$", done.stdout, re.M)
+        told += said is not None
+        right = done.returncode == 0 and "cases equal" in done.stdout
+        assert right != (said is not None), (seed, done.stdout + done.stderr)
+    assert told > 1, "nothing has failed"
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_numbers_that_an_int_does_not_count(mpi):
+    done = run("gpu_large", STANDIN, ranks=2, mpi=mpi, OMPI_MCA_mpi_yield_when_idle="1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "cases equal" in done.stdout
 
@@ -207,12 +238,12 @@ def test_a_graph_that_sums_nothing_is_found():
 @pytest.mark.parametrize("way", ["in one kernel", "by calls of MPI's"])
 def test_allreduce_is_right_by_every_way(way):
     chosen = "auto" if way == "in one kernel" else "off"
-    small = ("--bytes", "8,4096,524288", "--turns", 3, "--blas", STANDIN)
+    small = ("--bytes", "8,524288,2097152", "--turns", 3, "--blas", STANDIN)
     said = measured("gpu_allreduce", *small, WEFT_GPU_ONE_KERNEL=chosen)
     assert "0 wrong values" in said
     assert f"one kernel: {way}" in said
     rows = [line.split() for line in said.splitlines() if re.match(r" +\d", line)]
-    assert [row[0] for row in rows] == 2 * ["8", "4096", "524288"]
+    assert [row[0] for row in rows] == 2 * ["8", "524288", "2097152"]
     in_kernel = [row[1] != "-" for row in rows[:3]]
     assert in_kernel == ([True, True, False] if chosen == "auto" else 3 * [False])
     assert all(row[5] != "-" for row in rows[:3]), "the product with ones was not run"
@@ -260,7 +291,8 @@ def test_shows_what_the_headers_declare(family):
     assert beside < shown
     declared = set(re.findall(r"^WEFT_GPU_API [\w* ]+?\*?(weft_\w+)\(", text, re.M))
     assert shown - beside == declared
-    assert len(declared) == 2 * 22 + 10
+    with_ints, with_large_counts = 2 * 22, 2 * 21  # a barrier has no count
+    assert len(declared) == with_ints + with_large_counts + 10
 
 
 @pytest.mark.parametrize("name", ["weft-gpu", "weft", "weft-advise"])

@@ -374,6 +374,8 @@ TEST(Options, AreReadFromTheEnvironment) {
   EXPECT_EQ(options_of_environment()->notify, Notify::kernel);
   EXPECT_EQ(said("WEFT_GPU_ONE_KERNEL", "on"), "");
   EXPECT_EQ(said("WEFT_GPU_ONE_KERNEL", "yes"), "WEFT_GPU_ONE_KERNEL is auto, on or off");
+  EXPECT_EQ(said("WEFT_GPU_ONE_KERNEL_BYTES", "1MiB"),
+            "WEFT_GPU_ONE_KERNEL_BYTES is a number of bytes");
   EXPECT_EQ(said("WEFT_GPU_NOTIFY", "stream"), "");
   EXPECT_EQ(said("WEFT_GPU_NOTIFY", "1"), "WEFT_GPU_NOTIFY is kernel, stream or auto");
 }

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "gpu/one_kernel.h"
-
 namespace weft::gpu {
 namespace {
 
-// Short ones most of the time; some fill several blocks of a kernel, few are beyond what goes in
-// one.
+// Short ones most of the time; some fill several blocks of a kernel, few take it several rounds.
 std::size_t random_count(Random* random) {
   constexpr int kMost[] = {40, 40, 40, 40, 40, 40, 3000, 3000, 40'000};
   return 1 + static_cast<std::size_t>(below(random, kMost[below(random, std::size(kMost))]));
@@ -26,8 +23,7 @@ Step random_step(Random* random, const Program& program) {
   step.root = below(random, program.ranks);
   step.parts = 1 + static_cast<std::size_t>(below(random, 4));
   step.number = -1;
-  const bool fits = program.count * element_bytes(program.type) <= kOneKernelBytes;
-  step.in_kernel = step.what == What::sum && below(random, 2) == 0 && fits;
+  step.in_kernel = step.what == What::sum && below(random, 2) == 0;
   return step;
 }
 

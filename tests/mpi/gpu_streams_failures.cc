@@ -89,7 +89,7 @@ void one_rank_fails_at_each_step() {
                    {Step::memory, "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY"},
                    {Step::channels, "cuEventCreate: CUDA_ERROR_OUT_OF_MEMORY"},
                    {Step::init, ""}};
-  const std::vector<int> sent(200'000, rank);  // not in one kernel
+  const std::vector<int> sent(300'000, rank);  // not in one kernel
   const int count = static_cast<int>(sent.size());
   std::vector<weft_gpu_request> kept;  // so that nothing of theirs is used again
   for (const bool is_captured : {false, true}) {

@@ -9,7 +9,8 @@ namespace {
 // It goes not in one kernel, for rank 1's reason, which all ranks are told; the sum is right.
 void expect_sum_by_mpi(MPI_Comm comm, const std::string& reason, bool other_device = false) {
   Buffer data(std::vector<int>(5, rank + 1), kDevice);
-  if (other_device && rank == 1) standin::move(data.data(), 1);
+  constexpr int kNobodys = 1000;
+  if (other_device && rank == 1) standin::move(data.data(), kNobodys);
   weft_gpu_request request = nullptr;
   good(weft_allreduce_init(MPI_IN_PLACE, data.data(), 5, MPI_INT, MPI_SUM, comm, &request), "init");
   const std::string way = "by calls of MPI's, not in one kernel: rank 1: " + reason;
@@ -73,7 +74,7 @@ void a_huge_type() {
   weft_gpu_request request = nullptr;
   good(weft_allgather_init(MPI_IN_PLACE, 0, MPI_INT, &one, 1, huge, world, &request), "init");
   expect_way(weft_gpu_path_of(request),
-             "by calls of MPI's, not in one kernel: it has more than 256 KiB");
+             "by calls of MPI's, not in one kernel: it has more than 1048576 bytes");
   good(weft_gpu_request_free(&request), "free");
   MPI_Type_free(&huge);
 }

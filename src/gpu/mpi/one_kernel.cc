@@ -129,23 +129,26 @@ void OneNode::forget() {
 }
 
 // Facts alone that all ranks share decide whether they come so far.
-Result<bool> OneNode::meet(MPI_Comm comm, Context* context, const Options& options) {
-  int ranks = 1, beside = 0, rank = 0;
+Result<bool> OneNode::gather(MPI_Comm comm, const Options& options) {
+  int ranks = 1, beside = 0;
   MPI_Comm_size(comm, &ranks);
   const auto split =
       checked(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm_));
   if (!split) return split;
   MPI_Comm_size(comm_, &beside);
+  if (beside < ranks) why_never_ = "the ranks are on several nodes";
+  if (beside == ranks && ranks > kMostPeers) {
+    why_never_ = "there are more than " + std::to_string(kMostPeers) + " ranks";
+  }
+  if (!why_never_.empty()) return true;
+  const std::uint64_t mine = options.in_one_kernel;
+  return checked(MPI_Allreduce(&mine, &most_bytes_, 1, MPI_UINT64_T, MPI_MIN, comm_));
+}
+
+Result<bool> OneNode::meet(Context* context, const Options& options) {
+  int rank = 0;
   MPI_Comm_rank(comm_, &rank);
   met_ = true;
-  if (beside < ranks) {
-    why_never_ = "the ranks are on several nodes";
-    return true;
-  }
-  if (ranks > kMostPeers) {
-    why_never_ = "there are more than " + std::to_string(kMostPeers) + " ranks";
-    return true;
-  }
   Offer mine;
   auto peers = Peers::create(context, rank, options, &mine);
   const auto offers = all_of(mine, comm_);
@@ -184,13 +187,20 @@ Result<Operation*> OneNode::decide(const Call& call, Context* context, Runtime* 
                                    std::string* why_not) {
   Operation* const none = nullptr;
   const std::int64_t bytes = bytes_of(call);
-  if (bytes <= 0 || bytes > static_cast<std::int64_t>(kOneKernelBytes)) {
-    *why_not = bytes <= 0 ? "it is no allreduce, allgather or broadcast of data"
-                          : "it has more than 256 KiB";
+  if (bytes <= 0) {
+    *why_not = "it is no allreduce, allgather or broadcast of data";
     return none;
   }
-  if (!met_) {
-    if (const auto met = meet(call.comm, context, runtime->options()); !met) return met.error();
+  if (comm_ == MPI_COMM_NULL) {
+    const auto gathered = gather(call.comm, runtime->options());
+    if (!gathered) return gathered.error();
+  }
+  if (static_cast<std::uint64_t>(bytes) > most_bytes_) {
+    *why_not = "it has more than " + std::to_string(most_bytes_) + " bytes";
+    return none;
+  }
+  if (why_never_.empty() && !met_) {
+    if (const auto met = meet(context, runtime->options()); !met) return met.error();
   }
   if (!peers_) {
     *why_not = why_never_;

@@ -31,13 +31,16 @@ class OneNode {
   void forget();
 
  private:
-  Result<bool> meet(MPI_Comm comm, Context* context, const Options& options);
+  Result<bool> gather(MPI_Comm comm, const Options& options);
+  Result<bool> meet(Context* context, const Options& options);
   Result<std::uint32_t> vote(const Result<OneKernelCall>& mine, const Result<Holdings>& held,
                              const Context* context, std::string* why_not);
 
+  MPI_Comm comm_ = MPI_COMM_NULL;  // the ranks of this node, for Weft's agreements
+  // Of a rank: the least of what they were told.
+  std::uint64_t most_bytes_ = ~std::uint64_t{};
   bool met_ = false;
-  MPI_Comm comm_ = MPI_COMM_NULL;  // the same ranks, for Weft's agreements
-  std::string why_never_;          // empty: peers_ are there
+  std::string why_never_;  // empty: peers_ are there
   std::shared_ptr<Peers> peers_;
 };
 
