@@ -25,6 +25,9 @@ Result<std::unique_ptr<Context>> Context::create(const Driver& driver) {
   const OutsideCapture while_loading(driver);
   if (const auto loaded = made->load_kernels(); !loaded) return loaded.error();
   made->ask_device();
+  if (!driver.context_id) {
+    if (const auto left = made->leave_mark(); !left) return left.error();
+  }
   return made;
 }
 
@@ -38,10 +41,24 @@ void Context::ask_device() {
       driver_.device_attribute(&there, kDeviceHasStreamValues, device_) == kSuccess && there != 0;
 }
 
-// The same handle may be that of what came after.
+// Drivers before CUDA 12 count no contexts, but blocks of memory, of which no number comes again.
+Result<bool> Context::leave_mark() {
+  if (const int code = driver_.allocate(&mark_, sizeof id_); code != kSuccess) {
+    return driver_.error("cuMemAlloc", code);
+  }
+  all_numbers_.push_back(mark_);
+  if (const int code = driver_.attribute(&id_, kAttributeBlock, mark_); code != kSuccess) {
+    return driver_.error("cuPointerGetAttribute", code);
+  }
+  return true;
+}
+
+// The same handle, or address, may be that of what came after.
 bool Context::is_gone() const {
-  unsigned long long id = 0;
-  return driver_.context_id && (driver_.context_id(own_, &id) != kSuccess || id != id_);
+  unsigned long long id = id_;
+  if (driver_.context_id) return driver_.context_id(own_, &id) != kSuccess || id != id_;
+  const int code = driver_.attribute(&id, kAttributeBlock, mark_);
+  return code == kInvalidValue || id != id_;
 }
 
 bool Context::reaches(Address address) const {

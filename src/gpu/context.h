@@ -132,6 +132,7 @@ class Context {
   Result<bool> load_kernels();
   std::string why_not_loaded() const;
   void ask_device();
+  Result<bool> leave_mark();
   Result<const std::byte*> read(const std::vector<Address>& from, std::size_t bytes);
   bool is_closed(const Retired& one);
   Result<bool> create_stream(Stream* stream) const;
@@ -151,8 +152,9 @@ class Context {
   std::array<void*, kTypes> reductions_{};
   std::array<void*, kTypes> allreduces_{};
   void* gather_ = nullptr;
-  void* own_ = nullptr;  // the driver's handle
-  unsigned long long id_ = 0;
+  void* own_ = nullptr;        // the driver's handle
+  unsigned long long id_ = 0;  // by the driver's count: of contexts, or of the mark's block
+  Address mark_ = 0;           // memory on the device; 0: the driver counts contexts
   int device_ = 0;
   bool has_stream_values_ = false;
   std::mutex mutex_;  // guards the rest: all that was taken, and what of it is free

@@ -16,8 +16,9 @@ using Address = std::uintptr_t;
 
 // Of cuda.h.
 inline Stream const kStreamPerThread = reinterpret_cast<Stream>(2);
-inline constexpr int kSuccess = 0, kNotReady = 600;
-inline constexpr int kAttributeMemoryType = 2, kAttributeIsManaged = 8, kAttributeDevice = 9;
+inline constexpr int kSuccess = 0, kInvalidValue = 1, kNotReady = 600;
+inline constexpr int kAttributeMemoryType = 2, kAttributeBlock = 7, kAttributeIsManaged = 8;
+inline constexpr int kAttributeDevice = 9;
 inline constexpr unsigned kMemoryOfDevice = 2, kMemoryOfAnyKind = 4;
 inline constexpr std::size_t kMostPitch = 0x7fffffff;
 inline constexpr unsigned kHostPortable = 1, kHostMapped = 2;

@@ -44,6 +44,7 @@ Result<Context*> Runtime::context() {
   }
   const std::lock_guard lock(mutex_);
   auto& mine = contexts_[{current, id}];
+  if (mine && mine->is_gone()) gone_.push_back(std::move(mine));
   if (!mine) {
     auto made = Context::create(driver_);
     if (!made) return made.error();

@@ -74,9 +74,11 @@ class Runtime {
 
   const Driver& driver_;
   const Options options_;
-  std::mutex mutex_;  // guards the next
-  // By number, too: a device that has been reset may have the same address again.
+  std::mutex mutex_;  // guards the next two
+  // By number, too, where the driver has them: a device that has been reset may have the same
+  // address again.
   std::map<std::pair<void*, unsigned long long>, std::unique_ptr<Context>> contexts_;
+  std::vector<std::unique_ptr<Context>> gone_;
   std::mutex released_mutex_;  // guards the next; never held while the driver is called
   std::vector<Operation*> released_;
   Untold untold_;

@@ -1,5 +1,8 @@
-// The stand-in's devices and their contexts. WEFT_STANDIN_DEVICES: how many there are, else one.
+// The stand-in's devices and their contexts. WEFT_STANDIN_DEVICES: how many there are, else one;
+// WEFT_STANDIN_STRANGERS: two of them, as in "0-2", of which neither reaches the other one's
+// memory.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -58,6 +61,13 @@ bool is_gone(const Owner& one) {
   const std::lock_guard lock(mutex);
   const auto& its = *static_cast<Context*>(one.context);
   return its.gone || its.id != one.id;
+}
+
+bool are_peers(int one, int other) {
+  const char* const given = std::getenv("WEFT_STANDIN_STRANGERS");
+  int first = -1, second = -1;
+  if (!given || std::sscanf(given, "%d-%d", &first, &second) != 2) return true;
+  return !(one == first && other == second) && !(one == second && other == first);
 }
 
 thread_local int device_here = 0;

@@ -19,7 +19,7 @@ namespace standin {
 namespace {
 
 constexpr int kProcessors = 16;  // of what devices are asked for
-constexpr int kOfContext = 1, kOfMemoryType = 2, kOfManaged = 8, kOfDevice = 9;
+constexpr int kOfContext = 1, kOfMemoryType = 2, kOfBlock = 7, kOfManaged = 8, kOfDevice = 9;
 constexpr unsigned kDevice = 2, kHost = 1;
 
 // What is in it lies in memory without a name, so that other processes can map it, too.
@@ -32,9 +32,12 @@ struct Block {
   int device = 0;
   void* context = nullptr;
   bool registered = false;  // somebody else's memory, which the device only maps
+  std::uint64_t id = 0;     // of memory of the device
+  std::uint64_t context_id = 0;
 };
 
-std::mutex mutex;               // guards the next five
+std::mutex mutex;               // guards the next six
+std::uint64_t block_count = 0;  // so many there have been
 std::map<int, int> attributes;  // those that are not 1
 std::map<Address, Block> all;   // the device's, by address
 std::map<Address, Block> pinned;
@@ -47,7 +50,8 @@ std::atomic<int> driver_version{12040};
 struct MemoryHandle {
   int process, file;
   std::size_t bytes;
-  std::byte unused[64 - 2 * sizeof(int) - sizeof(std::size_t)];
+  int device;
+  std::byte unused[64 - 3 * sizeof(int) - sizeof(std::size_t)];
 };
 static_assert(sizeof(MemoryHandle) == 64);
 
@@ -66,8 +70,10 @@ int map_block(int file, std::size_t bytes, bool mapped, Address* address) {
   void* const device = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const std::lock_guard lock(mutex);
   *address = reinterpret_cast<Address>(device);
-  all[*address] = {bytes,       static_cast<std::byte*>(data), file, false, mapped, mine.device,
-                   mine.context};
+  Block& made = all[*address];
+  made = {bytes, static_cast<std::byte*>(data), file, false, mapped, mine.device, mine.context};
+  made.id = ++block_count;
+  made.context_id = mine.id;
   return kSuccess;
 }
 
@@ -150,6 +156,21 @@ bool is_reached_from(int device, Address address) {
   std::size_t inside = 0;
   const Block* const block = block_of(all, address, &inside);
   return !block || block->device == device || block->managed || block->mapped;
+}
+
+// Of memory of the device; 0: there is none, or it has been reset.
+static std::uint64_t block_at(Address address) {
+  Owner its{};
+  std::uint64_t id = 0;
+  {
+    const std::lock_guard lock(mutex);
+    std::size_t inside = 0;
+    const Block* const block = block_of(all, address, &inside);
+    if (!block) return 0;
+    its = {block->context, block->context_id, block->device};
+    id = block->id;
+  }
+  return is_gone(its) ? 0 : id;
 }
 
 static bool is_managed(Address address) {
@@ -305,6 +326,9 @@ DRIVER int cuGetErrorName(int code, const char** name) {
     case kInvalidHandle:
       *name = "CUDA_ERROR_INVALID_HANDLE";
       return kSuccess;
+    case kNoPeerAccess:
+      *name = "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED";
+      return kSuccess;
     case kContextIsDestroyed:
       *name = "CUDA_ERROR_CONTEXT_IS_DESTROYED";
       return kSuccess;
@@ -361,7 +385,8 @@ DRIVER int cuIpcGetMemHandle(void* handle, Address address) {
   const std::lock_guard lock(standin::mutex);
   const auto found = all.find(address);
   if (found == all.end() || found->second.managed) return kInvalidValue;
-  const MemoryHandle made{getpid(), found->second.file, found->second.bytes, {}};
+  const Block& block = found->second;
+  const MemoryHandle made{getpid(), block.file, block.bytes, block.device, {}};
   std::memcpy(handle, &made, sizeof made);
   return kSuccess;
 }
@@ -369,6 +394,7 @@ DRIVER int cuIpcGetMemHandle(void* handle, Address address) {
 DRIVER int cuIpcOpenMemHandle_v2(Address* address, MemoryHandle handle, unsigned) {
   if (const int code = stopped_without_context("cuIpcOpenMemHandle")) return code;
   if (!may_allocate()) return kCaptureUnsupported;
+  if (!are_peers(owner().device, handle.device)) return kNoPeerAccess;
   const std::string path =
       "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -430,6 +456,8 @@ DRIVER int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned
 DRIVER int cuPointerGetAttribute(void* value, int which, Address address) {
   const bool device = is_of_device(address), managed = is_managed(address);
   if (!device && !is_pinned(address, 1)) return kInvalidValue;
+  if (device && block_at(address) == 0) return kInvalidValue;
+  if (which == kOfBlock) *static_cast<std::uint64_t*>(value) = block_at(address);
   if (which == kOfContext) *static_cast<void**>(value) = context_of(address);
   if (which == kOfMemoryType) *static_cast<unsigned*>(value) = device ? kDevice : kHost;
   if (which == kOfDevice) *static_cast<int*>(value) = device_of(address);

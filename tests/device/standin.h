@@ -18,7 +18,7 @@ constexpr int kInvalidDevice = 101, kContextIsDestroyed = 709;
 constexpr int kInvalidHandle = 400, kNotFound = 500, kNotReady = 600, kIllegalAddress = 700;
 constexpr int kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCaptureUnjoined = 904;
 constexpr int kCaptureIsolation = 905, kCaptureImplicit = 906, kCaptureWrongThread = 908;
-constexpr int kTooLargeToCooperate = 720;
+constexpr int kTooLargeToCooperate = 720, kNoPeerAccess = 217;
 
 // What a call returns at once: a planted failure, the error of an earlier kernel, or that no
 // context is current; 0: it goes on.
@@ -34,6 +34,8 @@ struct Owner {
 };
 Owner owner();
 bool is_gone(const Owner& one);
+// Whether the first device reaches the other one's memory.
+bool are_peers(int one, int other);
 // By kernels of this device.
 bool is_reached_from(int device, Address address);
 

@@ -29,13 +29,16 @@ class Contexts : public Operations {
   }
   // In a stream of its own, of the context that is current: `from` arrives in `to`.
   void expect_arrival(const Buffer& from, const Buffer& to) {
+    expect_arrival(&by_kernels_, from, to);
+  }
+  void expect_arrival(Runtime* runtime, const Buffer& from, const Buffer& to) {
     Stream const stream = stream_here();
-    Operation* const one = make_collective(&by_kernels_, &library_, 0, next_number_++, What::sum, 0,
+    Operation* const one = make_collective(runtime, &library_, 0, next_number_++, What::sum, 0,
                                            from, to, 1, 1, nullptr)
                                .operation;
-    EXPECT_TRUE(one->run(stream));
+    EXPECT_EQ(message(one->run(stream)), "");
     EXPECT_EQ(cuStreamSynchronize(stream), kSuccess);
-    by_kernels_.release(one);
+    runtime->release(one);
     EXPECT_EQ(to.content(), from.content());
     cuStreamDestroy_v2(stream);
   }
@@ -124,6 +127,30 @@ TEST_F(Contexts, ADeviceThatIsResetAfterItsCollectivesHaveEnded) {
   use(0);
   expect_arrival(Buffer(counting(100), true), Buffer(Numbers(100), true));  // collects
   EXPECT_EQ(by_kernels_.agent().stop(std::chrono::seconds(1)), 0);
+}
+
+// Before CUDA 12. The device's handle is what it was.
+TEST_F(Contexts, ADeviceThatIsResetUnderADriverThatCountsNoContexts) {
+  Driver old = **driver();
+  old.context_id = nullptr;
+  Runtime runtime(old);
+  use(1);
+  const auto before = runtime.context(), again = runtime.context();
+  ASSERT_TRUE(before && again);
+  EXPECT_EQ(*before, *again);
+  {
+    const Buffer from(counting(100), true), to(Numbers(100), true);
+    expect_arrival(&runtime, from, to);
+  }
+  ASSERT_EQ(cuDevicePrimaryCtxReset_v2(1), kSuccess);
+  EXPECT_TRUE((*before)->is_gone());
+  use(1);
+  const auto after = runtime.context();
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_NE(*before, *after);
+  EXPECT_FALSE((*after)->is_gone());
+  expect_arrival(&runtime, Buffer(counting(100), true), Buffer(Numbers(100), true));
+  EXPECT_EQ(runtime.agent().stop(std::chrono::seconds(1)), 0);
 }
 
 TEST_F(Contexts, AThreadHasAStackOfThem) {

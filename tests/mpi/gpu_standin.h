@@ -33,7 +33,8 @@ inline bool load_driver(const char* path) {
   return gpu::driver::lacking_in(library).empty();
 }
 
-// MPI for several threads, and the first device for this one. Ends a program that cannot have them.
+// MPI for several threads, and a device: ranks of one node have them in turn. Ends a program that
+// cannot have them.
 inline void begin(int* argc, char*** argv, int* rank, int* ranks) {
   int level = 0;
   MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level);
@@ -42,7 +43,9 @@ inline void begin(int* argc, char*** argv, int* rank, int* ranks) {
   MPI_Comm_size(MPI_COMM_WORLD, ranks);
   using namespace gpu::driver;
   void* context = nullptr;
-  if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
+  int devices = 0;
+  const bool found = cuInit(0) == 0 && cuDeviceGetCount(&devices) == 0 && devices > 0;
+  if (!found || cuDevicePrimaryCtxRetain(&context, *rank % devices) || cuCtxSetCurrent(context))
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
