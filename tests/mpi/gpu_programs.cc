@@ -1,12 +1,17 @@
-// Random programs of collectives in streams: `gpu_programs DRIVER [PROGRAMS [FIRST]]`, DRIVER being
-// the stand-in of tests/device. Kinds, types, operators, lengths, places in memory, communicators,
-// streams and forms are random; nothing waits until a program ends, and some ranks are late. What
-// must come out is what the MPI library makes of the same data in ordinary memory.
+// Random programs of collectives in streams: `gpu_programs DRIVER [PROGRAMS [FIRST [fail]]]`,
+// DRIVER being the stand-in of tests/device. Kinds, types, operators, lengths, places in memory,
+// communicators, streams and forms are random; nothing waits until a program ends, and some ranks
+// are late. What must come out is what the MPI library makes of the same data in ordinary memory.
+// fail: in each program a call of the driver's fails on one rank; whoever is told ends the job.
 #include <mpi.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
+#include <numeric>
 #include <random>
 
 #include "gpu_streams.h"
@@ -14,7 +19,6 @@
 namespace streams {
 namespace {
 
-enum Kind { kAllreduce, kScan, kBcast, kAllgather, kAlltoall, kScatterBlock, kKinds };
 enum Form { kEnqueued, kPersistent, kCaptured, kForms };
 
 std::mt19937 common;  // the same on all ranks
@@ -56,109 +60,200 @@ std::vector<int> words(const Type& type, int count) {
   return made;
 }
 
+// The blocks of one side: how many elements each has, and where it lies.
+struct Blocks {
+  std::array<int, kMost> counts{}, at{}, bytes_at{};
+  std::array<MPI_Aint, kMost> far_at{};
+};
+
+struct Kind;
+
 struct Step {
-  Kind kind;
+  const Kind* kind;
   Form form;
   Type type;
   MPI_Op op;
-  int count, root, comm;
+  int count, root, mine;  // mine: of this rank, where ranks have different ones
+  MPI_Comm comm, beside;  // the latter: what the library does right is done on
   bool in_place;
+  Blocks sent, received;
+  std::array<int, kMost> uneven{};  // by rank
+  std::array<MPI_Datatype, kMost> types{};
   std::vector<int> right;
   std::unique_ptr<Buffer> from, to;
   weft_gpu_request request = nullptr;
   void* exec = nullptr;
 };
 
-#define BY_KIND(before, after, ...)                                                            \
-  switch (s.kind) {                                                                            \
-    case kAllreduce:                                                                           \
-      return before##allreduce##after(from, to, s.count, s.type.type, s.op, comm __VA_ARGS__); \
-    case kScan:                                                                                \
-      return before##scan##after(from, to, s.count, s.type.type, s.op, comm __VA_ARGS__);      \
-    case kBcast:                                                                               \
-      return before##bcast##after(to, s.count, s.type.type, s.root, comm __VA_ARGS__);         \
-    case kAllgather:                                                                           \
-      return before##allgather##after(from, s.count, s.type.type, to, s.count, s.type.type,    \
-                                      comm __VA_ARGS__);                                       \
-    case kAlltoall:                                                                            \
-      return before##alltoall##after(from, s.count, s.type.type, to, s.count, s.type.type,     \
-                                     comm __VA_ARGS__);                                        \
-    default:                                                                                   \
-      return before##reduce_scatter_block##after(from, to, s.count, s.type.type, s.op,         \
-                                                 comm __VA_ARGS__);                            \
+enum class Shape { alike, reduces, uneven, pairs, uneven_beside, pairs_beside };
+
+struct Kind {
+  const char* name;
+  Shape shape;
+  int (*by_library)(const Step& s, const void* from, void* to);
+  int (*enqueue)(Step& s, const void* from, void* to, Stream stream);
+  int (*prepare)(Step& s, const void* from, void* to);
+};
+
+bool is_beside(const Kind& kind) {
+  return std::strncmp(kind.name, "Neighbor", 8) == 0;
+}
+
+#define KIND(Name, name, shape, ...)                                                       \
+  {                                                                                        \
+#Name, Shape::shape,                                                                     \
+   []([[maybe_unused]] const Step& s, [[maybe_unused]] const void* from, void* to) {        \
+     const MPI_Comm comm = s.beside;                                                        \
+     return MPI_##Name(__VA_ARGS__);                                                        \
+   },                                                                                       \
+   []([[maybe_unused]] Step& s, [[maybe_unused]] const void* from, void* to, Stream one) {  \
+     const MPI_Comm comm = s.comm;                                                          \
+     return weft_i##name##_enqueue(__VA_ARGS__, one, &s.request);                           \
+   },                                                                                       \
+   []([[maybe_unused]] Step& s, [[maybe_unused]] const void* from, void* to) {              \
+     const MPI_Comm comm = s.comm;                                                          \
+     return weft_##name##_init(__VA_ARGS__, &s.request);                                    \
+   } \
   }
-#define COMMA ,
+#define ALL from, to, s.count, s.type.type, s.op
+#define SENT from, s.count, s.type.type
+#define RECEIVED to, s.count, s.type.type
+#define BLOCKS_SENT from, s.sent.counts.data(), s.sent.at.data(), s.type.type
+#define BLOCKS_RECEIVED to, s.received.counts.data(), s.received.at.data(), s.type.type
 
-int MPI_allreduce_(const void* from, void* to, int n, MPI_Datatype t, MPI_Op op, MPI_Comm c) {
-  return MPI_Allreduce(from, to, n, t, op, c);
-}
-int MPI_scan_(const void* from, void* to, int n, MPI_Datatype t, MPI_Op op, MPI_Comm c) {
-  return MPI_Scan(from, to, n, t, op, c);
-}
-int MPI_bcast_(void* to, int n, MPI_Datatype t, int root, MPI_Comm c) {
-  return MPI_Bcast(to, n, t, root, c);
-}
-int MPI_allgather_(const void* from, int n, MPI_Datatype t, void* to, int m, MPI_Datatype u,
-                   MPI_Comm c) {
-  return MPI_Allgather(from, n, t, to, m, u, c);
-}
-int MPI_alltoall_(const void* from, int n, MPI_Datatype t, void* to, int m, MPI_Datatype u,
-                  MPI_Comm c) {
-  return MPI_Alltoall(from, n, t, to, m, u, c);
-}
-int MPI_reduce_scatter_block_(const void* from, void* to, int n, MPI_Datatype t, MPI_Op op,
-                              MPI_Comm c) {
-  return MPI_Reduce_scatter_block(from, to, n, t, op, c);
+const Kind kKinds[] = {
+    KIND(Allreduce, allreduce, reduces, ALL, comm),
+    KIND(Scan, scan, reduces, ALL, comm),
+    KIND(Exscan, exscan, reduces, ALL, comm),
+    KIND(Reduce, reduce, reduces, ALL, s.root, comm),
+    KIND(Reduce_scatter_block, reduce_scatter_block, reduces, ALL, comm),
+    KIND(Reduce_scatter, reduce_scatter, reduces, from, to, s.uneven.data(), s.type.type, s.op,
+         comm),
+    KIND(Bcast, bcast, alike, RECEIVED, s.root, comm),
+    KIND(Allgather, allgather, alike, SENT, RECEIVED, comm),
+    KIND(Gather, gather, alike, SENT, RECEIVED, s.root, comm),
+    KIND(Scatter, scatter, alike, SENT, RECEIVED, s.root, comm),
+    KIND(Alltoall, alltoall, alike, SENT, RECEIVED, comm),
+    KIND(Allgatherv, allgatherv, uneven, from, s.mine, s.type.type, BLOCKS_RECEIVED, comm),
+    KIND(Gatherv, gatherv, uneven, from, s.mine, s.type.type, BLOCKS_RECEIVED, s.root, comm),
+    KIND(Scatterv, scatterv, uneven, BLOCKS_SENT, to, s.mine, s.type.type, s.root, comm),
+    KIND(Alltoallv, alltoallv, pairs, BLOCKS_SENT, BLOCKS_RECEIVED, comm),
+    KIND(Alltoallw, alltoallw, pairs, from, s.sent.counts.data(), s.sent.bytes_at.data(),
+         s.types.data(), to, s.received.counts.data(), s.received.bytes_at.data(), s.types.data(),
+         comm),
+    KIND(Neighbor_allgather, neighbor_allgather, alike, SENT, RECEIVED, comm),
+    KIND(Neighbor_alltoall, neighbor_alltoall, alike, SENT, RECEIVED, comm),
+    KIND(Neighbor_allgatherv, neighbor_allgatherv, uneven_beside, from, s.mine, s.type.type,
+         BLOCKS_RECEIVED, comm),
+    KIND(Neighbor_alltoallv, neighbor_alltoallv, pairs_beside, BLOCKS_SENT, BLOCKS_RECEIVED, comm),
+    KIND(Neighbor_alltoallw, neighbor_alltoallw, pairs_beside, from, s.sent.counts.data(),
+         s.sent.far_at.data(), s.types.data(), to, s.received.counts.data(),
+         s.received.far_at.data(), s.types.data(), comm),
+};
+
+// Communicators of the tests, and one more like each for the library.
+struct Pair {
+  MPI_Comm own, beside;
+  std::vector<int> sources, targets;  // MPI_PROC_NULL: there is none
+};
+
+// Blocks in an order of this rank's own; counts: of each, at most `most`.
+Blocks placed(const std::vector<int>& counts, int most, std::size_t type_bytes) {
+  std::vector<int> order(counts.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), own);
+  Blocks made;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    made.counts[i] = counts[i];
+    made.at[i] = order[i] * most;
+    made.bytes_at[i] = made.at[i] * static_cast<int>(type_bytes);
+    made.far_at[i] = made.bytes_at[i];
+  }
+  return made;
 }
 
-int by_library(const Step& s, const void* from, void* to, MPI_Comm comm) {
-  BY_KIND(MPI_, _)
+// What a rank sends to another one, by a number that all have: some nothing at all.
+int elements(unsigned seed, int from, int to, int most) {
+  std::minstd_rand made(seed + static_cast<unsigned>(from * 64 + to + 1));
+  made.discard(3);
+  const int chosen = static_cast<int>(made() % static_cast<unsigned>(most + most / 4 + 1));
+  return chosen > most ? 0 : chosen;
 }
-int prepare(Step& s, const void* from, void* to, MPI_Comm comm) {
-  BY_KIND(weft_, _init, COMMA & s.request)
-}
-int enqueue(Step& s, const void* from, void* to, MPI_Comm comm,
-            Stream stream){BY_KIND(weft_i, _enqueue, COMMA stream COMMA& s.request)}
 
-Step any_step(int comms) {
+void choose_blocks(Step& s, const Pair& comms) {
+  const unsigned seed = common();
+  const Shape shape = s.kind->shape;
+  std::vector<int> sources(static_cast<std::size_t>(ranks));
+  std::iota(sources.begin(), sources.end(), 0);
+  std::vector<int> targets = sources;
+  if (is_beside(*s.kind)) sources = comms.sources, targets = comms.targets;
+  const bool in_pairs = shape == Shape::pairs || shape == Shape::pairs_beside;
+  const auto count = [&](int from, int to) {
+    return from < 0 || to < 0 ? s.count : elements(seed, from, in_pairs ? to : 0, s.count);
+  };
+  std::vector<int> sent, received;
+  const bool scatters = std::strcmp(s.kind->name, "Scatterv") == 0;
+  for (const int to : targets) sent.push_back(scatters ? count(to, 0) : count(rank, to));
+  for (const int from : sources) received.push_back(count(from, rank));
+  s.sent = placed(sent, s.count, s.type.bytes);
+  s.received = placed(received, s.count, s.type.bytes);
+  s.mine = count(rank, 0);
+  s.types.fill(s.type.type);
+  for (int one = 0; one < ranks; ++one) {
+    s.uneven[static_cast<std::size_t>(one)] = elements(seed, one, 0, s.count);
+  }
+}
+
+bool is_defined(const Step& s) {
+  if (std::strcmp(s.kind->name, "Exscan") == 0) return rank != 0;
+  return std::strcmp(s.kind->name, "Reduce") != 0 || rank == s.root;
+}
+
+Step any_step(const std::vector<Pair>& comms, const std::vector<Pair>& topologies) {
   static constexpr int kLengths[] = {1, 7, 100, 3000, 40'000, 300'000};
   static const MPI_Op kOps[] = {MPI_SUM, MPI_MIN, MPI_MAX};
   Step s{};
-  s.kind = static_cast<Kind>(any(common, kKinds));
+  s.kind = &kKinds[any(common, static_cast<int>(std::size(kKinds)))];
   s.form = static_cast<Form>(any(common, kForms));
   s.type = any_type();
   s.op = kOps[any(common, 3)];
   const int length = any(common, 12);
   s.count = 1 + any(common, kLengths[length < 6 ? length : length % 4]);
   s.root = any(common, ranks);
-  s.comm = any(common, comms);
-  s.in_place = s.kind == kAllreduce && any(common, 3) == 0;
-  const std::vector<int> sent = words(s.type, s.count * ranks);
-  s.right = words(s.type, s.count * ranks);
+  const auto& among = is_beside(*s.kind) ? topologies : comms;
+  const Pair& chosen = among[static_cast<std::size_t>(any(common, static_cast<int>(among.size())))];
+  s.comm = chosen.own, s.beside = chosen.beside;
+  s.in_place = std::strcmp(s.kind->name, "Allreduce") == 0 && any(common, 3) == 0;
+  choose_blocks(s, chosen);
+  const int most = s.count * std::max({ranks, static_cast<int>(chosen.sources.size()),
+                                       static_cast<int>(chosen.targets.size())});
+  const std::vector<int> sent = words(s.type, most);
+  s.right = words(s.type, most);
   s.from = std::make_unique<Buffer>(sent, any(own, 3) == 0 ? kProcessor : kDevice);
   s.to = std::make_unique<Buffer>(s.right, any(own, 3) == 0 ? kProcessor : kDevice);
   for (int i = 0; i < (s.form == kEnqueued ? 1 : 2); ++i) {
-    good(by_library(s, s.in_place ? MPI_IN_PLACE : sent.data(), s.right.data(), world), "library");
+    const void* const from = s.in_place ? MPI_IN_PLACE : sent.data();
+    good(s.kind->by_library(s, from, s.right.data()), "library");
   }
   return s;
 }
 
-void start(Step& s, MPI_Comm comm, Stream one) {
+void start(Step& s, Stream one) {
   const void* const from = s.in_place ? MPI_IN_PLACE : s.from->data();
   stream = one;
   if (any(own, 8) == 0) launch("test_late");
   if (s.form == kPersistent) {
-    good(prepare(s, from, s.to->data(), comm), "prepare");
+    good(s.kind->prepare(s, from, s.to->data()), "prepare");
     good(weft_run_enqueue(s.request, one), "run");
     good(weft_start_enqueue(s.request, one), "start");
     good(weft_wait_enqueue(s.request, one), "wait");
   } else if (s.form == kEnqueued) {
-    good(enqueue(s, from, s.to->data(), comm, one), "enqueue");
+    good(s.kind->enqueue(s, from, s.to->data(), one), "enqueue");
     good(weft_wait_enqueue(s.request, one), "wait");
   } else {
     void* graph = nullptr;
     good(cuStreamBeginCapture_v2(one, 0), "capture");
-    good(enqueue(s, from, s.to->data(), comm, one), "enqueue");
+    good(s.kind->enqueue(s, from, s.to->data(), one), "enqueue");
     good(weft_wait_enqueue(s.request, one), "wait");
     good(cuStreamEndCapture(one, &graph), "end of capture");
     good(cuGraphInstantiateWithFlags(&s.exec, graph, 0), "instantiate");
@@ -167,16 +262,28 @@ void start(Step& s, MPI_Comm comm, Stream one) {
   }
 }
 
-void run_program(unsigned seed, const std::vector<MPI_Comm>& comms,
-                 const std::vector<Stream>& all_streams) {
+// On one rank a call fails that Weft makes.
+void plant_failure() {
+  static constexpr const char* kCalls[] = {
+      "cuMemHostAlloc",     "cuMemHostRegister",  "cuEventCreate",
+      "cuEventRecord",      "cuMemcpyAsync",      "cuMemcpy2DAsync",
+      "cuLaunchKernel",     "cuUserObjectCreate", "cuGraphRetainUserObject",
+      "cuIpcOpenMemHandle", "cuIpcGetMemHandle",  "cuStreamGetCaptureInfo"};
+  constexpr int kOutOfMemory = 2;
+  const char* const call = kCalls[any(common, static_cast<int>(std::size(kCalls)))];
+  const int which = any(common, ranks), nth = 1 + any(common, 8);
+  if (which == rank) standin::fail(call, nth, kOutOfMemory);
+}
+
+void run_program(unsigned seed, bool fails, const std::vector<Pair>& comms,
+                 const std::vector<Pair>& topologies, const std::vector<Stream>& all_streams) {
   common.seed(seed);
   own.seed(seed * 1000 + static_cast<unsigned>(rank) + 1);
   std::vector<Step> steps;
-  for (int i = 1 + any(common, 12); i > 0; --i) {
-    steps.push_back(any_step(static_cast<int>(comms.size())));
-  }
+  for (int i = 1 + any(common, 12); i > 0; --i) steps.push_back(any_step(comms, topologies));
+  if (fails) plant_failure();
   for (Step& s : steps) {
-    start(s, comms[static_cast<std::size_t>(s.comm)],
+    start(s,
           all_streams[static_cast<std::size_t>(any(common, static_cast<int>(all_streams.size())))]);
   }
   for (Stream one : all_streams) good(cuStreamSynchronize(one), "synchronize");
@@ -184,11 +291,51 @@ void run_program(unsigned seed, const std::vector<MPI_Comm>& comms,
     Step& s = steps[i];
     good(weft_gpu_request_free(&s.request), "free");
     if (s.exec) good(cuGraphExecDestroy(s.exec), "destroy");
-    expect(s.to->content() == s.right, "program " + std::to_string(seed) + ", step " +
-                                           std::to_string(i) + ": kind " + std::to_string(s.kind) +
-                                           ", form " + std::to_string(s.form) + ", count " +
-                                           std::to_string(s.count));
+    if (!is_defined(s)) continue;
+    expect(s.to->content() == s.right,
+           "program " + std::to_string(seed) + ", step " + std::to_string(i) + ": " + s.kind->name +
+               ", form " + std::to_string(s.form) + ", count " + std::to_string(s.count));
   }
+}
+
+Pair like(MPI_Comm comm) {
+  Pair made{};
+  MPI_Comm_dup(comm, &made.own);
+  MPI_Comm_dup(comm, &made.beside);
+  return made;
+}
+
+// A ring, a line, and edges at random.
+std::vector<Pair> all_topologies() {
+  std::vector<Pair> all;
+  for (const int around : {1, 0}) {
+    MPI_Comm grid;
+    MPI_Cart_create(world, 1, &ranks, &around, 0, &grid);
+    Pair made = like(grid);
+    int before = 0, after = 0;
+    MPI_Cart_shift(grid, 0, 1, &before, &after);
+    made.sources = made.targets = {before, after};
+    for (int& one : made.sources) one = std::max(one, -1);
+    all.push_back(made);
+    MPI_Comm_free(&grid);
+  }
+  Pair made{};
+  common.seed(7);
+  for (int from = 0; from < ranks; ++from) {
+    for (int to = 0; to < ranks; ++to) {
+      if (any(common, 2) == 0) continue;
+      if (from == rank) made.targets.push_back(to);
+      if (to == rank) made.sources.push_back(from);
+    }
+  }
+  for (MPI_Comm* one : {&made.own, &made.beside}) {
+    MPI_Dist_graph_create_adjacent(world, static_cast<int>(made.sources.size()),
+                                   made.sources.data(), MPI_UNWEIGHTED,
+                                   static_cast<int>(made.targets.size()), made.targets.data(),
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, one);
+  }
+  all.push_back(made);
+  return all;
 }
 
 }  // namespace
@@ -197,7 +344,7 @@ void run_program(unsigned seed, const std::vector<MPI_Comm>& comms,
 int main(int argc, char** argv) {
   using namespace streams;
   if (argc < 2 || !standin::load_driver(argv[1]) || !standin::add_kernel) {
-    std::fprintf(stderr, "usage: gpu_programs STAND-IN [PROGRAMS [FIRST]]\n");
+    std::fprintf(stderr, "usage: gpu_programs STAND-IN [PROGRAMS [FIRST [fail]]]\n");
     return 2;
   }
   standin::begin(&argc, &argv, &rank, &ranks);
@@ -208,14 +355,18 @@ int main(int argc, char** argv) {
   });
   std::vector<Stream> all_streams(3);
   for (Stream& one : all_streams) good(cuStreamCreate(&one, 1), "stream");
-  std::vector<MPI_Comm> comms(2);
-  for (MPI_Comm& one : comms) MPI_Comm_dup(world, &one);
+  std::vector<Pair> comms{like(world), like(world)}, topologies = all_topologies();
   const int programs = argc > 2 ? std::atoi(argv[2]) : 20;
   const int first = argc > 3 ? std::atoi(argv[3]) : 1;
   for (int i = 0; i < programs; ++i) {
-    run_program(static_cast<unsigned>(first + i), comms, all_streams);
+    run_program(static_cast<unsigned>(first + i), argc > 4, comms, topologies, all_streams);
   }
-  for (MPI_Comm& one : comms) MPI_Comm_free(&one);
+  for (std::vector<Pair>* const all : {&comms, &topologies}) {
+    for (Pair& one : *all) {
+      MPI_Comm_free(&one.own);
+      MPI_Comm_free(&one.beside);
+    }
+  }
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, world);
   if (rank == 0 && all == 0) std::printf("%d cases equal\n", cases);
