@@ -1,12 +1,16 @@
-"""tools/device-check: what it would measure on a machine of 16 cores. No job runs here."""
+"""tools/device-check: what it would measure on a machine of 16 cores, without a job; and all of it
+on a GPU, with short jobs on the stand-in (tests/device)."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.machinery
 import importlib.util
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -15,7 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation
+from weft import gpu as weft_gpu
+from weft import installation, mpi_libraries
 from weft.bench import presets
 
 TOOL = installation.ROOT / "tools" / "device-check"
@@ -303,3 +308,94 @@ def test_carried_programs_are_taken_where_they_run(tool, tmp_path, monkeypatch):
     assert (tmp_path / "build" / "bin" / "program").exists()
     program.write_text("no program")
     assert not tool.carried_programs_run()
+
+
+# ---- From its start to its end, with the programs that were carried along, on the stand-in
+
+
+LAUNCHER = """\
+#!{python}
+# The library's, with short jobs on the stand-in.
+import os, pathlib, sys
+SHORT = {{
+    "gpu_stencil": "--order 24 --steps 4 --repetitions 1",
+    "gpu_notify": "--turns 2 --gap-ms 1 --bytes 65536 --repetitions 1 --blocks 2",
+    "gpu_allreduce": "--bytes 8,4096 --turns 2 --blas {standin}",
+    "gpu_fft3d": "--order 12 --blocks 2 --repetitions 1 --work 1,2 --fft {standin}",
+}}
+words = sys.argv[1:]
+names = [pathlib.Path(word).name for word in words]
+if "gpu_streams" in names:  # tests of its own run it
+    place = names.index("gpu_streams")
+    assert pathlib.Path(words[place]).exists() and words[place + 1] == "libcuda.so.1", words
+    print("0 cases equal")
+    sys.exit()
+(program,) = SHORT.keys() & set(names)
+os.environ["LD_LIBRARY_PATH"] += ":{libraries}"
+os.execv("{mpiexec}", ["{mpiexec}", *words, *SHORT[program].split()])
+"""
+SANITIZER = """\
+#!/bin/sh
+test "$1 $3 $4" = "--tool --error-exitcode 9" || exit 1
+shift 4
+exec "$@"
+"""
+MPS = """\
+#!/bin/sh
+test "$1" = -d && exec touch "$CUDA_MPS_PIPE_DIRECTORY/control"
+read command && test "$command" = quit && rm "$CUDA_MPS_PIPE_DIRECTORY/control"
+"""
+
+
+def script(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def test_from_its_start_to_its_end(tmp_path):
+    library = mpi_libraries.implementation("mpich")
+    programs = installation.BUILD / "bin" / "mpich"
+    lacking = not (programs / "gpu_stencil").exists() or not weft_gpu.has_kernels()
+    if lacking or not library.mpiexec.exists():
+        pytest.skip("needs MPICH's programs, and kernels")
+    tree, commands = tmp_path / "tree", tmp_path / "bin"
+    carried = tree / ".device" / "programs"
+    shutil.copytree(
+        programs,
+        carried / "bin" / "mpich",
+        ignore=lambda _, names: {name for name in names if not name.startswith("gpu_")},
+    )
+    (carried / "lib").mkdir()
+    for name in ("weft", "weft-gpu"):
+        shutil.copy2(installation.BUILD / "lib" / f"lib{name}-mpich.so", carried / "lib")
+    script(tree / "tools" / "device-check", TOOL.read_text())
+    (carried.parent / "programs.sources").write_text(hashlib.sha256().hexdigest())  # of nothing
+    standin = installation.BUILD / "lib" / "standin"
+    launcher = LAUNCHER.format(
+        python=sys.executable,
+        standin=standin / "libcuda.so.1",
+        libraries=standin,
+        mpiexec=library.mpiexec,
+    )
+    script(tree / ".mpi" / "mpich" / "bin" / "mpiexec", launcher)
+    (tree / ".mpi" / "mpich" / "lib").symlink_to(library.prefix / "lib")
+    (tree / ".mpi" / "mpich" / ".installed").touch()
+    script(commands / "nvidia-smi", "#!/bin/sh\n")
+    script(commands / "compute-sanitizer", SANITIZER)
+    script(commands / "nvidia-cuda-mps-control", MPS)
+    done = subprocess.run(
+        [sys.executable, tree / "tools" / "device-check", "--gpu", "--out", tmp_path / "out"],
+        env={**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = done.stdout[done.stdout.index("what came of each") :].splitlines()[1:]
+    assert re.fullmatch(r"0 of (\d+) failed, or had no time", table[-1])
+    assert len(table) - 1 == int(table[-1].split()[2]) > 40
+    assert all(re.search(r" \d+\.\d s right", line) for line in table[:-1]), table
+    log = (tmp_path / "out" / "device-check-gpu.log").read_text()
+    assert log.count("\n--- ") + 1 == len(table) - 1
+    assert "0 wrong values" in log and "all answers right" in log
