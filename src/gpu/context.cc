@@ -66,12 +66,16 @@ bool Context::reaches(Address address) const {
   return driver_.attribute(&device, kAttributeDevice, address) != kSuccess || device == device_;
 }
 
+// A library that calls CUDA may have left another one current.
 void Context::make_current() const {
-  thread_local void* mine = nullptr;
-  if (mine == own_) return;
-  if (driver_.set_current_context(own_) == kSuccess) mine = own_;
-  int mode = kCaptureRelaxed;
-  driver_.exchange_capture_mode(&mode);
+  thread_local const bool is_relaxed = [this] {
+    int mode = kCaptureRelaxed;
+    return driver_.exchange_capture_mode(&mode) == kSuccess;
+  }();
+  (void)is_relaxed;
+  void* now = nullptr;
+  if (driver_.current_context(&now) == kSuccess && now == own_) return;
+  driver_.set_current_context(own_);
 }
 
 Context::~Context() {

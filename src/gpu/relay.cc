@@ -104,6 +104,7 @@ Result<bool> Relay::leave(Place* place) {
 // Those that were enqueued before one failed are waited for, too.
 Result<bool> Relay::copy(const Place& place, const std::vector<Copy>& copies, CopyOne one,
                          Stream stream) const {
+  context_->make_current();  // the collective may have made calls to CUDA
   Result<bool> good = true;
   for (const Copy& next : copies) {
     if (good) good = (context_->*one)(next, stream);

@@ -295,6 +295,22 @@ def test_shows_what_the_headers_declare(family):
     assert len(declared) == with_ints + with_large_counts + 10
 
 
+@pytest.mark.parametrize("family", ["mpich", "openmpi", "abi"])
+def test_a_library_may_lack_what_came_with_mpi_4(family):
+    listing = subprocess.run(
+        ["nm", "-D", "-P", "--undefined-only", gpu_library(family)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    kinds = dict(line.split()[:2] for line in listing.splitlines())
+    new = {
+        name: kind for name, kind in kinds.items() if re.match(r"MPI_\w+_(init|c|init_c)$", name)
+    }
+    assert len(new) == (22 if family == "openmpi" else 22 + 2 * 21)
+    assert set(new.values()) == {"w"}
+
+
 @pytest.mark.parametrize("name", ["weft-gpu", "weft", "weft-advise"])
 @pytest.mark.parametrize("family", ["mpich", "openmpi", "abi"])
 def test_needs_neither_cuda_nor_mpi(family, name):
