@@ -138,6 +138,7 @@ class Learner {
   bool find_rival(const TrialTurn& turn);
   void compare_again_later();
   int left_out() const { return is_unable_ ? conditional_ : -1; }  // -1: no way is
+  bool is_free(int slots, const TrialTurn& turn) const;
   bool may_try(const Position& position, const TrialTurn& turn) const;
   bool find_position(const TrialTurn& turn);
   void begin_trials(TrialTurn& turn);

@@ -48,7 +48,7 @@ bool Learner::may_meet(const Position& position, int rival, const TrialTurn& tur
   const bool is_close = position.ns_of(rival) * 10 < position.period_ns * 13;
   const int left = again_ ? kRoundsWithRival - 1 : kRoundsWithRival;
   const int slots = slots_before_ + position.slots + 2 * left;
-  if (is_close && !is_very_short_ && slots <= free_slots_) return true;
+  if (is_close && is_free(slots, turn)) return true;
   const std::int64_t cost_ns = cost_of_rival_ns(position, rival) * (again_ ? left : 1);
   return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_ns, turn.elapsed_ns);
 }
@@ -90,11 +90,16 @@ std::int64_t Learner::cost_expected_ns(const Position& position) const {
   return cost_ns * rounds_of_next(position) * calls;
 }
 
+// So many of a position, whatever they cost.
+bool Learner::is_free(int slots, const TrialTurn& turn) const {
+  return !is_very_short_ && slots <= free_slots_ &&
+         budget_.has_free_slots(turn.cost_elsewhere_ns, turn.elapsed_ns);
+}
+
 // Rests on the number of the call and on what was agreed on, as all decisions do.
 bool Learner::may_try(const Position& position, const TrialTurn& turn) const {
   const int slots = position.slots + position.tried.left() * rounds_of_next(position);
-  const bool is_free = !is_very_short_ && slots_before_ + slots <= free_slots_;
-  if (switches_ || is_free) return true;
+  if (switches_ || is_free(slots_before_ + slots, turn)) return true;
   return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_expected_ns(position),
                         turn.elapsed_ns);
 }

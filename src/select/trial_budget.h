@@ -18,6 +18,11 @@ class TrialBudget {
   bool allows(std::int64_t cost_ns, std::int64_t elapsed_ns) const {
     return static_cast<double>(cost_ns) * 100 <= percent_ * static_cast<double>(elapsed_ns);
   }
+  // Whether a site's first slots are still free, where trials on other communicators have cost so
+  // much: else a program that makes new ones again and again would try most of the time.
+  bool has_free_slots(std::int64_t cost_elsewhere_ns, std::int64_t elapsed_ns) const {
+    return allows(cost_elsewhere_ns / kFree, elapsed_ns);
+  }
 
   // This rank's own figures.
   std::int64_t elapsed_ns(std::int64_t now_ns) const { return now_ns - began_ns_; }
@@ -25,6 +30,8 @@ class TrialBudget {
   void spend(std::int64_t ns) { spent_ns_.fetch_add(ns, std::memory_order_relaxed); }
 
  private:
+  static constexpr std::int64_t kFree = 5;  // times the budget
+
   const double percent_;
   const std::int64_t began_ns_;
   std::atomic<std::int64_t> spent_ns_{0};  // on all communicators

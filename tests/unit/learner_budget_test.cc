@@ -112,8 +112,8 @@ TEST(Learner, TheBudgetIsThatOfTheProcessThatHasSpentMost) {
     const int site = program.add_site(6, ways_of({100, 130, 120, 120, 110, 110}));
     for (int call = 0; call < 5000; ++call) program.call(site);
     const auto found = program.learner(site).found();
-    EXPECT_EQ(found.calls_on_trial == 18u, spent);
-    EXPECT_TRUE(found.settled);
+    EXPECT_EQ(found.calls_on_trial == 0u, spent);
+    EXPECT_EQ(found.settled, !spent);
   }
 }
 
@@ -126,6 +126,21 @@ void expect_nothing_tried(Program& program, Learner::Settings settings) {
     EXPECT_EQ(program.call(rules), 0);
     EXPECT_EQ(program.call(known), 2);
   }
+}
+
+// Each of which has free slots of its own.
+TEST(Learner, AProgramThatMakesCommunicatorsAgainAndAgainTriesSeldom) {
+  Program program;
+  for (int communicator = 0; communicator < 200; ++communicator) {
+    program.begin_communicator();
+    const int site = program.add_site(5, ways_of({10, 12, 15, 18, 12}));
+    for (int call = 0; call < 60; ++call) program.call(site);
+    if (communicator == 1) {
+      EXPECT_GT(program.learner(site).found().calls_on_trial, 0u);
+    }
+  }
+  const auto cost_ns = static_cast<double>(program.budget(0).spent_ns());
+  EXPECT_LE(cost_ns, 0.06 * static_cast<double>(program.now_ns()));
 }
 
 TEST(Learner, WithoutABudgetWhatIsKnownIsTakenAndNothingTried) {

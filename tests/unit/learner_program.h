@@ -35,6 +35,9 @@ class Program {
     return static_cast<int>(sites_.size()) - 1;
   }
 
+  // The sites that are added from now on are those of another communicator.
+  void begin_communicator() { turns_.assign(clocks_.size(), {}); }
+
   // A blocking call of the site, and computation of so long after it. late_ns: how much later than
   // they could be ranks come to it.
   int blocking_call(int number, std::int64_t computation_ns,
