@@ -8,7 +8,8 @@ that file anew: strong and weak scaling of kernels between nodes of the lab.
 Strong: the same problem on 1, 2 and 4 ranks, as speed against the blocking program on one. Weak: a
 problem that grows with the ranks, as the share of one rank's speed that each keeps. Each round runs
 every case once, and ratios are made within a round, so that a machine that gets slower meanwhile
-changes them little. `make generate` draws only. NAME is one of docs/data/machines.json.
+changes them little. What was not measured yet is not on the page. `make generate` draws only. NAME
+is one of docs/data/machines.json.
 """
 
 from __future__ import annotations
@@ -30,13 +31,29 @@ PICTURE = ROOT / "docs/images/scaling.svg"
 
 RANKS = (1, 2, 4)
 RATE = "200mbit"
+# Of which a sphere's transform takes about 1, 2 and 4 times as long: its grid has powers of two.
+TRUNCATIONS = {1: 114, 2: 170, 4: 171}
 # By program: the problem of so many ranks' work.
 PROBLEMS = {
     "stencil": lambda ranks: f"--grid {256 * ranks}x96x96 --steps 10",
     "fft3d": lambda ranks: f"--grid {48 * ranks}x64x64",
     "cpals": lambda ranks: (
         f"--dimensions 240x240x240 --entries {1_000_000 * ranks} --rank 8 --iterations 2"
+        " --exchange overlapped"
     ),
+    # Weak between the slabs, so that as many iterations are needed however many slabs there are.
+    "pipecg": lambda ranks: (
+        f"--grid 72x72x{64 * ranks} --coefficients anisotropic --contrast 100 --tolerance 1e-2"
+    ),
+    "atmosphere": lambda ranks: f"--truncation {TRUNCATIONS[ranks]} --steps 1",
+}
+# What the lab's links are besides, and what the page says of them and of the problem.
+LINKS = {"pipecg": "delay=1ms", "atmosphere": "burst=64kb"}
+NOTES = {
+    "pipecg": "the links are 1 ms late (`delay=1ms`)",
+    "atmosphere": "the links pass no more than 64 kB at full speed (`burst=64kb`). Weak: on 1, 2"
+    f" and 4 ranks truncations {', '.join(map(str, TRUNCATIONS.values()))}, whose steps take one"
+    " rank about 1, 2 and 4 times as long",
 }
 STRONG_SIZE = 2  # the strong problem is the weak one of so many ranks
 REPETITIONS = 5
@@ -63,7 +80,7 @@ def take(name: str, mode: str, ranks: int, mpi: str) -> tuple[str, dict[str, flo
     from weft.bench import kernels
 
     words = f"{problem(name, mode, ranks)} --repetitions {REPETITIONS}"
-    place = f"nodes={ranks},rate={RATE}"
+    place = ",".join(filter(None, (f"nodes={ranks},rate={RATE}", LINKS.get(name))))
     run = kernels.measure(name, {"arguments": words, "engines": "auto", "lab": place}, mpi)
     times = (run.blocking.median, run.times_us["auto"].median)
     return run.library, {way: round(time / 1000, 3) for way, time in zip(WAYS, times)}
@@ -95,6 +112,7 @@ def measure(machine: str, rounds: int, mpi: str, remark: str) -> dict:
         "command": f"tools/generate_scaling.py --measure --machine {machine} --rounds {rounds}"
         f" --mpi {mpi}",
         "kernels": found,
+        "problems": {name: {mode: problem(name, mode, 1) for mode in MODES} for name in PROBLEMS},
     }
 
 
@@ -207,7 +225,7 @@ def table(data: dict, mode: str) -> str:
     lines.append("|" + " --- |" * (3 + len(RANKS)))
     for name, modes in data["kernels"].items():
         of = "the same" if mode == "strong" else "of one rank"
-        words = problem(name, mode, 1)
+        words = data["problems"][name][mode]
         for way in WAYS:
             cells = [figure(modes[mode], way, ranks) for ranks in RANKS]
             told = " | ".join(f"{m:.2f} [{a:.2f}–{b:.2f}]" for m, a, b in cells)
@@ -217,6 +235,7 @@ def table(data: dict, mode: str) -> str:
 
 def page(data: dict, machines: dict) -> str:
     rounds = len(data["kernels"]["stencil"]["strong"]["1"]["blocking"])
+    notes = "".join(f"- `{name}`: {NOTES[name]}.\n" for name in data["kernels"] if name in NOTES)
     return f"""\
 # Strong and weak scaling
 
@@ -235,6 +254,7 @@ One rank sends nothing, so that its overlapped form shows what overlap costs whe
 - Rounds: {rounds}; the median, in brackets the least and the most. A round runs every case
   once, with {REPETITIONS} interleaved repetitions of both ways.
 - A ratio is made of times of one round.
+{notes}\
 - Machine: {machines[data["machine"]]}. {data["remark"]}.
 - Measured: {data["date"]}; commit `{data["commit"]}`; {data["library"]}, engine `auto`.
 - Command: `{data["command"]}`.

@@ -34,6 +34,7 @@ def figures(scaling, cores: int = 2) -> dict:
     names = scaling.PROBLEMS
     about = {"machine": "m", "cores": cores, "date": "2026-01-01", "commit": "c", "library": "L"}
     about |= {"rate": "1mbit", "command": "x", "remark": "Quiet"}
+    about["problems"] = {name: dict.fromkeys(scaling.MODES, "--size 1") for name in names}
     return {**about, "kernels": {name: dict.fromkeys(scaling.MODES, times) for name in names}}
 
 
@@ -73,7 +74,7 @@ def test_lines_are_as_high_as_the_ratios(scaling):
 
 def test_the_committed_figures_hold_every_case(scaling):
     data = json.loads(scaling.DATA.read_text())
-    assert data["kernels"].keys() == scaling.PROBLEMS.keys()
+    assert data["kernels"].keys() == data["problems"].keys() <= scaling.PROBLEMS.keys()
     machines = json.loads((TOOLS.parent / "docs/data/machines.json").read_text())
     assert data["machine"] in machines and data["cores"] >= 1
     for modes in data["kernels"].values():
@@ -81,6 +82,24 @@ def test_the_committed_figures_hold_every_case(scaling):
             assert list(modes[mode]) == [str(ranks) for ranks in scaling.RANKS]
             counts = {len(one[way]) for one in modes[mode].values() for way in scaling.WAYS}
             assert len(counts) == 1 and counts.pop() >= 1
+
+
+def test_what_was_not_measured_yet_is_not_on_the_page(scaling):
+    data = figures(scaling)
+    page = scaling.page(data, MACHINES)
+    assert (
+        page.count("`atmosphere`: the links") == 1 and "| `pipecg` | of one rank: `--size" in page
+    )
+    del data["kernels"]["atmosphere"]
+    page, drawn = scaling.page(data, MACHINES), scaling.picture(data, MACHINES)
+    assert "atmosphere" not in page + drawn and "`pipecg`: the links are 1 ms late" in page
+
+
+def test_problems_of_more_ranks_are_larger(scaling):
+    for name in scaling.PROBLEMS:
+        weak = [scaling.problem(name, "weak", ranks) for ranks in scaling.RANKS]
+        strong = {scaling.problem(name, "strong", ranks) for ranks in scaling.RANKS}
+        assert len(set(weak)) == len(scaling.RANKS) and strong == {weak[1]}
 
 
 def test_a_measurement_runs_every_case_with_its_problem(scaling, monkeypatch):
@@ -94,13 +113,16 @@ def test_a_measurement_runs_every_case_with_its_problem(scaling, monkeypatch):
         "stencil": lambda ranks: f"--grid {4 * ranks}x6x6 --steps 2",
         "fft3d": lambda ranks: f"--grid {8 * ranks}x8x8",
         "cpals": lambda ranks: f"--dimensions 9x8x7 --entries {50 * ranks} --rank 2",
+        "pipecg": lambda ranks: f"--grid 6x6x{6 * ranks}",
+        "atmosphere": lambda ranks: f"--truncation {5 * ranks} --steps 1",
     }
     monkeypatch.setattr(scaling, "PROBLEMS", small)
     monkeypatch.setattr(scaling, "RANKS", (1, 2))
-    asked = []
+    asked, links = [], {}
 
     def here(program, options, mpi):
         ranks = int(re.match(r"nodes=(\d+),", options["lab"])[1])
+        links[program] = options["lab"].partition(scaling.RATE)[2]
         asked.append((program, options["arguments"].rsplit(" --repetitions")[0], ranks))
         run = real(program, {**options, "lab": None, "ranks": str(ranks)}, mpi)
         assert run.ranks == ranks
@@ -111,6 +133,7 @@ def test_a_measurement_runs_every_case_with_its_problem(scaling, monkeypatch):
     data = scaling.measure("m", 1, "mpich", "Quiet")
     assert data["cores"] == len(info.whole_cores()) and "MPICH" in data["library"]
     assert len(asked) == len(small) * 2 * 2
+    assert links["stencil"] == "" and links["pipecg"] == ",delay=1ms"
     assert ("stencil", "--grid 8x6x6 --steps 2", 1) in asked  # strong
     assert ("stencil", "--grid 4x6x6 --steps 2", 1) in asked  # weak
     assert scaling.figure(data["kernels"]["fft3d"]["weak"], "blocking", 1) == (1, 1, 1)
