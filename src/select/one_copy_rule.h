@@ -20,7 +20,8 @@ struct OneCopyRule {
   bool asked_for = false;  // by the user, whatever is faster
 
   bool takes_any() const { return least_of_one < kNever || least_of_all < kNever; }
-  // Of a call that all ranks know alike; the same on all of them.
+  // Of a call that all ranks know alike; the same on all of them. In an alltoall in place one of
+  // two ranks writes into the other's memory, which the kernel is not asked to do.
   bool takes(const Shape& shape) const {
     const std::int64_t bytes = agreed_bytes(shape).value_or(0);
     const std::int64_t block = shape.kind == Kind::bcast ? bytes : bytes / shape.size;
@@ -31,8 +32,9 @@ struct OneCopyRule {
         return block >= least_of_one;
       case Kind::allgather:
       case Kind::allgatherv:
-      case Kind::alltoall:
         return block >= least_of_all;
+      case Kind::alltoall:
+        return !shape.in_place && block >= least_of_all;
       default:
         return false;
     }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -83,18 +84,23 @@ void OneCopy::all_reach(std::span<const int> ranks) {
   reached_by_ = std::move(all);
 }
 
+// The kernel answers for both sides by one error. Pages of this process that may not be written are
+// for this thread to write, whose signal a handler of the program's may wait for.
 void OneCopy::read(int rank, const std::byte* there, std::byte* here, std::int64_t bytes) {
-  std::int64_t left = 0;
-  const auto moved = peers_.at(rank).process.read(here, address_of(there), bytes, &left);
-  if (moved != OtherProcess::Moved::all) end(rank, left);
+  const OtherProcess& process = peers_.at(rank).process;
   copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-}
-
-void OneCopy::write(const std::byte* here, int rank, std::byte* there, std::int64_t bytes) {
   std::int64_t left = 0;
-  const auto moved = peers_.at(rank).process.write(here, address_of(there), bytes, &left);
-  if (moved != OtherProcess::Moved::all) end(rank, left);
-  copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (process.read(here, address_of(there), bytes, &left) == OtherProcess::Moved::all) return;
+  std::array<std::byte, 16 * 1024> part;
+  while (left > 0) {
+    const std::int64_t done = bytes - left;
+    const auto size = std::min(left, static_cast<std::int64_t>(part.size()));
+    std::int64_t missed = 0;
+    const auto moved = process.read(part.data(), address_of(there + done), size, &missed);
+    if (moved != OtherProcess::Moved::all) end(rank, left - size + missed);
+    std::memcpy(here + done, part.data(), static_cast<std::size_t>(size));
+    left -= size;
+  }
 }
 
 }  // namespace weft

@@ -1,9 +1,10 @@
-// OneCopy: the memory of the node's processes, from which and to which the kernel copies
-// (process_vm_readv, process_vm_writev): one copy where two go by way of memory that ranks share.
-// Nothing is mapped, so that any buffer will do from its first call on.
-// Whether the kernel lets a process do that is its rule for debuggers (ptrace(2)): users must be
-// the same, Yama may want more, and containers may forbid it. So it is tried out, by each process
-// when another first shows it a buffer. Nothing is done to be let in.
+// OneCopy: the memory of the node's processes, from which the kernel copies (process_vm_readv): one
+// copy where two go by way of memory that ranks share. Nothing is mapped, so that any buffer will
+// do from its first call on. Nobody writes into another's memory: a program that tracks its pages
+// by SIGSEGV would not hear of it. Whether the kernel lets a process do that is its rule for
+// debuggers (ptrace(2)): users must be the same, Yama may want more, and containers may forbid it.
+// So it is tried out, by each process when another first shows it a buffer. Nothing is done to be
+// let in.
 #pragma once
 
 #include <atomic>
@@ -69,10 +70,9 @@ class OneCopy {
   void all_reach(std::span<const int> ranks);
   bool is_own(const ShownBuffer& shown) const { return owner_of(shown) == rank_; }
 
-  // Between this process and another that was added. What the kernel refuses now is memory that is
-  // not there: that ends this process, as a load would, with a sentence.
+  // From another process that was added. What the kernel refuses there now is memory that is not
+  // there: that ends this process, as a load would, with a sentence.
   void read(int rank, const std::byte* there, std::byte* here, std::int64_t bytes);
-  void write(const std::byte* here, int rank, std::byte* there, std::int64_t bytes);
   // So far, since the last trial.
   void begin_count() { copied_bytes_.store(0, std::memory_order_relaxed); }
   std::int64_t copied_bytes() const { return copied_bytes_.load(std::memory_order_relaxed); }

@@ -71,19 +71,12 @@ struct Operands {
     return moved(base[static_cast<std::size_t>(buffer)], offset);
   }
 
-  // A copy from another process's buffer, or to one. False: both are within reach.
+  // A copy from another process's buffer. False: it is within reach.
   bool copy_by_kernel(const Step& step) const {
     const Location &from = step.first.at, &to = step.second.at;
-    if (is_beyond(from))
-      peers->read(from.rank, from.buffer, from.offset, address(to), step.bytes);
-    else if (is_beyond(to))
-      peers->write(address(from), to.rank, to.buffer, to.offset, step.bytes);
-    else
-      return false;
+    if (from.is_own() || !peers->is_copied(from.rank, from.buffer)) return false;
+    peers->read(from.rank, from.buffer, from.offset, address(to), step.bytes);
     return true;
-  }
-  bool is_beyond(const Location& at) const {
-    return !at.is_own() && peers->is_copied(at.rank, at.buffer);
   }
 
   // Where the result of a reduction goes beside its place.

@@ -83,16 +83,11 @@ class PeerBuffers {
   bool is_copied(int rank, Buffer buffer) const { return place(rank, buffer).process >= 0; }
   // Some may be.
   bool needs_kernel() const { return found_.copied; }
-  // From or to such a buffer, from `offset` on.
+  // From such a buffer, from `offset` on.
   void read(int rank, Buffer buffer, std::int64_t offset, std::byte* here,
             std::int64_t bytes) const {
     const Place& from = place(rank, buffer);
     copies_->read(from.process, from.at + offset, here, bytes);
-  }
-  void write(const std::byte* here, int rank, Buffer buffer, std::int64_t offset,
-             std::int64_t bytes) const {
-    const Place& to = place(rank, buffer);
-    copies_->write(here, to.process, to.at + offset, bytes);
   }
 
  private:

@@ -9,7 +9,7 @@ import signal
 import time
 
 import pytest
-from job import ENGINES, Job, launcher_of, stop_and_continue
+from job import ENGINES, HUNG, Job, launcher_of, stop_and_continue
 
 SOME = (None, "auto", "thread", "tcc", "agent")
 SEED = int(os.environ.get("FAULTS_SEED", random.randrange(1 << 30)))
@@ -72,6 +72,19 @@ def test_finalize_names_what_is_incomplete(mpi, engine):
     assert len(done.sentences()) == 2  # one per rank, for 1001 collectives
     for sentence in done.sentences():
         assert "MPI_Iallreduce (1000), MPI_Ibarrier (1)" in sentence
+
+
+@pytest.mark.parametrize("case", ["finalizes-incomplete", "finalizes-alone"])
+def test_finalize_under_auto_does_not_hang_where_the_library_does_not(mpi, case):
+    def ended(engine):
+        job = Job(mpi, [case], engine, limit_s=15)
+        done = job.finish(job.start())
+        assert done.left == []
+        return done
+
+    natively = ended(None)
+    if natively.status not in HUNG:
+        assert ended("auto").status in (0, natively.status)
 
 
 @pytest.mark.parametrize("engine", NAMED)
@@ -143,12 +156,12 @@ def test_watchdog_says_nothing_where_nothing_hangs(mpi):
     assert done.sentences() == []
 
 
-@pytest.mark.parametrize("engine", SOME)
+@pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_forked_children_leave_the_parent_alone(mpi, engine):
     Job(mpi, ["forks"], engine).right()
 
 
-@pytest.mark.parametrize("engine", SOME)
+@pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_signals_interrupt_only_the_application(mpi, engine):
     done = Job(mpi, ["interrupted"], engine).right()
     if engine:
@@ -156,7 +169,7 @@ def test_signals_interrupt_only_the_application(mpi, engine):
         assert done.out == natively.out  # nor do the library's threads take any
 
 
-@pytest.mark.parametrize("engine", ["thread", "tcc", "agent"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_stopped_and_continued(mpi, engine):
     job = Job(mpi, ["stoppable"], engine)
     process, read, pids = job.started()
@@ -166,12 +179,21 @@ def test_stopped_and_continued(mpi, engine):
     assert (done.status, done.left) == (0, [])
 
 
-@pytest.mark.parametrize("engine", ["thread", "agent", "function"])
+@pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_pages_may_be_tracked_by_signals(mpi, engine):
     """Weft's thread writes into the pages, and the application's handler runs there: also where
     another process's agent may not write."""
-    variables = {"FAULTS_BY_THREAD": "1"} if engine != "function" else {}
+    variables = {"FAULTS_BY_THREAD": "1"} if engine in ("thread", "agent") else {}
     Job(mpi, ["tracks-pages"], engine, variables=variables).right()
+
+
+@pytest.mark.parametrize("engine", [None, *ENGINES])
+def test_pages_may_be_tracked_where_the_kernel_copies(mpi, engine):
+    """It writes into no page that is protected; the thread that asked it does."""
+    options = ["--one-copy", "on"] if engine else []
+    # MPICH's own copies of that kind end the job.
+    variables = {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}
+    Job(mpi, ["tracks-pages-of-moves"], engine, options=options, variables=variables).right()
 
 
 @pytest.mark.parametrize("engine", ["native", "thread", "auto"])

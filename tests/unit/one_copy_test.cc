@@ -1,4 +1,4 @@
-// What the kernel copies from another process and to it: a forked child, which shows a buffer that
+// What the kernel copies from another process: a forked child, which shows a buffer that
 // its parent does not have. And which calls the rule gives it.
 #include "shm/one_copy.h"
 
@@ -41,16 +41,13 @@ class Other {
   Other(const Other&) = delete;
   Other& operator=(const Other&) = delete;
 
-  // Its status tells whether it has seen what was written to it.
-  int end() {
-    if (child_ <= 0) return 0;
+  void end() {
+    if (child_ <= 0) return;
     const char word = 0;
     EXPECT_EQ(write(to_child_[1], &word, 1), 1);
-    int status = -1;
-    waitpid(child_, &status, 0);
+    waitpid(child_, nullptr, 0);
     child_ = 0;
     for (const int end : {to_parent_[0], to_parent_[1], to_child_[0], to_child_[1]}) close(end);
-    return status;
   }
 
   struct {
@@ -67,14 +64,14 @@ class Other {
     char word = 0;
     const bool met = write(to_parent_[1], &told, sizeof told) == sizeof told &&
                      read(to_child_[0], &word, 1) == 1;
-    _exit(met && buffer[kBytes - 1] == std::byte{77} ? 3 : 4);
+    _exit(met ? 0 : 1);
   }
 
   std::array<int, 2> to_parent_{}, to_child_{};
   pid_t child_ = -1;
 };
 
-TEST(OneCopy, ReadsAndWritesAnotherProcess) {
+TEST(OneCopy, ReadsAnotherProcess) {
   Other other;
   const auto copies = OneCopy::create(kOwn);
   ASSERT_TRUE(copies->add(kOther, other.told.name));
@@ -82,11 +79,7 @@ TEST(OneCopy, ReadsAndWritesAnotherProcess) {
   copies->read(kOther, other.told.buffer + 1, here.data(), kBytes - 1);
   for (std::int64_t i = 0; i + 1 < kBytes; ++i)
     ASSERT_EQ(here[static_cast<std::size_t>(i)], filling(i + 1)) << i;
-  here[0] = std::byte{77};
-  copies->write(here.data(), kOther, other.told.buffer + kBytes - 1, 1);
-  EXPECT_EQ(copies->copied_bytes(), kBytes);
-  const int status = other.end();
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+  EXPECT_EQ(copies->copied_bytes(), kBytes - 1);
 }
 
 TEST(OneCopy, TakesNoOtherProcessForTheOneThatWasNamed) {
@@ -179,6 +172,9 @@ TEST(OneCopyRule, CountsTheBytesOfABlock) {
   }
   for (const Kind kind : {Kind::allreduce, Kind::reduce, Kind::reduce_scatter_block, Kind::scan})
     EXPECT_FALSE(rule.takes(shape_of(kind, 1 << 20)));
+  Shape in_place = shape_of(Kind::alltoall, kOfAll);
+  in_place.in_place = true;
+  EXPECT_FALSE(rule.takes(in_place));
   EXPECT_TRUE(rule.takes_any());
   EXPECT_FALSE(OneCopyRule{}.takes_any());
   EXPECT_FALSE(OneCopyRule{}.takes(shape_of(Kind::alltoall, 1 << 20)));

@@ -8,10 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <vector>
 
 #include "faults.h"
@@ -199,34 +201,115 @@ void note_page(int, siginfo_t* info, void*) {
   ++written;
 }
 
+// Ints that lie in pages of their own, all of which a test protects.
+class Tracked {
+ public:
+  explicit Tracked(int count) : bytes_(static_cast<std::size_t>(count) * sizeof(int)) {
+    page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    tracked_begin = static_cast<char*>(
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    tracked_end = tracked_begin + bytes_;
+    struct sigaction action = {};
+    action.sa_sigaction = note_page;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &action, &before_);
+  }
+  ~Tracked() {
+    sigaction(SIGSEGV, &before_, nullptr);
+    munmap(tracked_begin, bytes_);
+  }
+  Tracked(const Tracked&) = delete;
+  Tracked& operator=(const Tracked&) = delete;
+
+  int* data() const { return reinterpret_cast<int*>(tracked_begin); }
+  int pages() const { return static_cast<int>(bytes_ / page_bytes); }
+  void fill(int value) const {
+    mprotect(tracked_begin, bytes_, PROT_READ | PROT_WRITE);
+    std::fill(data(), data() + bytes_ / sizeof(int), value);
+  }
+  void protect() const {
+    mprotect(tracked_begin, bytes_, PROT_READ);
+    written = 0;
+  }
+
+ private:
+  std::size_t bytes_;
+  struct sigaction before_ = {};
+};
+
 void tracks_pages() {
   constexpr int kCount = 1 << 18;
-  constexpr std::size_t kBytes = kCount * sizeof(int);
-  page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const int pages = static_cast<int>(kBytes / page_bytes);
-  void* const memory =
-      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  tracked_begin = static_cast<char*>(memory);
-  tracked_end = tracked_begin + kBytes;
-  struct sigaction action = {}, before;
-  action.sa_sigaction = note_page;
-  action.sa_flags = SA_SIGINFO;
-  sigaction(SIGSEGV, &action, &before);
-  const int* const out = static_cast<int*>(memory);
+  const Tracked out(kCount);
   const std::vector<int> in(kCount, rank_of(MPI_COMM_WORLD));
   for (int turn = 0; turn < 3; ++turn) {
-    mprotect(memory, kBytes, PROT_READ);
-    written = 0;
+    out.protect();
     MPI_Request request;
-    MPI_Iallreduce(in.data(), memory, kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
-    while (std::getenv("FAULTS_BY_THREAD") && written < pages) rest();
+    MPI_Iallreduce(in.data(), out.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    while (std::getenv("FAULTS_BY_THREAD") && written < out.pages()) rest();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     const int sum = sum_of_ranks(MPI_COMM_WORLD);
-    expect(out[0] == sum && out[kCount - 1] == sum, "allreduce into pages that are tracked");
-    expect(written == pages, "every page was seen");
+    expect(out.data()[0] == sum && out.data()[kCount - 1] == sum,
+           "allreduce into pages that are tracked");
+    expect(written == out.pages(), "every page was seen");
   }
-  sigaction(SIGSEGV, &before, nullptr);
-  munmap(memory, kBytes);
+}
+
+// The same of what only moves data, for which the kernel may copy from process to process.
+void tracks_pages_of_moves() {
+  constexpr int kCount = 1 << 18;
+  const Tracked out(kCount);
+  const MPI_Comm comm = MPI_COMM_WORLD;
+  const int rank = rank_of(comm), block = kCount / size_of(comm), all = out.pages();
+  const int of_block = all / size_of(comm), of_others = all - of_block;
+  const std::vector<int> in(kCount, rank + 10);
+  struct Move {
+    const char* name;
+    int pages;  // that are written on this rank, at least
+    std::function<int(MPI_Request*)> start;
+    int first, last;  // what comes out
+  };
+  const int here = rank + 10, of_last = size_of(comm) + 9;
+  const Move moves[] = {
+      {"bcast", rank == 0 ? 0 : all,
+       [&](MPI_Request* r) { return MPI_Ibcast(out.data(), kCount, MPI_INT, 0, comm, r); }, 10, 10},
+      {"gather", rank == 0 ? all : 0,
+       [&](MPI_Request* r) {
+         return MPI_Igather(in.data(), block, MPI_INT, out.data(), block, MPI_INT, 0, comm, r);
+       },
+       rank == 0 ? 10 : here, rank == 0 ? of_last : here},
+      {"scatter", of_block,
+       [&](MPI_Request* r) {
+         return MPI_Iscatter(in.data(), block, MPI_INT, out.data(), block, MPI_INT, 0, comm, r);
+       },
+       10, here},
+      {"allgather", all,
+       [&](MPI_Request* r) {
+         return MPI_Iallgather(in.data(), block, MPI_INT, out.data(), block, MPI_INT, comm, r);
+       },
+       10, of_last},
+      {"alltoall", all,
+       [&](MPI_Request* r) {
+         return MPI_Ialltoall(in.data(), block, MPI_INT, out.data(), block, MPI_INT, comm, r);
+       },
+       10, of_last},
+      {"alltoall in place", of_others,
+       [&](MPI_Request* r) {
+         return MPI_Ialltoall(MPI_IN_PLACE, 0, MPI_INT, out.data(), block, MPI_INT, comm, r);
+       },
+       10, of_last},
+  };
+  for (const Move& move : moves)
+    for (int turn = 0; turn < 3; ++turn) {
+      out.fill(here);
+      MPI_Barrier(comm);
+      out.protect();
+      MPI_Request request;
+      move.start(&request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      expect(out.data()[0] == move.first && out.data()[kCount - 1] == move.last, move.name);
+      expect(written >= move.pages, "every page was seen");
+      MPI_Barrier(comm);
+    }
 }
 
 // A message that is received at the very end, when MPI_COMM_SELF loses its attributes in
@@ -258,6 +341,7 @@ void message_waits_for_the_end() {
 const std::vector<Case>& end_cases() {
   static const std::vector<Case> cases = {
       {"tracks-pages", tracks_pages},
+      {"tracks-pages-of-moves", tracks_pages_of_moves},
       {"message-waits-for-the-end", message_waits_for_the_end},
       {"endless", endless},
       {"aborts", aborts},
