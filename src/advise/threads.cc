@@ -290,6 +290,8 @@ bool of_a_thread(std::uintptr_t begin, std::uintptr_t end) {
   for (const Thread& thread : known_threads()) {
     if (!thread.used.load(std::memory_order_acquire)) continue;
     if (thread.stack.meets(begin, end) || thread.signal_stack.meets(begin, end)) return true;
+    // Of all but the first thread these are on its stack, right above which a result may lie.
+    if (thread.stack.meets(thread.control, thread.control + 1)) continue;
     if (begin < thread.control + kAfter && thread.control - kBefore < end) return true;
   }
   return false;
