@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 from advise_runs import made
 
-from weft.advise import analysis, fragments, places, record, show, sites, store, stretches, timeline
+from weft.advise import (
+    analysis,
+    fragments,
+    page,
+    places,
+    record,
+    show,
+    sites,
+    store,
+    stretches,
+    timeline,
+)
 
 
 def test_waiting_is_told_from_transferring():
@@ -163,6 +174,21 @@ def test_a_replay_gives_the_gain_a_lower_end():
     said = "31 replays say 150.0 µs, with a certainty of 95 % 80.0 µs to 220.0 µs"
     assert said in show.worth(site, advice)
     assert "weft run wins 10.0 µs" in show.free(advice)
+
+
+def test_the_page_begins_with_what_the_changes_are_worth(tmp_path):
+    stored = made("MPI_Allreduce", [(0, 1_000_000, 3_000_000), (1, 1_000_000, 3_000_000)])
+    stored["source"].append({"file": "f.c", "line": 7, "text": "MPI_Allreduce(in, out, n,"})
+    stored["source"].append({"file": "f.c", "line": 8, "text": "type, op, comm);"})
+    page.write(tmp_path / "p.html", analysis.analyse(stored))
+    first, list_, rest = (tmp_path / "p.html").read_text().partition("</ol>")
+    said = " in work f.c:7</a>: at most 5.0 % of the run (500 µs)</li>"
+    assert list_ and said in first and "<pre>" not in first
+    assert "<code>MPI_Allreduce(in, out, n, type, op, comm);</code>" in rest
+    stored["replay"].extend(replayed(sites.WITH_CHANGE, [10 * i for i in range(31)]))
+    advice = analysis.analyse(stored)
+    assert show.in_short(advice.sites[0], advice) == "0.8 % to 2.2 % of the run (80.0–220 µs)"
+    assert show.between(0, 220) == "0–220 µs"
 
 
 def test_a_replay_does_not_go_beyond_what_windows_allow_unless_most_of_it_does():

@@ -35,6 +35,21 @@ def test_another_form_and_line_are_the_same_collective():
     assert compare.sentences(found) == ["Shorter: allreduce in work (800.0 µs → 200.0 µs)."]
 
 
+@pytest.mark.parametrize(
+    ("after_ns", "said"),
+    [
+        (7_000_000, "30.0 % shorter"),
+        (12_000_000, "20.0 % longer"),
+        (10_001_000, "as long as before"),
+    ],
+)
+def test_the_headline_says_what_became_of_the_run_time(after_ns, said):
+    before, after = (named("work", "MPI_Bcast", 900, 700) for _ in range(2))
+    for row in after["rank"]:
+        row["elapsed_ns"] = after_ns
+    assert compare.headline(compared(before, after)).endswith(f" after: {said}")
+
+
 def test_a_site_of_one_rank_counts_for_its_part():
     stored = named("work", "MPI_Gather", 1000, 200)
     stored["site"][1]["size_class"] = 3
@@ -91,7 +106,7 @@ def test_the_page_of_a_comparison(tmp_path):
     before = named("a<b>", "MPI_Allreduce", 900, 900)
     page.write_comparison(path, compared(before, named("two", "MPI_Bcast", 300, 300)))
     text = path.read_text()
-    assert "<h1>10.00 ms before, 10.00 ms after (+0.0%)</h1>" in text
+    assert "<h1>10.00 ms before, 10.00 ms after: as long as before</h1>" in text
     assert "allreduce in a&lt;b&gt;" in text and "a<b>" not in text
     assert "not there" in text and 'id="comparison"' in text
 
@@ -127,7 +142,7 @@ def test_two_records_are_compared(kept, call, tmp_path):
     done = call("advise", "--from", kept, "--before", kept, "-o", page, "--json", data)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "+0.0%" in said and "allreduce in heap_case" in said
+    assert "after: as long as before; one run each" in said and "allreduce in heap_case" in said
     assert "No collective takes noticeably more or less time" in said
     assert f"page: {page}" in said
     found = json.loads(data.read_text())

@@ -107,7 +107,10 @@ def compare(before: Advice, after: Advice) -> Comparison:
 
 def headline(found: Comparison) -> str:
     before, after = (microseconds(one.elapsed_us) for one in (found.before, found.after))
-    return f"{before} before, {after} after ({found.ratio:+.1%})"
+    changed = f"{per_cent(abs(found.ratio))} {'longer' if found.ratio > 0 else 'shorter'}"
+    if abs(found.ratio) < 0.0005:  # which per_cent() does not show
+        changed = "as long as before"
+    return f"{before} before, {after} after: {changed}"
 
 
 def collectives_us(advice: Advice) -> float:
@@ -209,7 +212,7 @@ def as_json(found: Comparison) -> dict:
 
 def show(found: Comparison, files: list[str]) -> None:
     console = Console(highlight=False)
-    console.print(f"[bold]{headline(found)}[/] [dim]{ONE_RUN}[/]")
+    console.print(f"[bold]{headline(found)}[/]; [dim]{ONE_RUN}[/]")
     for note in notes(found):
         console.print(f"[yellow]{escape(note)}[/]")
     for sentence in (shares(found), *sentences(found)):

@@ -29,7 +29,7 @@ def chart(advice: Advice) -> dict:
     known = [site.waiting is not None for site in sites]
     return {
         "names": apart(
-            [f"{site.call} {site.place or site.function}"[-MOST_CHARACTERS:] for site in sites]
+            [f"{site.call} {show.short_place(site)}"[-MOST_CHARACTERS:] for site in sites]
         ),
         "waiting": [us / 1e3 for us in split],
         "transfer": [(s.time_us - us) / 1e3 if k else 0 for s, us, k in zip(sites, split, known)],
@@ -49,7 +49,6 @@ def write(path: Path, advice: Advice) -> None:
         left_out=timeline.left_out(advice.timeline, drawn),
         show=show,
         fragments=fragments,
-        source=lambda site: site.source,
     )
     path.write_text(text, errors="backslashreplace")  # names of files may be no text
 

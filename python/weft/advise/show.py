@@ -23,10 +23,6 @@ def per_cent(share: float) -> str:
     return f"{share * 100:.1f} %"
 
 
-def place(site: Site) -> str:
-    return f"{site.function}, {site.place}" if site.place else site.function
-
-
 def short_place(site: Site | MessageWait) -> str:
     frame = site.frames[0]
     return (
@@ -57,6 +53,20 @@ def worth(site: Site, advice: Advice) -> str:
     if not site.earlier_us:
         return interval(site, advice)
     return f"{interval(site, advice)}; {microseconds(site.earlier_us)} of it by starting earlier"
+
+
+def in_short(site: Site, advice: Advice) -> str:
+    """What the change is worth, for the list of all of them."""
+    high, low = site.gain_high_us or 0, site.gain_low_us
+    part = per_cent(high / advice.elapsed_us)
+    if low is None:
+        return f"at most {part} of the run ({short(high)})"
+    return f"{per_cent(low / advice.elapsed_us)} to {part} of the run ({between(low, high)})"
+
+
+def called(site: Site) -> str:
+    """The call as it stands in the program, in one line; "": not known."""
+    return " ".join((site.statement or site.source).split())
 
 
 def interval(site: Site, advice: Advice) -> str:
@@ -118,6 +128,8 @@ def short(us: float) -> str:
 def between(least_us: float, most_us: float) -> str:
     """ "6.44–8.17 ms"."""
     least, most = short(least_us), short(most_us)
+    if not least_us:
+        return f"0–{most}"
     number, unit = least.split()
     return f"{number}–{most}" if unit == most.split()[1] else f"{least} – {most}"
 
@@ -262,11 +274,17 @@ def show(advice: Advice, files: list[str]) -> None:
     )
     for note in advice.notes:
         say(f"[yellow]{escape(note)}[/]")
-    for number, site in enumerate(advice.best, 1):
-        title = f"{number}. {escape(site.call)} in {escape(place(site))}"
-        say(f"\n[bold]{title}[/]: {worth(site, advice)}")
-        if site.source:
-            say(f"   [dim]It says:[/] {escape(site.source)}")
+    titles = [
+        f"[bold]{number}. {escape(site.call)} in {escape(short_place(site))}[/]"
+        for number, site in enumerate(advice.best, 1)
+    ]
+    if len(titles) > 1:
+        for title, site in zip(titles, advice.best):
+            say(f"{title}: {in_short(site, advice)}")
+    for title, site in zip(titles, advice.best):
+        say(f"\n{title}: {worth(site, advice)}")
+        if called(site):
+            say(f"   [dim]It says:[/] {escape(called(site))}")
         hints = (fragments.use(site), fragments.buffers(site), fragments.running(site))
         say(f"   [dim]{escape(' '.join(filter(None, hints)))}[/]")
         for line in fragments.fragment(site).splitlines():
