@@ -293,12 +293,12 @@ Result<Config> Config::from_environment() {
   }
   if (const char* text = std::getenv("WEFT_SUMMARY")) {
     std::string_view word = text;
-    if (take_prefix(word, "json:")) {
+    if (take_prefix(word, "json:") && !word.empty()) {
       config.summary_json_file = word;
     } else if (word == "1") {
       config.summary = true;
-    } else if (word != "0" && !word.empty()) {
-      return Error{"WEFT_SUMMARY is 1, 0 or json:FILE, not '" + std::string(word) + "'"};
+    } else if (word != "0" && *text) {
+      return Error{"WEFT_SUMMARY is 1, 0 or json:FILE, not '" + std::string(text) + "'"};
     }
   }
   if (const char* text = std::getenv("WEFT_BLOCKING")) {

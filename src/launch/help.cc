@@ -6,6 +6,7 @@
 
 #include "base/hint_keys.h"
 #include "base/kind.h"
+#include "launch/algorithm_names.h"
 #include "launch/option_table.h"
 
 namespace weft::launch {
@@ -23,17 +24,6 @@ constexpr const char* kPrecedence = "An option wins over its variable.";
 constexpr const char* kExitStatus =
     "The exit status is the program's own; 2 when Weft refuses; 126 or 127 when the program cannot "
     "be started or is not found.";
-
-struct NamedAlgorithm {
-  Kind kind;
-  const char* name;
-};
-// Names only: the code of the algorithms is no part of this command.
-constexpr NamedAlgorithm kAlgorithms[] = {
-#define WEFT_ALGORITHM(kind, name, build, needs, source) {Kind::kind, name},
-#include "coll/algorithms.def"
-#undef WEFT_ALGORITHM
-};
 
 // `text` in lines that fit, each after the first behind `indent` spaces; the first one begins in
 // column `used`.
@@ -109,8 +99,8 @@ std::string option_json(const Option& option) {
 
 std::string algorithms_json(Kind kind) {
   std::string names;
-  for (const auto& algorithm : kAlgorithms)
-    if (algorithm.kind == kind) names += (names.empty() ? "" : ", ") + quoted(algorithm.name);
+  for (const char* const name : algorithm_names(kind))
+    names += (names.empty() ? "" : ", ") + quoted(name);
   return "    " + quoted(kind_name(kind)) + ": [" + names + "]";
 }
 

@@ -7,12 +7,23 @@
 #include <string_view>
 
 #include "base/config.h"
+#include "launch/algorithm_names.h"
 #include "launch/option_table.h"
 
 extern char** environ;
 
 namespace weft::launch {
 namespace {
+
+Result<bool> check_algorithm(Kind kind, std::string_view name) {
+  std::string choices;
+  for (const char* const one : algorithm_names(kind)) {
+    if (name == one) return true;
+    choices += (choices.empty() ? "" : ", ") + std::string(one);
+  }
+  return Error{"unknown algorithm '" + std::string(name) + "' for " + kind_name(kind) +
+               "; choose one of " + choices};
+}
 
 // --algorithm KIND=NAME sets WEFT_ALGORITHM_<KIND>.
 Result<bool> set_algorithm(std::string_view value) {
@@ -22,6 +33,8 @@ Result<bool> set_algorithm(std::string_view value) {
     const std::string_view kind = kind_name(static_cast<Kind>(i));
     kinds += (i ? ", " : "") + std::string(kind);
     if (equals == std::string_view::npos || value.substr(0, equals) != kind) continue;
+    auto known = check_algorithm(static_cast<Kind>(i), value.substr(equals + 1));
+    if (!known) return known;
     std::string variable(kAlgorithmVariable);
     for (const char c : kind) variable += static_cast<char>(std::toupper(c));
     setenv(variable.c_str(), std::string(value.substr(equals + 1)).c_str(), 1);

@@ -100,6 +100,13 @@ def test_unknown_collective_of_algorithm_is_refused(call):
     assert "allreduce" in result.stderr
 
 
+@pytest.mark.parametrize("name", ["", "rong"])
+def test_unknown_algorithm_is_refused_before_anything_starts(call, name):
+    result = call("run", "--algorithm", f"allreduce={name}", "--", "true")
+    assert result.returncode == 2
+    assert f"unknown algorithm '{name}' for allreduce; choose one of " in result.stderr
+
+
 def test_preload_comes_first_and_keeps_what_was_there(call, compiled):
     other = compiled("empty", "-shared", "-fPIC", output="other.so")
     result = call("run", "--", compiled("say"), LD_PRELOAD=str(other))

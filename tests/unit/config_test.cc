@@ -179,8 +179,10 @@ TEST_F(ConfigEnvironment, RefusesWhatItDoesNotKnow) {
 }
 
 TEST_F(ConfigEnvironment, RefusesAWrongSummary) {
-  set("WEFT_SUMMARY", "loud");
-  EXPECT_FALSE(Config::from_environment());
+  for (const char* wrong : {"loud", "json:"}) {
+    set("WEFT_SUMMARY", wrong);
+    EXPECT_FALSE(Config::from_environment()) << wrong;
+  }
 }
 
 TEST_F(ConfigEnvironment, WatchdogIsWholeSeconds) {
