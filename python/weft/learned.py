@@ -5,6 +5,7 @@ program tell apart: the collectives of one kind and about one size on one commun
 """
 
 import os
+import sys
 from dataclasses import asdict, dataclass
 from math import comb
 from pathlib import Path
@@ -13,10 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from weft.advise.places import NO_TOOL, Frame, resolve, tool
+from weft.stored import ResultError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+HEADER = "# weft plans"
 LEARNT = "learnt"
 SCHEMA = "weft-learned/1"
 IN_TURN = " in turn"  # ends the words of calls that come around in a cycle (src/runtime/learnt.cc)
@@ -125,6 +128,8 @@ def site_of(line: str) -> Optional[Site]:
 def read(file: Path, program: Optional[str] = None) -> list[Site]:
     """The sites of the programs that have `program` in their names, of all if there is none."""
     lines = file.read_text(errors="replace").splitlines() if file.exists() else []
+    if lines and not lines[0].startswith(HEADER):
+        raise ResultError(f"{file}: no file in which Weft keeps plans: name another one")
     sites = [site for site in map(site_of, lines) if site]
     return [site for site in sites if not program or program in site.program]
 
@@ -244,7 +249,11 @@ def learned(
 
     console = Console()
     found = cache_file(file)
-    sites = read(found, program) if found else []
+    try:
+        sites = read(found, program) if found else []
+    except ResultError as error:
+        print(f"weft learned: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
     if json:
         import json as format_
 

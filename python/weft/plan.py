@@ -238,7 +238,7 @@ def plan(
         Operator, typer.Option("--op", help="The operator of a reduction.")
     ] = "sum",
     ranks: Annotated[
-        int, typer.Option("-n", "--ranks", metavar="NUMBER", help="Ranks, all on this node.")
+        int, typer.Option("-n", "--ranks", metavar="NUMBER", min=1, help="Ranks, all on this node.")
     ] = 2,
     mpi: Annotated[
         Optional[str],

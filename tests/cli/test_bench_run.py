@@ -367,6 +367,8 @@ def test_what_hung_is_tried_again_only_if_asked(tmp_path, monkeypatch):
         (["--lab", "nodes=2", "--launcher", "srun"], "exclude each other"),
         (["--placements", "everywhere"], "bind, numa"),
         (["--backoffs", "nap"], "yield, spin"),
+        (["--algorithms", "rong"], "unknown algorithm 'rong' for allreduce"),
+        (["--bytes", "8,,64"], "a word is missing in '8,,64'"),
         (["--fixed-work"], "--ranks"),
         (["--compute-library", "nothing.so"], "no file nothing.so"),
         (["--retry"], "--resume FILE --retry"),

@@ -365,6 +365,7 @@ def test_plan_says_what_is_left_to_the_library(weft_plan):
         (["--type", "quaternion"], "double"),
         (["--mpi", "ours"], "openmpi"),
         (["--bytes", "many"], "1MiB"),
+        (["-n", "0"], "--ranks"),
     ],
 )
 def test_plan_refuses_what_it_does_not_know(weft_plan, words, word):

@@ -42,6 +42,18 @@ def test_a_command_that_has_weft_in_it_is_refused(call, command, sentence):
     assert sentence in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [("it's", "--with it's: No closing quotation"), ("--engine foo", "unknown engine 'foo'")],
+)
+def test_options_that_weft_run_does_not_know_are_refused_before_the_first_run(
+    call, words, sentence
+):
+    done = call("try", "--with", words, "--", "echo", "run")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr and done.stderr.count("\n") == 1
+
+
 class Machine:
     """Runs nothing: each way takes what it is told, and the clock goes on."""
 

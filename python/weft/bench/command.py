@@ -326,7 +326,7 @@ def settings_of(given: dict[str, Any], preset: str = "") -> "Settings":
         preset=preset,
     )
     settings.choose_place(wanted, given["lab"], given["launcher"])
-    settings.check_native_words(wanted.placements, wanted.backoffs)
+    settings.check_native_words(wanted)
     return wanted
 
 

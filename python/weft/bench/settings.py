@@ -104,7 +104,9 @@ def words(option: str, text: str, choices: tuple[str, ...] = ()) -> list[str]:
         else:
             found.append(word.strip())
     for word in found:
-        if not word or (choices and word not in choices):
+        if not word:
+            raise SettingsError(f"{option}: a word is missing in '{text}'")
+        if choices and word not in choices:
             raise SettingsError(f"{option}: unknown '{word}'; choose from {', '.join(choices)}")
     return list(dict.fromkeys(found))
 
@@ -164,18 +166,32 @@ def amounts_us(text: str, communication_us: list[float]) -> list[float]:
     return sorted(found)
 
 
-def check_native_words(placements: list[str], backoffs: list[str]) -> None:
-    """Placements and back-offs are `weft run`'s words: it refuses what it does not know."""
+def refusal(options: list[str]) -> str:
+    """What `weft run` says against its options; empty where it takes them."""
     native = installation.weft_command()
     if not native.exists():
         raise SettingsError(f"{native} is missing; {installation.REMEDY}")
-    options = [["--placement", word] for word in placements] + [["--backoff", b] for b in backoffs]
-    for option in options:
-        command = [str(native), "run", *option, "--", "true"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
-        if done.returncode == 2 and done.stderr.strip():
-            reason = done.stderr.strip().splitlines()[-1].removeprefix("weft: ")
-            raise SettingsError(f"{option[0]}s: {reason}")
+    command = [str(native), "run", *options, "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    said = done.stderr.strip().splitlines()
+    return said[-1].removeprefix("weft: ") if done.returncode == 2 and said else ""
+
+
+def check_native_words(settings: Settings) -> None:
+    """Placements, back-offs and algorithms are `weft run`'s words: it refuses what it does not
+    know. An algorithm may be one of some collectives only."""
+    words = [("--placement", word) for word in settings.placements]
+    words += [("--backoff", word) for word in settings.backoffs]
+    for option, word in words:
+        if reason := refusal([option, word]):
+            raise SettingsError(f"{option}s: {reason}")
+    for word in settings.algorithms:
+        refusals = [
+            "" if word == "selected" else refusal(["--algorithm", f"{collective}={word}"])
+            for collective in settings.collectives
+        ]
+        if all(refusals):
+            raise SettingsError(f"--algorithms: {refusals[0]}")
 
 
 def library(path: Path | None) -> str:

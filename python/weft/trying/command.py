@@ -51,7 +51,7 @@ def try_program(
     """Run a program without Weft and with it in turn, and say whether it is faster."""
     from rich.console import Console
 
-    from weft.bench.settings import SettingsError
+    from weft.bench.settings import SettingsError, refusal
     from weft.bench.settings import seconds as seconds_of
     from weft.stored import ResultError
     from weft.trying import rounds, show
@@ -59,10 +59,15 @@ def try_program(
     console = Console()
     ways = [rounds.Way(shlex.split(NATIVE))]
     try:
-        ways += [rounds.Way(shlex.split(words)) for words in variants or [""]]
+        for words in variants or [""]:
+            ways.append(rounds.Way(shlex.split(words)))
+            if reason := refusal(ways[-1].options):
+                raise SettingsError(reason)
         budget_s = seconds_of("--time-budget", time_budget)
         rounds.with_weft(command, [])
-    except (SettingsError, rounds.TryError, ValueError) as error:
+    except ValueError as error:
+        raise refuse(f"--with {words}: {error}") from None
+    except (SettingsError, rounds.TryError) as error:
         raise refuse(error) from None
     trial = rounds.Trial(ways)
 
