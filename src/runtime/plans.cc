@@ -223,8 +223,7 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   const Choice choice = choice_for(runtime, communicator, use, shape, plan->by_callers);
   if (!plan->by_callers && may_learn(runtime, call, communicator, shape, use, choice)) {
     if (Site* site = site_of(runtime, call, communicator, use, shape, choice)) {
-      plan->ways =
-          std::make_shared<Ways>(site, std::vector<std::unique_ptr<const Plan>>(site->ways.size()));
+      plan->ways = std::make_shared<Ways>(site, site->ways.size());
       return std::nullopt;
     }
   }
@@ -352,7 +351,7 @@ const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, 
     plan->declined = plan_by(runtime, call, use, shape, choice, !as_listed, plan.get());
     if (plan->declined == Reason::rule) plan->declined = Reason::learnt;
   }
-  return *(first.ways->plans[place] = std::move(plan));
+  return first.ways->keep(way, std::move(plan));
 }
 
 bool is_left_at_site(const Plan& plan, const void* profiled_by) {
@@ -360,7 +359,7 @@ bool is_left_at_site(const Plan& plan, const void* profiled_by) {
   Site& site = *plan.ways->site;
   const auto way = site.learner.way_at_once();
   if (!way || site.key.blocking) return false;
-  const Plan* const made = plan.ways->plans[static_cast<std::size_t>(*way)].get();
+  const Plan* const made = plan.ways->plan(*way);
   Runtime& runtime = *Runtime::active();
   if (!made || !made->declined || runtime.observing()) return false;
   return next_way_at_once(runtime, *plan.communicator, site).has_value();

@@ -2,6 +2,8 @@
 // and remembered by each thread.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,7 +19,7 @@ namespace weft {
 enum class Use : std::uint8_t { request, persistent, blocking };
 
 struct Site;
-struct Ways;
+class Ways;
 
 // What Weft does with a call.
 struct Plan {
@@ -44,11 +46,35 @@ struct Plan {
   }
 };
 
-// The plans of one call for the ways of its site, each made when it is first taken.
-struct Ways {
-  Site* site = nullptr;
-  std::vector<std::unique_ptr<const Plan>> plans;  // nullptr: not taken yet
-  bool was_left = false;                           // the last call was the library's
+// The plans of one call for the ways of its site, each made when it is first taken: by the thread
+// that makes the call or, where it is held, by whoever lets it go, while that thread may look at
+// the plans that it remembers.
+class Ways {
+ public:
+  Ways(Site* of, std::size_t ways) : site(of), plans_(ways) {}
+  ~Ways() {
+    for (const auto& plan : plans_) delete plan.load(std::memory_order_relaxed);
+  }
+  Ways(const Ways&) = delete;
+  Ways& operator=(const Ways&) = delete;
+
+  // nullptr: not taken yet.
+  const Plan* plan(int way) const {
+    return plans_[static_cast<std::size_t>(way)].load(std::memory_order_acquire);
+  }
+  // Once for each; no two threads at a time.
+  const Plan& keep(int way, std::unique_ptr<const Plan> made) {
+    const Plan* const plan = made.release();
+    plans_[static_cast<std::size_t>(way)].store(plan, std::memory_order_release);
+    return *plan;
+  }
+  int count() const { return static_cast<int>(plans_.size()); }
+
+  Site* const site;
+  bool was_left = false;  // the last call was the library's
+
+ private:
+  std::vector<std::atomic<const Plan*>> plans_;
 };
 
 // Good until this thread's next call; nullptr: Weft leaves the call to the library.

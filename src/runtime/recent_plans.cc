@@ -16,9 +16,8 @@ std::size_t bytes_of(const Plan& plan) {
   std::size_t bytes = 0;
   for (const Schedule* schedule : {plan.schedule.get(), plan.direct.get()})
     if (schedule) bytes += weft::bytes_of(*schedule);
-  if (plan.ways)
-    for (const auto& way : plan.ways->plans)
-      if (way) bytes += bytes_of(*way);
+  for (int way = 0; plan.ways && way < plan.ways->count(); ++way)
+    if (const Plan* const made = plan.ways->plan(way)) bytes += bytes_of(*made);
   return bytes;
 }
 

@@ -123,7 +123,7 @@ int next_way_in_call(Runtime& runtime, CallId id, Communicator& communicator, Si
 // The plan of a call that goes this way.
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int way);
 inline const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {
-  const Plan* const made = first.ways->plans[static_cast<std::size_t>(way)].get();
+  const Plan* const made = first.ways->plan(way);
   return made ? *made : make_plan_of(runtime, call, first, way);
 }
 

@@ -57,6 +57,7 @@ class Setting:
     loader: tuple[str, ...] = ()  # what each rank starts `weft run` with
     weft: Path = field(default_factory=installation.weft_command)
     nodes: str = ""  # Hydra's hosts ("a:2,b:1"), all on this machine
+    program: Path | None = None  # another one, without options
 
     def run(self, *words: object) -> subprocess.CompletedProcess:
         library = mpi_libraries.implementation(self.mpi)
@@ -68,9 +69,9 @@ class Setting:
             summary = [f"--summary=json:{self.summary}"] if self.summary else []
             options = ["--engine", *shlex.split(self.engine), *summary]
             front = [*self.loader, self.weft, "run", *options, "--"]
-        faults = self.left_out()
-        command = [*launcher, *front, library.program("random"), *faults, *self.options]
-        command += ["--limit-s", self.limit_s, *words]
+        random = [library.program("random"), *self.left_out(), *self.options]
+        random += ["--limit-s", self.limit_s, *words]
+        command = [*launcher, *front, *([self.program] if self.program else random)]
         environment = {**os.environ, **library.environment(), **self.variables}
         # The wheel's vectorised operators sum 8-bit integers wrongly; ranks outnumber the cores.
         environment |= {"OMPI_MCA_op": "^avx", "OMPI_MCA_mpi_yield_when_idle": "1"}

@@ -1,7 +1,12 @@
 """Random programs under Weft built with a sanitizer: run by tools/sanitize, which builds it."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 import sanitize
+
+from weft import mpi_libraries
 
 PROGRAMS = 20
 ENGINES = ("auto", "thread --blocking", "function", "thread", "tcc")
@@ -20,6 +25,20 @@ def test_random_programs(sanitizer, engine):
     done = sanitize.setting(sanitizer, "mpich", 3, engine).run(*words)
     assert done.returncode == 0, done.stdout
     assert f"random: {PROGRAMS} programs right" in done.stdout
+
+
+@pytest.mark.parametrize("sanitizer", ["thread"])
+def test_plans_of_held_calls(sanitizer, tmp_path):
+    """Weft's thread makes them while the program's makes others and looks at all it remembers."""
+    needs(sanitizer)
+    program = tmp_path / "held_plans"
+    compiler = mpi_libraries.implementation("mpich").prefix / "bin" / "mpicc"
+    source = Path(__file__).with_name("held_plans.c")
+    subprocess.run([compiler, "-O1", source, "-o", program], check=True)
+    more = {"nodes": "a:1,b:1", "program": program}
+    done = sanitize.setting(sanitizer, "mpich", 2, "auto --learn switch", **more).run()
+    assert done.returncode == 0, done.stdout
+    assert "held_plans: right" in done.stdout
 
 
 @pytest.mark.parametrize("sanitizer", ["thread"])
