@@ -49,7 +49,7 @@ class Found:
 
     @property
     def off_us(self) -> float:
-        return statistics.median(self.offs_us)
+        return statistics.median(self.offs_us or [0.0])
 
     @property
     def is_right(self) -> bool:
@@ -134,7 +134,8 @@ def held_against(
     """The median window, and by how much each is off."""
     if site is None or site.window_us is None:
         return None, []
-    return site.window_us, [us - own[rank][call] for rank, call, us in watched(stored, site)]
+    offs = [us - own[rank][call] for rank, call, us in watched(stored, site)]
+    return (site.window_us if offs else None), offs
 
 
 def measure_job(mpi: str, language: str, program: list, ms: float, directory: Path) -> list[Found]:

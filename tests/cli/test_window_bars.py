@@ -52,3 +52,4 @@ def test_windows_are_right_within_a_part_or_a_time():
     assert replace(found, own_us=2000, offs_us=[39]).is_right
     unknown = replace(found, measured_us=None, offs_us=[])
     assert unknown.is_missing and not replace(unknown, function="stack").is_missing
+    assert unknown.to_json()["measured_us"] is None and unknown.in_words().endswith("unknown")
