@@ -14,7 +14,7 @@ from typing import Optional
 from weft.learned import cache_file
 
 KEY = "one copy"
-TRAFFIC = {"of one rank": "from one rank", "of all ranks": "among all ranks"}
+TRAFFIC = {"of one rank, in a row": "from one rank", "of all ranks": "among all ranks"}
 CPUINFO = Path("/proc/cpuinfo")
 
 
@@ -42,7 +42,9 @@ def measured(cache: Optional[Path] = None) -> dict[str, Optional[int]]:
         key, _, rest = line.partition("\t")
         words = key.split("|")
         chosen = rest.split("/")
-        if len(words) != 4 or words[2] != KEY or not words[1].startswith(processor()):
+        if len(words) != 4 or words[2] != KEY or words[3] not in TRAFFIC:
+            continue
+        if not words[1].startswith(processor()):
             continue
         if len(chosen) > 1 and chosen[1].isdigit():
             found[words[3]] = int(chosen[1]) or None
@@ -53,7 +55,7 @@ def in_words(found: dict[str, Optional[int]]) -> str:
     if not found:
         return "not measured yet; the first job of several ranks on this machine does it"
     return ", ".join(
-        f"{TRAFFIC.get(traffic, traffic)} "
+        f"{TRAFFIC[traffic]} "
         + (f"faster from {least // 1024} KiB on" if least else "slower at all sizes")
         for traffic, least in sorted(found.items(), reverse=True)
     )

@@ -17,7 +17,8 @@ namespace weft {
 namespace {
 
 // Read by `weft info`.
-constexpr const char *kKey = "one copy", *kOfOne = "of one rank", *kOfAll = "of all ranks";
+constexpr const char *kKey = "one copy", *kOfOne = "of one rank, in a row",
+                     *kOfAll = "of all ranks";
 constexpr const char *kOneCopy = "one-copy", *kTwoCopies = "two-copies";
 
 std::string key_of(const char* traffic) {

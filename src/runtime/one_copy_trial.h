@@ -18,10 +18,11 @@ namespace weft {
 class OneCopyTrial {
  public:
   // Of a block.
-  static constexpr std::array<std::int64_t, 6> kSizes_bytes = {1 << 20,   512 << 10, 256 << 10,
-                                                               128 << 10, 64 << 10,  32 << 10};
+  static constexpr std::array<std::int64_t, 5> kSizes_bytes = {512 << 10, 256 << 10, 128 << 10,
+                                                               64 << 10, 32 << 10};
   struct Time {
-    std::int64_t bytes = 0, one_copy_ns = 0, two_copies_ns = 0;  // the least of a few
+    // The least of a few; of one rank, of several calls in a row.
+    std::int64_t bytes = 0, one_copy_ns = 0, two_copies_ns = 0;
   };
   // Of one kind of traffic: what is as fast stays as it is.
   struct Found {
@@ -61,7 +62,8 @@ class OneCopyTrial {
   std::int64_t timed_ns(const Step& step);
   void meet();
   void prepare(const Step& step);
-  void carry_out(const Step& step);
+  void carry_out_calls(const Step& step);
+  void carry_out(const Step& step, std::size_t set);
 
   Board& board_;
   const int place_;

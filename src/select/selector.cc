@@ -319,14 +319,16 @@ bool needs_no_library(Kind kind, bool has_kernel) {
 
 bool wins_as_request(Library library, const Shape& shape) {
   constexpr std::int64_t kNoLongerEager = 4 * 1024;
-  if (!reduces(shape.kind) && shape.kind != Kind::barrier) return false;
+  const bool among_all = shape.kind == Kind::allgather || shape.kind == Kind::alltoall;
   switch (library) {
     case Library::mpich:
-      return true;
+      return reduces(shape.kind) || among_all || shape.kind == Kind::bcast ||
+             shape.kind == Kind::barrier;
     case Library::intelmpi:
-      return shape.kind != Kind::barrier;
+      return reduces(shape.kind);
     case Library::openmpi:
-      return agreed_bytes(shape).value_or(0) >= kNoLongerEager;
+      return (reduces(shape.kind) || among_all) &&
+             agreed_bytes(shape).value_or(0) >= kNoLongerEager;
     default:
       return false;
   }

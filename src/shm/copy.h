@@ -6,17 +6,21 @@
 
 namespace weft {
 
-void copy_long(void* to, const void* from, std::int64_t bytes);
+// Who reads what has been copied.
+enum class Reader : std::uint8_t { self, others };
+
+void copy_long(void* to, const void* from, std::int64_t bytes, Reader reader);
 
 // Both may overlap, as for memmove().
-inline void copy_bytes(void* to, const void* from, std::int64_t bytes) {
+inline void copy_bytes(void* to, const void* from, std::int64_t bytes,
+                       Reader reader = Reader::self) {
   constexpr std::int64_t kLong_bytes = 4096;
   if (bytes == sizeof(std::uint64_t))  // one element, most often: no call
     std::memcpy(to, from, sizeof(std::uint64_t));
   else if (bytes < kLong_bytes)
     std::memmove(to, from, static_cast<std::size_t>(bytes));
   else
-    copy_long(to, from, bytes);
+    copy_long(to, from, bytes, reader);
 }
 
 }  // namespace weft

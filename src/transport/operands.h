@@ -41,7 +41,7 @@ struct Operands {
     const std::byte* first = own(one.first, one.first_at);
     std::byte* second = own(one.second, one.second_at);
     if (one.kind == Instruction::Kind::copy)
-      copy_bytes(second, first, one.amount);
+      copy_bytes(second, first, one.amount, reader_of(one.second));
     else
       reduce(first, second, own(one.into, one.into_at),
              one.has_also ? own(one.also, one.also_at) : nullptr, one.amount);
@@ -54,7 +54,7 @@ struct Operands {
     const std::byte* first = address(step.first.at);
     std::byte* second = address(step.second.at);
     if (step.kind == StepKind::copy)
-      copy_bytes(second, first, step.bytes);
+      copy_bytes(second, first, step.bytes, reader_of(step.second.at.buffer));
     else if (reduce)
       reduce(first, second, address(step.into), also(step), step.first.count);
     else
@@ -63,6 +63,9 @@ struct Operands {
   }
 
  private:
+  static Reader reader_of(Buffer buffer) {
+    return is_in_node(buffer) ? Reader::others : Reader::self;
+  }
   // By integers: the base may be MPI_BOTTOM, and offsets may lead below it.
   static std::byte* moved(std::byte* origin, std::int64_t offset) {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(origin) + offset);

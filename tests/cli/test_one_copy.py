@@ -165,7 +165,7 @@ def test_the_rule_is_measured_until_it_is_certain_and_kept(run_bcast, tmp_path):
         if all(line.split("\t")[2] == "0" for line in lines):
             break
     traffic = [line.split("\t")[0].split("|")[3] for line in lines]
-    assert sorted(traffic) == ["of all ranks", "of one rank"]
+    assert sorted(traffic) == ["of all ranks", "of one rank, in a row"]
     for line in lines:
         _, chosen, doubts, times = line.split("\t")
         pairs = {}

@@ -14,7 +14,8 @@ namespace {
 using Copy = void (*)(std::byte* to, const std::byte* from, std::int64_t bytes);
 
 std::vector<Copy> copies() {
-  std::vector<Copy> all = {[](auto... all) { copy_bytes(all...); }, baseline::copy};
+  std::vector<Copy> all = {[](auto... all) { copy_bytes(all...); },
+                           [](auto... all) { copy_bytes(all..., Reader::others); }, baseline::copy};
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx2")) all.push_back(avx2::copy);
 #endif
@@ -52,10 +53,12 @@ TEST(Copies, MayOverlap) {
   for (const std::int64_t bytes : {100, 5000, 70'000}) {
     for (const std::int64_t distance : {-4096, -100, -1, 0, 1, 64, 4999}) {
       const std::int64_t from = 5000, to = from + distance;
-      std::vector<std::byte> memory = numbered(bytes + 10'000, 7), wanted = memory;
-      std::memmove(wanted.data() + to, wanted.data() + from, static_cast<std::size_t>(bytes));
-      copy_bytes(memory.data() + to, memory.data() + from, bytes);
-      ASSERT_EQ(memory, wanted) << bytes << " bytes, " << distance << " further";
+      for (const Reader reader : {Reader::self, Reader::others}) {
+        std::vector<std::byte> memory = numbered(bytes + 10'000, 7), wanted = memory;
+        std::memmove(wanted.data() + to, wanted.data() + from, static_cast<std::size_t>(bytes));
+        copy_bytes(memory.data() + to, memory.data() + from, bytes, reader);
+        ASSERT_EQ(memory, wanted) << bytes << " bytes, " << distance << " further";
+      }
     }
   }
 }

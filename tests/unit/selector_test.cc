@@ -131,6 +131,16 @@ TEST(Requests, InMemoryWhereTheLibraryWasSlower) {
     EXPECT_EQ(wins(Library::openmpi, Kind::allreduce, bytes), bytes > 8);
     EXPECT_FALSE(wins(Library::other, Kind::allreduce, bytes));
   }
+  for (const Kind kind : {Kind::allgather, Kind::alltoall}) {
+    EXPECT_TRUE(wins(Library::mpich, kind, 8));
+    EXPECT_FALSE(wins(Library::openmpi, kind, 8));
+    EXPECT_TRUE(wins(Library::openmpi, kind, 64 * 1024L));
+    EXPECT_FALSE(wins(Library::intelmpi, kind, 64 * 1024L));
+  }
+  EXPECT_TRUE(wins(Library::mpich, Kind::bcast, 8));
+  EXPECT_FALSE(wins(Library::openmpi, Kind::bcast, kMiB));
+  for (const Kind kind : {Kind::gather, Kind::scatter})
+    EXPECT_FALSE(wins(Library::mpich, kind, kMiB));
   EXPECT_TRUE(wins(Library::mpich, Kind::barrier, 0));
   EXPECT_FALSE(wins(Library::intelmpi, Kind::barrier, 0));
   EXPECT_FALSE(wins(Library::openmpi, Kind::barrier, 0));
