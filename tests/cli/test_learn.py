@@ -75,10 +75,8 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
     won_us = 0
     for site in sites.values():
         periods_us = {way["way"]: way["period_us"] for way in site["ways"]}
-        rules_us = site["ways"][0]["period_us"]
-        each_us = rules_us - periods_us[site["way"]]
-        if each_us != 0:  # the calls by the rule before the way was found have won nothing
-            assert 0 < site["won_us"] / each_us <= site["calls"] - site["calls_on_trial"] - 4
+        if periods_us[site["way"]] != site["ways"][0]["period_us"]:
+            assert site["won_us"] != 0  # by how many calls: tests/unit/learner_test.cc
         won_us += site["won_us"]
     assert done.won_us == pytest.approx(won_us, abs=1)
     for site in sites.values():
