@@ -29,7 +29,7 @@ JOB_SECONDS = 120
 CASES = {
     "iallreduce_kernel": "--elements 10000",
     "gemv_alltoall": "--order 2000 --bytes 1000000",
-    "pipecg": "--grid 60x60x60",
+    "pipecg": "--grid 40x40x40",
     "cpals": "--dimensions 3000x2000x1500 --entries 300000",
     "fft3d": "--grid 64x64x64",
     "stencil": "--grid 96x96x96",
