@@ -1,11 +1,13 @@
 """Kernels beside other libraries that do the same: PETSc's conjugate gradients, FFTW over MPI,
-mpi4py-fft; and the atmosphere's output by HDF5 beside that by MPI itself.
+mpi4py-fft; and of the atmosphere the transforms beside SHTns's and the output by HDF5 beside that
+by MPI itself.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +42,7 @@ def compared(tmp_path_factory, testrun_uid) -> dict:
 
 
 def compare(file: Path) -> None:
-    words = ["--grid", "9x8x7", "--transform", "9x10x8", "--truncation", "10"]
+    words = ["--grid", "9x8x7", "--transform", "9x10x8", "--truncation", "11"]
     words += ["--ranks", "2", "--repetitions", "3"]
     done = subprocess.run(
         [sys.executable, str(TOOL), *words, "--json", str(file)],
@@ -80,12 +82,46 @@ def test_our_transform_is_that_of_mpi4py_fft(compared):
     assert len(row["theirs_us"]) == len(row["blocking"]) > 0
 
 
+def test_the_sphere_s_transforms_are_those_of_shtns(compared):
+    if not compared["harmonics"]:
+        pytest.skip("SHTns is not in .venv: tools/setup-references fetches and builds it")
+    (row,) = compared["harmonics"]
+    ours, theirs = row["ours"], row["theirs"]
+    assert (ours["latitudes"], ours["longitudes"]) == (32, 64)
+    assert max(theirs["grid_differs"], theirs["waves_differs"]) < 1e-13
+    assert max(theirs["ours_from_input"], theirs["theirs_from_input"]) < 1e-14
+    assert (
+        min(
+            figure
+            for one in row.values()
+            if isinstance(one, dict)
+            for name, figure in one.items()
+            if name.endswith("_ms")
+        )
+        > 0
+    )
+
+
+def test_without_shtns_one_line_says_what_brings_it(tmp_path):
+    """Where that Python has no such module."""
+    tool = tmp_path / "tools" / "compare-kernels"
+    shutil.copytree(TOOL.parent, tool.parent, ignore=shutil.ignore_patterns("__pycache__"))
+    done = subprocess.run(
+        [sys.executable, str(tool), "--only", "harmonics"],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "\nSHTns is not here: tools/setup-references fetches and builds it\n"
+
+
 def test_a_file_of_hdf5_holds_the_bits_of_that_by_mpi(compared):
     """Read back by a program of its own; each variant's file was compared when it was written."""
     if not compared["output"]:
         pytest.skip("Debian's parallel HDF5 is not in .deps: tools/setup-references fetches it")
     by_mpi, by_hdf5 = compared["output"]
     assert (by_mpi["by"], by_hdf5["by"]) == ("MPI", "HDF5") and by_hdf5["same"]
-    records, fields, latitudes, longitudes = 2, 3, 16, 32
+    records, fields, latitudes, longitudes = 2, 3, 32, 64
     assert by_hdf5["bytes"] == by_mpi["bytes"] == records * fields * latitudes * longitudes * 8
     assert {"blocking", "rank 0 writes", "rank 0 behind steps"} < set(by_hdf5["samples_us"])
