@@ -114,6 +114,13 @@ def test_accesses_alone_without(library, run, accesses, tmp_path, what):
     assert transfers == 0
 
 
+def test_a_long_access_takes_fewer_looks_than_parts(run, built, tmp_path):
+    """Of 8 KiB each: as many as MPICH moves inside a node when it is asked once."""
+    said, transfers = run(built("own_looks"), tmp_path / "shared")
+    assert 0 < int(said) < 2 * 1024 // 8
+    assert transfers == 5
+
+
 # Of both ranks: messages, and accesses by MPI_Win_fence, locks of one and of all, MPI_Win_post.
 ENDS = 17 + 2 * (1 + 3 + 3 + 2)
 

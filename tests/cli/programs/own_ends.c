@@ -2,13 +2,14 @@
    way, cancelled, too long for their receiver, persistent and left inactive; and one-sided accesses
    by each way in which they end; with an argument, by MPI_Win_free, too, which no program should
    rely on. After each, Weft's thread must sleep for good. Rank 0 prints "right". */
-#include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "own_thread.h"
 
 enum { COUNT = 1 << 18, PATIENCE = 30 };
 
@@ -25,28 +26,6 @@ static void count_error(MPI_Comm* comm, int* code, ...) {
   (void)comm;
   MPI_Error_class(*code, &class);
   if (class == MPI_ERR_TRUNCATE) ++handled;
-}
-
-/* How often the thread has given its core away to sleep; -1: it has no name yet, since nothing has
-   called it. */
-static long sleeps_of_thread(void) {
-  DIR* tasks = opendir("/proc/self/task");
-  long sleeps = -1;
-  for (struct dirent* task; (task = readdir(tasks));) {
-    char path[300], line[128] = "";
-    FILE* file;
-    snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
-    if (!(file = fopen(path, "r"))) continue;
-    const int is_it = fgets(line, sizeof line, file) && strcmp(line, "weft-progress\n") == 0;
-    fclose(file);
-    if (!is_it) continue;
-    snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
-    if (!(file = fopen(path, "r"))) continue;
-    while (fgets(line, sizeof line, file)) sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
-    fclose(file);
-  }
-  closedir(tasks);
-  return sleeps;
 }
 
 static void thread_comes_to_rest(const char* after) {
