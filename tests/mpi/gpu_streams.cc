@@ -299,7 +299,7 @@ int main(int argc, char** argv) {
     run(one, 1000, kProcessor, kProcessor);
     run(one, 1000, kManaged, kManaged);
     run_large(one, 1000);
-    if (travels_in_parts(one)) run_large(one, 300'000);
+    if (one.name == std::string("Allgatherv")) run_large(one, 300'000);
     if (travels_in_parts(one)) run(one, 300'000, kDevice, rank != 0 ? kDevice : kProcessor);
   }
   blocks_are_reduced_in_place();

@@ -265,12 +265,13 @@ class MpiCollective : public Collective {
     const auto comm = shadow_->persistent(calls_.front().comm);
     if (!comm) return comm.error();
     persistent_ = true;
+    Result<bool> all = true;
     for (std::size_t part = 0; part < calls_.size(); ++part) {
       calls_[part].comm = *comm;
       const auto made = checked(prepare_by_mpi(calls_[part], &requests_[part]));
-      if (!made) return made;
+      if (all && !made) all = made;  // the other ranks come to the next part, too
     }
-    return true;
+    return all;
   }
 
   Result<bool> start(std::size_t part) override {
