@@ -71,6 +71,15 @@ def test_matrices_of_other_kinds_are_refused(kernel, tmp_path, banner):
     assert "does not begin with" in refused(kernel("pipecg", "--matrix", file), "pipecg")
 
 
+def test_a_divergence_is_told_without_numbers_that_are_none(kernel, tmp_path):
+    file = tmp_path / "x.mtx"
+    head = "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n"
+    file.write_text(head + "1 1 2\n2 2 2\n3 3 1e200\n2 1 -1\n")
+    done = kernel("pipecg", "--matrix", file, *QUICK, ranks=1)
+    assert done.returncode == 1 and "nan" not in done.stdout
+    assert "true residual inf" in done.stdout and ", diverged\n" in done.stdout
+
+
 def test_a_breakdown_has_no_fit(kernel, tmp_path):
     file = tmp_path / "x.tns"
     file.write_text("1 1 1 2.5\n2 2 2 0\n")
