@@ -117,6 +117,23 @@ std::string file_of(void* address) {
 
 namespace {
 
+// By which programs are linked to the object that holds `address`. Its file may have another name:
+// interpreters open libmpi.so.
+std::string linked_name_of(void* address) {
+  Dl_info info;
+  link_map* object = nullptr;
+  if (!address || !dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP))
+    return "";
+  ElfW(Addr) strings = 0, name = 0;
+  for (const ElfW(Dyn)* entry = object->l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB) strings = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_SONAME) name = entry->d_un.d_val;
+  }
+  if (strings == 0 || name == 0) return "";
+  if (strings < object->l_addr) strings += object->l_addr;  // not on all processors it is moved
+  return reinterpret_cast<const char*>(strings + name);
+}
+
 bool of_this_family(const std::string& file) {
   for (const char* name : kLibraryNames)
     if (file.compare(0, std::strlen(name), name) == 0) return true;
@@ -145,9 +162,10 @@ void missing_call(CallId id) {
 }
 
 Result<bool> check_family() {
-  const std::string file = file_of(find_behind_weft("PMPI_Init"));
+  void* const init = find_behind_weft("PMPI_Init");
+  const std::string file = file_of(init);
   if (file.empty()) return Error{"no MPI library found in this process"};
-  if (!of_this_family(file))
+  if (!of_this_family(file) && !of_this_family(linked_name_of(init)))
     return Error{"this program runs with " + file + ", but Weft was loaded for " +
                  kLibraryNames[0] + ": use 'weft run --mpi ...' to name the right one"};
   return true;
