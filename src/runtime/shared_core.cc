@@ -6,7 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/log.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/node_segment.h"
@@ -62,16 +61,13 @@ std::unique_ptr<CoreAgent> start_agent(const std::shared_ptr<void>& memory, Desk
                                        const std::vector<DeskMemory*>& desks, Observer& observer) {
   for (DeskMemory* desk : desks) desk->is_reachable.store(can_reach(*desk) ? 1 : 0);
   auto agent = std::make_unique<CoreAgent>(memory, own, desks, observer);
-  if (const auto started = agent->start(); !started) {
-    say("no agent for a core: " + started.error().message);
-    return nullptr;
-  }
-  return agent;
+  return agent->start() ? std::move(agent) : nullptr;
 }
 
 }  // namespace
 
 const char* AgentOfCore::why_none() const {
+  if (is_refused) return "the system has no thread for an agent of its core (ulimit -u)";
   return shares_core
              ? "processes of this node may not reach each other's memory (process_vm_readv)"
              : "no other rank's thread is on its core; --placement pack:K puts them together";
@@ -95,9 +91,9 @@ AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& cor
   if (found.shares_core && desks.front() == own)
     found.agent = start_agent(memory, own, desks, observer);
   library_calls.Barrier(node);
-  if (found.shares_core && own->is_reachable.load() != 0 &&
-      desks.front()->serves.load() == DeskMemory::Serves::yes)
-    found.desk.emplace(memory, own, desks.front());
+  if (!found.shares_core || own->is_reachable.load() == 0) return found;
+  found.is_refused = desks.front()->serves.load() != DeskMemory::Serves::yes;
+  if (!found.is_refused) found.desk.emplace(memory, own, desks.front());
   return found;
 }
 

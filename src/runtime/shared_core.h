@@ -24,6 +24,7 @@ struct AgentOfCore {
   std::optional<Desk> desk;          // none: there is no agent for it
   std::unique_ptr<CoreAgent> agent;  // in the lowest rank on its core
   bool shares_core = false;
+  bool is_refused = false;       // there would be an agent, for which the system has no thread
   const char* why_none() const;  // in words; without a desk
 };
 // As for baton_for(). Where two threads or more have a core in common, the agent is a thread of its
