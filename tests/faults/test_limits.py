@@ -1,15 +1,18 @@
 """What the system or the MPI library refuses, and programs to which Weft is nothing (rows 25, 28 to
 30). What is said is one sentence, and the program's results are right."""
 
+import bisect
 import os
 import re
 import resource
 import subprocess
+import sys
+from functools import cache
 
 import pytest
-from job import Job
+from job import ENGINES, Job
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 LIMIT_THREADS = installation.ROOT / "tests/cli/programs/limit_threads.c"
 NO_THREAD = ("threads", "threads-on-rank-1", "memory", "clone")
@@ -19,7 +22,7 @@ def weft_threads(done) -> list[str]:
     return re.findall(r"thread (weft-\S+)", done.out)
 
 
-@pytest.mark.parametrize("engine", [None, "thread", "tcc"])
+@pytest.mark.parametrize("engine", [None, *ENGINES])
 @pytest.mark.parametrize("refused", NO_THREAD)
 def test_no_thread_to_be_had(mpi, tool, engine, refused):
     job = Job(mpi, ["work"], engine, variables={"FAULTS_REFUSE": refused})
@@ -27,11 +30,10 @@ def test_no_thread_to_be_had(mpi, tool, engine, refused):
     job.as_somebody = refused.startswith("threads")
     done = job.right()
     assert done.out.count("works") == 2
-    if not engine:
-        return
-    rank = 1 if refused == "threads-on-rank-1" else 0
-    assert len(done.sentences()) == 1, done.text
-    assert f"rank {rank} gets no progress thread" in done.err
+    assert len(done.sentences()) <= 1, done.text
+    if engine in ("thread", "tcc", "assist", "agent"):
+        rank = 1 if refused == "threads-on-rank-1" else 0
+        assert f"rank {rank} gets no progress thread" in done.err
 
 
 @pytest.mark.parametrize("engine", [None, "thread", "tcc"])
@@ -46,11 +48,15 @@ def test_cores_not_to_be_had(mpi, tool, engine):
     assert len(done.sentences()) <= 2 * 3  # each thread says it: progress, two workers
 
 
-@pytest.mark.parametrize("engine", [None, "thread"])
-def test_yield_refused(mpi, tool, engine):
-    job = Job(mpi, ["work"], engine, variables={"FAULTS_REFUSE": "yield"})
+@pytest.mark.parametrize("refused", ["yield", "prctl", "memfd", "readv", "madvise"])
+@pytest.mark.parametrize("engine", [None, *ENGINES])
+def test_a_call_refused(mpi, tool, engine, refused):
+    """Weft does without: memory that ranks share, for one."""
+    # MPICH itself gives wrong results where its own copies of that kind are refused.
+    variables = {"FAULTS_REFUSE": refused, "MPIR_CVAR_CH4_CMA_ENABLE": "0"}
+    job = Job(mpi, ["work"], engine, variables=variables)
     job.tools = [tool(mpi, "refuse")]
-    assert job.right().sentences() == []
+    assert len(job.right().sentences()) <= 1
 
 
 def taken(job: Job) -> list[dict[str, int]]:
@@ -104,7 +110,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("engine", ["auto", "thread", "function"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_works_within_a_users_limits(mpi, engine, limit):
     """One sentence at most, wherever the program alone works, too."""
     job = Job(mpi, ["work"], engine, limits=LIMITS[limit])
@@ -113,6 +119,27 @@ def test_works_within_a_users_limits(mpi, engine, limit):
     if natively.done().status != 0:
         pytest.skip(f"this machine: {mpi} itself ends under this limit of {limit}")
     assert len(job.right().sentences()) <= 1
+
+
+@cache
+def fewest_processes(mpi) -> int:
+    """With which the library itself gets through, launcher and threads included."""
+
+    def gets_through(limit) -> bool:
+        job = Job(mpi, ["work"], limits=f"-u {limit}", as_somebody=True, limit_s=20)
+        return job.finish(job.start()).status == 0
+
+    return bisect.bisect_left(range(100), True, key=gets_through)
+
+
+@pytest.mark.parametrize("spare", [0, 1, 3])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_works_with_a_users_limit_of_processes(mpi, engine, spare):
+    """Threads count: there is none left for Weft, one of one rank's, or some."""
+    limits = f"-u {fewest_processes(mpi) + spare}"
+    done = Job(mpi, ["work"], engine, limits=limits, as_somebody=True).right()
+    # Of tcc's workers each rank says it for itself.
+    assert len(set(done.sentences())) <= 1, done.text
 
 
 def test_a_heap_that_was_asked_for_is_missed_where_addresses_are_limited(mpi):
@@ -132,13 +159,14 @@ def test_no_room_in_dev_shm(mpi, engine):
 
 
 @pytest.mark.parametrize("level", ["single", "funneled", "serialized"])
-@pytest.mark.parametrize("engine", [None, "thread", "tcc"])
+@pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_the_level_asked_for_is_granted(mpi, engine, level):
     variables = {"FAULTS_LEVEL": level}
-    if engine:
+    if engine in ("thread", "tcc"):
         variables["FAULTS_AWAITED_THREAD"] = "weft-tcc" if engine == "tcc" else "weft-progress"
     done = Job(mpi, ["level-asked"], engine, variables=variables).right()
-    assert bool(weft_threads(done)) == bool(engine)
+    if engine in (None, "thread", "tcc"):  # others may have one
+        assert bool(weft_threads(done)) == bool(engine)
 
 
 @pytest.mark.parametrize("engine", [None, "thread"])
@@ -156,13 +184,13 @@ def test_no_thread_of_wefts_where_the_library_grants_none(mpi, tool, engine):
 
 
 @pytest.mark.parametrize("case", ["never-init", "sessions-only"])
-@pytest.mark.parametrize("engine", [None, "thread"])
+@pytest.mark.parametrize("engine", [None, "thread", "auto"])
 def test_inert_without_init(mpi, engine, case):
     done = Job(mpi, [case], engine).right()
     assert done.sentences() == []
 
 
-@pytest.mark.parametrize("engine", [None, "thread"])
+@pytest.mark.parametrize("engine", [None, "thread", "auto"])
 def test_inert_where_init_fails(mpi, tool, engine):
     job = Job(mpi, ["init-fails"], engine, variables={"FAULTS_REFUSE": "init"})
     job.tools = [tool(mpi, "refuse")]
@@ -203,6 +231,30 @@ def test_another_mpi_than_the_programs_is_named(mpi):
     assert done.status != 0
     assert "use 'weft run --mpi ...' to name the right one" in done.err
     assert "works" not in done.out
+
+
+def test_the_library_may_be_opened_by_another_name(mpi, tmp_path):
+    """As interpreters do; what counts is the name by which programs are linked to it."""
+    pytest.importorskip("mpi4py")
+    library = mpi_libraries.implementation(mpi)
+    if not library.present:
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
+    opened = tmp_path / "libmpi.so"
+    opened.symlink_to(library.library)
+    for beside in library.library.parent.iterdir():  # where the library looks for its own
+        if beside.name != opened.name:
+            (tmp_path / beside.name).symlink_to(beside)
+    program = "from mpi4py import MPI; print(MPI.COMM_WORLD.allreduce(2))"
+    weft = [installation.weft_command(), "run", "--summary", "--mpi", mpi, "--"]
+    done = subprocess.run(
+        [*library.launcher(2), *weft, sys.executable, "-c", program],
+        env={**os.environ, **library.environment(), "MPI4PY_LIBMPI": str(opened)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "".join(done.stdout.split()) == "44", done.stdout + done.stderr
+    assert "weft: summary of 2 ranks" in done.stderr
 
 
 @pytest.mark.parametrize("first", ["tool", "weft"])

@@ -26,7 +26,7 @@ def test_requests_live_and_complete_as_the_standard_says(mpi, engine):
 @pytest.mark.parametrize(
     "case", ["persistent-comm-freed-before-start", "persistent-started-while-active"]
 )
-@pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_what_only_some_libraries_allow(mpi, engine, case):
     """Where the library gets through, Weft does, with the same result or an error."""
     natively = Job(mpi, [case]).done()

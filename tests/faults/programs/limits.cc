@@ -111,7 +111,7 @@ int open_descriptors() {
   return open;
 }
 
-// Row 35: what the process takes of the system when it has used memory that ranks share, and
+// Row 36: what the process takes of the system when it has used memory that ranks share, and
 // communicators; each rank says so.
 void resources() {
   std::vector<OwnWorld> communicators(20);

@@ -66,7 +66,7 @@ void discard(Kept* kept) {
   MPI_Comm_free(&kept->comm);
 }
 
-int discard_attribute(MPI_Comm, int, void* value, void*) {
+int discard_attribute(void* value) {
   auto* kept = static_cast<Kept*>(value);
   if (kept->sum) {  // it is waited for here, as nobody else can
     kept->sum->reset();
@@ -115,20 +115,49 @@ void use_types_again() {
   MPI_Op_free(&op);
 }
 
-void freed_by_delete_callback() {
+// The attribute's owner is made, and freed.
+void by_communicator(Kept* kept) {
+  const auto callback = [](MPI_Comm, int, void* value, void*) { return discard_attribute(value); };
   int key = MPI_KEYVAL_INVALID;
-  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, discard_attribute, &key, nullptr);
-  for (int turn = 0; turn < 3; ++turn) {
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, callback, &key, nullptr);
+  OwnWorld owner;
+  MPI_Comm_set_attr(owner, key, kept);
+  MPI_Comm_free(owner.address());
+  MPI_Comm_free_keyval(&key);
+}
+void by_window(Kept* kept) {
+  const auto callback = [](MPI_Win, int, void* value, void*) { return discard_attribute(value); };
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, callback, &key, nullptr);
+  int memory = 0;
+  MPI_Win owner;
+  MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &owner);
+  MPI_Win_set_attr(owner, key, kept);
+  MPI_Win_free(&owner);
+  MPI_Win_free_keyval(&key);
+}
+void by_type(Kept* kept) {
+  const auto callback = [](MPI_Datatype, int, void* value, void*) {
+    return discard_attribute(value);
+  };
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, callback, &key, nullptr);
+  MPI_Datatype owner;
+  MPI_Type_contiguous(2, MPI_INT, &owner);
+  MPI_Type_set_attr(owner, key, kept);
+  MPI_Type_free(&owner);
+  MPI_Type_free_keyval(&key);
+}
+
+void freed_by_delete_callback() {
+  for (const auto free_owner : {by_communicator, by_window, by_type, by_communicator}) {
     Kept kept;
     make(&kept);
     use(kept);
-    OwnWorld owner;
-    MPI_Comm_set_attr(owner, key, &kept);
-    MPI_Comm_free(owner.address());
+    free_owner(&kept);
     use_handles_again();
     use_types_again();
   }
-  MPI_Comm_free_keyval(&key);
 }
 
 // The owner is MPI_COMM_SELF, whose attributes go first thing in MPI_Finalize.

@@ -1,10 +1,14 @@
 // Operators: functions of the program's that a reduction runs, in a program that expects no other
 // thread than its own; and how numbers are rounded, which is the program's to say.
 #include <pthread.h>
+#include <signal.h>
+#include <ucontext.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cfenv>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -169,14 +173,72 @@ void rounding() {
 #endif
 }
 
+#if defined(__x86_64__)
+std::atomic<int> trapped{0};
+
+// The instruction is made again, this time without a trap.
+void note_trap(int, siginfo_t*, void* context) {
+  constexpr unsigned kNoTraps = 0x1f80, kNoTrapsOfOldUnit = 0x3f;
+  auto* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.fpregs;
+  registers->mxcsr |= kNoTraps;
+  registers->cwd |= kNoTrapsOfOldUnit;
+  ++trapped;
+}
+
+double sum_of_all(double mine, int count, MPI_Comm comm) {
+  std::vector<double> in(static_cast<std::size_t>(count), mine), out(in.size(), -1.0);
+  MPI_Request request;
+  MPI_Iallreduce(in.data(), out.data(), count, MPI_DOUBLE, MPI_SUM, comm, &request);
+  if (count > 1000) compute_until([&] { return static_cast<volatile double&>(out.back()) != -1; });
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  return out.back();
+}
+
+// Row 37: errors in floating-point numbers raise signals, as the program has asked for; whoever
+// makes the sum, the rank's handler runs, and for nothing else.
+void floating_point_errors() {
+  OwnWorld comm;
+  struct sigaction action = {}, before;
+  action.sa_sigaction = note_trap;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGFPE, &action, &before);
+  constexpr int kLong = 200000, kErrors = FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW;
+  const auto trap = [] {
+    std::feclearexcept(FE_ALL_EXCEPT);
+    feenableexcept(kErrors);
+  };
+  sum_of_all(1.0, kLong, comm);  // whoever helps has begun without traps
+  trap();
+  for (int turn = 0; turn < 20; ++turn)
+    for (const int count : {1, 1000, kLong})
+      expect(sum_of_all(1.5, count, comm) == 1.5 * size_of(comm), "the sum of harmless numbers");
+  expect(trapped == 0, "no signal for harmless numbers");
+  for (int turn = 0; turn < 3; ++turn)
+    for (const int count : {1, 1000, kLong}) {
+      trapped = 0;
+      trap();
+      const double sum = sum_of_all(std::numeric_limits<double>::max(), count, comm);
+      fedisableexcept(FE_ALL_EXCEPT);
+      expect(std::isinf(sum), "a sum that is too large");
+      int of_all = trapped;  // of an element it is one rank's, or all of them
+      MPI_Allreduce(MPI_IN_PLACE, &of_all, 1, MPI_INT, MPI_SUM, comm);
+      expect(of_all > 0, "the handler has run");
+    }
+  sigaction(SIGFPE, &before, nullptr);
+}
+#endif
+
 }  // namespace
 
 const std::vector<Case>& operator_cases() {
   static const std::vector<Case> cases = {
-      {"operator-beside", [] { begin_funneled_and(operator_beside); }, true},
-      {"persistent-operator-beside", [] { begin_funneled_and(persistent_operator_beside); }, true},
-      {"operator-while-blocked", [] { begin_funneled_and(operator_while_blocked); }, true},
-      {"rounding", rounding},
+    {"operator-beside", [] { begin_funneled_and(operator_beside); }, true},
+    {"persistent-operator-beside", [] { begin_funneled_and(persistent_operator_beside); }, true},
+    {"operator-while-blocked", [] { begin_funneled_and(operator_while_blocked); }, true},
+    {"rounding", rounding},
+#if defined(__x86_64__)
+    {"floating-point-errors", floating_point_errors},
+#endif
   };
   return cases;
 }

@@ -48,6 +48,22 @@ static void refuse_call(unsigned number, unsigned error) {
   must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "seccomp");
 }
 
+// System calls, each by the name that FAULTS_REFUSE gives it.
+static const struct {
+  const char* what;
+  unsigned number, error;
+} kCalls[] = {
+    {"clone", SYS_clone3, ENOSYS},
+    {"clone", SYS_clone, EPERM},
+    {"affinity", SYS_sched_setaffinity, EPERM},
+    {"prctl", SYS_prctl, EINVAL},
+    {"yield", SYS_sched_yield, EPERM},
+    {"memfd", SYS_memfd_create, EPERM},
+    {"readv", SYS_process_vm_readv, EPERM},
+    {"readv", SYS_process_vm_writev, EPERM},
+    {"madvise", SYS_madvise, EINVAL},
+};
+
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   const char* what = getenv("FAULTS_REFUSE");
   if (what && strcmp(what, "init") == 0) return MPI_ERR_OTHER;
@@ -58,13 +74,8 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   if (strcmp(what, "threads") == 0) lower(RLIMIT_NPROC, 1);
   if (strcmp(what, "threads-on-rank-1") == 0 && rank == 1) lower(RLIMIT_NPROC, 1);
   if (strcmp(what, "memory") == 0) limit_memory();
-  if (strcmp(what, "clone") == 0) {
-    refuse_call(SYS_clone3, ENOSYS);
-    refuse_call(SYS_clone, EPERM);
-  }
-  if (strcmp(what, "affinity") == 0) refuse_call(SYS_sched_setaffinity, EPERM);
-  if (strcmp(what, "prctl") == 0) refuse_call(SYS_prctl, EINVAL);
-  if (strcmp(what, "yield") == 0) refuse_call(SYS_sched_yield, EPERM);
+  for (size_t i = 0; i < sizeof kCalls / sizeof *kCalls; ++i)
+    if (strcmp(what, kCalls[i].what) == 0) refuse_call(kCalls[i].number, kCalls[i].error);
   return code;
 }
 
