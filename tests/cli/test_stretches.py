@@ -104,6 +104,25 @@ def test_what_is_non_blocking_already_stays_so():
     ]
 
 
+def test_what_is_in_flight_together_has_buffers_of_its_own():
+    """Three non-blocking calls of one kind, each waited for after the next one has begun."""
+    one = site(0, "MPI_Iallreduce", between_us=4000, waited_us=0)
+    made = stored([(0, [(ms, ms)] * 2) for ms in (0, 3, 6)])
+    plan = stretches.plan(made, stretches.stretches_of(made, [one]), []).splitlines()
+    assert plan[2:5] == ["2", "allreduce 1024 0 sum", "allreduce 1024 0 sum"]
+    assert plan[6] == "9 s 0 0 c 3000.0 s 1 1 c 1000.0 w 0 c 2000.0 s 0 2 w 1 w 2"
+
+
+def test_no_more_are_in_flight_together_than_there_are_buffers_for():
+    one = site(0, "MPI_Iallreduce", between_us=100_000, waited_us=0)
+    made = stored([(0, [(ms, ms)] * 2) for ms in range(20)])
+    plan = stretches.plan(made, stretches.stretches_of(made, [one]), []).splitlines()
+    assert plan[2] == str(stretches.MOST_IN_FLIGHT)
+    *_, steps_of_rank = plan
+    before, _, _ = steps_of_rank.partition(f" {stretches.MOST_IN_FLIGHT} c")
+    assert before.split()[-4:-2] == ["w", "0"] and before.count("w") == 1
+
+
 def test_a_window_after_a_wait_is_no_computation_after_the_start():
     one = site(0, "MPI_Iallreduce", window_us=700, between_us=1000, waited_us=500)
     assert steps(0, stored(THREE), [one])[-2:] == ["s 2 2", "w 2"]

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
+from itertools import chain, count
 
 from weft.advise.names import base_name, is_nonblocking
 from weft.advise.sites import Site, is_vector
@@ -224,6 +225,11 @@ class _Pending:
     waited_ns: float  # the record's time in the call that waited
     slot: int
     operation: tuple
+    number: int
+    changed: bool  # it was blocking in the record
+
+
+MOST_IN_FLIGHT = 8  # of one operation, each with buffers of its own
 
 
 class Steps:
@@ -266,9 +272,17 @@ class Steps:
         self.words.append(f"w {one.slot}")
         self.now += one.waited_ns
 
-    def _start(self, operation: tuple, due_ns: float, waited_ns: float = 0.0) -> None:
-        self.words.append(f"s {self.numbers[operation]} {self.slots}")
-        self.pending.append(_Pending(due_ns, waited_ns, self.slots, operation))
+    def _number(self, operation: tuple) -> int:
+        """Of one whose buffers are free: there is another one for each that is in flight."""
+        in_use = {one.number for one in self.pending}
+        keys = chain((operation,), ((*operation, copy) for copy in count(2)))
+        numbers = (self.numbers.setdefault(key, len(self.numbers)) for key in keys)
+        return next(number for number in numbers if number not in in_use)
+
+    def _start(self, operation: tuple, due_ns: float, waited_ns: float, changed: bool) -> None:
+        number = self._number(operation)
+        self.words.append(f"s {number} {self.slots}")
+        self.pending.append(_Pending(due_ns, waited_ns, self.slots, operation, number, changed))
         self.slots += 1
 
     def _call(self, call: Call) -> None:
@@ -277,19 +291,22 @@ class Steps:
         changed = self.changed if self.changed in call.sites.values() else None
         before = changed.before.bounds if changed and changed.earlier_us else None
         self._advance(max(self.now, row["arrived_ns"] - (before[0] * 1e3 if before else 0.0)))
-        # Its buffers are in use until then.
-        for one in [one for one in self.pending if one.operation == operation]:
-            self._wait(one)
+        # What is changed uses the same buffers again. In the record they may have been in flight
+        # together, and so had some of their own.
+        same = [one for one in self.pending if one.operation == operation]
+        for i, one in enumerate(same):
+            if one.changed or i <= len(same) - MOST_IN_FLIGHT:
+                self._wait(one)
         if changed:
             windows = changed.after.least or [0.0]
             window = windows[call.sequence % len(windows)]
-            self._start(operation, row["left_ns"] + window * 1e3)
+            self._start(operation, row["left_ns"] + window * 1e3, 0.0, changed=True)
             self._advance(max(self.now, row["arrived_ns"]))
         elif is_nonblocking(site.call):
             due = row["left_ns"] + (site.between_us or 0.0) * 1e3
-            self._start(operation, due, (site.waited_us or 0.0) * 1e3)
+            self._start(operation, due, (site.waited_us or 0.0) * 1e3, changed=False)
         else:
-            self.words.append(f"b {self.numbers[operation]}")
+            self.words.append(f"b {self._number(operation)}")
         self.now = max(self.now, float(row["left_ns"]))
 
 
@@ -301,15 +318,17 @@ def plan(stored: Stored, stretches: list[Stretch], changes: list[Site]) -> str:
     for stretch in stretches:
         for call in stretch.calls:
             operations.setdefault(call.operation, len(operations))
+    steps = [
+        Steps(rank, stretch, operations, changed).words
+        for stretch in stretches
+        for changed in (None, *changes)
+        for rank in range(ranks)
+    ]
     groups = {members: i for i, members in enumerate(dict.fromkeys(one[2] for one in operations))}
     lines = [str(len(groups))]
     lines += [" ".join(map(str, (len(members), *members))) for members in groups]
     lines += [str(len(operations))]
-    lines += [f"{name} {bytes_} {groups[ms]} {op}" for name, bytes_, ms, op in operations]
+    lines += [f"{name} {bytes_} {groups[ms]} {op}" for name, bytes_, ms, op, *_ in operations]
     lines += [f"{len(stretches)} {1 + len(changes)}"]
-    for stretch in stretches:
-        for changed in (None, *changes):
-            for rank in range(ranks):
-                words = Steps(rank, stretch, operations, changed).words
-                lines.append(" ".join([str(len(words)), *words]))
+    lines += [" ".join([str(len(words)), *words]) for words in steps]
     return "\n".join(lines) + "\n"
