@@ -22,8 +22,11 @@ constexpr const char* kLibrary = "library";
 constexpr std::int64_t kNever_ns = INT64_MAX / 16;
 // Both ways take turns, so often at most, for about so long at a time.
 // Fewer rounds tell nothing, the first one being cold.
-constexpr int kRounds = 12, kEnough = 4, kOfFirstRound = 1, kMostRepetitions = 100;
+constexpr int kRounds = 12, kEnough = 4, kOfFirstRound = 1;
+constexpr int kLeastRepetitions = 2, kMostRepetitions = 100;
 constexpr std::int64_t kTime_ns = 20'000;
+// Before those of long calls: what the other side has left in the caches is no part of the time.
+constexpr int kWarmUps = 2;
 // A contest is held again in the next run, until one has been won twice and clearly, or so often.
 constexpr int kMostDoubts = 4;
 // After that what the library has won stays the library's. What Weft has won is looked at briefly
@@ -112,12 +115,12 @@ class Contest {
 
   struct Side {
     bool is_library;
-    int repetitions = kOfFirstRound;
+    int repetitions = kOfFirstRound, warm_ups = 0;
     std::int64_t least_ns = kNever_ns;  // per call, on the slowest rank
   };
 
-  bool run(const Side& side, const Schedule& schedule, const CallOnTrial& call) {
-    for (int i = 0; i < side.repetitions; ++i)
+  bool run(const Side& side, int times, const Schedule& schedule, const CallOnTrial& call) {
+    for (int i = 0; i < times; ++i)
       if (side.is_library ? !by_library(call.call())
                           : !meeting_.carry_out(schedule, call.call(), kernel_))
         return false;
@@ -128,15 +131,18 @@ class Contest {
   // that is spent on the slowest rank; none: ranks make different calls.
   std::optional<std::int64_t> time(Side& side, const Schedule& schedule, const CallOnTrial& call,
                                    bool is_warm) {
+    if (!run(side, side.warm_ups, schedule, call)) return std::nullopt;
     const std::int64_t began = now_ns();
-    if (!run(side, schedule, call)) return std::nullopt;
+    if (!run(side, side.repetitions, schedule, call)) return std::nullopt;
     const std::int64_t each_ns = (now_ns() - began) / side.repetitions;
     const auto agreed = meeting_.greatest({each_ns, now_ns() - began_ns_});
     if (!agreed) return std::nullopt;
     const std::int64_t slowest_ns = std::max<std::int64_t>((*agreed)[0], 1);
     if (is_warm) side.least_ns = std::min(side.least_ns, slowest_ns);
+    const std::int64_t fitting = kTime_ns / slowest_ns;
     side.repetitions =
-        static_cast<int>(std::clamp<std::int64_t>(kTime_ns / slowest_ns, 1, kMostRepetitions));
+        static_cast<int>(std::clamp<std::int64_t>(fitting, kLeastRepetitions, kMostRepetitions));
+    side.warm_ups = fitting < 2 * kWarmUps ? kWarmUps : 0;
     return (*agreed)[1];
   }
 
@@ -183,7 +189,8 @@ class Contest {
   bool may_be_looked_at() const {
     std::int64_t longest_ns = 0;
     for (const auto& one : before_->candidates) longest_ns = std::max(longest_ns, one.ns);
-    return before_->algorithm != kLibrary && 2 * kBrief * longest_ns < budget_ns();
+    return before_->algorithm != kLibrary &&
+           2 * kBrief * (kWarmUps + kLeastRepetitions) * longest_ns < budget_ns();
   }
 
   std::int64_t budget_ns() const { return runtime_.config.init_budget_us * 1'000; }
