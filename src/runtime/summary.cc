@@ -81,9 +81,10 @@ std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, i
   }
   std::string text;
   if (completed > 0) {
-    char line[96];
-    std::snprintf(line, sizeof line, "  waiting in these calls took %.1f %% of the ranks' time\n",
-                  100.0 * waited_s / (seconds * ranks));
+    const double share = waited_s / (seconds * ranks);
+    char line[128];
+    std::snprintf(line, sizeof line, "  waiting in these calls took %.1f %% of the ranks' time%s\n",
+                  100.0 * share, share > 1 ? ", since several threads waited at a time" : "");
     text = line;
   }
   const bool chosen = engine != Engine::automatic && engine != Engine::native;

@@ -90,6 +90,15 @@ def test_summary_says_how_long_it_took_and_how_to_compare_it(observed, engine, o
     assert f"did it help? weft try {options}-- mpiexec ... ./app" in said
 
 
+def test_summary_says_why_more_than_all_time_was_waited(call, compiled_for):
+    library = mpi_libraries.implementation("mpich")
+    program = compiled_for(library, "several_wait")
+    done = call("run", "--engine", "native", "--summary", "--", *library.launcher(2), program)
+    assert done.returncode == 0, done.stderr
+    waited = re.search(r"took ([0-9.]+) % of the ranks' time, since several threads", done.stderr)
+    assert waited and float(waited[1]) > 100, done.stderr
+
+
 def test_summary_in_json_has_the_seconds(observed, tmp_path):
     file = tmp_path / "summary.json"
     observed("thread", f"--summary=json:{file}")
