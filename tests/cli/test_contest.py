@@ -76,6 +76,11 @@ def test_a_library_that_is_slower_loses_and_that_is_kept(run, tmp_path):
     assert run("--init-budget=1us")["handled"] == 2
 
 
+def test_what_the_other_side_leaves_in_the_caches_is_no_part_of_a_long_call(run, tmp_path):
+    tool = compiled("fast_at_first.c", tmp_path, "-shared", "-fPIC")
+    assert run(PATIENT, preload=tool)["handled"] == 2
+
+
 def settle(cache, winner):
     """Makes the cache say that the call's contest has ended so, without a doubt."""
     key, plan, doubts, times = verdict(cache)
