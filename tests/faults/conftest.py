@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,11 +20,11 @@ def mpi(request) -> str:
 
 
 @pytest.fixture(scope="session")
-def tool(tmp_path_factory):
+def tool():
     """Compiles a PMPI tool of programs/ for an MPI library."""
-    directory = tmp_path_factory.mktemp("tools")
-    for path in (directory, *directory.parents[:3]):
-        path.chmod(0o755)  # some jobs run as somebody else
+    # Some jobs run as somebody else, to whom each session of pytest closes its own directory.
+    directory = Path(tempfile.mkdtemp(prefix="weft-faults-tools-"))
+    directory.chmod(0o755)
 
     def compile_tool(mpi: str, name: str, source: Path | None = None) -> Path:
         target = directory / f"{name}-{mpi}.so"
@@ -34,4 +36,5 @@ def tool(tmp_path_factory):
             subprocess.run(command, check=True, env=environment, timeout=120)
         return target
 
-    return compile_tool
+    yield compile_tool
+    shutil.rmtree(directory)
