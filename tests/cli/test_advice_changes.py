@@ -128,7 +128,7 @@ def message_wait(**more) -> dict:
     ("more", "said", "code"),
     [
         ({}, "after 1.00 ms in which they could travel. Either the neighbours", False),
-        ({}, "waits for 2.0 messages of 1.0 MiB: 20.0 % of the run time, 400.0 µs each", False),
+        ({}, "waits for 2 messages of 1 MiB: 20.0 % of the run time, 400.0 µs each", False),
         ({"bytes": 20 << 10}, "So short ones travel by themselves", False),
         ({"between_ns": 10_000}, "right after they are started (1.0 µs)", True),
     ],

@@ -422,12 +422,6 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
     return sorted(found, key=lambda site: -site.time_us)
 
 
-def is_collective(name: str) -> bool:
-    return base_name(name).startswith(
-        (*ALL_MEET, *FROM_ROOT, *TO_ROOT, "scan", "exscan", "neighbor")
-    )
-
-
 def calls_of(stored: Stored) -> list[tuple[str, float, float]]:
     count: dict[str, float] = defaultdict(float)
     time: dict[str, float] = defaultdict(float)

@@ -277,10 +277,15 @@ def running(site: Site) -> str:
     )
 
 
+def tenths(value: float) -> str:
+    """Whole numbers without a place behind the point."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
 def size(value: float) -> str:
     for unit, bytes_ in (("MiB", 1 << 20), ("KiB", 1 << 10)):
         if value >= bytes_:
-            return f"{value / bytes_:.1f} {unit}"
+            return f"{tenths(value / bytes_)} {unit}"
     return f"{value:.0f} B"
 
 
@@ -371,8 +376,9 @@ AT_ONCE = 0.1  # of the wait: messages that are waited for so soon have no time 
 def of_messages(wait: MessageWait) -> tuple[str, str]:
     """What is to be said of a place that waits for messages, such as of an exchange of halos, and
     what to write."""
-    each = wait.messages / max(1.0, wait.waits)
-    what = f"{wait.call} waits for {each:.1f} messages of {size(wait.bytes)}"
+    each = tenths(wait.messages / max(1.0, wait.waits))
+    messages = f"{each} message" if each == "1" else f"{each} messages"
+    what = f"{wait.call} waits for {messages} of {size(wait.bytes)}"
     times = f"{wait.share * 100:.1f} % of the run time, {microseconds(wait.waited_us)} each time"
     if wait.between_us < AT_ONCE * wait.waited_us:
         return (
