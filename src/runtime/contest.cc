@@ -140,9 +140,12 @@ class Contest {
     const std::int64_t slowest_ns = std::max<std::int64_t>((*agreed)[0], 1);
     if (is_warm) side.least_ns = std::min(side.least_ns, slowest_ns);
     const std::int64_t fitting = kTime_ns / slowest_ns;
-    side.repetitions =
-        static_cast<int>(std::clamp<std::int64_t>(fitting, kLeastRepetitions, kMostRepetitions));
-    side.warm_ups = fitting < 2 * kWarmUps ? kWarmUps : 0;
+    // As many rounds of both sides as tell something must fit into the budget.
+    constexpr std::int64_t kCalls = 2 * kEnough * (kWarmUps + kLeastRepetitions);
+    const bool has_warm_ups = fitting < 2 * kWarmUps && kCalls * slowest_ns < budget_ns();
+    side.warm_ups = has_warm_ups ? kWarmUps : 0;
+    side.repetitions = static_cast<int>(
+        std::clamp<std::int64_t>(fitting, has_warm_ups ? kLeastRepetitions : 1, kMostRepetitions));
     return (*agreed)[1];
   }
 
@@ -189,8 +192,7 @@ class Contest {
   bool may_be_looked_at() const {
     std::int64_t longest_ns = 0;
     for (const auto& one : before_->candidates) longest_ns = std::max(longest_ns, one.ns);
-    return before_->algorithm != kLibrary &&
-           2 * kBrief * (kWarmUps + kLeastRepetitions) * longest_ns < budget_ns();
+    return before_->algorithm != kLibrary && 2 * kBrief * longest_ns < budget_ns();
   }
 
   std::int64_t budget_ns() const { return runtime_.config.init_budget_us * 1'000; }

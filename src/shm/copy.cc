@@ -5,6 +5,10 @@
 // the time (docs/decisions.md).
 #include "shm/copy.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
 #include <cstddef>
 
 #include "base/processor.h"
@@ -16,6 +20,12 @@ namespace {
 using Copy = void (*)(std::byte* to, const std::byte* from, std::int64_t bytes);
 
 #ifdef __x86_64__
+// As the processor says (AMD64 manual, volume 3: CPUID 7, EBX bit 9, ERMS): AMD's since Zen 3.
+bool has_fast_strings() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & (1u << 9)) != 0;
+}
+
 void copy_string(std::byte* to, const std::byte* from, std::int64_t bytes) {
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
@@ -32,9 +42,9 @@ Copy vectors() {
 
 Copy string() {
 #ifdef __x86_64__
-  if (processor() == Processor::amd) return copy_string;
+  if (processor() == Processor::amd && has_fast_strings()) return copy_string;
 #endif
-  return nullptr;
+  return vectors();
 }
 
 }  // namespace

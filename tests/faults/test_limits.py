@@ -121,6 +121,9 @@ def test_works_within_a_users_limits(mpi, engine, limit):
     assert len(job.right().sentences()) <= 1
 
 
+MOST_PROCESSES = 100
+
+
 @cache
 def fewest_processes(mpi) -> int:
     """With which the library itself gets through, launcher and threads included."""
@@ -129,14 +132,17 @@ def fewest_processes(mpi) -> int:
         job = Job(mpi, ["work"], limits=f"-u {limit}", as_somebody=True, limit_s=20)
         return job.finish(job.start()).status == 0
 
-    return bisect.bisect_left(range(100), True, key=gets_through)
+    return bisect.bisect_left(range(MOST_PROCESSES), True, key=gets_through)
 
 
 @pytest.mark.parametrize("spare", [0, 1, 3])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_works_with_a_users_limit_of_processes(mpi, engine, spare):
     """Threads count: there is none left for Weft, one of one rank's, or some."""
-    limits = f"-u {fewest_processes(mpi) + spare}"
+    fewest = fewest_processes(mpi)
+    if fewest == MOST_PROCESSES:
+        pytest.skip("this machine: the user has many other processes, which count, too")
+    limits = f"-u {fewest + spare}"
     done = Job(mpi, ["work"], engine, limits=limits, as_somebody=True).right()
     # Of tcc's workers each rank says it for itself.
     assert len(set(done.sentences())) <= 1, done.text

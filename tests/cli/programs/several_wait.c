@@ -1,9 +1,9 @@
-/* Six threads of rank 0 wait at a time for what rank 1 starts late. */
+/* Sixteen threads of rank 0 wait at a time for what rank 1 starts late. */
 #include <mpi.h>
 #include <pthread.h>
 #include <unistd.h>
 
-enum { kThreads = 6, kLate_us = 300000 };
+enum { kThreads = 16, kLate_us = 1000000 };
 
 static void* wait_for_all(void* data) {
   MPI_Comm* const comm = data;
