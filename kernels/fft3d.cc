@@ -145,7 +145,8 @@ std::string does_not_fit(const Settings& settings, const trials::Settings& trial
            "compare with: choose a smaller one";
   }
   // Of each variant the spectrum of the kernel, what is expected, data, spectrum and result.
-  const double needed = points + 5 * points * static_cast<double>(1 + trial.engines.size()) / ranks;
+  const std::size_t variants = trial.has_overlapped() ? 1 + trial.engines.size() : 1;
+  const double needed = points + 5 * points * static_cast<double>(variants) / ranks;
   return trials::more_than_memory(16 * needed, "choose a smaller --grid");
 }
 

@@ -15,8 +15,8 @@ import sys
 import time
 from statistics import median
 
+import shtns  # isort: skip  (first: where it is not there, numpy may not be, either)
 import numpy
-import shtns
 
 
 def begin(truncation: int, waves: str) -> None:

@@ -103,7 +103,7 @@ def test_the_sphere_s_transforms_are_those_of_shtns(compared):
 
 
 def test_without_shtns_one_line_says_what_brings_it(tmp_path):
-    """Where that Python has no such module."""
+    """Where neither it nor a Python for it has been made."""
     tool = tmp_path / "tools" / "compare-kernels"
     shutil.copytree(TOOL.parent, tool.parent, ignore=shutil.ignore_patterns("__pycache__"))
     done = subprocess.run(
