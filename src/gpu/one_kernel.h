@@ -17,8 +17,10 @@ inline constexpr int kMostPeers = 8, kMostSlices = 16;
 inline constexpr std::size_t kSlotBytes = 256 << 10;
 inline constexpr unsigned kOneKernelThreads = 512;
 
-// Where one operation of a communicator meets, in the memory of one rank. Two slots are enough: who
-// publishes round n has waited for round n - 1 of all ranks, so that nobody reads round n - 2.
+// Where one operation of a communicator meets, in the memory of one rank. Two slots are enough: a
+// block that publishes round n has waited for round n - 1 of all ranks' blocks of its number, so
+// that none of them reads round n - 2. Flags order no others, and blocks may have come to rounds of
+// different numbers: so each has a place of its own, the same in both slots and in all rounds.
 struct Spot {
   std::byte slots[2][kSlotBytes];
   std::uint64_t flags[kMostPeers][kMostSlices];  // by writer: which round it has published
@@ -90,12 +92,16 @@ struct Slice {
   std::uint64_t of_round;  // packs of all blocks
 };
 
+// The last round has data for the first places.
+
 WEFT_DEVICE Slice slice_of(std::uint64_t first, std::uint64_t packs, const Share& share) {
   constexpr std::uint64_t kMost = kSlotBytes / kPackBytes;
   const auto slice = static_cast<std::uint64_t>(share.slice);
   const auto slices = static_cast<std::uint64_t>(share.slices);
+  const std::uint64_t whole = packs < kMost ? packs : kMost;  // in the first round
   const std::uint64_t all = packs - first < kMost ? packs - first : kMost;
-  return {first, first + all * slice / slices, first + all * (slice + 1) / slices, all};
+  const std::uint64_t begin = whole * slice / slices, end = whole * (slice + 1) / slices;
+  return {first, first + (begin < all ? begin : all), first + (end < all ? end : all), all};
 }
 
 // Into this rank's slot of the round, where `in` is not null, and all ranks are told; false: they

@@ -1,4 +1,5 @@
 // The stand-in's kernels of reductions: Weft's own functions, in a loop.
+#include <atomic>
 #include <cstring>
 
 #include "gpu/one_kernel.h"
@@ -36,7 +37,15 @@ bool alone(bool lost) {
   return lost;
 }
 
+std::atomic<bool> last_first{false};
+
 // One block after the other runs.
+template <class Run>
+void for_each_block(int blocks, const Run& run) {
+  const bool backwards = last_first;
+  for (int i = 0; i < blocks; ++i) run(Share{backwards ? blocks - 1 - i : i, blocks, 0, 1});
+}
+
 template <class T>
 void allreduce(void* const* parameters) {
   const Sharing sharing = sharing_in(parameters);
@@ -44,10 +53,10 @@ void allreduce(void* const* parameters) {
   T* const out = static_cast<T*>(standin_data(parameter<void*>(parameters, 2)));
   const auto count = parameter<std::uint64_t>(parameters, 3);
   const auto op = static_cast<weft_gpu_op>(parameter<int>(parameters, 4));
-  const int phases = parameter<int>(parameters, 5), slices = slices_of(count * sizeof(T));
-  for (int slice = 0; slice < slices; ++slice) {
-    allreduce_slice(sharing, in, out, count, op, phases, Share{slice, slices, 0, 1}, alone);
-  }
+  const int phases = parameter<int>(parameters, 5);
+  for_each_block(slices_of(count * sizeof(T)), [&](const Share& share) {
+    allreduce_slice(sharing, in, out, count, op, phases, share, alone);
+  });
 }
 
 void gather(void* const* parameters) {
@@ -56,11 +65,10 @@ void gather(void* const* parameters) {
   void* const out = standin_data(parameter<void*>(parameters, 2));
   const auto bytes = parameter<std::uint64_t>(parameters, 3);
   const int root = parameter<int>(parameters, 4), phases = parameter<int>(parameters, 5);
-  const int slices = slices_of(bytes);
-  for (int slice = 0; slice < slices; ++slice) {
+  for_each_block(slices_of(bytes), [&](const Share& share) {
     gather_slice(sharing, static_cast<const std::uint8_t*>(in), static_cast<std::uint8_t*>(out),
-                 bytes, root, phases, Share{slice, slices, 0, 1}, alone);
-  }
+                 bytes, root, phases, share, alone);
+  });
 }
 
 const bool added = [] {
@@ -80,3 +88,7 @@ const bool added = [] {
 
 }  // namespace
 }  // namespace weft::gpu
+
+extern "C" __attribute__((visibility("default"))) void standin_run_last_block_first(bool yes) {
+  weft::gpu::last_first = yes;
+}

@@ -91,6 +91,9 @@ void standin_set_version(int version);
 void standin_add_kernel(const char* name, int parameters, const std::size_t* sizes,
                         void (*run)(void* const* parameters));
 void* standin_data(const void* address);
+// Of Weft's kernels that several ranks share, the last block runs first. So for all ranks, since a
+// block waits for the others' blocks of its number.
+void standin_run_last_block_first(bool yes);
 // Blocks of the device's and of pinned memory that nobody has freed.
 int standin_allocated();
 // Bytes of pinned memory that nobody has freed.

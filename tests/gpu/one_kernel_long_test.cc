@@ -29,6 +29,7 @@ class LongOneKernel : public ::testing::TestWithParam<int> {
   void TearDown() override {
     for (auto& one : runtimes_) one->agent().stop();
     standin_forget_errors();
+    standin_run_last_block_first(false);
     for (Stream one : streams_) {
       EXPECT_EQ(cuStreamSynchronize(one), kSuccess);
       cuStreamDestroy_v2(one);
@@ -105,6 +106,7 @@ TEST_P(LongOneKernel, RandomCallsOfManyLengths) {
   std::minstd_rand random(static_cast<unsigned>(GetParam()));
   for (int i = 0; i < 24; ++i) {
     const OneKernelCall call = random_call(&random, ranks());
+    standin_run_last_block_first(random() % 2 == 0);
     const std::size_t bytes = call.count * element_bytes(call.type);
     const std::size_t blocks = call.what == What::allgather ? ranks() : 1;
     const int spot = common_spot(group_);
@@ -160,6 +162,48 @@ TEST_P(LongOneKernel, RandomCallsOfManyLengths) {
     for (void* one : graphs) cuGraphExecDestroy(one);
     for (std::size_t rank = 0; rank < ranks(); ++rank) pointers_[rank]->release(operations[rank]);
   }
+}
+
+// Blocks are ahead of each other by rounds: the first one has had more of them in this spot where a
+// collective of one block was there before, an odd number of times.
+TEST_P(LongOneKernel, BlocksInWhateverOrderKeepToTheirPlaces) {
+  standin_run_last_block_first(true);
+  const auto sum_of = [&](int spot, std::size_t bytes, int times) {
+    OneKernelCall call;
+    call.count = bytes / sizeof(Number);
+    call.type = WEFT_GPU_INT64;
+    std::vector<std::unique_ptr<Buffer>> from, to;
+    std::vector<Operation*> operations;
+    Numbers right(call.count);
+    for (std::size_t rank = 0; rank < ranks(); ++rank) {
+      Numbers mine(call.count);
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        mine[i] = static_cast<Number>(i * (rank + 1));
+        right[i] += mine[i];
+      }
+      from.push_back(std::make_unique<Buffer>(mine, true));
+      to.push_back(std::make_unique<Buffer>(Numbers(call.count), true));
+      operations.push_back(make(rank, spot, call, *from[rank], *to[rank]));
+    }
+    for (int i = 0; i < times; ++i) {
+      for (std::size_t rank = 0; rank < ranks(); ++rank) {
+        ASSERT_TRUE(operations[rank]->start(streams_[rank]));
+      }
+      synchronise();  // all blocks of all ranks have published their first round
+      for (std::size_t rank = 0; rank < ranks(); ++rank) {
+        ASSERT_TRUE(operations[rank]->wait(streams_[rank]));
+      }
+      synchronise();
+      for (std::size_t rank = 0; rank < ranks(); ++rank) {
+        ASSERT_EQ(to[rank]->content(), right) << bytes << " bytes, rank " << rank;
+      }
+    }
+    for (std::size_t rank = 0; rank < ranks(); ++rank) pointers_[rank]->release(operations[rank]);
+    for (Runtime* one : pointers_) one->collect();
+  };
+  sum_of(0, 600 << 10, 2);
+  sum_of(0, 8, 1);
+  sum_of(0, 300 << 10, 2);
 }
 
 // The last rank publishes its first round and no other one: the others come as far as that. What
