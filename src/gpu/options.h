@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "base/result.h"
+#include "gpu/one_kernel.h"
 
 namespace weft::gpu {
 
@@ -18,8 +19,9 @@ struct Options {
   Notify notify = Notify::kernel;
   // Data of so many bytes, or fewer, are copied by the kernels that tell of a start and wait.
   std::size_t copied_by_kernels = 32 << 10;
-  // Of a rank, in one kernel. More travels in parts, beside computation.
-  std::size_t in_one_kernel = 1 << 20;
+  // Of a rank, in one kernel. What is in one slot, a start publishes: it ends whatever another rank
+  // waits for before.
+  std::size_t in_one_kernel = kSlotBytes;
 };
 
 Result<Options> options_of_environment();

@@ -246,12 +246,12 @@ def test_a_graph_that_sums_nothing_is_found():
 @pytest.mark.parametrize("way", ["in one kernel", "by calls of MPI's"])
 def test_allreduce_is_right_by_every_way(way):
     chosen = "auto" if way == "in one kernel" else "off"
-    small = ("--bytes", "8,524288,2097152", "--turns", 3, "--blas", STANDIN)
+    small = ("--bytes", "8,262144,524288", "--turns", 3, "--blas", STANDIN)
     said = measured("gpu_allreduce", *small, WEFT_GPU_ONE_KERNEL=chosen)
     assert "0 wrong values" in said
     assert f"one kernel: {way}" in said
     rows = [line.split() for line in said.splitlines() if re.match(r" +\d", line)]
-    assert [row[0] for row in rows] == 2 * ["8", "524288", "2097152"]
+    assert [row[0] for row in rows] == 2 * ["8", "262144", "524288"]
     in_kernel = [row[1] != "-" for row in rows[:3]]
     assert in_kernel == ([True, True, False] if chosen == "auto" else 3 * [False])
     assert all(row[5] != "-" for row in rows[:3]), "the product with ones was not run"

@@ -309,6 +309,7 @@ int main(int argc, char** argv) {
   managed_memory_that_is_not_shared();
   if (in_one_kernel) one_rank_has_memory_of_another_device();
   many_in_one_kernel();
+  waited_for_in_other_orders();
   a_huge_type();
   prepared_beside_a_late_stream();
   types_are_freed_at_once();

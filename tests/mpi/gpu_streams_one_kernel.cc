@@ -65,6 +65,30 @@ void many_in_one_kernel() {
   }
 }
 
+// Two at a time, both started everywhere, which ranks wait for in different orders.
+void waited_for_in_other_orders() {
+  for (const std::size_t bytes : {256 << 10, 600 << 10}) {
+    const std::size_t count = bytes / sizeof(int);
+    Buffer first(std::vector<int>(count, rank), kDevice);
+    Buffer second(std::vector<int>(count, rank + 1), kDevice);
+    Buffer* const data[] = {&first, &second};
+    weft_gpu_request both[2] = {};
+    for (int i = 0; i < 2; ++i) {
+      good(weft_allreduce_init(MPI_IN_PLACE, data[i]->data(), static_cast<int>(count), MPI_INT,
+                               MPI_SUM, world, &both[i]),
+           "init");
+    }
+    for (weft_gpu_request one : both) good(weft_start_enqueue(one, stream), "start");
+    for (int i = 0; i < 2; ++i) good(weft_wait_enqueue(both[(i + rank) % 2], stream), "wait");
+    for (weft_gpu_request& one : both) good(weft_gpu_request_free(&one), "free");
+    good(cuStreamSynchronize(stream), "synchronize");
+    const int sum = ranks * (ranks - 1) / 2;
+    expect(first.content() == std::vector<int>(count, sum) &&
+               second.content() == std::vector<int>(count, sum + ranks),
+           "waited for in other orders, " + std::to_string(bytes) + " bytes");
+  }
+}
+
 // Of more bytes than an int counts; it is never started.
 void a_huge_type() {
   MPI_Datatype huge;
@@ -74,7 +98,7 @@ void a_huge_type() {
   weft_gpu_request request = nullptr;
   good(weft_allgather_init(MPI_IN_PLACE, 0, MPI_INT, &one, 1, huge, world, &request), "init");
   expect_way(weft_gpu_path_of(request),
-             "by calls of MPI's, not in one kernel: it has more than 1048576 bytes");
+             "by calls of MPI's, not in one kernel: it has more than 262144 bytes");
   good(weft_gpu_request_free(&request), "free");
   MPI_Type_free(&huge);
 }
