@@ -58,9 +58,8 @@ void access_started(MPI_Win window, int target);
 // MPI_Win_post has succeeded. What others move is not known: at most the window's size. Into memory
 // that ranks share the one that accesses moves it alone.
 void begin_exposure(MPI_Win window);
-// The same of MPI_Win_fence, with this assertion. Not under Open MPI, which brings such accesses by
-// itself: a window may stay open until it is freed, and beside accesses to files Open MPI bears no
-// second thread (transfers.h).
+// The same of MPI_Win_fence, with this assertion. Not under Open MPI: such a window may stay open
+// until it is freed, and beside accesses to files Open MPI bears no second thread (transfers.h).
 inline void begin_fence_epoch(int assertion, MPI_Win window) {
 #ifdef WEFT_FAMILY_OPENMPI
   static_cast<void>(assertion);

@@ -220,7 +220,7 @@ def test_a_short_run_from_end_to_end(environment, tmp_path):
 
 @NEEDS_BUILD
 def test_sizes_and_algorithms_are_candidates_of_one_run(environment, tmp_path):
-    words = ["--bytes", "1KiB,8KiB", "--algorithms", "ring,recursive-doubling,moon"]
+    words = ["--bytes", "1KiB,8KiB", "--algorithms", "ring,recursive-doubling"]
     words += ["--engines", "native,function", "--amounts", "1", "--time-budget", "6s"]
     words += ["--json", tmp_path / "x.json", "-o", tmp_path / "x.sqlite"]
     done = bench(environment, *words, "--launcher", "mpiexec")
@@ -230,8 +230,7 @@ def test_sizes_and_algorithms_are_candidates_of_one_run(environment, tmp_path):
     assert {(p["bytes"], p["engine"], p["algorithm"]) for p in data["points"]} == {
         (size, *name) for size in (1024, 8192) for name in names
     }
-    (lost,) = [c for c in data["candidates"] if c["status"] == "cannot run"]
-    assert lost["algorithm"] == "moon" and "ring" in lost["reason"]
+    assert not [c for c in data["candidates"] if c["status"] == "cannot run"]
 
 
 @NEEDS_BUILD

@@ -41,4 +41,4 @@ def test_a_further_one_needs_no_memory_of_the_system(all_right, tmp_path, ranks,
 
     few, many = calls(20), calls(220)
     assert few > 0
-    assert many - few < 10
+    assert many - few < 50  # of 200 further ones

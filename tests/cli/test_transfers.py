@@ -95,7 +95,7 @@ def test_accesses_and_partitioned_messages(library, run, accesses, tmp_path, wha
     assert transfers == (1 if what == "rget" else 0 if is_left_alone else 2)
 
 
-@pytest.mark.parametrize("what", ["put", "get", "accumulate", "get_accumulate", "posted", "fenced"])
+@pytest.mark.parametrize("what", ["put", "get", "accumulate", "get_accumulate", "posted"])
 def test_accesses_without_a_request(run, accesses, tmp_path, what):
     """Also another rank's, for which the program has opened its window."""
     said, transfers = run(accesses, tmp_path / "shared", PATIENCE, what)
@@ -103,14 +103,21 @@ def test_accesses_without_a_request(run, accesses, tmp_path, what):
     assert transfers == 1
 
 
+def test_a_window_open_after_a_fence(library, run, accesses, tmp_path):
+    """Open MPI's is not looked after: it may stay open beside accesses to files."""
+    is_left_alone = library.family == "openmpi"
+    seconds = 2 if is_left_alone else PATIENCE
+    said, transfers = run(accesses, tmp_path / "shared", seconds, "fenced")
+    assert said == "helped" or is_left_alone
+    assert transfers == 1
+
+
 @pytest.mark.parametrize("what", ["get", "posted", "fenced"])
 def test_accesses_alone_without(library, run, accesses, tmp_path, what):
     """Those that need somebody's help under all libraries; after a fence, MPICH's and Intel's."""
-    if what == "fenced" and library.family == "openmpi":
-        pytest.skip("Open MPI brings it by itself")
     options = ("--engine=thread", "--transfers=off")
     said, transfers = run(accesses, tmp_path / "shared", 2, what, options=options)
-    assert said == "alone"
+    assert said == "alone" or (what == "fenced" and library.family == "openmpi")
     assert transfers == 0
 
 
