@@ -189,6 +189,10 @@ def calls_cc(calls):
         names = [prepared_by_mpi(call)] + ([call["name"]] if is_large(call) else [])
         return "\n".join(f"#pragma weak {name}" for name in names)
 
+    def asked(call):
+        names = call["name"], prepared_by_mpi(call)
+        return "  return " + " && ".join(f'library_has("P{name}")' for name in names) + ";"
+
     with_ints = [call for call in calls if not is_large(call)]
     large = [call for call in calls if is_large(call)]
     head = notice(what="A Call made with the MPI library.")
@@ -196,6 +200,8 @@ def calls_cc(calls):
         head
         + """\
 #include "gpu/mpi/calls.h"
+
+#include <dlfcn.h>
 
 #include "transport/mpi/call.h"
 
@@ -209,6 +215,20 @@ def calls_cc(calls):
 #endif
 
 namespace weft::gpu {
+namespace {
+
+// Under Weft a plain name is Weft's, whether the library has such a call or not. So its own name is
+// looked up in the file of one that Weft leaves alone; where that is the program, anywhere.
+[[maybe_unused]] bool library_has(const char* name) {
+  Dl_info found;
+  if (!dladdr(reinterpret_cast<void*>(PMPI_Get_library_version), &found)) return false;
+  void* const library = dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  const bool has = dlsym(library ? library : RTLD_DEFAULT, name) != nullptr;
+  if (library) dlclose(library);
+  return has;
+}
+
+}  // namespace
 
 int start_by_mpi(const Call& c, MPI_Request* request) {
   switch (c.form) {
@@ -222,7 +242,7 @@ int start_by_mpi(const Call& c, MPI_Request* request) {
 
 #ifdef WEFT_PREPARES
 int prepare_by_mpi(const Call& c, MPI_Request* request) {
-  if (!MPI_Allreduce_init) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if (!library_has("PMPI_Allreduce_init")) return MPI_ERR_UNSUPPORTED_OPERATION;
   switch (c.form) {
 """
         + lines(calls, init)
@@ -239,7 +259,7 @@ int prepare_by_mpi(const Call&, MPI_Request*) {
 
 bool has_large_counts() {
 """
-        + lines(large[:1], lambda call: f"  return {call['name']} && {prepared_by_mpi(call)};")
+        + lines(large[:1], asked)
         + """
   return false;
 }

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 
+import debian_open_mpi
 import pytest
 
 from weft import gpu as weft_gpu
@@ -123,6 +124,34 @@ def test_a_library_that_takes_memory_of_the_device(mpi):
 def test_what_cannot_be_enqueued_is_followed_by_nothing(mpi):
     done = run("gpu_refused", STANDIN, ranks=2, mpi=mpi, OMPI_MCA_mpi_yield_when_idle="1")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("engine", ["", "thread"])
+def test_a_library_without_persistent_collectives(engine):
+    """Open MPI 4.1, with a program for 5.0. engine: of Weft, whose wrappers are there all the same;
+    empty: without Weft."""
+    place = installation.ROOT / ".deps" / "debian-mpi"
+    older = list(place.glob("usr/lib/*/libmpi.so.40.30.*"))
+    if not (place / "unpacked").exists() or not older:
+        pytest.skip("Debian's Open MPI 4.1 is not in .deps: tools/setup-debian-mpi fetches it")
+    program = mpi_libraries.implementation("openmpi").program("gpu_refused")
+    if not program.exists():
+        pytest.skip(f"needs {mpi_libraries.make_target('openmpi')}")
+    variables = debian_open_mpi.environment(place)
+    command = [place / debian_open_mpi.LAUNCHER, "-n", 2, "--oversubscribe"]
+    command += debian_open_mpi.finds_libraries(variables)
+    weft = [installation.weft_command(), "run", "--mpi", "openmpi", "--engine", engine, "--"]
+    command += [*(weft if engine else []), program, STANDIN, "prepare"]
+    done = subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for rank in range(2):
+        assert f"rank {rank}: MPI_ERR_UNSUPPORTED_OPERATION" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(

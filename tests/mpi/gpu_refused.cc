@@ -1,6 +1,7 @@
 // gpu_refused DRIVER: a rank whose enqueueing is refused at once, outside of a capture. What the
 // other ranks have enqueued too is followed by nothing on this communicator; a wrong argument,
-// which all ranks are told of, changes nothing.
+// which all ranks are told of, changes nothing. gpu_refused DRIVER prepare: only says what comes of
+// a collective that is prepared.
 #include <mpi.h>
 
 #include <cstdio>
@@ -39,13 +40,21 @@ bool is_right(Why why, Stream stream) {
 
 int main(int argc, char** argv) {
   if (argc < 2 || !standin::load_driver(argv[1]) || !standin::fail) {
-    std::fprintf(stderr, "usage: gpu_refused STAND-IN\n");
+    std::fprintf(stderr, "usage: gpu_refused STAND-IN [prepare]\n");
     return 2;
   }
   int rank = 0, ranks = 1, wrong = 0;
   standin::begin(&argc, &argv, &rank, &ranks);
   Stream stream = nullptr;
   if (cuStreamCreate(&stream, 1)) return 1;
+  if (argc > 2) {
+    weft_gpu_request request = nullptr;
+    const bool made = weft_barrier_init(MPI_COMM_WORLD, &request) == MPI_SUCCESS;
+    std::printf("rank %d: %s\n", rank, made ? "prepared" : weft_gpu_error());
+    if (made) weft_gpu_request_free(&request);
+    MPI_Finalize();
+    return 0;
+  }
   for (const Why why : {Why::argument, Why::device, Why::capture}) {
     if (is_right(why, stream)) continue;
     std::printf("wrong: case %d: %s\n", static_cast<int>(why), weft_gpu_error());

@@ -4,6 +4,8 @@
 // clang-format off
 #include "gpu/mpi/calls.h"
 
+#include <dlfcn.h>
+
 #include "transport/mpi/call.h"
 
 // Open MPI has them since 5.0, while it calls itself MPI 3.1.
@@ -79,6 +81,20 @@
 #endif
 
 namespace weft::gpu {
+namespace {
+
+// Under Weft a plain name is Weft's, whether the library has such a call or not. So its own name is
+// looked up in the file of one that Weft leaves alone; where that is the program, anywhere.
+[[maybe_unused]] bool library_has(const char* name) {
+  Dl_info found;
+  if (!dladdr(reinterpret_cast<void*>(PMPI_Get_library_version), &found)) return false;
+  void* const library = dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  const bool has = dlsym(library ? library : RTLD_DEFAULT, name) != nullptr;
+  if (library) dlclose(library);
+  return has;
+}
+
+}  // namespace
 
 int start_by_mpi(const Call& c, MPI_Request* request) {
   switch (c.form) {
@@ -231,7 +247,7 @@ int start_by_mpi(const Call& c, MPI_Request* request) {
 
 #ifdef WEFT_PREPARES
 int prepare_by_mpi(const Call& c, MPI_Request* request) {
-  if (!MPI_Allreduce_init) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if (!library_has("PMPI_Allreduce_init")) return MPI_ERR_UNSUPPORTED_OPERATION;
   switch (c.form) {
     case CallId::Iallgather:
       return MPI_Allgather_init(c.sendbuf, c.sendcounts.one<int>(), c.sendtype, c.recvbuf,
@@ -391,7 +407,7 @@ int prepare_by_mpi(const Call&, MPI_Request*) {
 
 bool has_large_counts() {
 #if !defined(WEFT_FAMILY_OPENMPI)
-  return MPI_Iallgather_c && MPI_Allgather_init_c;
+  return library_has("PMPI_Iallgather_c") && library_has("PMPI_Allgather_init_c");
 #endif
   return false;
 }
