@@ -3,7 +3,7 @@
 ! not C's, and a library's Fortran layer calls MPI by names of its own choice. PERSISTENT where there
 ! are persistent collectives, MIXED_TYPES where an allgather may send one type and receive another.
 ! It knows nothing of Weft. Exit status 1: some result differs.
-#include "interface.h"
+#include "interface.inc"
 
 ! The operator: (m, c) stands for x -> m x + c; one such map after the other. Associative, not
 ! commutative.

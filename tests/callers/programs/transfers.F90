@@ -1,7 +1,7 @@
 ! Long messages and one-sided accesses called from Fortran, started before a computation and
 ! completed after it: exchanges of halos in a ring. It knows nothing of Weft. Exit status 1: what has
 ! arrived is wrong.
-#include "interface.h"
+#include "interface.inc"
 
 program transfers
   USE_MPI
