@@ -358,6 +358,7 @@ int main(int argc, char** argv) {
   std::vector<Pair> comms{like(world), like(world)}, topologies = all_topologies();
   const int programs = argc > 2 ? std::atoi(argv[2]) : 20;
   const int first = argc > 3 ? std::atoi(argv[3]) : 1;
+  if (argc > 4) patience_s = 20;
   for (int i = 0; i < programs; ++i) {
     run_program(static_cast<unsigned>(first + i), argc > 4, comms, topologies, all_streams);
   }

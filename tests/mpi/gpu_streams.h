@@ -2,6 +2,7 @@
 // what is expected.
 #pragma once
 #include <mpi.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -20,9 +21,16 @@ inline const char* expected_way = nullptr;  // of persistent ones that a kernel 
 inline MPI_Comm world, ring;
 inline Stream stream;
 
+// Of a rank that is told of another one's failure, until it ends the job itself: the other one has
+// its say before.
+inline unsigned patience_s = 0;
+
 inline void good(int code, const char* what) {
   if (code == 0) return;
-  std::printf("rank %d: %s: %s\n", rank, what, weft_gpu_error());
+  const std::string why = weft_gpu_error();
+  std::printf("rank %d: %s: %s\n", rank, what, why.c_str());
+  std::fflush(stdout);
+  if (why.find("CUDA_ERROR") == std::string::npos) sleep(patience_s);
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
