@@ -197,7 +197,7 @@ def test_a_call_of_the_drivers_that_fails_hangs_no_program(mpi):
     ("mpi", "engine"), [("mpich", ""), ("openmpi", ""), ("intelmpi", "thread")]
 )
 def test_numbers_that_an_int_does_not_count(mpi, engine):
-    """engine: of Weft; empty: without Weft. Intel MPI's own persistent collectives are not right."""
+    """engine: of Weft; empty: without Weft. Intel MPI's persistent collectives need it."""
     yields = {"OMPI_MCA_mpi_yield_when_idle": "1"}
     done = run("gpu_large", STANDIN, ranks=2, mpi=mpi, engine=engine, **yields)
     assert done.returncode == 0, done.stdout + done.stderr
