@@ -96,9 +96,10 @@ DRIVER int cuModuleGetFunction(void** function, void*, const char* name) {
   const auto found = kernels().find(name);
   if (found == kernels().end()) return kNotFound;
   const std::uint64_t mine = owner().id;
-  Function& made = functions[{&found->second, mine}];
-  made = {&found->second, mine};
-  *function = &made;
+  // What was made before may be in use by another thread.
+  const auto [made, is_new] = functions.try_emplace({&found->second, mine});
+  if (is_new) made->second = {&found->second, mine};
+  *function = &made->second;
   return kSuccess;
 }
 
