@@ -1,8 +1,9 @@
-// Random programs of collectives in streams: `gpu_programs DRIVER [PROGRAMS [FIRST [fail]]]`,
+// Random programs of collectives in streams: `gpu_programs DRIVER [PROGRAMS [FIRST [FILE]]]`,
 // DRIVER being the stand-in of tests/device. Kinds, types, operators, lengths, places in memory,
 // communicators, streams and forms are random; nothing waits until a program ends, and some ranks
 // are late. What must come out is what the MPI library makes of the same data in ordinary memory.
-// fail: in each program a call of the driver's fails on one rank; whoever is told ends the job.
+// FILE: in each program a call of the driver's fails on one rank; whoever is told ends the job.
+// What is said is appended to the file.
 #include <mpi.h>
 
 #include <algorithm>
@@ -344,7 +345,7 @@ std::vector<Pair> all_topologies() {
 int main(int argc, char** argv) {
   using namespace streams;
   if (argc < 2 || !standin::load_driver(argv[1]) || !standin::add_kernel) {
-    std::fprintf(stderr, "usage: gpu_programs STAND-IN [PROGRAMS [FIRST [fail]]]\n");
+    std::fprintf(stderr, "usage: gpu_programs STAND-IN [PROGRAMS [FIRST [FILE]]]\n");
     return 2;
   }
   standin::begin(&argc, &argv, &rank, &ranks);
@@ -358,6 +359,7 @@ int main(int argc, char** argv) {
   std::vector<Pair> comms{like(world), like(world)}, topologies = all_topologies();
   const int programs = argc > 2 ? std::atoi(argv[2]) : 20;
   const int first = argc > 3 ? std::atoi(argv[3]) : 1;
+  if (argc > 4 && !std::freopen(argv[4], "a", stdout)) return 2;
   if (argc > 4) patience_s = 20;
   for (int i = 0; i < programs; ++i) {
     run_program(static_cast<unsigned>(first + i), argc > 4, comms, topologies, all_streams);
