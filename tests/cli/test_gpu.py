@@ -323,15 +323,16 @@ def test_stencil_says_that_there_is_no_gpu():
     assert stencil("--methods", "magic").returncode == 2
 
 
+def symbols(family, which) -> dict[str, str]:
+    """Name -> kind, as nm has them."""
+    words = ["nm", "-D", "-P", which, gpu_library(family)]
+    listing = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return dict(line.split()[:2] for line in listing.splitlines())
+
+
 @pytest.mark.parametrize("family", ["mpich", "openmpi", "abi"])
 def test_shows_what_the_headers_declare(family):
-    listing = subprocess.run(
-        ["nm", "-D", "-P", "--defined-only", gpu_library(family)],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    shown = {line.split()[0].split("@")[0] for line in listing.splitlines()}
+    shown = {name.split("@")[0] for name in symbols(family, "--defined-only")}
     text = "".join((installation.ROOT / "include" / name).read_text() for name in HEADERS)
     beside = {"MPI_Finalize", "weft_gpu_finalize"}  # what comes before the library's own end
     assert beside < shown
@@ -343,13 +344,7 @@ def test_shows_what_the_headers_declare(family):
 
 @pytest.mark.parametrize("family", ["mpich", "openmpi", "abi"])
 def test_a_library_may_lack_what_came_with_mpi_4(family):
-    listing = subprocess.run(
-        ["nm", "-D", "-P", "--undefined-only", gpu_library(family)],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    kinds = dict(line.split()[:2] for line in listing.splitlines())
+    kinds = symbols(family, "--undefined-only")
     new = {
         name: kind for name, kind in kinds.items() if re.match(r"MPI_\w+_(init|c|init_c)$", name)
     }

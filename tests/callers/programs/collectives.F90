@@ -69,13 +69,6 @@ program collectives
   if (differing > 0) stop 1
 contains
 
-  function ramp(length, seed)
-    integer, intent(in) :: length, seed
-    real(8) :: ramp(length)
-    integer :: n
-    ramp = [(dble(mod(7 * n + 13 * seed, 101)), n=1, length)]
-  end function
-
   subroutine wait_for(pending)
     REQUEST, intent(inout) :: pending
     call MPI_Wait(pending, MPI_STATUS_IGNORE, error)

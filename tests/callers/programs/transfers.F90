@@ -27,11 +27,10 @@ program transfers
   if (differing > 0) stop 1
 contains
 
-  function ramp(of, seed)
+  function ramp_of(of, seed)
     integer, intent(in) :: of, seed
-    real(8) :: ramp(n)
-    integer :: i
-    ramp = [(dble(mod(7 * i + 13 * seed + 17 * of, 101)), i=1, n)]
+    real(8) :: ramp_of(n)
+    ramp_of = ramp(n, seed + 11 * of)
   end function
 
   subroutine compute()
@@ -47,29 +46,29 @@ contains
   subroutine by_messages()
     real(8), asynchronous :: to_left(n), to_right(n), from_left(n), from_right(n)
     REQUEST :: pending(4)
-    to_left = ramp(rank, step)
-    to_right = ramp(rank, -step)
+    to_left = ramp_of(rank, step)
+    to_right = ramp_of(rank, -step)
     call MPI_Irecv(from_left, n, MPI_DOUBLE_PRECISION, left, 1, MPI_COMM_WORLD, pending(1), error)
     call MPI_Irecv(from_right, n, MPI_DOUBLE_PRECISION, right, 2, MPI_COMM_WORLD, pending(2), error)
     call MPI_Isend(to_right, n, MPI_DOUBLE_PRECISION, right, 1, MPI_COMM_WORLD, pending(3), error)
     call MPI_Isend(to_left, n, MPI_DOUBLE_PRECISION, left, 2, MPI_COMM_WORLD, pending(4), error)
     call compute()
     call MPI_Waitall(4, pending, MPI_STATUSES_IGNORE, error)
-    call check('from the left', all(from_left == ramp(left, -step)))
-    call check('from the right', all(from_right == ramp(right, step)))
+    call check('from the left', all(from_left == ramp_of(left, -step)))
+    call check('from the right', all(from_right == ramp_of(right, step)))
   end subroutine
 
   subroutine by_persistent_messages()
     real(8), asynchronous :: out(n), in(n)
     REQUEST :: pending(2)
     STATUS :: done STATUSES(2)
-    out = ramp(rank, step)
+    out = ramp_of(rank, step)
     call MPI_Recv_init(in, n, MPI_DOUBLE_PRECISION, left, 3, MPI_COMM_WORLD, pending(1), error)
     call MPI_Send_init(out, n, MPI_DOUBLE_PRECISION, right, 3, MPI_COMM_WORLD, pending(2), error)
     call MPI_Startall(2, pending, error)
     call compute()
     call MPI_Waitall(2, pending, done, error)
-    call check('by persistent messages', all(in == ramp(left, step)))
+    call check('by persistent messages', all(in == ramp_of(left, step)))
     call MPI_Request_free(pending(1), error)
     call MPI_Request_free(pending(2), error)
   end subroutine
@@ -84,15 +83,15 @@ contains
     call MPI_Win_create(memory, all_bytes, bytes, MPI_INFO_NULL, MPI_COMM_WORLD, window, error)
     do step = 1, steps
       memory(:, 1) = 0
-      memory(:, 2) = ramp(rank, step)
-      out = ramp(rank, -step)
+      memory(:, 2) = ramp_of(rank, step)
+      out = ramp_of(rank, -step)
       call MPI_Win_fence(0, window, error)
       call MPI_Put(out, n, MPI_DOUBLE_PRECISION, right, 0_MPI_ADDRESS_KIND, n, MPI_DOUBLE_PRECISION, window, error)
       call MPI_Get(in, n, MPI_DOUBLE_PRECISION, left, second, n, MPI_DOUBLE_PRECISION, window, error)
       call compute()
       call MPI_Win_fence(0, window, error)
-      call check('by MPI_Put', all(memory(:, 1) == ramp(left, -step)))
-      call check('by MPI_Get', all(in == ramp(left, step)))
+      call check('by MPI_Put', all(memory(:, 1) == ramp_of(left, -step)))
+      call check('by MPI_Get', all(in == ramp_of(left, step)))
       call MPI_Barrier(MPI_COMM_WORLD, error)
     end do
     call MPI_Win_free(window, error)
