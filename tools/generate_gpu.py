@@ -191,7 +191,8 @@ def calls_cc(calls):
 
     def asked(call):
         names = call["name"], prepared_by_mpi(call)
-        return "  return " + " && ".join(f'library_has("P{name}")' for name in names) + ";"
+        has = " && ".join(f'library_has("P{name}")' for name in names)
+        return f"  static const bool has = {has};\n  return has;"
 
     with_ints = [call for call in calls if not is_large(call)]
     large = [call for call in calls if is_large(call)]

@@ -73,6 +73,7 @@ std::string text_line(CallId id, const CallNumbers& n) {
 // timed.
 std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, int ranks,
                        Engine engine) {
+  constexpr double kMoreThanAll = 1.01;  // the seconds are rank 0's
   double waited_s = 0;
   std::int64_t completed = 0;
   for (const CallNumbers& n : totals) {
@@ -84,7 +85,8 @@ std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, i
     const double share = waited_s / (seconds * ranks);
     char line[128];
     std::snprintf(line, sizeof line, "  waiting in these calls took %.1f %% of the ranks' time%s\n",
-                  100.0 * share, share > 1 ? ", since several threads waited at a time" : "");
+                  100.0 * share,
+                  share > kMoreThanAll ? ", since several threads waited at a time" : "");
     text = line;
   }
   const bool chosen = engine != Engine::automatic && engine != Engine::native;

@@ -407,7 +407,8 @@ int prepare_by_mpi(const Call&, MPI_Request*) {
 
 bool has_large_counts() {
 #if !defined(WEFT_FAMILY_OPENMPI)
-  return library_has("PMPI_Iallgather_c") && library_has("PMPI_Allgather_init_c");
+  static const bool has = library_has("PMPI_Iallgather_c") && library_has("PMPI_Allgather_init_c");
+  return has;
 #endif
   return false;
 }
