@@ -3,8 +3,8 @@
 // and by NCCL where each rank has a GPU of its own. Beside them: an empty kernel and a copy of the
 // same bytes on the device, twice which is the bar for one kernel; and the reduction alone, of as
 // many rows as there are ranks, on the device and on the processor. Every answer is checked.
-//   gpu_allreduce [--bytes A,B,...] [--turns N] [--driver FILE] [--blas FILE] [--cpu-blas FILE]
-//   [--nccl FILE]
+//   gpu_allreduce [--bytes A,B,...] [--turns N] [--driver FILE] [--blas FILE]
+//   [--cpu-blas FILE,...] [--nccl FILE]
 #include <algorithm>
 #include <cmath>
 
@@ -27,8 +27,8 @@ constexpr std::size_t kMostJudged = 256 << 10;
 struct Settings {
   trials::Words bytes{"8", "512", "4096", "32768", "262144", "1048576"};
   int turns = 200;
-  std::string driver = "libcuda.so.1", blas = "libcublas.so", cpu_blas = "libopenblas.so.0";
-  std::string nccl = "libnccl.so.2";
+  std::string driver = "libcuda.so.1", blas = "libcublas.so", nccl = "libnccl.so.2";
+  trials::Words cpu_blas{"libopenblas.so.0", "libblas.so.3"};  // the first that is there
 };
 
 void* library(const std::string& path) {
@@ -69,6 +69,27 @@ class Blas {
   void* handle_ = nullptr;
 };
 
+// The processor's product, where a library has it.
+struct CpuBlas {
+  using Gemv = void(int, int, int, int, double, const double*, int, const double*, int, double,
+                    double*, int);
+
+  explicit CpuBlas(const trials::Words& files) {
+    for (const std::string& one : files) {
+      if (gemv) return;
+      file = one;
+      gemv = reinterpret_cast<Gemv*>(gpu::symbol_of(library(one), "cblas_dgemv"));
+    }
+  }
+  void product(int rows, int columns, const double* matrix, const double* x, double* y) const {
+    constexpr int kByColumns = 102, kAsItIs = 111;
+    gemv(kByColumns, kAsItIs, rows, columns, 1, matrix, rows, x, 1, 0, y, 1);
+  }
+
+  std::string file;
+  Gemv* gemv = nullptr;
+};
+
 double value_of(int rank, std::size_t i) {
   return static_cast<double>(i % 97) + 1000 * rank;
 }
@@ -100,6 +121,8 @@ class Program {
         device_(weft_programs_image),
         nothing_(device_.kernel("program_nothing")),
         blas_(settings.blas),
+        cpu_blas_(settings.cpu_blas),
+        cpu_multiplies_(gpu::total(!cpu_blas_.gemv) == 0),
         nccl_(settings.nccl, device_.is_alone()) {
     if (blas_.is_there()) blas_.use(stream_);
   }
@@ -118,6 +141,7 @@ class Program {
     }
     for (const std::string& word : settings_.bytes) rows_alone(std::stoul(word) / sizeof(double));
     if (gpu::rank == 0) {
+      if (cpu_multiplies_) std::printf("cpu gemv: %s\n", cpu_blas_.file.c_str());
       std::printf("one kernel: %s\n", way_.c_str());
       if (judged_ > 0) {
         std::printf("one kernel: bar %.0f x (launch + copy): %s\n", kBar, met_ ? "met" : "missed");
@@ -253,19 +277,10 @@ class Program {
       }
     });
     wrong_ += gpu::total(differences(sum, right));
-    using CpuGemv = void(int, int, int, int, double, const double*, int, const double*, int, double,
-                         double*, int);
-    static auto* const cpu_product =
-        reinterpret_cast<CpuGemv*>(gpu::symbol_of(library(settings_.cpu_blas), "cblas_dgemv"));
-    int all_have = cpu_product != nullptr;
-    MPI_Allreduce(MPI_IN_PLACE, &all_have, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (all_have) {
+    if (cpu_multiplies_) {
       std::fill(sum.begin(), sum.end(), 0);
-      constexpr int kByColumns = 102, kAsItIs = 111;
-      cpu_gemv = microseconds([&] {
-        cpu_product(kByColumns, kAsItIs, n, rows, 1, matrix.data(), n, ones.data(), 1, 0,
-                    sum.data(), 1);
-      });
+      cpu_gemv =
+          microseconds([&] { cpu_blas_.product(n, rows, matrix.data(), ones.data(), sum.data()); });
       wrong_ += gpu::total(differences(sum, right));
     }
     if (gpu::rank != 0) return;
@@ -286,6 +301,8 @@ class Program {
   const Stream stream_ = gpu::new_stream();
   void* const nothing_;
   Blas blas_;
+  const CpuBlas cpu_blas_;
+  const bool cpu_multiplies_;
   const gpu::Nccl nccl_;
   long wrong_ = 0;
   int judged_ = 0;
@@ -311,7 +328,7 @@ int main(int argc, char** argv) {
   options.number("turns", &settings.turns);
   options.text("driver", &settings.driver);
   options.text("blas", &settings.blas);
-  options.text("cpu-blas", &settings.cpu_blas);
+  options.words("cpu-blas", &settings.cpu_blas);
   options.text("nccl", &settings.nccl);
   std::string problem = options.read(argc, argv);
   if (problem.empty() && !are_lengths(settings.bytes)) problem = "--bytes takes multiples of 8";

@@ -4,8 +4,8 @@
 // one cooperative kernel for all steps, `graphs` launches steps as a captured CUDA graph, whose
 // interior waits for no exchange, and `acx` follows the pattern of MPI-ACX without Weft: the driver
 // writes and waits for values in the stream, and a thread of the program's makes the MPI calls.
-// `nccl` exchanges by NCCL in a stream beside the interior, where each rank has a GPU. Why: the
-// finding of project jh250041 that graphs with notification are best.
+// `nccl` exchanges by NCCL in such a graph, where each rank has a GPU. Why: the finding of project
+// jh250041 that graphs with notification are best.
 //   gpu_stencil [--order N] [--steps S] [--methods M,...] [--repetitions R] [--check] [--driver
 //   FILE] [--nccl FILE]
 #include "gpu_stencil.h"
@@ -127,7 +127,8 @@ class Grid {
   // Time of all steps, in seconds.
   double run(const std::string& method) {
     void* exec = nullptr;
-    if (method == "graphs") exec = two_steps();
+    if (method == "graphs") exec = two_steps([this] { exchange_by_weft(); });
+    if (method == "nccl") exec = two_steps([this] { exchange_by_nccl(); });
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
     if (method == "coop") {
@@ -139,7 +140,7 @@ class Grid {
         good(cuGraphLaunch(exec, stream_), "cuGraphLaunch");
     } else {
       for (int i = 0; i < settings_.steps; ++i) {
-        step(method, i);
+        method == "default" ? synchronised_step(i) : notifying_step(i);
       }
     }
     good(cuStreamSynchronize(stream_), "cuStreamSynchronize");
@@ -197,12 +198,6 @@ class Grid {
     gpu::launch(kernel, blocks_for(rows), kThreads, stream_, s);
   }
 
-  void step(const std::string& method, int number) {
-    if (method == "default") return synchronised_step(number);
-    if (method == "nccl") return step_by_nccl(number);
-    notifying_step(number);
-  }
-
   void synchronised_step(int step) {
     launch(edges_, stencil(step), 2);
     launch(between_, stencil(step), rows_ - 2);
@@ -218,14 +213,6 @@ class Grid {
     weft_good(weft_start_enqueue(exchange_, stream_));
     launch(between_, stencil(step), rows_ - 2);
     weft_good(weft_wait_enqueue(exchange_, stream_));
-  }
-
-  void step_by_nccl(int step) {
-    launch(edges_, stencil(step), 2);
-    join(stream_, beside_, edges_done_);
-    nccl_.exchange(pointer(edge_), pointer(halo_), static_cast<std::size_t>(columns_), beside_);
-    launch(between_, stencil(step), rows_ - 2);
-    join(beside_, stream_, halo_there_);
   }
 
   // The thread sees the number that the stream has written, makes the calls, and writes it back.
@@ -264,7 +251,8 @@ class Grid {
 
   // The interior needs the edges of the step before, but no halo: it has a branch of its own, so
   // that the exchange is on nobody's way but that of the next edges.
-  void* two_steps() {
+  template <class Exchange>
+  void* two_steps(const Exchange& exchange) {
     void *graph = nullptr, *exec = nullptr;
     good(cuStreamBeginCapture_v2(stream_, kThreadLocalCapture), "cuStreamBeginCapture");
     join(stream_, beside_, edges_done_);
@@ -272,14 +260,21 @@ class Grid {
       gpu::launch(between_, blocks_for(rows_ - 2), kThreads, beside_, stencil(step));
       launch(edges_, stencil(step), 2);
       join(stream_, beside_, edges_done_);
-      weft_good(weft_start_enqueue(exchange_, stream_));
-      weft_good(weft_wait_enqueue(exchange_, stream_));
+      exchange();
       join(beside_, stream_, between_done_);
     }
     good(cuStreamEndCapture(stream_, &graph), "cuStreamEndCapture");
     good(cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiate");
     good(cuGraphDestroy(graph), "cuGraphDestroy");
     return exec;
+  }
+
+  void exchange_by_weft() {
+    weft_good(weft_start_enqueue(exchange_, stream_));
+    weft_good(weft_wait_enqueue(exchange_, stream_));
+  }
+  void exchange_by_nccl() {
+    nccl_.exchange(pointer(edge_), pointer(halo_), static_cast<std::size_t>(columns_), stream_);
   }
 
   void cooperative() {
@@ -307,8 +302,7 @@ class Grid {
   const Device place_;
   const Nccl nccl_;
   const Stream stream_ = new_stream(), beside_ = new_stream();
-  void *const edges_done_ = new_event(), *const halo_there_ = new_event();
-  void* const between_done_ = new_event();
+  void *const edges_done_ = new_event(), *const between_done_ = new_event();
   void* const fill_ = place_.kernel("stencil_fill");
   void* const edges_ = place_.kernel("stencil_first_and_last");
   void* const between_ = place_.kernel("stencil_between");

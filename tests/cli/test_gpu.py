@@ -12,6 +12,7 @@ import sys
 
 import debian_open_mpi
 import pytest
+from printed import into_files, printed
 
 from weft import gpu as weft_gpu
 from weft import installation, mpi_libraries
@@ -41,20 +42,21 @@ def test_equal(mpi, engine, tmp_path):
         pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
     summary = tmp_path / "summary.json"
     weft = [installation.weft_command(), "run", "--engine", engine, f"--summary=json:{summary}"]
-    command = [*library.launcher(3), *([*weft, "--"] if engine else []), program, STANDIN]
+    command = [*library.launcher(3), *into_files(tmp_path), *([*weft, "--"] if engine else [])]
     done = subprocess.run(
-        [str(word) for word in command],
+        [str(word) for word in [*command, program, STANDIN]],
         env={**os.environ, **library.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"},
         capture_output=True,
         text=True,
         timeout=300,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "cases equal" in done.stdout
-    assert "a collective in streams failed, and no call has said so: " in done.stderr
-    assert "had not ended" not in done.stderr  # one is freed before its stream has passed
+    out, err = printed(tmp_path, "out"), printed(tmp_path, "err")
+    assert done.returncode == 0, out + err + done.stderr
+    assert "cases equal" in out
+    assert "a collective in streams failed, and no call has said so: " in err
+    assert "had not ended" not in err  # one is freed before its stream has passed
     hint = "function" if engine else "none"
-    assert f"hint of Weft's communicators: {hint}" in done.stdout
+    assert f"hint of Weft's communicators: {hint}" in out
     if engine:
         calls = {call["call"]: call for call in json.loads(summary.read_text())["calls"]}
         for name in ("MPI_Iallreduce", "MPI_Allreduce_init", "MPI_Ineighbor_alltoallw"):
@@ -209,6 +211,38 @@ def test_numbers_that_an_int_does_not_count(mpi, engine):
     assert "cases equal" in done.stdout
 
 
+@pytest.fixture(scope="module")
+def place_of_a_library_without_large_counts(tmp_path_factory):
+    """Of a copy of MPICH in which nobody finds MPI_Ibcast_c, MPI_Bcast_init_c and the like: they
+    have other names."""
+    library = mpi_libraries.implementation("mpich").library
+    if not library:
+        pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
+    place = tmp_path_factory.mktemp("library")
+    text, count = re.subn(
+        rb"(P?MPI_(?:I[a-z]\w+|[A-Z]\w+_init))_c\0", rb"\1_q\0", library.read_bytes()
+    )
+    assert count >= 2 * 21
+    (place / library.name).write_bytes(text)
+    for beside in library.parent.iterdir():
+        if beside.name != library.name:
+            (place / beside.name).symlink_to(beside)
+    return place
+
+
+@pytest.mark.parametrize("engine", ["", "thread"])
+@pytest.mark.parametrize("program", [("gpu_large", "LIBRARY"), ("gpu_programs", 20, 1)])
+def test_a_library_that_lacks_only_calls_with_large_counts(
+    place_of_a_library_without_large_counts, program, engine
+):
+    """engine: of Weft, whose wrappers are there all the same; empty: without Weft."""
+    place = place_of_a_library_without_large_counts
+    name, *words = program
+    done = run(name, STANDIN, *words, ranks=2, engine=engine, LD_LIBRARY_PATH=str(place))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cases equal" in done.stdout
+
+
 @pytest.mark.parametrize(
     "variable, value, words",
     [
@@ -238,6 +272,14 @@ def test_stencil_says_which_methods_cannot_run_here():
     assert "nccl     left out: it needs NCCL and a GPU for each of several ranks" in said
     shown = [line.split()[0] for line in said if "[" in line and "left out" not in line]
     assert shown[-5:] == ["default", "notify", "coop", "graphs", "acx"]
+
+
+def test_stencil_by_nccl_in_a_graph():
+    """Where each rank has a device."""
+    small = ("--order", 24, "--steps", 6, "--repetitions", 1, "--check", "--methods", "nccl,graphs")
+    said = measured("gpu_stencil", *small, "--nccl", STANDIN, WEFT_STANDIN_DEVICES="3")
+    assert "0 wrong values" in said and "left out" not in said
+    assert re.search(r"^nccl +\d+\.\d\d \[", said, re.M), said
 
 
 def test_cooperative_kernels_of_ranks_that_share_a_device_run_at_one_time(tmp_path):
@@ -284,15 +326,26 @@ def test_a_graph_that_sums_nothing_is_found():
 @pytest.mark.parametrize("way", ["in one kernel", "by calls of MPI's"])
 def test_allreduce_is_right_by_every_way(way):
     chosen = "auto" if way == "in one kernel" else "off"
-    small = ("--bytes", "8,262144,524288", "--turns", 3, "--blas", STANDIN)
-    said = measured("gpu_allreduce", *small, WEFT_GPU_ONE_KERNEL=chosen)
+    small = ("--bytes", "8,262144,524288", "--turns", 3)
+    libraries = ("--blas", STANDIN, "--cpu-blas", f"libweft-nowhere.so,{STANDIN}")
+    said = measured("gpu_allreduce", *small, *libraries, WEFT_GPU_ONE_KERNEL=chosen)
     assert "0 wrong values" in said
+    assert f"cpu gemv: {STANDIN}" in said
     assert f"one kernel: {way}" in said
     rows = [line.split() for line in said.splitlines() if re.match(r" +\d", line)]
     assert [row[0] for row in rows] == 2 * ["8", "262144", "524288"]
     in_kernel = [row[1] != "-" for row in rows[:3]]
     assert in_kernel == ([True, True, False] if chosen == "auto" else 3 * [False])
     assert all(row[5] != "-" for row in rows[:3]), "the product with ones was not run"
+    assert all("-" not in row for row in rows[3:]), "some sum of rows was not run"
+
+
+def test_allreduce_by_nccl():
+    small = ("--bytes", "8,524288", "--turns", 3, "--blas", STANDIN, "--nccl", STANDIN)
+    said = measured("gpu_allreduce", *small, WEFT_STANDIN_DEVICES="3")
+    assert "0 wrong values" in said
+    rows = [line.split() for line in said.splitlines() if re.match(r" +\d", line)]
+    assert [row[6] != "-" for row in rows[:2]] == [True, True]
 
 
 def test_fft3d_is_right():
@@ -350,6 +403,22 @@ def test_a_library_may_lack_what_came_with_mpi_4(family):
     }
     assert len(new) == (22 if family == "openmpi" else 22 + 2 * 21)
     assert set(new.values()) == {"w"}
+
+
+def test_kernels_are_there_for_each_architecture():
+    """Machine code from sm_75 to sm_90, and what later devices compile."""
+    if not weft_gpu.has_kernels():
+        pytest.skip("this machine had no nvcc for the build, and could not fetch it")
+    image = weft_gpu.content()
+    image = image[image.index(weft_gpu.FAT_BINARY) :]
+    _, _, at, bytes_behind = struct.unpack_from("<IHHQ", image)
+    found, end = set(), at + bytes_behind
+    while at < end:
+        kind, _, header, length = struct.unpack_from("<HHIQ", image, at)
+        (architecture,) = struct.unpack_from("<I", image, at + 28)
+        found.add(({1: "ptx", 2: "machine code"}[kind], architecture))
+        at += header + length
+    assert found == {("ptx", 90), *(("machine code", sm) for sm in (75, 80, 86, 89, 90))}
 
 
 @pytest.mark.parametrize("name", ["weft-gpu", "weft", "weft-advise"])

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,10 @@ MPICH = mpi_libraries.implementation("mpich")
 CALLS = (100, 200)
 MOST_INSTRUCTIONS = 1540
 MOST_AT_A_SITE = 40  # more, where engine auto has settled
+# Where one is, any program may have memory of a device.
+DEVICE_FILES = [
+    Path("/dev", name) for name in ("nvidiactl", "nvidia-uvm", "nvhost-gpu", "dxg", "kfd")
+]
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +87,22 @@ def test_instructions_of_one_start(program, tmp_path, engine, option, most, caps
     with capsys.disabled():
         print(f"  engine {engine}, {option}: {instructions:.0f} instructions")
     assert 500 < instructions <= most
+
+
+@needs_valgrind
+@pytest.mark.skipif(any(map(Path.exists, DEVICE_FILES)), reason="this machine has a GPU")
+@pytest.mark.parametrize("has_driver", [False, True])
+def test_only_a_program_with_a_driver_asks_it_for_memory(
+    program, tmp_path, monkeypatch, has_driver
+):
+    """has_driver: the program has loaded the stand-in for CUDA's (tests/device)."""
+    if has_driver:
+        standin = installation.BUILD / "lib/standin/libcuda.so.1"
+        if not standin.exists():
+            pytest.skip(f"{standin} is not built")
+        monkeypatch.setenv("LD_PRELOAD", str(standin))
+    counted = profile(program, 20, tmp_path / "out", "--transport=auto")
+    assert ("weft::StagedBuffers::of" in counted) == has_driver
 
 
 @needs_valgrind

@@ -1,6 +1,6 @@
 // Stand-ins for what programs on GPUs load beside the driver: cuFFT's transforms, by the definition
-// of a Fourier transform, and cuBLAS's product of a matrix with a vector; both in the stream. And
-// the kernels of kernels/gpu_programs.cu.
+// of a Fourier transform, and cuBLAS's product of a matrix with a vector; both in the stream. The
+// processor's product. And the kernels of kernels/gpu_programs.cu.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -78,11 +78,7 @@ void transform(void* const* parameters) {
   }
 }
 
-void product(void* const* parameters) {
-  const int rows = parameter<int>(parameters, 0), columns = parameter<int>(parameters, 1);
-  const auto* const matrix = data_of(parameter<const double*>(parameters, 2));
-  const auto* const x = data_of(parameter<const double*>(parameters, 3));
-  auto* const y = data_of(parameter<double*>(parameters, 4));
+void multiply(int rows, int columns, const double* matrix, const double* x, double* y) {
   for (int row = 0; row < rows; ++row) {
     double sum = 0;
     for (int column = 0; column < columns; ++column) {
@@ -90,6 +86,13 @@ void product(void* const* parameters) {
     }
     y[row] = sum;
   }
+}
+
+void product(void* const* parameters) {
+  multiply(parameter<int>(parameters, 0), parameter<int>(parameters, 1),
+           data_of(parameter<const double*>(parameters, 2)),
+           data_of(parameter<const double*>(parameters, 3)),
+           data_of(parameter<double*>(parameters, 4)));
 }
 
 constexpr int kComputeThreads = 256, kComputeBlocks = 4;
@@ -179,4 +182,9 @@ DRIVER int cublasDgemv_v2(void* handle, int transposed, int rows, int columns, c
   }
   void* parameters[] = {&rows, &columns, &matrix, &x, &y};
   return launch("standin_product", *static_cast<void**>(handle), parameters);
+}
+
+DRIVER void cblas_dgemv(int, int, int rows, int columns, double, const double* matrix, int,
+                        const double* x, int, double, double* y, int) {
+  multiply(rows, columns, matrix, x, y);
 }

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <utility>
 
 #include "gpu/operators.h"
 #include "ranks.h"
@@ -104,6 +106,48 @@ TEST(Reductions, EachTypeHasItsKernel) {
     ASSERT_TRUE(done) << done.error().message;
     ASSERT_EQ(cuStreamSynchronize(stream), kSuccess);
     EXPECT_EQ(inout.content(), Numbers(6, 0x0202020202020202)) << type;
+  }
+  cuStreamDestroy_v2(stream);
+}
+
+// By their bits, apart from Weft's own conversions.
+TEST(Reductions, EachFormatOfFloatsHasItsKernel) {
+  struct Format {
+    weft_gpu_type type;
+    std::uint64_t zero, one, two, three, five, six;
+  };
+  constexpr Format kFormats[] = {
+      {WEFT_GPU_HALF, 0, 0x3c00, 0x4000, 0x4200, 0x4500, 0x4600},
+      {WEFT_GPU_BFLOAT16, 0, 0x3f80, 0x4000, 0x4040, 0x40a0, 0x40c0},
+      {WEFT_GPU_FLOAT, 0, 0x3f800000, 0x40000000, 0x40400000, 0x40a00000, 0x40c00000},
+      {WEFT_GPU_DOUBLE, 0, 0x3ff0000000000000, 0x4000000000000000, 0x4008000000000000,
+       0x4014000000000000, 0x4018000000000000}};
+  constexpr std::size_t kCount = 300;  // of more than a block
+  use_device();
+  Runtime runtime(**driver());
+  Context* const context = *runtime.context();
+  Stream stream = nullptr;
+  ASSERT_EQ(cuStreamCreate(&stream, 1), kSuccess);
+  for (const Format& f : kFormats) {
+    const std::size_t size = element_bytes(f.type);
+    const auto all = [&](std::uint64_t bits) {
+      Bytes made(kCount * size);
+      for (std::size_t i = 0; i < kCount; ++i) std::memcpy(made.data() + i * size, &bits, size);
+      return made;
+    };
+    const std::pair<weft_gpu_op, std::uint64_t> kRight[] = {
+        {WEFT_GPU_SUM, f.five},  {WEFT_GPU_PROD, f.six}, {WEFT_GPU_MIN, f.two},
+        {WEFT_GPU_MAX, f.three}, {WEFT_GPU_LAND, f.one}, {WEFT_GPU_LOR, f.one},
+        {WEFT_GPU_LXOR, f.zero}};
+    for (const auto& [op, right] : kRight) {
+      const Buffer in(f.type, all(f.three), true), inout(f.type, all(f.two), true);
+      const auto done = context->launch_reduction(reinterpret_cast<void*>(in.address()),
+                                                  reinterpret_cast<void*>(inout.address()), kCount,
+                                                  f.type, op, stream);
+      ASSERT_TRUE(done) << done.error().message;
+      ASSERT_EQ(cuStreamSynchronize(stream), kSuccess);
+      EXPECT_EQ(inout.bytes(), all(right)) << f.type << ", " << op;
+    }
   }
   cuStreamDestroy_v2(stream);
 }

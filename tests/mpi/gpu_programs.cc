@@ -1,7 +1,8 @@
 // Random programs of collectives in streams: `gpu_programs DRIVER [PROGRAMS [FIRST [FILE]]]`,
 // DRIVER being the stand-in of tests/device. Kinds, types, operators, lengths, places in memory,
-// communicators, streams and forms are random; nothing waits until a program ends, and some ranks
-// are late. What must come out is what the MPI library makes of the same data in ordinary memory.
+// communicators, streams and forms are random, and whether counts are MPI_Count; nothing waits
+// until a program ends, and some ranks are late. What must come out is what the MPI library makes
+// of the same data in ordinary memory.
 // FILE: in each program a call of the driver's fails on one rank; whoever is told ends the job.
 // What is said is appended to the file.
 #include <mpi.h>
@@ -62,23 +63,35 @@ std::vector<int> words(const Type& type, int count) {
 }
 
 // The blocks of one side: how many elements each has, and where it lies.
-struct Blocks {
-  std::array<int, kMost> counts{}, at{}, bytes_at{};
+template <class Count, class Place>
+struct BlocksOf {
+  std::array<Count, kMost> counts{};
+  std::array<Place, kMost> at{}, bytes_at{};
   std::array<MPI_Aint, kMost> far_at{};
 };
+using Blocks = BlocksOf<int, int>;
+
+template <class Count, class Place>
+struct AmountsOf {
+  Count count = 0, mine = 0;  // mine: of this rank, where ranks have different ones
+  BlocksOf<Count, Place> sent, received;
+  std::array<Count, kMost> uneven{};  // by rank
+};
+using Amounts = AmountsOf<int, int>;
+using LargeAmounts = AmountsOf<MPI_Count, MPI_Aint>;  // of the forms that end in _c
 
 struct Kind;
 
 struct Step {
   const Kind* kind;
   Form form;
+  bool is_large;  // with counts of MPI_Count
   Type type;
   MPI_Op op;
-  int count, root, mine;  // mine: of this rank, where ranks have different ones
+  int root;
   MPI_Comm comm, beside;  // the latter: what the library does right is done on
   bool in_place;
-  Blocks sent, received;
-  std::array<int, kMost> uneven{};  // by rank
+  Amounts amounts;
   std::array<MPI_Datatype, kMost> types{};
   std::vector<int> right;
   std::unique_ptr<Buffer> from, to;
@@ -86,71 +99,112 @@ struct Step {
   void* exec = nullptr;
 };
 
+// What a call gets.
+template <class These>
+struct GivenOf {
+  Step& s;
+  const These& m;
+  MPI_Comm comm;
+  const void* from;
+  void* to;
+  Stream stream;
+};
+using Given = GivenOf<Amounts>;
+using LargeGiven = GivenOf<LargeAmounts>;
+
 enum class Shape { alike, reduces, uneven, pairs, uneven_beside, pairs_beside };
 
 struct Kind {
   const char* name;
   Shape shape;
-  int (*by_library)(const Step& s, const void* from, void* to);
-  int (*enqueue)(Step& s, const void* from, void* to, Stream stream);
-  int (*prepare)(Step& s, const void* from, void* to);
+  int (*by_library)(const Given& g);
+  int (*enqueue)(const Given& g);
+  int (*prepare)(const Given& g);
+  int (*enqueue_large)(const LargeGiven& g) = nullptr;  // a barrier has no count
+  int (*prepare_large)(const LargeGiven& g) = nullptr;
 };
 
 bool is_beside(const Kind& kind) {
   return std::strncmp(kind.name, "Neighbor", 8) == 0;
 }
 
-#define KIND(Name, name, shape, ...)                                                       \
-  {                                                                                        \
-#Name, Shape::shape,                                                                     \
-   []([[maybe_unused]] const Step& s, [[maybe_unused]] const void* from, void* to) {        \
-     const MPI_Comm comm = s.beside;                                                        \
-     return MPI_##Name(__VA_ARGS__);                                                        \
-   },                                                                                       \
-   []([[maybe_unused]] Step& s, [[maybe_unused]] const void* from, void* to, Stream one) {  \
-     const MPI_Comm comm = s.comm;                                                          \
-     return weft_i##name##_enqueue(__VA_ARGS__, one, &s.request);                           \
-   },                                                                                       \
-   []([[maybe_unused]] Step& s, [[maybe_unused]] const void* from, void* to) {              \
-     const MPI_Comm comm = s.comm;                                                          \
-     return weft_##name##_init(__VA_ARGS__, &s.request);                                    \
-   } \
-  }
-#define ALL from, to, s.count, s.type.type, s.op
-#define SENT from, s.count, s.type.type
-#define RECEIVED to, s.count, s.type.type
-#define BLOCKS_SENT from, s.sent.counts.data(), s.sent.at.data(), s.type.type
-#define BLOCKS_RECEIVED to, s.received.counts.data(), s.received.at.data(), s.type.type
+#define MADE_BY(call, ...) [](const auto& g) { return call(__VA_ARGS__); }
+#define WITH_INTS(Name, name, shape, ...)                                   \
+#Name, Shape::shape, MADE_BY(MPI_##Name, __VA_ARGS__),                    \
+      MADE_BY(weft_i##name##_enqueue, __VA_ARGS__, g.stream, &g.s.request), \
+      MADE_BY(weft_##name##_init, __VA_ARGS__, &g.s.request)
+#define KIND(Name, name, ...) \
+  { WITH_INTS(Name, name, __VA_ARGS__), LARGE(name, __VA_ARGS__) }
+#define LARGE(name, shape, ...)                                           \
+  MADE_BY(weft_i##name##_enqueue_c, __VA_ARGS__, g.stream, &g.s.request), \
+      MADE_BY(weft_##name##_init_c, __VA_ARGS__, &g.s.request)
+#define ALL g.from, g.to, g.m.count, g.s.type.type, g.s.op
+#define SENT g.from, g.m.count, g.s.type.type
+#define RECEIVED g.to, g.m.count, g.s.type.type
+#define MINE g.m.mine, g.s.type.type
+#define BLOCKS_SENT g.from, g.m.sent.counts.data(), g.m.sent.at.data(), g.s.type.type
+#define BLOCKS_RECEIVED g.to, g.m.received.counts.data(), g.m.received.at.data(), g.s.type.type
 
 const Kind kKinds[] = {
-    KIND(Allreduce, allreduce, reduces, ALL, comm),
-    KIND(Scan, scan, reduces, ALL, comm),
-    KIND(Exscan, exscan, reduces, ALL, comm),
-    KIND(Reduce, reduce, reduces, ALL, s.root, comm),
-    KIND(Reduce_scatter_block, reduce_scatter_block, reduces, ALL, comm),
-    KIND(Reduce_scatter, reduce_scatter, reduces, from, to, s.uneven.data(), s.type.type, s.op,
-         comm),
-    KIND(Bcast, bcast, alike, RECEIVED, s.root, comm),
-    KIND(Allgather, allgather, alike, SENT, RECEIVED, comm),
-    KIND(Gather, gather, alike, SENT, RECEIVED, s.root, comm),
-    KIND(Scatter, scatter, alike, SENT, RECEIVED, s.root, comm),
-    KIND(Alltoall, alltoall, alike, SENT, RECEIVED, comm),
-    KIND(Allgatherv, allgatherv, uneven, from, s.mine, s.type.type, BLOCKS_RECEIVED, comm),
-    KIND(Gatherv, gatherv, uneven, from, s.mine, s.type.type, BLOCKS_RECEIVED, s.root, comm),
-    KIND(Scatterv, scatterv, uneven, BLOCKS_SENT, to, s.mine, s.type.type, s.root, comm),
-    KIND(Alltoallv, alltoallv, pairs, BLOCKS_SENT, BLOCKS_RECEIVED, comm),
-    KIND(Alltoallw, alltoallw, pairs, from, s.sent.counts.data(), s.sent.bytes_at.data(),
-         s.types.data(), to, s.received.counts.data(), s.received.bytes_at.data(), s.types.data(),
-         comm),
-    KIND(Neighbor_allgather, neighbor_allgather, alike, SENT, RECEIVED, comm),
-    KIND(Neighbor_alltoall, neighbor_alltoall, alike, SENT, RECEIVED, comm),
-    KIND(Neighbor_allgatherv, neighbor_allgatherv, uneven_beside, from, s.mine, s.type.type,
-         BLOCKS_RECEIVED, comm),
-    KIND(Neighbor_alltoallv, neighbor_alltoallv, pairs_beside, BLOCKS_SENT, BLOCKS_RECEIVED, comm),
-    KIND(Neighbor_alltoallw, neighbor_alltoallw, pairs_beside, from, s.sent.counts.data(),
-         s.sent.far_at.data(), s.types.data(), to, s.received.counts.data(),
-         s.received.far_at.data(), s.types.data(), comm),
+    {WITH_INTS(Barrier, barrier, alike, g.comm)},
+    KIND(Allreduce, allreduce, reduces, ALL, g.comm),
+    KIND(Scan, scan, reduces, ALL, g.comm),
+    KIND(Exscan, exscan, reduces, ALL, g.comm),
+    KIND(Reduce, reduce, reduces, ALL, g.s.root, g.comm),
+    KIND(Reduce_scatter_block, reduce_scatter_block, reduces, ALL, g.comm),
+    KIND(Reduce_scatter, reduce_scatter, reduces, g.from, g.to, g.m.uneven.data(), g.s.type.type,
+         g.s.op, g.comm),
+    KIND(Bcast, bcast, alike, RECEIVED, g.s.root, g.comm),
+    KIND(Allgather, allgather, alike, SENT, RECEIVED, g.comm),
+    KIND(Gather, gather, alike, SENT, RECEIVED, g.s.root, g.comm),
+    KIND(Scatter, scatter, alike, SENT, RECEIVED, g.s.root, g.comm),
+    KIND(Alltoall, alltoall, alike, SENT, RECEIVED, g.comm),
+    KIND(Allgatherv, allgatherv, uneven, g.from, MINE, BLOCKS_RECEIVED, g.comm),
+    KIND(Gatherv, gatherv, uneven, g.from, MINE, BLOCKS_RECEIVED, g.s.root, g.comm),
+    KIND(Scatterv, scatterv, uneven, BLOCKS_SENT, g.to, MINE, g.s.root, g.comm),
+    KIND(Alltoallv, alltoallv, pairs, BLOCKS_SENT, BLOCKS_RECEIVED, g.comm),
+    KIND(Alltoallw, alltoallw, pairs, g.from, g.m.sent.counts.data(), g.m.sent.bytes_at.data(),
+         g.s.types.data(), g.to, g.m.received.counts.data(), g.m.received.bytes_at.data(),
+         g.s.types.data(), g.comm),
+    KIND(Neighbor_allgather, neighbor_allgather, alike, SENT, RECEIVED, g.comm),
+    KIND(Neighbor_alltoall, neighbor_alltoall, alike, SENT, RECEIVED, g.comm),
+    KIND(Neighbor_allgatherv, neighbor_allgatherv, uneven_beside, g.from, MINE, BLOCKS_RECEIVED,
+         g.comm),
+    KIND(Neighbor_alltoallv, neighbor_alltoallv, pairs_beside, BLOCKS_SENT, BLOCKS_RECEIVED,
+         g.comm),
+    KIND(Neighbor_alltoallw, neighbor_alltoallw, pairs_beside, g.from, g.m.sent.counts.data(),
+         g.m.sent.far_at.data(), g.s.types.data(), g.to, g.m.received.counts.data(),
+         g.m.received.far_at.data(), g.s.types.data(), g.comm),
 };
+
+template <class To, class From>
+void convert(BlocksOf<To, MPI_Aint>* to, const From& from) {
+  std::copy(from.counts.begin(), from.counts.end(), to->counts.begin());
+  std::copy(from.at.begin(), from.at.end(), to->at.begin());
+  std::copy(from.bytes_at.begin(), from.bytes_at.end(), to->bytes_at.begin());
+  to->far_at = from.far_at;
+}
+
+LargeAmounts large(const Amounts& m) {
+  LargeAmounts made;
+  made.count = m.count, made.mine = m.mine;
+  convert(&made.sent, m.sent);
+  convert(&made.received, m.received);
+  std::copy(m.uneven.begin(), m.uneven.end(), made.uneven.begin());
+  return made;
+}
+
+int enqueue(Step& s, const void* from, Stream one) {
+  void* const to = s.to->data();
+  if (!s.is_large) return s.kind->enqueue({s, s.amounts, s.comm, from, to, one});
+  return s.kind->enqueue_large({s, large(s.amounts), s.comm, from, to, one});
+}
+
+int prepare(Step& s, const void* from) {
+  void* const to = s.to->data();
+  if (!s.is_large) return s.kind->prepare({s, s.amounts, s.comm, from, to, nullptr});
+  return s.kind->prepare_large({s, large(s.amounts), s.comm, from, to, nullptr});
+}
 
 // Communicators of the tests, and one more like each for the library.
 struct Pair {
@@ -190,18 +244,20 @@ void choose_blocks(Step& s, const Pair& comms) {
   if (is_beside(*s.kind)) sources = comms.sources, targets = comms.targets;
   const bool in_pairs = shape == Shape::pairs || shape == Shape::pairs_beside;
   const auto count = [&](int from, int to) {
-    return from < 0 || to < 0 ? s.count : elements(seed, from, in_pairs ? to : 0, s.count);
+    const int most = s.amounts.count;
+    return from < 0 || to < 0 ? most : elements(seed, from, in_pairs ? to : 0, most);
   };
   std::vector<int> sent, received;
   const bool scatters = std::strcmp(s.kind->name, "Scatterv") == 0;
   for (const int to : targets) sent.push_back(scatters ? count(to, 0) : count(rank, to));
   for (const int from : sources) received.push_back(count(from, rank));
-  s.sent = placed(sent, s.count, s.type.bytes);
-  s.received = placed(received, s.count, s.type.bytes);
-  s.mine = count(rank, 0);
+  Amounts& m = s.amounts;
+  m.sent = placed(sent, m.count, s.type.bytes);
+  m.received = placed(received, m.count, s.type.bytes);
+  m.mine = count(rank, 0);
   s.types.fill(s.type.type);
   for (int one = 0; one < ranks; ++one) {
-    s.uneven[static_cast<std::size_t>(one)] = elements(seed, one, 0, s.count);
+    m.uneven[static_cast<std::size_t>(one)] = elements(seed, one, 0, m.count);
   }
 }
 
@@ -216,25 +272,26 @@ Step any_step(const std::vector<Pair>& comms, const std::vector<Pair>& topologie
   Step s{};
   s.kind = &kKinds[any(common, static_cast<int>(std::size(kKinds)))];
   s.form = static_cast<Form>(any(common, kForms));
+  s.is_large = s.kind->enqueue_large && any(common, 2) == 0;
   s.type = any_type();
   s.op = kOps[any(common, 3)];
   const int length = any(common, 12);
-  s.count = 1 + any(common, kLengths[length < 6 ? length : length % 4]);
+  s.amounts.count = 1 + any(common, kLengths[length < 6 ? length : length % 4]);
   s.root = any(common, ranks);
   const auto& among = is_beside(*s.kind) ? topologies : comms;
   const Pair& chosen = among[static_cast<std::size_t>(any(common, static_cast<int>(among.size())))];
   s.comm = chosen.own, s.beside = chosen.beside;
   s.in_place = std::strcmp(s.kind->name, "Allreduce") == 0 && any(common, 3) == 0;
   choose_blocks(s, chosen);
-  const int most = s.count * std::max({ranks, static_cast<int>(chosen.sources.size()),
-                                       static_cast<int>(chosen.targets.size())});
+  const int most = s.amounts.count * std::max({ranks, static_cast<int>(chosen.sources.size()),
+                                               static_cast<int>(chosen.targets.size())});
   const std::vector<int> sent = words(s.type, most);
   s.right = words(s.type, most);
   s.from = std::make_unique<Buffer>(sent, any(own, 3) == 0 ? kProcessor : kDevice);
   s.to = std::make_unique<Buffer>(s.right, any(own, 3) == 0 ? kProcessor : kDevice);
   for (int i = 0; i < (s.form == kEnqueued ? 1 : 2); ++i) {
     const void* const from = s.in_place ? MPI_IN_PLACE : sent.data();
-    good(s.kind->by_library(s, from, s.right.data()), "library");
+    good(s.kind->by_library({s, s.amounts, s.beside, from, s.right.data(), nullptr}), "library");
   }
   return s;
 }
@@ -244,17 +301,17 @@ void start(Step& s, Stream one) {
   stream = one;
   if (any(own, 8) == 0) launch("test_late");
   if (s.form == kPersistent) {
-    good(s.kind->prepare(s, from, s.to->data()), "prepare");
+    good(prepare(s, from), "prepare");
     good(weft_run_enqueue(s.request, one), "run");
     good(weft_start_enqueue(s.request, one), "start");
     good(weft_wait_enqueue(s.request, one), "wait");
   } else if (s.form == kEnqueued) {
-    good(s.kind->enqueue(s, from, s.to->data(), one), "enqueue");
+    good(enqueue(s, from, one), "enqueue");
     good(weft_wait_enqueue(s.request, one), "wait");
   } else {
     void* graph = nullptr;
     good(cuStreamBeginCapture_v2(one, 0), "capture");
-    good(s.kind->enqueue(s, from, s.to->data(), one), "enqueue");
+    good(enqueue(s, from, one), "enqueue");
     good(weft_wait_enqueue(s.request, one), "wait");
     good(cuStreamEndCapture(one, &graph), "end of capture");
     good(cuGraphInstantiateWithFlags(&s.exec, graph, 0), "instantiate");
@@ -295,7 +352,8 @@ void run_program(unsigned seed, bool fails, const std::vector<Pair>& comms,
     if (!is_defined(s)) continue;
     expect(s.to->content() == s.right,
            "program " + std::to_string(seed) + ", step " + std::to_string(i) + ": " + s.kind->name +
-               ", form " + std::to_string(s.form) + ", count " + std::to_string(s.count));
+               (s.is_large ? "_c" : "") + ", form " + std::to_string(s.form) + ", count " +
+               std::to_string(s.amounts.count));
   }
 }
 

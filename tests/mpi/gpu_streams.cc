@@ -312,6 +312,7 @@ int main(int argc, char** argv) {
   waited_for_in_other_orders();
   a_huge_type();
   prepared_beside_a_late_stream();
+  enqueued_beside_a_capture();
   types_are_freed_at_once();
   failures_are_told();
   if (in_one_kernel) one_rank_is_refused();

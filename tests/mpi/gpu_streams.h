@@ -144,6 +144,7 @@ void many_in_one_kernel();
 void waited_for_in_other_orders();
 void a_huge_type();
 void prepared_beside_a_late_stream();
+void enqueued_beside_a_capture();
 void one_rank_is_refused();
 void one_rank_is_lost();
 

@@ -132,6 +132,44 @@ void prepared_beside_a_late_stream() {
   MPI_Comm_free(&own);
 }
 
+// A capture of one stream takes nothing that is enqueued in another one meanwhile, nor does it
+// hinder that.
+void enqueued_beside_a_capture() {
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  Stream other = nullptr;
+  good(cuStreamCreate(&other, 1), "stream");
+  for (const std::size_t count : {5, 300'000}) {
+    const int n = static_cast<int>(count), sum = ranks * (ranks - 1) / 2;
+    Buffer captured(std::vector<int>(count, rank), kDevice);
+    Buffer beside(std::vector<int>(count, rank + 1), kDevice);
+    weft_gpu_request inside = nullptr, outside = nullptr;
+    void *graph = nullptr, *exec = nullptr;
+    good(cuStreamBeginCapture_v2(stream, 0), "capture");
+    good(weft_iallreduce_enqueue(MPI_IN_PLACE, captured.data(), n, MPI_INT, MPI_SUM, own, stream,
+                                 &inside),
+         "enqueue");
+    good(weft_iallreduce_enqueue(MPI_IN_PLACE, beside.data(), n, MPI_INT, MPI_SUM, own, other,
+                                 &outside),
+         "enqueue");
+    expect_refusal(weft_wait_enqueue(outside, stream), "outside of a capture");
+    good(weft_wait_enqueue(outside, other), "wait");
+    good(weft_wait_enqueue(inside, stream), "wait");
+    good(cuStreamEndCapture(stream, &graph), "end of capture");
+    good(weft_gpu_request_free(&outside), "free");
+    good(weft_gpu_request_free(&inside), "free");
+    good(cuStreamSynchronize(other), "synchronize");
+    expect(beside.content() == std::vector<int>(count, sum + ranks), "beside a capture");
+    good(cuGraphInstantiateWithFlags(&exec, graph, 0), "instantiate");
+    for (int i = 0; i < 2; ++i) good(cuGraphLaunch(exec, stream), "launch");
+    good(cuStreamSynchronize(stream), "synchronize");
+    expect(captured.content() == std::vector<int>(count, sum * ranks), "captured beside another");
+    good(cuGraphExecDestroy(exec), "destroy");
+    good(cuGraphDestroy(graph), "destroy");
+  }
+  MPI_Comm_free(&own);
+}
+
 // One rank alone cannot share its memory.
 void one_rank_is_refused() {
   if (!standin::fail) return;

@@ -23,7 +23,10 @@ std::uint16_t bits_of(double number, int mantissa) {
 class ShortFloats {
  public:
   ShortFloats(weft_gpu_type type, int mantissa)
-      : type_(weft_gpu_datatype(type)), mantissa_(mantissa), big_(2 << mantissa) {}
+      : type_(weft_gpu_datatype(type)),
+        kernels_type_(type),
+        mantissa_(mantissa),
+        big_(2 << mantissa) {}
 
   void run(int n) {
     check("allreduce", n, n, MPI_SUM, ranks, [&](const int* from, int* to, weft_gpu_request* r) {
@@ -52,10 +55,23 @@ class ShortFloats {
       if (code == MPI_SUCCESS && expected_way) expect_way(weft_gpu_path_of(*r), expected_way);
       return code != MPI_SUCCESS ? code : weft_start_enqueue(*r, stream);
     });
+    reduce_here(n);
   }
 
  private:
   using Pairs = std::vector<int>;  // two numbers in each
+
+  // By a kernel, without any collective.
+  void reduce_here(int n) {
+    Buffer in(pairs(n, [this](std::size_t i) { return given(i, 1); }), kDevice);
+    Buffer inout(pairs(n, [this](std::size_t i) { return given(i, 0); }), kDevice);
+    good(weft_reduce_local_enqueue(in.data(), inout.data(), static_cast<std::size_t>(n),
+                                   kernels_type_, WEFT_GPU_SUM, stream),
+         "reduce");
+    good(cuStreamSynchronize(stream), "synchronize");
+    expect(inout.content() == pairs(n, [this](std::size_t i) { return right(i, MPI_SUM, 2); }),
+           "a reduction of numbers with " + std::to_string(mantissa_) + " bits");
+  }
 
   // Every fourth sum is half way between two numbers of the type, and becomes the even one.
   double given(std::size_t i, int of_rank) const {
@@ -103,6 +119,7 @@ class ShortFloats {
   }
 
   const MPI_Datatype type_;
+  const weft_gpu_type kernels_type_;
   const int mantissa_;
   const int big_;  // the next number of the type is two more
 };
