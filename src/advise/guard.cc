@@ -21,9 +21,16 @@ bool on_this_stack(const Guard& guard) {
   return me->stack.meets(guard.begin, guard.end) || guard.near_stack(stack_pointer());
 }
 
+// A breakpoint sees this thread's accesses by this address, wherever it is its own alone.
+Unknown judge_small(const Guard& guard) {
+  if (other_threads()) return Unknown::threads;
+  const Unknown why = plain_memory(guard.begin, guard.end);
+  return why == Unknown::on_the_stack ? Unknown::none : why;
+}
+
 // Whether the buffer can be watched.
 Unknown judge(const Guard& guard, bool may_share) {
-  if (guard.small) return other_threads() ? Unknown::threads : Unknown::none;
+  if (guard.small) return judge_small(guard);
   if (on_this_stack(guard)) return Unknown::on_the_stack;
   if (of_a_thread(guard.first, guard.last)) return Unknown::not_plain_memory;
   if (!may_share && guard.opens_in_mpi()) return Unknown::shared_page;
