@@ -212,7 +212,7 @@ def test_the_page_draws_the_timeline(kept, tmp_path):
     assert timeline.count('class="js-line"') >= 2  # a path for each kind of span
 
 
-SAFETY = {"advise_safety.c": 24, "advise_safety_rare.c": 24, "advise_safety_sent.c": 26}
+SAFETY = {"advise_safety.c": 24, "advise_safety_rare.c": 24, "advise_safety_sent.c": 27}
 
 
 @pytest.mark.parametrize("name", SAFETY)
@@ -233,6 +233,14 @@ def test_nothing_is_disturbed(mpi, program, advise, environment, name):
     watched = advise(mpi, [safety], "--overhead", "100%")
     assert watched.returncode == 0, watched.stderr
     assert watched.stdout.splitlines()[: SAFETY[name]] == plain.stdout.splitlines()
+
+
+def test_without_a_budget_no_result_is_observed(mpi, program, advise, tmp_path):
+    command = [program(mpi, "advise_windows.c"), 0, ROUNDS]
+    done = advise(mpi, command, "--overhead", 0, "--json", "s.json")
+    assert "No windows: windows were not asked for" in " ".join(done.stdout.split())
+    found = sites(tmp_path / "s.json").values()
+    assert all(site["window_after_us"] is None and site["time_us"] > 0 for site in found)
 
 
 def test_the_exit_status_is_the_programs(mpi, program, advise):

@@ -33,8 +33,9 @@ def test_what_is_damaged_is_named(kept, call, tmp_path):
     assert "cannot be read: arrival" in " ".join(done.stdout.split())
 
 
-def test_a_killed_program_leaves_its_record(mpi, program, advise, tmp_path):
-    done = advise(mpi, [program(mpi, "advise_ends.c"), "kill"], "--json", "s.json")
+@pytest.mark.parametrize("how", ["kill", "crash"])
+def test_a_program_that_is_killed_or_faults_leaves_its_record(mpi, program, advise, tmp_path, how):
+    done = advise(mpi, [program(mpi, "advise_ends.c"), how], "--json", "s.json")
     assert done.returncode != 0
     assert "did not come to MPI_Finalize" in done.stdout
     assert "MPI_Allreduce" in {site["call"] for site in sites(tmp_path / "s.json").values()}

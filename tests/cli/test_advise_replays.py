@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-from advise_runs import sites
+from advise_runs import made, sites
 
 from weft import mpi_libraries
 from weft.advise import analysis, store, stretches, verify
@@ -72,19 +74,37 @@ def test_calls_belong_together_whatever_the_order_of_communicators_and_starts(
     assert Counter(call.site.call for call in replayed) == {f"MPI_{name}": 6 for name in names}
 
 
-def test_verify_in_the_lab(weft, advise, tmp_path, permitted_lab):
+# The command, with so many rounds of replays, since each job makes a lab of its own.
+LEAST, MOST = 2, 3
+FEW = f"""
+from weft.advise import verify
+from weft.cli import app
+verify.ROUNDS, verify.MOST_ROUNDS = {LEAST}, {MOST}
+app()
+"""
+
+
+def test_verify_in_the_lab(weft, environment, tmp_path, permitted_lab):
     """Where there is room for a gain, the change is replayed, too."""
     mpi = mpi_libraries.implementation("mpich")
     program = [mpi.program("gemv_alltoall"), "--order", 1000, "--bytes", 200_000]
     command = [*program, "--form", "blocking", "--repetitions", 6]
     lab = [weft, "lab", "run", "--mpi", "mpich", "--nodes", 2, "--"]
-    done = advise(mpi, command, "--verify", "--overhead", "50%", launcher=lab)
+    advise = [sys.executable, "-c", FEW, "advise", "--verify", "--overhead", "50%", "--"]
+    done = subprocess.run(
+        [str(word) for word in (*advise, *lab, *command)],
+        env={**environment, **mpi.environment()},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     rows = store.read(tmp_path / "weft-advise.sqlite")["replay"]
     assert {row["form"] for row in rows} == {FREE, WITH_CHANGE}
     of_sites = Counter((r["rank"], r["site"]) for r in rows if r["form"] == WITH_CHANGE)
     (rounds,) = set(of_sites.values())
-    assert verify.ROUNDS <= rounds <= verify.MOST_ROUNDS
+    assert LEAST <= rounds <= MOST
     assert f"{rounds} replays say" in " ".join(done.stdout.split())
 
 
@@ -99,3 +119,19 @@ def test_what_failed_is_not_replayed_and_that_is_said(program, advise):
     done = advise(mpi, [program(mpi, "advise_ends.c"), "exit"], "--verify")
     assert done.returncode == 3
     assert "nothing was replayed: the command ended with 3" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("samples", "elapsed_us", "narrow"),
+    [
+        (range(0, 180, 20), 10_000, True),  # 2 % of the run are 200
+        (range(0, 270, 30), 10_000, False),
+        (range(300, 390, 10), 0, True),  # a third of the upper end is more
+        (range(100, 370, 30), 0, False),
+    ],
+)
+def test_more_rounds_are_run_until_the_figures_are_narrow(samples, elapsed_us, narrow):
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    (site,) = analysis.analyse(stored).sites
+    rows = [(0, 0, WITH_CHANGE, float(us)) for us in samples]
+    assert verify.is_narrow(rows, [site], elapsed_us) == narrow

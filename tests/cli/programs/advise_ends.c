@@ -1,4 +1,5 @@
-/* How programs end. advise_ends none|exit|kill|nonblocking|blocks|communicators|groups|fork. */
+/* How programs end. advise_ends none|exit|kill|crash|nonblocking|blocks|communicators|groups|fork.
+ */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -78,6 +79,7 @@ int main(int argc, char** argv) {
      : strcmp(how, "communicators") == 0 ? communicators
                                          : reduce)(in, out);
   if (strcmp(how, "kill") == 0 && rank == 1) raise(SIGKILL);
+  if (strcmp(how, "crash") == 0 && rank == 1) *(volatile int*)NULL = 1;
   MPI_Finalize();
   return strcmp(how, "exit") == 0 ? 3 : 0;
 }

@@ -427,6 +427,40 @@ static void case_huge(void) {
   mix(block, bytes / 4);
   free(block);
 }
+/* Counts which pages are written, as a library for checkpoints does. */
+enum { PAGE = 4096, PAGES = 6 };
+static char* tracked;
+static volatile int page_writes[PAGES];
+static void on_write(int signal, siginfo_t* info, void* context) {
+  const long page = ((char*)info->si_addr - tracked) / PAGE;
+  if (page < 0 || page >= PAGES) _exit(9);
+  ++page_writes[page];
+  mprotect(tracked + page * PAGE, PAGE, PROT_READ | PROT_WRITE);
+}
+static void count_writes(double* mine, int k) {
+  memset((void*)page_writes, 0, sizeof page_writes);
+  mprotect(mine, PAGES * PAGE, PROT_READ);
+  for (int i = 100 * k; i < COUNT; i += 700) mine[i] += k;
+  mix((void*)page_writes, sizeof page_writes);
+}
+static void case_tracks_writes(void) {
+  struct sigaction own = {.sa_sigaction = on_write, .sa_flags = SA_SIGINFO}, before;
+  sigaction(SIGSEGV, &own, &before);
+  tracked = aligned_alloc(PAGE, PAGES * PAGE);
+  double* mine = (double*)tracked;
+  fill(mine);
+  for (int k = 0; k < 6; ++k) {
+    reduce_from(reduce_from(mine));
+    count_writes(mine, k);
+    reduce_from(mine);
+    mprotect(mine, PAGES * PAGE, PROT_READ | PROT_WRITE);
+    count_writes(reduce_into(mine), k);
+    mprotect(mine, PAGES * PAGE, PROT_READ | PROT_WRITE);
+  }
+  mix(mine, BYTES);
+  sigaction(SIGSEGV, &before, NULL);
+  free(mine);
+}
 static void case_shared_between(void) {
   double* mine = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   fill(mine);
@@ -467,6 +501,7 @@ static const struct Case cases[] = {
     {"stdio_into", case_stdio_into},
     {"socket_into", case_socket_into},
     {"huge", case_huge},
+    {"tracks_writes", case_tracks_writes},
     {"shared_between", case_shared_between},
 };
 
