@@ -23,6 +23,20 @@ HEADER = "# weft plans"
 LEARNT = "learnt"
 SCHEMA = "weft-learned/1"
 IN_TURN = " in turn"  # ends the words of calls that come around in a cycle (src/runtime/learnt.cc)
+# Words of communicators in the file (src/runtime/learnt.cc), those that are shown for them, and why
+# other ways apply there.
+EXPLAINED = {
+    ", level kept": (
+        ", by shared memory alone",
+        "By shared memory alone: where a job is inside one node, Weft leaves the level of threads"
+        " as the program asked for it, so that its own threads call no MPI.",
+    ),
+    ", on a lane": (
+        ", beside many communicators",
+        "Beside many communicators: this one's messages share another one, so that neither assist"
+        " nor tcc is tried.",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -201,6 +215,13 @@ def gain_words(site: Site) -> str:
     return words
 
 
+def shown(communicator: str) -> str:
+    """The words for it that are shown."""
+    for words, (in_their_place, _) in EXPLAINED.items():
+        communicator = communicator.replace(words, in_their_place)
+    return communicator
+
+
 def show(sites: list[Site], console: "Console") -> None:
     """A table for each site: what was tried, the fastest first, and what is taken."""
     from rich.table import Table
@@ -208,7 +229,7 @@ def show(sites: list[Site], console: "Console") -> None:
     named = named_places(sites)
     for site in sites:
         heading = f"[bold]{site.program}[/], {site.job}: {site.calls}"
-        console.print(f"{heading} ({site.communicator})")
+        console.print(f"{heading} ({shown(site.communicator)})")
         table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
         for way in sorted(site.tried, key=lambda way: way.period_us):
             taken = way.words == site.chosen.words
@@ -230,6 +251,9 @@ def show(sites: list[Site], console: "Console") -> None:
         "Times are those from one call to the next, or of a blocking call its own, on the slowest "
         "rank."
     )
+    for words, (_, why) in EXPLAINED.items():
+        if any(words in site.communicator for site in sites):
+            console.print(why)
 
 
 def learned(

@@ -17,6 +17,7 @@ PAGE, COMPARISON = Path("weft-advise.html"), Path("weft-advise-comparison.html")
 HOW = "How the program is run"
 FILES = "What is written"
 LATER = "From a record, without a program"
+NOT_STARTED = (126, 127)  # statuses of what could not be started, which has been said
 
 
 def refuse(message: object) -> typer.Exit:
@@ -173,12 +174,13 @@ def observe(command: list[str], budget: float, mpi: str, record: Path) -> int:
         raise refuse(error) from None
     status, recorded = session.record(command, budget, mpi, record)
     if not recorded:
-        print(
-            "weft advise: nothing was recorded here: the program did not get through MPI_Init, or"
-            " ran without the advisor's library, or its rank 0 ran on another node and has said"
-            " where its record is",
-            file=sys.stderr,
-        )
+        if status not in NOT_STARTED:
+            print(
+                "weft advise: nothing was recorded here: the program did not get through MPI_Init,"
+                " or ran without the advisor's library, or its rank 0 ran on another node and has"
+                " said where its record is",
+                file=sys.stderr,
+            )
         raise typer.Exit(status or 1)
     return status
 
