@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from printed import into_files, printed
 
 from weft import installation, mpi_libraries
 
@@ -86,6 +87,7 @@ class Job:
             words += ["--clear-groups"]
         words += ["timeout", "-k", 2, self.limit_s, self.library.mpiexec, "-n", self.ranks]
         words += ["--bind-to", "none", "--oversubscribe"] if self.mpi == "openmpi" else []
+        words += into_files(self.directory)
         if self.limits:
             words += ["bash", "-c", f'ulimit {self.limits} && exec "$@"', "-"]
         words += ["env"] + [f"{name}={value}" for name, value in self.variables.items()]
@@ -121,16 +123,19 @@ class Job:
             text=True,
         )
 
-    def finish(self, process: subprocess.Popen, read: str = "") -> Done:
-        """Waits; `read` is what has been read of its output."""
+    def printed(self, where: str) -> str:
+        return printed(self.directory, where)
+
+    def finish(self, process: subprocess.Popen) -> Done:
         out, err = process.communicate(timeout=self.limit_s + 30)
+        out, err = self.printed("out") + out, self.printed("err") + err
         lines = self.report.read_text().splitlines()
         shutil.rmtree(self.directory, ignore_errors=True)
         enclosed = "enclosed" in lines
         left = [line for line in lines if line != "enclosed" and not OF_THE_LIBRARY.search(line)]
         if not enclosed:  # /dev/shm is everybody's
             left = [line for line in left if line.startswith("process") or "weft" in line]
-        return Done(process.returncode, read + out, err, left)
+        return Done(process.returncode, out, err, left)
 
     def done(self) -> Done:
         """Runs it to its end; nothing may be left of it, and it may not have hung."""
@@ -144,16 +149,15 @@ class Job:
         assert done.status == 0, f"{done.status}: {done.text}"
         return done
 
-    def started(self) -> tuple[subprocess.Popen, str, dict[int, int]]:
+    def started(self) -> tuple[subprocess.Popen, dict[int, int]]:
         """Starts it and waits until each rank has said which process it is."""
-        process, read, pids = self.start(), "", {}
+        process, pids = self.start(), {}
         while len(pids) < self.ranks:
-            line = process.stdout.readline()
-            assert line, process.communicate()
-            read += line
-            if told := re.search(r"rank (\d+) is process (\d+)", line):
-                pids[int(told[1])] = int(told[2])
-        return process, read, pids
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+            told = re.findall(r"rank (\d+) is process (\d+)\n", self.printed("out"))
+            pids = {int(rank): int(pid) for rank, pid in told}
+        return process, pids
 
 
 def parent(pid: int) -> int:

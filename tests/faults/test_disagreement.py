@@ -1,8 +1,11 @@
 """Ranks that were started differently (row 32): each ends in MPI_Init, one sentence says why.
 Hints that differ on one communicator are said and ignored."""
 
+import time
+
 import pytest
 from job import Job
+from printed import into_files
 
 from weft import installation
 
@@ -47,7 +50,7 @@ def of_both(mpi, first, second, case="work", **more) -> Job:
 
     def rank(options):
         weft = [str(installation.weft_command()), "run", *options, "--"]
-        return ["-n", "1", *weft, *plain[program:]]
+        return ["-n", "1", *into_files(job.directory), *weft, *plain[program:]]
 
     job.command = lambda: [*plain[:at], *bind, *rank(first), ":", *rank(second)]
     return job
@@ -91,13 +94,11 @@ def test_ranks_without_weft_are_missed(mpi):
     last = len(command) - 1 - command[::-1].index("run")
     job.command = lambda: command[: last - 1] + command[command.index("--", last) + 1 :]
     process = job.start()
-    said = ""
-    while "has waited for 10 s in MPI_Init" not in said:
-        line = process.stderr.readline()
-        assert line, said  # it has ended
-        said += line
+    while "has waited for 10 s in MPI_Init" not in job.printed("err"):
+        assert process.poll() is None, job.printed("err")
+        time.sleep(0.1)
     process.terminate()
-    assert "start all ranks of the job by 'weft run', or none" in said
+    assert "start all ranks of the job by 'weft run', or none" in job.printed("err")
     job.finish(process)
 
 

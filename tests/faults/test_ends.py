@@ -19,13 +19,13 @@ def killed(mpi, engine, moment, victim_of):
     """Kills a process of a job at a random moment: the whole job must end, and leave nothing."""
     source = random.Random(f"{SEED} {mpi} {engine} {moment}")
     job = Job(mpi, ["endless"], engine, ranks=3)
-    process, read, pids = job.started()
+    process, pids = job.started()
     delay = source.uniform(0, 0.3)
     print(f"seed {SEED}: killed after {delay:.3f} s")
     time.sleep(delay)
     os.kill(victim_of(source, pids), signal.SIGKILL)
     began = time.monotonic()
-    done = job.finish(process, read)
+    done = job.finish(process)
     assert time.monotonic() - began < 30
     assert done.left == []
     assert done.status != 0
@@ -173,10 +173,10 @@ def test_signals_interrupt_only_the_application(mpi, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_stopped_and_continued(mpi, engine):
     job = Job(mpi, ["stoppable"], engine)
-    process, read, pids = job.started()
+    process, pids = job.started()
     for pid in pids.values():
         stop_and_continue(pid, 0.5)
-    done = job.finish(process, read)
+    done = job.finish(process)
     assert (done.status, done.left) == (0, [])
 
 
