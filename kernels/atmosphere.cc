@@ -13,6 +13,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,10 +41,7 @@ std::string does_not_fit(const Settings& settings) {
     return "Open MPI crashes where a file is written without blocking while a second thread, such"
            " as Weft's, is in MPI: leave out --output, or run it without Weft, or take MPICH";
   }
-  // Both tables of functions, which every rank has whole.
-  const double functions = (settings.truncation + 1) * (settings.truncation + 2) / 2;
-  return trials::more_than_memory(16 * functions * settings.latitudes(),
-                                  "choose a smaller --truncation, or fewer ranks");
+  return "";
 }
 
 // Without output its sections are measured, with it the ways of writing.
@@ -105,27 +103,47 @@ void tell(const Settings& settings, const Model& model, const Measures& before,
   std::fflush(stdout);
 }
 
-// The transforms of one rank beside STREAM's triad: they read the tables of functions, which no
-// cache holds from T200 or so on.
+// Operations a second of a transform beside those of products that are added in registers alone, in
+// turn: it reads little, and computes much.
+void compare(const char* what, double operations, int repetitions,
+             const std::function<void()>& work) {
+  constexpr int rounds = 1 << 20;
+  volatile double kept = 0;
+  double most = 0;
+  const auto multiply_adds = [&] {
+    harmonics::with_loops([&](auto loops) {
+      kept = loops.multiply_adds(rounds), most = 2.0 * 12 * loops.width * rounds;
+    });
+  };
+  multiply_adds(), work();
+  std::vector<double> rates, most_rates, shares;
+  for (int i = 0; i < repetitions; ++i) {
+    const double seconds = stream::seconds_of(multiply_adds);
+    most_rates.push_back(most / seconds / 1e9);
+    rates.push_back(operations / stream::seconds_of(work) / 1e9);
+    shares.push_back(rates.back() / most_rates.back());
+  }
+  std::sort(shares.begin(), shares.end());
+  std::printf("%s: %.1f GFlop/s, multiply-adds alone %.1f GFlop/s, share %.2f [%.2f-%.2f]\n", what,
+              trials::median(rates), trials::median(most_rates), trials::median(shares),
+              shares[shares.size() / 4], shares[shares.size() - 1 - shares.size() / 4]);
+}
+
 int speed(const Settings& settings, int repetitions) {
-  const Harmonics harmonics(settings.truncation, settings.latitudes());
-  const Model model(settings, harmonics);
-  const Waves rows(at((settings.truncation + 1) * settings.latitudes()), Complex(1, 1));
-  const double table = 8.0 * settings.latitudes() * harmonics.count();
-  Field a, b, c;
-  stream::compare("transform to the grid", table, repetitions,
-                  [&] { a = model.to_grid(model.result()[geopotential]); });
-  stream::compare("transform to winds and vorticity", 2 * table, repetitions,
-                  [&] { model.winds(&a, &b, &c); });
-  Waves made;
-  stream::compare("transform of fluxes to their divergence", 2 * table, repetitions,
-                  [&] { made = model.divergence_of(rows, rows, 1); });
+  Model model(settings);
+  model.prepare(nullptr, nullptr);
+  Field grid(at(settings.latitudes() * settings.longitudes()), 1.0);
+  compare("transform to winds and vorticity", model.operations(3), repetitions,
+          [&] { model.winds(); });
+  compare("transform of fluxes to their convergence and curl", model.operations(2), repetitions,
+          [&] { model.to_convergence(grid, grid); });
+  compare("transform to the grid", model.operations(1), repetitions,
+          [&] { model.to_grid(model.result()[geopotential], &grid); });
   return 0;
 }
 
 int measure(const Settings& settings, const trials::Settings& trial) {
-  const Harmonics harmonics(settings.truncation, settings.latitudes());
-  Model model(settings, harmonics);
+  Model model(settings);
   const bool writes = settings.every > 0;
   std::unique_ptr<output::FieldFile> file;
   if (writes) file = std::make_unique<output::FieldFile>(settings.output, model.shape());

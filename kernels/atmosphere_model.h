@@ -18,8 +18,8 @@
 
 namespace atmosphere {
 
-using harmonics::at, harmonics::Complex, harmonics::Field, harmonics::Fourier, harmonics::Waves;
-using harmonics::Harmonics;
+using harmonics::at, harmonics::Complex, harmonics::Eights, harmonics::Field, harmonics::Fourier;
+using harmonics::Harmonics, harmonics::Waves;
 
 using cases::radius, cases::day;
 
@@ -47,11 +47,10 @@ struct Way {
   bool transposes = false;  // travel behind what does not need them
 };
 
-// From latitudes to wave numbers. Its counts and buffers stay as they are until it has arrived.
+// From latitudes to wave numbers: for each other rank [field][wave number][real, imaginary][row].
 struct Transpose {
-  std::size_t fields = 0;
   std::vector<int> send, send_at, receive, receive_at;
-  Waves out, in;
+  Field out, in;
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
@@ -65,13 +64,15 @@ struct Measures {
 
 class Model {
  public:
-  Model(const Settings& settings, const Harmonics& harmonics)
+  explicit Model(const Settings& settings)
       : settings_(settings),
-        harmonics_(harmonics),
         ranks_(trials::size_of(MPI_COMM_WORLD)),
         rank_(trials::rank_in(MPI_COMM_WORLD)),
         longitudes_(settings.longitudes()),
-        fourier_(longitudes_) {
+        harmonics_(settings.truncation, settings.latitudes()),
+        fourier_(longitudes_),
+        line_(at(2 * (settings.truncation + 1))),
+        column_(at(settings.latitudes())) {
     // Wave numbers are dealt out in turn, since the small ones have most coefficients.
     int place = 0;
     places_.resize(at(settings.truncation + 1));
@@ -85,6 +86,18 @@ class Model {
     }
     rows_.push_back(settings.latitudes());
     for (Waves& one : all_) one.resize(at(place));
+    for (int j = 0; j < settings.latitudes(); ++j) {
+      const double square = 1 - harmonics_.sine(j) * harmonics_.sine(j);
+      weights_.push_back(harmonics_.weight(j)), half_secant_.push_back(0.5 / square);
+      flux_weights_.push_back(harmonics_.weight(j) / (radius * square));
+    }
+    for (int n = 0; n <= settings.truncation + 2; ++n) inverse_.push_back(n > 0 ? 1.0 / n : 0);
+    for (Field* one :
+         {&eastward_, &northward_, &spin_, &east_flux_, &north_flux_, &depth_, &energy_}) {
+      one->resize(at(points()));
+    }
+    for (Waves* one : {&scalar_, &convergence_, &curl_}) one->resize(at(counts_[at(rank_)]));
+    fluxes_ = transpose_of(2), energies_ = transpose_of(1), masses_ = transpose_of(2);
     start();
   }
 
@@ -135,20 +148,19 @@ class Model {
     return std::fabs(now - before) / before;
   }
   // Collective.
-  Measures measures() const {
-    Field eastward, northward, spin;
-    winds(&eastward, &northward, &spin);
-    const Field depth = to_grid(all_[geopotential]);
+  Measures measures() {
+    winds();
+    to_grid(all_[geopotential], &depth_);
     double sums[2] = {0, 0}, extremes[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (std::size_t i = 0; i < spin.size(); ++i) {
-      const double sine = harmonics_.sine(row_of(i)), weight = harmonics_.weight(row_of(i));
-      const double square = eastward[i] * eastward[i] + northward[i] * northward[i];
-      const double absolute = spin[i] + coriolis_[i];
-      sums[0] += weight * depth[i] * (square / (1 - sine * sine) / 2 + depth[i] / 2 + mountain_[i]);
-      sums[1] += weight * absolute * absolute / (2 * depth[i]);
-      extremes[0] = std::max(extremes[0], -spin[i]), extremes[1] = std::max(extremes[1], spin[i]);
-      extremes[2] = std::max(extremes[2], cases::gravity * absolute / depth[i]);
-    }
+    each_point([&](int j, std::size_t i) {
+      const double sine = harmonics_.sine(j), weight = harmonics_.weight(j);
+      const double square = eastward_[i] * eastward_[i] + northward_[i] * northward_[i];
+      const double spin = spin_[i], absolute = spin + coriolis_[i], depth = depth_[i];
+      sums[0] += weight * depth * (square / (1 - sine * sine) / 2 + depth / 2 + mountain_[i]);
+      sums[1] += weight * absolute * absolute / (2 * depth);
+      extremes[0] = std::max(extremes[0], -spin), extremes[1] = std::max(extremes[1], spin);
+      extremes[2] = std::max(extremes[2], cases::gravity * absolute / depth);
+    });
     MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(MPI_IN_PLACE, extremes, 3, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return {sums[0], sums[1], -extremes[0], extremes[1], extremes[2]};
@@ -177,43 +189,37 @@ class Model {
   // divergence's behind the advection of mass, the geopotential's behind the next transform.
   void stage(double weight, double part, bool last) {
     wait(vorticity), wait(divergence);
-    Field eastward, northward, spin;
-    winds(&eastward, &northward, &spin);
-    Field east_flux(spin.size()), north_flux(spin.size());
-    for (std::size_t i = 0; i < spin.size(); ++i) {
-      const double absolute = spin[i] + coriolis_[i];
-      east_flux[i] = eastward[i] * absolute, north_flux[i] = northward[i] * absolute;
+    winds();
+    for (std::size_t i = 0; i < spin_.size(); ++i) {
+      const double absolute = spin_[i] + coriolis_[i];
+      east_flux_[i] = eastward_[i] * absolute, north_flux_[i] = northward_[i] * absolute;
     }
-    Transpose fluxes_travel = leave({&east_flux, &north_flux}), masses_travel;
-    std::vector<Waves> fluxes;
+    leave({&east_flux_, &north_flux_}, &fluxes_);
     const auto turn = [&] {
-      fluxes = arrive(&fluxes_travel);
-      advance(vorticity, divergence_of(fluxes[0], fluxes[1], -1), weight, part, last);
+      derive(&fluxes_);
+      advance(vorticity, convergence_, weight, part, last);
     };
     if (!way_->transposes) turn();
 
     // Pressure
     wait(geopotential);
-    const Field depth = to_grid(all_[geopotential]);
-    Field energy(depth.size());
-    for (std::size_t i = 0; i < depth.size(); ++i) {
-      const double sine = harmonics_.sine(row_of(i));
-      const double square = eastward[i] * eastward[i] + northward[i] * northward[i];
-      energy[i] = depth[i] + mountain_[i] + square / (2 * (1 - sine * sine));
-      eastward[i] *= depth[i], northward[i] *= depth[i];
-    }
-    Transpose energy_travels = leave({&energy});
-    if (way_->transposes) masses_travel = leave({&eastward, &northward}), turn();
-    Waves tendency = divergence_of(fluxes[1], fluxes[0], 1, -1);
-    const Waves head = analysis(arrive(&energy_travels)[0]);
+    to_grid(all_[geopotential], &depth_);
+    each_point([&](int j, std::size_t i) {
+      const double square = eastward_[i] * eastward_[i] + northward_[i] * northward_[i];
+      energy_[i] = depth_[i] + mountain_[i] + square * half_secant_[at(j)];
+      eastward_[i] *= depth_[i], northward_[i] *= depth_[i];
+    });
+    leave({&energy_}, &energies_);
+    if (way_->transposes) leave({&eastward_, &northward_}, &masses_), turn();
+    analyse(&energies_);
     each_wave(
-        [&](int n, std::size_t i) { tendency[i] += n * (n + 1.0) / (radius * radius) * head[i]; });
-    advance(divergence, tendency, weight, part, last);
+        [&](int n, std::size_t i) { curl_[i] += n * (n + 1.0) / (radius * radius) * scalar_[i]; });
+    advance(divergence, curl_, weight, part, last);
 
     // Advection of mass
-    if (!way_->transposes) masses_travel = leave({&eastward, &northward});
-    const std::vector<Waves> masses = arrive(&masses_travel);
-    advance(geopotential, divergence_of(masses[0], masses[1], -1), weight, part, last);
+    if (!way_->transposes) leave({&eastward_, &northward_}, &masses_);
+    derive(&masses_);
+    advance(geopotential, convergence_, weight, part, last);
   }
 
   void advance(Variable q, const Waves& tendency, double weight, double part, bool last) {
@@ -246,16 +252,21 @@ class Model {
   void write(int record) {
     Field fields;
     for (const Waves& one : all_) {
-      const Field grid = to_grid(one);
-      fields.insert(fields.end(), grid.begin(), grid.end());
+      to_grid(one, &depth_);
+      fields.insert(fields.end(), depth_.begin(), depth_.end());
     }
     const double begin = MPI_Wtime();
     file_->write(record, std::move(fields));
     way_->variant->communicating_s += MPI_Wtime() - begin;
   }
 
-  int row_of(std::size_t point) const {
-    return rows_[at(rank_)] + static_cast<int>(point) / longitudes_;
+  // Of this rank: the latitude, and the place in a field.
+  template <class Body>
+  void each_point(const Body& body) const {
+    std::size_t i = 0;
+    for (int j = rows_[at(rank_)]; j < rows_[at(rank_ + 1)]; ++j) {
+      for (const std::size_t end = i + at(longitudes_); i < end; ++i) body(j, i);
+    }
   }
   template <class Body>
   void each_wave(const Body& body) const {
@@ -268,180 +279,211 @@ class Model {
   // ---- Transforms
 
  public:
-  // One latitude's values from its sums over n, for each m.
-  void finish_row(Waves* line, double* out) const {
-    for (int m = 1; m <= settings_.truncation; ++m) {
-      (*line)[at(longitudes_ - m)] = std::conj((*line)[at(m)]);
-    }
-    fourier_.carry_out<false>(line->data());
-    for (int i = 0; i < longitudes_; ++i) out[i] = (*line)[at(i)].real();
+  void to_grid(const Waves& waves, Field* made) {
+    harmonics_.to_latitudes<1>(rows_[at(rank_)], rows(), [&](int m, auto* own) {
+      const auto count = settings_.truncation + 1 - m;
+      std::copy_n(waves.begin() + places_[at(m)], count, (*own)[0].begin());
+      (*own)[0][at(count)] = 0;
+    });
+    to_rows(0, made);
   }
 
-  Field to_grid(const Waves& waves) const {
-    Field made(at(points()));
-    for (int j = 0; j < rows(); ++j) {
-      Waves line(at(longitudes_));
-      for (int m = 0; m <= settings_.truncation; ++m) {
-        const double* p = harmonics_.p(rows_[at(rank_)] + j, m);
-        const Complex* c = waves.data() + places_[at(m)];
-        for (int k = 0; k <= settings_.truncation - m; ++k) line[at(m)] += p[k] * c[k];
+  // Winds times the cosine of the latitude, from the stream function and the potential; and the
+  // vorticity. The waves of a derivative in the latitude, times the cosine, are sums of two of
+  // those beside them.
+  void winds() {
+    harmonics_.to_latitudes<3>(rows_[at(rank_)], rows(), [&](int m, auto* own) {
+      const Complex* z = all_[vorticity].data() + places_[at(m)];
+      const Complex* d = all_[divergence].data() + places_[at(m)];
+      const double* epsilon = harmonics_.epsilons(m);
+      const int last = settings_.truncation - m;
+      for (int k = 0; k <= last + 1; ++k) {
+        const double here = radius * inverse_[at(m + k)], next = inverse_[at(m + k + 1)];
+        Complex east = 0, north = 0, spin = 0;
+        if (k <= last) {
+          const double turn = -m * here * next;  // times i
+          east = turn * Complex(-d[k].imag(), d[k].real());
+          north = turn * Complex(-z[k].imag(), z[k].real()), spin = z[k];
+        }
+        if (k < last) {
+          const double share = radius * epsilon[k + 1] * next;
+          east += share * z[k + 1], north -= share * d[k + 1];
+        }
+        if (k > 0 && m + k > 1) {
+          const double share = epsilon[k] * here;
+          east -= share * z[k - 1], north += share * d[k - 1];
+        }
+        (*own)[0][at(k)] = east, (*own)[1][at(k)] = north, (*own)[2][at(k)] = spin;
       }
-      finish_row(&line, made.data() + j * longitudes_);
-    }
-    return made;
+    });
+    to_rows(0, &eastward_), to_rows(1, &northward_), to_rows(2, &spin_);
   }
 
   // This rank's coefficients of a field on its rows of the grid.
-  Waves to_waves(const Field& field) const {
-    Transpose travels = leave({&field});
-    return analysis(arrive(&travels)[0]);
+  const Waves& to_waves(const Field& field) {
+    leave({&field}, &energies_);
+    analyse(&energies_);
+    return scalar_;
   }
-
-  // Winds times the cosine of the latitude, from the stream function and the potential.
-  void winds(Field* eastward, Field* northward, Field* spin) const {
-    eastward->resize(at(points())), northward->resize(at(points())), spin->resize(at(points()));
-    for (int j = 0; j < rows(); ++j) {
-      Waves east(at(longitudes_)), north(at(longitudes_)), own(at(longitudes_));
-      for (int m = 0; m <= settings_.truncation; ++m) {
-        const double* p = harmonics_.p(rows_[at(rank_)] + j, m);
-        const double* h = harmonics_.h(rows_[at(rank_)] + j, m);
-        const Complex* z = all_[vorticity].data() + places_[at(m)];
-        const Complex* d = all_[divergence].data() + places_[at(m)];
-        for (int n = std::max(m, 1); n <= settings_.truncation; ++n) {
-          const int k = n - m;
-          const double inverse = -radius / (n * (n + 1.0));  // of the Laplacian, times 1/radius
-          const double turn = m * p[k];                      // times i
-          east[at(m)] += inverse * (turn * Complex(-d[k].imag(), d[k].real()) - h[k] * z[k]);
-          north[at(m)] += inverse * (turn * Complex(-z[k].imag(), z[k].real()) + h[k] * d[k]);
-          own[at(m)] += p[k] * z[k];
-        }
-        if (m == 0) own[0] += p[0] * z[0];
-      }
-      finish_row(&east, eastward->data() + j * longitudes_);
-      finish_row(&north, northward->data() + j * longitudes_);
-      finish_row(&own, spin->data() + j * longitudes_);
-    }
+  // This rank's coefficients of what a flux brings together, and of its curl.
+  const Waves& to_convergence(const Field& east, const Field& north) {
+    leave({&east, &north}, &fluxes_);
+    derive(&fluxes_);
+    return convergence_;
+  }
+  // Of a transform of so many fields on all latitudes.
+  double operations(int fields) const {
+    const double points = 1.0 * settings_.latitudes() * longitudes_;
+    return 2 * harmonics_.multiply_adds(fields) + fields * 2.5 * points * std::log2(longitudes_);
   }
 
  private:
-  // From this rank's rows to its wave numbers at all latitudes.
-  Transpose leave(const std::vector<const Field*>& fields) const {
+  // The latitudes' values that are this rank's; opposite ones lie together.
+  void to_rows(int field, Field* made) {
+    const int north = settings_.latitudes() / 2;
+    for (int eight = 0; 8 * eight < north; ++eight) {
+      for (const bool south : {false, true}) {
+        std::array<double*, 8> wanted = {};
+        for (int j = 8 * eight; j < std::min(north, 8 * eight + 8); ++j) {
+          const int row = (south ? settings_.latitudes() - 1 - j : j) - rows_[at(rank_)];
+          if (row >= 0 && row < rows()) wanted[at(j % 8)] = made->data() + row * longitudes_;
+        }
+        if (std::any_of(wanted.begin(), wanted.end(), [](double* row) { return row; })) {
+          fourier_.to_rows(harmonics_.line(field, eight, south), settings_.truncation, wanted);
+        }
+      }
+    }
+  }
+
+  int count_of_waves(int rank) const { return (settings_.truncation - rank) / ranks_ + 1; }
+  Transpose transpose_of(int fields) const {
     Transpose made;
-    made.fields = fields.size();
-    const int count = static_cast<int>(fields.size());
     int sent = 0, received = 0;
-    const int mine = static_cast<int>(waves_of(rank_).size());
     for (int peer = 0; peer < ranks_; ++peer) {
       made.send_at.push_back(sent), made.receive_at.push_back(received);
-      made.send.push_back(count * rows() * static_cast<int>(waves_of(peer).size()));
-      made.receive.push_back(count * mine * (rows_[at(peer + 1)] - rows_[at(peer)]));
+      made.send.push_back(2 * fields * rows() * count_of_waves(peer));
+      made.receive.push_back(2 * fields * count_of_waves(rank_) *
+                             (rows_[at(peer + 1)] - rows_[at(peer)]));
       sent += made.send.back(), received += made.receive.back();
     }
     made.out.resize(at(sent)), made.in.resize(at(received));
-    std::vector<Complex*> next;
-    for (const int place : made.send_at) next.push_back(made.out.data() + place);
-    for (const Field* field : fields) {
-      for (int j = 0; j < rows(); ++j) {
-        Waves line(field->begin() + j * longitudes_, field->begin() + (j + 1) * longitudes_);
-        fourier_.carry_out<true>(line.data());
+    return made;
+  }
+
+  // From this rank's rows to its wave numbers at all latitudes.
+  void leave(const std::vector<const Field*>& fields, Transpose* made) {
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      for (int j = 0; j < rows(); j += 8) {
+        const int count = std::min(8, rows() - j);
+        std::array<const double*, 8> from = {};
+        for (int k = 0; k < count; ++k) from[at(k)] = fields[f]->data() + (j + k) * longitudes_;
+        fourier_.from_rows(from, settings_.truncation, line_.data());
         for (int m = 0; m <= settings_.truncation; ++m) {
-          *next[at(m % ranks_)]++ = line[at(m)] / static_cast<double>(longitudes_);
+          const int peer = m % ranks_,
+                    wave = static_cast<int>(f) * count_of_waves(peer) + m / ranks_;
+          double* to = made->out.data() + made->send_at[at(peer)] + 2 * wave * rows() + j;
+          for (int part = 0; part < 2; ++part, to += rows()) {
+            const double* values = line_[at(2 * m + part)].of;
+            if (count == 8) {
+              std::copy_n(values, 8, to);
+            } else {
+              std::copy_n(values, count, to);
+            }
+          }
         }
       }
     }
     const double begin = MPI_Wtime();
     const MPI_Comm comm = way_ ? way_->variant->comm : MPI_COMM_WORLD;
     if (way_ && way_->transposes) {
-      MPI_Ialltoallv(made.out.data(), made.send.data(), made.send_at.data(), MPI_C_DOUBLE_COMPLEX,
-                     made.in.data(), made.receive.data(), made.receive_at.data(),
-                     MPI_C_DOUBLE_COMPLEX, comm, &made.request);
-      return made;
+      MPI_Ialltoallv(made->out.data(), made->send.data(), made->send_at.data(), MPI_DOUBLE,
+                     made->in.data(), made->receive.data(), made->receive_at.data(), MPI_DOUBLE,
+                     comm, &made->request);
+      return;
     }
-    MPI_Alltoallv(made.out.data(), made.send.data(), made.send_at.data(), MPI_C_DOUBLE_COMPLEX,
-                  made.in.data(), made.receive.data(), made.receive_at.data(), MPI_C_DOUBLE_COMPLEX,
-                  comm);
+    MPI_Alltoallv(made->out.data(), made->send.data(), made->send_at.data(), MPI_DOUBLE,
+                  made->in.data(), made->receive.data(), made->receive_at.data(), MPI_DOUBLE, comm);
     if (way_) way_->variant->communicating_s += MPI_Wtime() - begin;
-    return made;
   }
 
-  // Of each field: [wave number][latitude].
-  std::vector<Waves> arrive(Transpose* one) const {
+  // What has arrived of some fields, times weights, as this rank's coefficients up to a wave number
+  // more than are kept: made(first, m, sums), for each m.
+  template <int fields, class Made>
+  void each_sum(Transpose* one, const Field& weights, const Made& made) {
     MPI_Wait(&one->request, MPI_STATUS_IGNORE);
-    const std::size_t mine = waves_of(rank_).size();
-    std::vector<Waves> made(one->fields, Waves(mine * at(settings_.latitudes())));
-    const Complex* from = one->in.data();
-    for (int peer = 0; peer < ranks_; ++peer) {
-      for (Waves& field : made) {
-        for (int j = rows_[at(peer)]; j < rows_[at(peer + 1)]; ++j) {
-          for (std::size_t w = 0; w < mine; ++w) {
-            field[w * at(settings_.latitudes()) + at(j)] = *from++;
-          }
+    const int mine = count_of_waves(rank_);
+    std::size_t first = 0;
+    for (int w = 0; w < mine; ++w) {
+      const int m = rank_ + w * ranks_;
+      for (int i = 0; i < 2 * fields; ++i) {
+        for (int peer = 0; peer < ranks_; ++peer) {
+          const int count = rows_[at(peer + 1)] - rows_[at(peer)];
+          const int place = (i / 2 * mine + w) * 2 + i % 2;
+          const auto from = one->in.begin() + one->receive_at[at(peer)] + place * count;
+          std::copy_n(from, count, column_.begin() + rows_[at(peer)]);
         }
+        harmonics_.set(i / 2, i % 2 == 1, column_.data(), weights);
       }
+      made(first, m, harmonics_.to_waves<fields>(m));
+      first += at(settings_.truncation + 1 - m);
     }
-    return made;
   }
-
-  // This rank's coefficients: for each wave number a sum over all latitudes of what the functions P
-  // and H are multiplied with there.
-  template <class Factors>
-  Waves sum_latitudes(const Factors& factors) const {
-    Waves made(at(counts_[at(rank_)]));
-    std::size_t first = 0, w = 0;
-    for (const int m : waves_of(rank_)) {
-      for (int j = 0; j < settings_.latitudes(); ++j) {
-        const double *p = harmonics_.p(j, m), *h = harmonics_.h(j, m);
-        const auto [of_p, of_h] = factors(m, j, w * at(settings_.latitudes()) + at(j));
-        Complex* sum = made.data() + first;
-        for (int k = 0; k <= settings_.truncation - m; ++k) sum[k] += p[k] * of_p + h[k] * of_h;
+  void analyse(Transpose* one) {
+    each_sum<1>(one, weights_, [&](std::size_t first, int m, const auto& sums) {
+      std::copy_n(sums[0].begin(), settings_.truncation + 1 - m,
+                  scalar_.begin() + static_cast<std::ptrdiff_t>(first));
+    });
+  }
+  // By parts in the latitude.
+  void derive(Transpose* one) {
+    each_sum<2>(one, flux_weights_, [&](std::size_t first, int m, const auto& sums) {
+      const double* epsilon = harmonics_.epsilons(m);
+      const Complex *a = sums[0].data(), *b = sums[1].data();
+      for (int k = 0; k <= settings_.truncation - m; ++k) {
+        const double next = (m + k) * epsilon[k + 1];
+        Complex along = -next * a[k + 1], across = -next * b[k + 1];
+        if (k > 0) {
+          const double last = (m + k + 1) * epsilon[k];
+          along += last * a[k - 1], across += last * b[k - 1];
+        }
+        convergence_[first + at(k)] = across + 1.0 * m * Complex(a[k].imag(), -a[k].real());
+        curl_[first + at(k)] = along + 1.0 * m * Complex(-b[k].imag(), b[k].real());
       }
-      first += at(settings_.truncation + 1 - m), ++w;
-    }
-    return made;
-  }
-  using Pair = std::pair<Complex, Complex>;
-  Waves analysis(const Waves& a) const {
-    return sum_latitudes(
-        [&](int, int j, std::size_t i) { return Pair(harmonics_.weight(j) * a[i], 0); });
-  }
-
- public:
-  // Of a flux whose parts are multiplied with signs, by parts in the latitude.
-  Waves divergence_of(const Waves& a, const Waves& b, double sign, double turned = 1) const {
-    return sum_latitudes([&](int m, int j, std::size_t i) {
-      const double sine = harmonics_.sine(j);
-      const double scale = sign * harmonics_.weight(j) / (radius * (1 - sine * sine));
-      return Pair(scale * m * Complex(-a[i].imag(), a[i].real()), -scale * turned * b[i]);
     });
   }
 
- private:
   // ---- The cases
 
   void start() {
     const cases::Case chosen(settings_.number);
     Field spin, depth;
-    for (std::size_t i = 0; i < at(points()); ++i) {
+    each_point([&](int j, std::size_t i) {
       const double east = 2 * M_PI * static_cast<double>(i % at(longitudes_)) / longitudes_;
-      const cases::Point point = chosen.begins(east, harmonics_.sine(row_of(i)));
+      const cases::Point point = chosen.begins(east, harmonics_.sine(j));
       mountain_.push_back(point.mountain), coriolis_.push_back(point.coriolis);
       spin.push_back(point.spin), depth.push_back(point.depth);
-    }
+    });
     start_ = all_;
     for (const Variable q : {vorticity, geopotential}) {
-      const Waves mine = to_waves(q == vorticity ? spin : depth);
+      const Waves& mine = to_waves(q == vorticity ? spin : depth);
       MPI_Allgatherv(mine.data(), counts_[at(rank_)], MPI_C_DOUBLE_COMPLEX, start_[q].data(),
                      counts_.data(), begins_.data(), MPI_C_DOUBLE_COMPLEX, MPI_COMM_WORLD);
     }
   }
 
   const Settings& settings_;
-  const Harmonics& harmonics_;
   const int ranks_, rank_, longitudes_;
-  const Fourier fourier_;
+  Harmonics harmonics_;
+  Fourier fourier_;
   std::vector<int> begins_, counts_, places_, rows_;
   std::array<Waves, 3> all_, start_, old_, sum_;
   std::array<MPI_Request, 3> requests_ = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  // What a stage needs, kept from one to the next.
+  Transpose fluxes_, energies_, masses_;
+  Field eastward_, northward_, spin_, east_flux_, north_flux_, depth_, energy_;
+  Waves scalar_, convergence_, curl_;
+  Eights line_;
+  Field column_, weights_, flux_weights_, half_secant_, inverse_;
   Field coriolis_, mountain_;
   Way* way_ = nullptr;
   output::FieldFile* file_ = nullptr;  // nullptr: nothing is written

@@ -38,14 +38,13 @@ int run(int argc, char** argv) {
   if (argc != 6) return trials::refuse("harmonics", "TRUNCATION REPETITIONS WAVES GRID BACK");
   Settings settings;
   settings.truncation = std::atoi(argv[1]);
-  const Harmonics harmonics(settings.truncation, settings.latitudes());
-  const Model model(settings, harmonics);
-  Waves waves(at(harmonics.count())), back;
+  Model model(settings);
+  Waves waves(model.result()[geopotential].size()), back(waves.size());
   if (!read(argv[3], &waves)) return trials::refuse("harmonics", "cannot read the coefficients");
-  Field grid;
+  Field grid(at(settings.latitudes() * settings.longitudes()));
   std::vector<double> there_ms, back_ms;
   for (int i = 0; i < std::atoi(argv[2]); ++i) {
-    there_ms.push_back(1e3 * stream::seconds_of([&] { grid = model.to_grid(waves); }));
+    there_ms.push_back(1e3 * stream::seconds_of([&] { model.to_grid(waves, &grid); }));
     back_ms.push_back(1e3 * stream::seconds_of([&] { back = model.to_waves(grid); }));
   }
   if (!write(argv[4], grid) || !write(argv[5], back)) {

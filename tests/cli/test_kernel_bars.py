@@ -87,16 +87,18 @@ SAID = {
     "pipecg": "product with the matrix: 24.5 GB/s, triad 30.1 GB/s, share 0.81 [0.79-0.84]\n",
     "cpals": "product of mode 1: 33.4 GB/s, triad 37.1 GB/s, share 0.90 [0.88-0.94]\n"
     "  of these bytes 50 % must be moved: share 0.45\n",
+    "atmosphere": "transform to the grid: 54.5 GFlop/s, multiply-adds alone 201.1 GFlop/s, "
+    "share 0.27 [0.26-0.28]\n",
     "fft3d": "transform: 1.38 ms, FFTW's serial one 1.15 ms, ratio 1.19 [1.10-1.22]\n",
 }
 
 
 def test_one_rank_s_speed_is_set_beside_the_memory_s_and_fftw_s(bars, monkeypatch):
-    asked = []
+    asked, said_by = [], dict(SAID)
 
     def run(words, **_):
         asked.append(words)
-        said = SAID.get(Path(words[3]).name, "")
+        said = said_by.get(Path(words[3]).name, "")
         return subprocess.CompletedProcess(words, 0 if said else 2, said, "is not here")
 
     monkeypatch.setattr(bars.subprocess, "run", run)
@@ -107,6 +109,9 @@ def test_one_rank_s_speed_is_set_beside_the_memory_s_and_fftw_s(bars, monkeypatc
     assert met["pipecg"].met and met["pipecg"].figure == 0.81
     assert not met["cpals"].met and met["cpals"].figure == 0.45  # of what must be moved
     assert met["fft3d"].met and met["fft3d"].figure == 1.19
+    assert met["atmosphere"].met and "grid of multiply-adds alone" in met["atmosphere"].what
+    del said_by["atmosphere"]
+    met = {one.what.split()[2]: one for one in bars.speeds("mpich", 5)}
     assert not met["atmosphere"].met and "is not here" in met["atmosphere"].note
 
 
