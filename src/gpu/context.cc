@@ -22,6 +22,9 @@ constexpr const char* kAllreduces[] = {WEFT_GPU_TYPES(WEFT_NAME)};
 
 Result<std::unique_ptr<Context>> Context::create(const Driver& driver) {
   std::unique_ptr<Context> made(new Context(driver));
+  if (const int code = driver.current_context(&made->own_); code != kSuccess) {
+    return driver.error("cuCtxGetCurrent", code);
+  }
   const OutsideCapture while_loading(driver);
   if (const auto loaded = made->load_kernels(); !loaded) return loaded.error();
   made->ask_device();
@@ -32,7 +35,6 @@ Result<std::unique_ptr<Context>> Context::create(const Driver& driver) {
 }
 
 void Context::ask_device() {
-  driver_.current_context(&own_);
   if (driver_.context_id) driver_.context_id(own_, &id_);
   int there = 0;
   const bool known = driver_.current_device(&device_) == kSuccess;

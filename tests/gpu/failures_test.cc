@@ -72,6 +72,17 @@ TEST_F(Operations, EveryFailureOfTheFirstUseIsSaid) {
   }
 }
 
+TEST_F(Operations, AContextThatIsNotKnownIsSaid) {
+  for (const int nth : {1, 2}) {  // whether there is one, and whose all is that is made
+    Runtime fresh(**driver());
+    standin_fail("cuCtxGetCurrent", nth, standin::kInvalidContext);
+    const auto context = fresh.context();
+    EXPECT_EQ(context ? "" : context.error().message,
+              "cuCtxGetCurrent: CUDA_ERROR_INVALID_CONTEXT");
+    standin_forget_errors();
+  }
+}
+
 TEST_F(Operations, WhyTheKernelsAreNotLoadedIsSaid) {
   const auto said = [](int version) {
     constexpr int kNoBinaryForDevice = 209;
