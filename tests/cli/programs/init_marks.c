@@ -1,7 +1,11 @@
 // Around MPI_Init, in the system calls of a process: "/mark/begin" and "/mark/end" by the program,
 // and by the same file as a tool behind Weft (AS_A_TOOL) "/mark/library" before and after the MPI
 // library's own part.
+#include <ctype.h>
+#include <dirent.h>
 #include <mpi.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #if defined(AS_A_TOOL)
@@ -23,10 +27,35 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return code;
 }
 #else
+/* A thread of this process that has not fallen asleep yet. */
+static int is_awake(const char* thread) {
+  char name[300], line[500] = "";
+  snprintf(name, sizeof name, "/proc/self/task/%s/stat", thread);
+  FILE* file = fopen(name, "r");
+  if (!file) return 0;
+  if (!fgets(line, sizeof line, file)) line[0] = 0;
+  fclose(file);
+  const char* const state = strrchr(line, ')');
+  return state && state[2] != 'S';
+}
+
+/* What a thread does before it first sleeps is all there, however late it has come to it. */
+static void wait_for_threads(void) {
+  for (int tries = 0, awake = 2; awake > 1 && tries < 10000; ++tries) {
+    usleep(1000);
+    awake = 0;
+    DIR* threads = opendir("/proc/self/task");
+    for (struct dirent* entry; threads && (entry = readdir(threads));)
+      if (isdigit(entry->d_name[0])) awake += is_awake(entry->d_name);
+    closedir(threads);
+  }
+}
+
 int main(int argc, char** argv) {
   access("/mark/begin", F_OK);
   MPI_Init(&argc, &argv);
   access("/mark/end", F_OK);
+  wait_for_threads();
   return MPI_Finalize();
 }
 #endif
