@@ -221,11 +221,13 @@ void Progress::wake_thread() {
   sleeper_.wake_from(Asleep::dozing, [&] { return thread_has_work(); });
 }
 
-void Progress::leave_transfers(int change, std::uint32_t started, std::uint32_t opened) {
+void Progress::leave_transfers(int change, std::uint32_t started, std::uint32_t opened,
+                               int exposed) {
+  exposed_.fetch_add(exposed, std::memory_order_relaxed);
   transfers_started_.fetch_add(started, std::memory_order_relaxed);
   transfers_opened_.fetch_add(opened, std::memory_order_relaxed);
   transfers_.fetch_add(change);
-  if (change > 0) sleeper_.wake_from(Asleep::deeply, [] { return true; });
+  if (change > 0 || opened > 0) sleeper_.wake_from(Asleep::deeply, [] { return true; });
 }
 
 Result<bool> Progress::start(std::span<std::byte> stack) {
@@ -280,19 +282,23 @@ void Progress::thread_main() {
 }
 
 void Progress::rest_without_operations() {
-  const Rest rest = waiting_.without_operations(
-      now_ns(), transfers_.load(), transfers_started_.load(), transfers_opened_.load());
+  const int transfers = transfers_.load();
+  const std::uint32_t started = transfers_started_.load(), opened = transfers_opened_.load();
+  const Rest rest =
+      waiting_.without_operations(now_ns(), transfers, started, opened, exposed_.load());
   if (rest.calls_others) baton_.call_others();
   const bool dozes = rest.kind == Rest::Kind::doze;
+  const bool deeply = !dozes || rest.until_more;
   const auto has_news = [&] {
     if (thread_has_work() || stopping_.load() || (!dozes && transfers_.load() > 0)) return true;
+    if (deeply && (transfers_.load() > transfers || transfers_started_.load() != started ||
+                   transfers_opened_.load() != opened))
+      return true;
     observer_.activity(Activity::asleep);
     return false;
   };
-  if (dozes)
-    sleeper_.sleep(Asleep::dozing, rest.ns, has_news);
-  else
-    sleeper_.sleep(Asleep::deeply, SleepWords::kNoLimit, has_news);
+  sleeper_.sleep(deeply ? Asleep::deeply : Asleep::dozing, dozes ? rest.ns : SleepWords::kNoLimit,
+                 has_news);
   if (dozes && transfers_.load() > 0) look_at_transfers();
 }
 

@@ -95,8 +95,10 @@ class Progress {
 
   // So many transfers of the application's are left to the thread, which looks after them from time
   // to time; or, negative, a caller has come for so many. started: of these, so many have just
-  // begun; opened: so often others may begin some from now on.
-  void leave_transfers(int change, std::uint32_t started = 0, std::uint32_t opened = 0);
+  // begun; opened: so often others may begin some from now on; exposed: so many are no more than
+  // that.
+  void leave_transfers(int change, std::uint32_t started = 0, std::uint32_t opened = 0,
+                       int exposed = 0);
 
   int under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
@@ -157,6 +159,7 @@ class Progress {
   std::atomic<int> helping_{0};     // callers inside drive_until
   std::atomic<int> blocked_{0};     // callers between caller_blocks and caller_returns
   std::atomic<int> transfers_{0};   // left to the thread
+  std::atomic<int> exposed_{0};     // of those, what others may begin
   std::atomic<std::uint32_t> transfers_started_{0}, transfers_opened_{0};
   Sleeper<> sleeper_;  // the thread; the agent may wake it, too
   std::atomic<bool> stopping_{false};

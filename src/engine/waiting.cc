@@ -44,11 +44,12 @@ Rest Waiting::among_operations(std::int64_t now_ns, bool hides_rounds, bool tran
 }
 
 Rest Waiting::without_operations(std::int64_t now_ns, int transfers, std::uint32_t started,
-                                 std::uint32_t opened) {
-  const std::int64_t ns = transfer_pace_.sleep_ns(now_ns, transfers, started, opened);
+                                 std::uint32_t opened, int exposed) {
+  const std::int64_t ns = transfer_pace_.sleep_ns(now_ns, transfers, started, opened, exposed);
   return {.kind = ns > 0 ? Rest::Kind::doze : Rest::Kind::idle,
           .ns = ns,
-          .calls_others = std::exchange(has_news_, false)};
+          .calls_others = std::exchange(has_news_, false),
+          .until_more = ns > TransferPace::kMost_ns};
 }
 
 bool Waiting::is_look_due(std::int64_t now_ns, int transfers, std::uint32_t started,

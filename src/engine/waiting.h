@@ -25,6 +25,7 @@ struct Rest {
   Kind kind = Kind::none;
   std::int64_t ns = 0;
   bool calls_others = false;  // the threads on the same core look first
+  bool until_more = false;    // of a doze: also where more transfers come
 };
 
 class Waiting {
@@ -50,17 +51,20 @@ class Waiting {
     if (took_ns > kQuickYield_ns) dozes_for_yields_ = kRemembered;
   }
 
-  // There are no operations, but so many transfers of the application's; started, opened: as
-  // TransferPace has them.
+  // There are no operations, but so many transfers of the application's; started, opened, exposed:
+  // as TransferPace has them.
   Rest without_operations(std::int64_t now_ns, int transfers, std::uint32_t started,
-                          std::uint32_t opened = 0);
-  // Beside operations: whether transfers, so many, are to be looked at now.
+                          std::uint32_t opened = 0, int exposed = 0);
+  // Beside operations, where nobody calls the thread for more of them: whether transfers, so many,
+  // are to be looked at now.
   bool is_look_due(std::int64_t now_ns, int transfers, std::uint32_t started,
                    std::uint32_t opened = 0);
   // At a look, after so many calls of the library, of which the last one took so long: whether
   // another one follows.
   bool look_goes_on(int calls, std::int64_t took_ns) {
-    return transfer_look_.goes_on(calls, took_ns);
+    const bool goes_on = transfer_look_.goes_on(calls, took_ns);
+    if (goes_on && calls > 1) transfer_pace_.moved();
+    return goes_on;
   }
 
  private:

@@ -11,11 +11,12 @@ void Accesses::change(MPI_Win window, If which, Change change, std::uint32_t sta
   const std::lock_guard lock(mutex_);
   const auto found = which == If::any ? windows_.try_emplace(window).first : windows_.find(window);
   if (found == windows_.end()) return;
-  const int before = found->second.count();
+  const int before = found->second.count(), exposed_before = found->second.is_exposed;
   change(found->second);
   const int more = found->second.count() - before;
   accesses_under_way.fetch_add(more);
-  if (more != 0 || started > 0 || opened > 0) progress_.leave_transfers(more, started, opened);
+  if (more != 0 || started > 0 || opened > 0)
+    progress_.leave_transfers(more, started, opened, found->second.is_exposed - exposed_before);
   if (found->second.count() == 0) windows_.erase(found);
 }
 

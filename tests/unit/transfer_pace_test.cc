@@ -77,6 +77,27 @@ TEST(TransferPace, AWindowThatIsOpenedMakesNoLookLater) {
   EXPECT_EQ(pace.sleep_ns(kSecond + kMs, 2, 1, 1), kMs / 8);
 }
 
+// What others may do, they may never do: a window that stays open is no reason to look for ever.
+TEST(TransferPace, AWindowLeftOpenIsLookedAtMoreAndMoreSeldom) {
+  TransferPace pace;
+  int looks = 0;
+  for (std::int64_t at = 0; at < 60 * kSecond; at += pace.sleep_ns(kSecond + at, 1, 0, 1, 1))
+    ++looks;
+  EXPECT_LT(looks, 1'500);
+  EXPECT_EQ(pace.sleep_ns(61 * kSecond, 1, 0, 1, 1), TransferPace::kMostForOthers_ns);
+  EXPECT_EQ(pace.sleep_ns(62 * kSecond, 2, 0, 1, 1), TransferPace::kMost_ns);
+  EXPECT_EQ(pace.sleep_ns(63 * kSecond, 1, 0, 2, 1), TransferPace::kSlow_ns);
+}
+
+TEST(TransferPace, WhatMovesInAWindowIsLookedAtAsOftenAsOtherTransfers) {
+  TransferPace pace;
+  pace.sleep_ns(kSecond, 1, 0, 1, 1);
+  EXPECT_EQ(pace.sleep_ns(60 * kSecond, 1, 0, 1, 1), TransferPace::kMostForOthers_ns);
+  pace.moved();
+  EXPECT_EQ(pace.sleep_ns(61 * kSecond, 1, 0, 1, 1), TransferPace::kMost_ns);
+  EXPECT_EQ(pace.sleep_ns(61 * kSecond + 64 * kMs, 1, 0, 1, 1), 3 * kMs);
+}
+
 TEST(TransferPace, StaysAwakeForAMomentAfterTheLastOne) {
   TransferPace pace;
   pace.sleep_ns(kSecond, 1, 1);

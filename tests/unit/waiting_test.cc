@@ -113,5 +113,24 @@ TEST(Waiting, TransfersBesideOperationsAreLookedAtByTheirOwnPace) {
   EXPECT_LT(looks, 200);
 }
 
+// It is not woken for each transfer, unless it would be late.
+TEST(Waiting, ALongDozeForAWindowEndsWhereTransfersCome) {
+  Waiting waiting({BackOff::Kind::yield});
+  EXPECT_FALSE(waiting.without_operations(0, 1, 0, 1, 1).until_more);
+  EXPECT_TRUE(waiting.without_operations(1'000'000'000, 1, 0, 1, 1).until_more);
+  EXPECT_FALSE(waiting.without_operations(2'000'000'000, 2, 0, 1, 1).until_more);
+}
+
+TEST(Waiting, AWindowInWhichSomethingMovesIsLookedAtSooner) {
+  Waiting waiting({BackOff::Kind::yield});
+  waiting.without_operations(0, 1, 0, 1, 1);
+  EXPECT_TRUE(waiting.look_goes_on(1, 5'000));
+  EXPECT_FALSE(waiting.look_goes_on(2, 300));
+  EXPECT_GT(waiting.without_operations(1'000'000'000, 1, 0, 1, 1).ns, TransferPace::kMost_ns);
+  EXPECT_TRUE(waiting.look_goes_on(1, 5'000));
+  EXPECT_TRUE(waiting.look_goes_on(2, 1'500));
+  EXPECT_EQ(waiting.without_operations(1'100'000'000, 1, 0, 1, 1).ns, TransferPace::kMost_ns);
+}
+
 }  // namespace
 }  // namespace weft
