@@ -19,6 +19,9 @@ namespace weft {
 namespace {
 
 constexpr const char* kLibrary = "library";
+// Part of the key: another one for each change of how contests are held, so that what was decided
+// in another way is held again.
+constexpr const char* kMethod = "warm";
 constexpr std::int64_t kNever_ns = INT64_MAX / 16;
 // Both ways take turns, so often at most, for about so long at a time.
 // Fewer rounds tell nothing, the first one being cold.
@@ -102,7 +105,8 @@ class Contest {
                      "<= " + std::to_string(std::bit_ceil(bytes)) + " bytes", operation,
                      level + (schedule_.is_direct ? ", one copy by the kernel" : ""),
                      rival_ == Rival::blocking ? "or the library's blocking call"
-                                               : "or the library's start and wait"});
+                                               : "or the library's start and wait",
+                     kMethod});
   }
 
   bool by_library(const Call& call) const {

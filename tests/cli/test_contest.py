@@ -13,6 +13,7 @@ MPICH = mpi_libraries.implementation("mpich")
 SOURCES = installation.ROOT / "tests/cli/programs"
 REASON = "the MPI library's own call was measured, and is as fast here"
 ALLREDUCE = ("funneled", "funneled", "blocking")
+BLOCKING = "or the library's blocking call"
 
 
 def compiled(source, place, *options):
@@ -61,7 +62,7 @@ def verdict(cache):
     (line,) = (
         line
         for line in cache.read_text().splitlines()
-        if "allreduce|<= 4 bytes" in line and "or the library's blocking call" in line
+        if "allreduce|<= 4 bytes" in line and BLOCKING in line
     )
     return line.split("\t")
 
@@ -95,6 +96,17 @@ def test_what_the_library_has_won_stays_the_librarys(run, tmp_path):
     run(PATIENT)
     settle(tmp_path / "plans", "library")
     assert run(PATIENT, preload=slow)["passed_on"] == {REASON: 2}
+
+
+def test_what_was_decided_in_an_earlier_way_is_held_again(run, tmp_path):
+    """Such a line's key says nothing behind whom Weft's way was measured against."""
+    slow = compiled("slow_allreduce.c", tmp_path, "-shared", "-fPIC")
+    run(PATIENT)
+    settled, cache = settle(tmp_path / "plans", "library"), tmp_path / "plans"
+    key = settled.split("\t")[0]
+    earlier = key[: key.index(BLOCKING) + len(BLOCKING)]
+    cache.write_text(cache.read_text().replace(key, earlier))
+    assert run(PATIENT, preload=slow)["handled"] == 2
 
 
 @pytest.mark.parametrize("library", ["slow", "fast"])
