@@ -49,15 +49,15 @@ Kept kept_in(PlanCache& plans, const char* traffic) {
   return {bytes > 0 ? bytes : OneCopyRule::kNever, plan->doubts == 0};
 }
 
-// What holds from now on. It is measured again in the next run until two have come to the same, or
-// so often.
-std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyTrial::Found& found) {
+// What holds from now on. It is measured again in the next run until two that had the time have
+// come to the same, or so often.
+std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyFound& found) {
   constexpr int kMostDoubts = 4;
   const Kept kept = kept_in(plans, traffic);
   if (kept.is_certain) return kept.least_bytes;
   const auto before = plans.find(key_of(traffic));
-  MeasuredPlan plan{kOneCopy, tuning_of(found.least_bytes), {}};
-  const bool again = before && before->tuning == plan.tuning;
+  MeasuredPlan plan{kOneCopy, tuning_of(found.least_bytes()), {}};
+  const bool again = found.is_whole && before && before->tuning == plan.tuning;
   plan.doubts = (before ? before->doubts : 0) + 1;
   if (again || plan.doubts >= kMostDoubts) plan.doubts = 0;
   for (const OneCopyTrial::Time& time : found.times) {
@@ -65,7 +65,7 @@ std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyTrial::Fou
     plan.candidates.push_back({kTwoCopies, tuning_of(time.bytes), time.two_copies_ns});
   }
   plans.note(key_of(traffic), plan);
-  return found.least_bytes;
+  return found.least_bytes();
 }
 
 // Between the first two: nullopt on both where the second cannot map it.

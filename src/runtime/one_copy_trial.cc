@@ -103,8 +103,8 @@ void OneCopyTrial::follow() {
   }
 }
 
-// By a tenth, or it does not. In the first round pages are touched for the first time.
-bool OneCopyTrial::wins(bool of_all, std::int64_t bytes, Found& found) {
+// In the first round pages are touched for the first time.
+bool OneCopyTrial::wins(bool of_all, std::int64_t bytes, OneCopyFound& found) {
   constexpr int kRounds = 4, kEnough = 2;
   constexpr std::int64_t kNone_ns = INT64_MAX / 16;
   Time time{bytes, kNone_ns, kNone_ns};
@@ -116,11 +116,9 @@ bool OneCopyTrial::wins(bool of_all, std::int64_t bytes, Found& found) {
     time.one_copy_ns = std::min(time.one_copy_ns, one_ns);
     time.two_copies_ns = std::min(time.two_copies_ns, two_ns);
   }
-  if (round <= kEnough) return false;
-  found.times.push_back(time);
-  if (time.one_copy_ns * 10 > time.two_copies_ns * 9) return false;
-  found.least_bytes = bytes;
-  return true;
+  found.is_whole = round > kEnough;
+  if (found.is_whole) found.times.push_back(time);
+  return found.is_whole && time.wins();
 }
 
 std::int64_t OneCopyTrial::timed_ns(const Step& step) {

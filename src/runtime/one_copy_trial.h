@@ -20,17 +20,9 @@ class OneCopyTrial {
   // Of a block.
   static constexpr std::array<std::int64_t, 5> kSizes_bytes = {512 << 10, 256 << 10, 128 << 10,
                                                                64 << 10, 32 << 10};
-  struct Time {
-    // The least of a few; of one rank, of several calls in a row.
-    std::int64_t bytes = 0, one_copy_ns = 0, two_copies_ns = 0;
-  };
-  // Of one kind of traffic: what is as fast stays as it is.
-  struct Found {
-    std::int64_t least_bytes = OneCopyRule::kNever;
-    std::vector<Time> times;  // the longest first; none: there was no time to measure
-  };
+  using Time = OneCopyFound::Time;
   struct Result {
-    Found of_one, of_all;
+    OneCopyFound of_one, of_all;
     bool there() const { return !of_one.times.empty() && !of_all.times.empty(); }
   };
 
@@ -58,7 +50,7 @@ class OneCopyTrial {
   struct Board;
   struct Buffers;
 
-  bool wins(bool of_all, std::int64_t bytes, Found& found);
+  bool wins(bool of_all, std::int64_t bytes, OneCopyFound& found);
   std::int64_t timed_ns(const Step& step);
   void meet();
   void prepare(const Step& step);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "schedule/collective.h"
 
@@ -38,6 +39,29 @@ struct OneCopyRule {
       default:
         return false;
     }
+  }
+};
+
+// What a trial has found of one kind of traffic.
+struct OneCopyFound {
+  struct Time {
+    // The least of a few; of one rank, of several calls in a row.
+    std::int64_t bytes = 0, one_copy_ns = 0, two_copies_ns = 0;
+
+    // By a tenth: what is as fast stays as it is.
+    bool wins() const { return one_copy_ns * 10 <= two_copies_ns * 9; }
+  };
+  std::vector<Time> times;  // the longest first, each half as long as the one before
+  bool is_whole = true;     // else there was no time for the next one
+
+  // A size goes with the nearest one that was measured: down to half way (by their ratio) between
+  // the shortest one that has won and the next. How it is below that, where there was no time to
+  // measure, nobody knows, since the shorter a block, the more of its time is not the copy's.
+  std::int64_t least_bytes() const {
+    std::int64_t least = OneCopyRule::kNever;
+    for (const Time& time : times)
+      if (time.wins()) least = time.bytes * 181 / 256;
+    return least;
   }
 };
 
