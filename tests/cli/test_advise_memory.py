@@ -26,6 +26,9 @@ def test_what_other_ranks_may_touch_is_unknown(mpi, weft, program, advise, tmp_p
     windows = ("window_after_us", "window_after_bounds_us", "window_before_us")
     for name in SHARED:
         assert [found[name][window] for window in windows] == [None] * 3, name
+    advice = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite"))
+    why = {one.function: " ".join(one.unknown["after"]) for one in advice.sites}
+    assert "cannot be guarded" in why["mapped_case"] and "one-sided" in why["window_case"]
     said = [line.split() for line in done.stderr.splitlines() if line.startswith(PRIVATE)]
     own = {name: (float(least), float(most)) for name, least, most in said}
     for name in PRIVATE:

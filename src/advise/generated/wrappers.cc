@@ -6767,7 +6767,8 @@ WEFT_WRAPPER int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info
 static int Win_allocate_shared([[maybe_unused]] Visit& visit, MPI_Aint size, int disp_unit,
     MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = bound(next_calls.Win_allocate_shared, CallId::Win_allocate_shared);
-  return next(size, disp_unit, info, comm, baseptr, win);
+  visit.unknown_memory();
+  return visit.window_made(next(size, disp_unit, info, comm, baseptr, win));
 }
 WEFT_WRAPPER int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
@@ -6784,7 +6785,8 @@ WEFT_WRAPPER int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info
 static int Win_allocate_shared_c([[maybe_unused]] Visit& visit, MPI_Aint size, MPI_Aint disp_unit,
     MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = bound(next_calls.Win_allocate_shared_c, CallId::Win_allocate_shared_c);
-  return next(size, disp_unit, info, comm, baseptr, win);
+  visit.unknown_memory();
+  return visit.window_made(next(size, disp_unit, info, comm, baseptr, win));
 }
 WEFT_WRAPPER int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
