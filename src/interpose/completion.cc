@@ -367,13 +367,17 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
 inline Runtime* involved() {
   Runtime* runtime = Runtime::active();
   if (!runtime) return nullptr;
+  runtime->in_hand.hand_over();
   const bool has_say = runtime->requests.held() > 0 || runtime->requests.watching();
   return has_say || must_always_help(*runtime) ? runtime : nullptr;
 }
 
 int wait(MPI_Request* request, MPI_Status* status) {
+  Runtime* runtime = Runtime::active();
+  if (runtime && runtime->in_hand.has(*request))
+    return runtime->in_hand.wait(*runtime, request, status);
   const WatchedCall watched(CallId::Wait);
-  Runtime* runtime = involved();
+  runtime = involved();
   if (!runtime) {
     const LibraryWaits waits(Runtime::active());
     return next_calls.Wait(request, status);
@@ -483,6 +487,7 @@ namespace complete {
 bool any_is_ours(int count, const MPI_Request* requests) {
   Runtime* runtime = Runtime::active();
   if (!runtime || count <= 0) return false;
+  runtime->in_hand.hand_over();
   const bool transfers = active_transfers.load(std::memory_order_relaxed) > 0;
   if (runtime->requests.held() == 0 && !transfers) return false;
   return std::any_of(requests, requests + count, [&](MPI_Request request) {

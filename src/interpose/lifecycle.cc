@@ -119,6 +119,7 @@ int weft_progress(void) {
   const weft::interpose::Entry entry(nullptr);
   Runtime* runtime = Runtime::active();
   if (!runtime) return 0;
+  runtime->in_hand.hand_over();
   runtime->progress.poll();
   return runtime->progress.under_way();
 }

@@ -144,6 +144,7 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const Hints hints = code == MPI_SUCCESS ? hints_on(comm, info) : Hints{};
   if (!hints.any()) return code;
   guard.meet(comm);
+  Runtime::active()->in_hand.hand_over();
   if (const auto before = Runtime::active()->communicators.remove(comm)) {
     Runtime::active()->learnt.note(*before);
     before->sites->forget_comparisons();
@@ -162,6 +163,7 @@ int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Co
   if (!nested) guard.emplace(id);
   Runtime* runtime = Runtime::active();
   if (runtime) let_held_go(*runtime, *comm);
+  if (runtime) runtime->in_hand.hand_over();
   const auto known = runtime ? runtime->communicators.remove(*comm) : nullptr;
   const int code = free(comm);
   if (!known) return code;
@@ -191,6 +193,7 @@ int Comm_disconnect(bool nested, MPI_Comm* comm) {
 // it is complete, programs do free it.
 int Request_free(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
+  if (runtime) runtime->in_hand.hand_over();
   const auto operation =
       runtime && runtime->requests.held() > 0 ? runtime->requests.find(*request) : nullptr;
   auto* persistent = operation ? operation->persistent() : nullptr;
@@ -212,6 +215,7 @@ int Request_free(bool, MPI_Request* request) {
 
 int Cancel(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
+  if (runtime) runtime->in_hand.hand_over();
   if (runtime && runtime->requests.held() > 0)
     if (const auto operation = runtime->requests.find(*request))
       return call_error_handler(*operation, MPI_ERR_REQUEST);

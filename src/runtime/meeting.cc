@@ -12,6 +12,7 @@ namespace weft {
 
 bool Meeting::carry_out(const Schedule& schedule, const Call& call, Kernel kernel) {
   communicator_.note_use(schedule);
+  runtime_.in_hand.hand_over();
   const bool done = try_to_carry_out(schedule, call, kernel);
   if (!done && !schedule.is_direct) communicator_.has_failed();
   return done;

@@ -203,6 +203,14 @@ Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Us
   });
 }
 
+// Of one that is at_once.
+bool stays_in_hand(const Runtime& runtime, const Call& call, const Plan& plan) {
+  const Schedule& schedule = *plan.schedule;
+  return runtime.keeps_in_hand() && !call.has_arrays() && !schedule.shape.packed &&
+         schedule.node_bytes > 0 && schedule.temp_bytes == 0 && !schedule.program.empty() &&
+         !worth_the_thread(plan.engine, schedule) && signals_at_once(schedule);
+}
+
 // Rank-invariant. by_rule: inside one node, by which engine, and whether at all, is to be as the
 // rule says.
 std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const Shape& shape,
@@ -257,6 +265,7 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
   plan->by_kernel = plan->direct && one_copy() && one_copy_rule().takes(shape);
   if (plan->direct) plan->shows = BuffersToShow(*plan->direct, plan->by_kernel);
   plan->at_once = plan->alone && !plan->direct && !devices_possible();
+  plan->in_hand = plan->at_once && use == Use::request && stays_in_hand(runtime, call, *plan);
   if (use == Use::blocking && in_memory_only(runtime, communicator, use) &&
       !wins_as_blocking(runtime, call, *plan))
     return Reason::library_wins;
@@ -323,6 +332,14 @@ Choice choice_on(const Runtime& runtime, const Communicator& communicator, const
 }
 
 }  // namespace
+
+// A hand-over costs more than a short call. Where no other rank waits for this rank's progress
+// and the message is short enough to have left with the first round, the thread sleeps on.
+bool worth_the_thread(Engine engine, const Schedule& schedule) {
+  constexpr std::int64_t kLeavesAtOnce = 8 * 1024;
+  if (engine == Engine::function) return false;
+  return schedule.sends_after_first_round || local_bytes(schedule.shape) > kLeavesAtOnce;
+}
 
 const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
   const Plan* plan = RecentPlans::find_own(call, use);

@@ -36,6 +36,7 @@ struct Plan {
   bool by_callers = false;                 // it runs a function that expects no other thread
   bool alone = false;                      // no message: all happens in memory
   bool at_once = false;                    // nor is there anything else to look at
+  bool in_hand = false;                    // a request's: InHand may have it
   std::int64_t bytes = 0;                  // of this rank
   std::shared_ptr<Ways> ways;              // engine auto learns: what is done differs by call
 
@@ -76,6 +77,9 @@ class Ways {
  private:
   std::vector<std::atomic<const Plan*>> plans_;
 };
+
+// Of what its start has brought as far as it goes: the thread is to go on with it.
+bool worth_the_thread(Engine engine, const Schedule& schedule);
 
 // Good until this thread's next call; nullptr: Weft leaves the call to the library.
 const Plan* plan_for(Runtime& runtime, const Call& call, Use use);

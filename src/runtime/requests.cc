@@ -114,7 +114,7 @@ void CollectiveOperation::finished(const Error* error) {
 }
 
 int RequestedOperation::application_completed(void* state) {
-  auto* operation = static_cast<RequestedOperation*>(state);
+  auto* const operation = static_cast<RequestedOperation*>(state);
   if (operation->in_flight_) operation->in_flight_->fetch_sub(1, std::memory_order_release);
   if (Runtime* runtime = Runtime::active()) {
     runtime->requests.deactivated();
@@ -123,9 +123,24 @@ int RequestedOperation::application_completed(void* state) {
   return MPI_SUCCESS;
 }
 
+int make_generalised_request(int (*completed)(void*), void* state, MPI_Request* request) {
+  return library_calls.Grequest_start(query_status, completed, refuse_cancel, state, request);
+}
+
 int RequestedOperation::make_request() {
   return library_calls.Grequest_start(query_status, application_completed, refuse_cancel, this,
                                       &request_);
+}
+
+void RequestedOperation::take_over(MPI_Request request, const NodeTurn& turn, const AloneCall& call,
+                                   AloneCall::State state) {
+  request_ = request;
+  use_turn(turn);
+  if (state == AloneCall::State::in_different_calls) failed({"ranks take part in different calls"});
+  if (state != AloneCall::State::held_up)
+    is_over();
+  else if (call.begun())
+    leave_hand(call.steps_done());
 }
 
 void RequestedOperation::announce() {
@@ -144,8 +159,7 @@ void Requests::add(std::shared_ptr<CollectiveOperation> operation) {
   const MPI_Request request = operation->request();
   const std::lock_guard lock(mutex_);
   operations_[request] = std::move(operation);
-  held_.fetch_add(1);
-  held_like(request).fetch_add(1);
+  count(request, 1);
 }
 
 void Requests::remove(MPI_Request request) {
@@ -156,8 +170,7 @@ void Requests::remove(MPI_Request request) {
   removed = std::move(it->second);
   operations_.erase(it);
   if (removed->persistent()) removals_.fetch_add(1, std::memory_order_release);
-  held_.fetch_sub(1);
-  held_like(request).fetch_sub(1);
+  count(request, -1);
 }
 
 std::shared_ptr<CollectiveOperation> Requests::find(MPI_Request request) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/buffer_pool.h"
+#include "engine/alone.h"
 #include "engine/operation.h"
 #include "engine/orders.h"
 #include "library/generated/call_ids.h"
@@ -49,6 +50,12 @@ class CollectiveOperation : public Operation {
   // first: its schedule, or what is tried before that.
   void take_turn(NodeWindows& windows, Ends ends, const Schedule& first) {
     windows.next(ends, first, &turn_);
+    operands_.use(turn_, schedule());
+  }
+
+  // It has one already.
+  void use_turn(const NodeTurn& turn) {
+    turn_ = turn;
     operands_.use(turn_, schedule());
   }
 
@@ -135,6 +142,12 @@ class RequestedOperation : public CollectiveOperation {
   // Requests before the application can complete it.
   int make_request();
 
+  // It goes on from where its caller has brought `call`, which is over or held up, or has failed;
+  // with this request, whose completion calls application_completed().
+  void take_over(MPI_Request request, const NodeTurn& turn, const AloneCall& call,
+                 AloneCall::State state);
+  static int application_completed(void* operation);
+
   // Of a call that engine auto learns about: its site counts it until the application completes it.
   void count_in(std::atomic<int>& in_flight) {
     in_flight_ = &in_flight;
@@ -142,11 +155,13 @@ class RequestedOperation : public CollectiveOperation {
   }
 
  private:
-  static int application_completed(void* state);
   void announce() override;
 
   std::atomic<int>* in_flight_ = nullptr;  // of its site; nullptr: it has none
 };
+
+// MPI error code. completed: what the library calls once the application has completed it.
+int make_generalised_request(int (*completed)(void*), void* state, MPI_Request* request);
 
 // What MPI calls it where ranks of one collective have different counts, which memory, unlike
 // messages, shows on both sides.
@@ -186,6 +201,11 @@ class Requests {
  public:
   void add(std::shared_ptr<CollectiveOperation> operation);
   void remove(MPI_Request request);
+  // One more, or less, that the application may hold, whether it is found here or not.
+  void count(MPI_Request request, int change) {
+    held_.fetch_add(change);
+    held_like(request).fetch_add(static_cast<std::uint16_t>(change));
+  }
   std::shared_ptr<CollectiveOperation> find(MPI_Request request);
   // nullptr: none of Weft's, or not persistent. Lives until the application frees the request.
   PersistentOperation* find_persistent(MPI_Request request) {

@@ -499,6 +499,7 @@ void Runtime::end() {
   least_transfer_bytes.store(kNoTransfers);
   begin_epoch();
   runtime->stop_threads();
+  runtime->in_hand.end();
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);

@@ -10,6 +10,7 @@
 #include "runtime/accesses.h"
 #include "runtime/communicators.h"
 #include "runtime/epoch.h"
+#include "runtime/in_hand.h"
 #include "runtime/learnt.h"
 #include "runtime/requests.h"
 #include "runtime/shared_core.h"
@@ -94,6 +95,11 @@ class Runtime final : public Observer {
   // The same for the progress threads of all ranks.
   void place_threads();
 
+  // Short collectives for requests may stay in their caller's hand: nobody else looks at them.
+  bool keeps_in_hand() const {
+    return completions_are_ours_ && !several_callers_ && !observing_ && config.watchdog_s == 0;
+  }
+
   // The calling application thread's track; nullptr without --trace.
   Trace::Track* application_track();
 
@@ -115,6 +121,7 @@ class Runtime final : public Observer {
   const Library library;
   Communicators communicators;
   Requests requests;
+  InHand in_hand;
   Summary summary;
   PlanCache plans;
   Learnt learnt;

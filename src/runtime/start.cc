@@ -28,14 +28,6 @@
 namespace weft {
 namespace {
 
-// A hand-over costs more than a short call. Where no other rank waits for this rank's progress
-// and the message is short enough to have left with the first round, the thread sleeps on.
-bool worth_the_thread(Engine engine, const Schedule& schedule) {
-  constexpr std::int64_t kLeavesAtOnce = 8 * 1024;
-  if (engine == Engine::function) return false;
-  return schedule.sends_after_first_round || local_bytes(schedule.shape) > kLeavesAtOnce;
-}
-
 template <class Made, class... More>
 std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& plan, int tag,
                                      More... more) {
@@ -218,7 +210,7 @@ std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, b
 }
 
 // Waiting for all others, a direct schedule has hardly ever ended with the start.
-bool worth_the_thread(Engine engine, const Operation& operation) {
+bool wants_thread(Engine engine, const Operation& operation) {
   if (operation.tries_direct()) return engine != Engine::function;
   return worth_the_thread(engine, operation.schedule());
 }
@@ -289,7 +281,7 @@ void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation
   const bool split = operation->schedule().is_split();
   if (split && ends_at_start(runtime, engine, *operation)) return;
   const bool left = split && operation->is_at_callers_part();
-  const bool thread = !left && worth_the_thread(engine, *operation);
+  const bool thread = !left && wants_thread(engine, *operation);
   if (thread && engine == Engine::agent && leave_to_agent(runtime, operation)) return;
   runtime.progress.submit(std::move(operation), thread);
 }
@@ -329,6 +321,8 @@ namespace {
 // site: of a call that engine auto learns about; else nullptr. MPI error code.
 [[gnu::always_inline]] inline int start_by(Runtime& runtime, CallId id, const Call& call,
                                            const Plan& plan, Site* site, MPI_Request* request) {
+  if (plan.in_hand && runtime.in_hand.start(runtime, id, call, plan, site, request))
+    return MPI_SUCCESS;
   const std::int64_t entered = runtime.observing() ? now_ns() : 0;
   plan.communicator->lend();
   const int tag = next_tag(*plan.communicator);
@@ -378,6 +372,7 @@ bool start(CallId id, const Call& call, const Plan* known, MPI_Request* request,
     known_calls.last_alike = Alike::none;
     return false;
   }
+  runtime->in_hand.hand_over();
   const Plan* plan = known ? known : plan_for(*runtime, call, Use::request);
   if (holding.load(std::memory_order_acquire) > 0) [[unlikely]]
     if (hold_behind_others(*runtime, id, call, plan, request, code)) return true;
@@ -403,6 +398,7 @@ bool start(CallId id, const Call& call, const Plan* known, MPI_Request* request,
 bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* request, int* code) {
   get_to_know(id, call.comm);
   Runtime* runtime = request ? Runtime::active() : nullptr;
+  if (runtime) runtime->in_hand.hand_over();
   const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr;
   known_calls.last_alike = Alike::none;  // no initialisation is known again
   if (found && !found->communicator->has_tag_left()) {
@@ -558,6 +554,7 @@ bool carry_out(CallId id, const Call& call, const Plan* known, int* code) {
     leave_all_alike(*runtime);
     return false;
   }
+  runtime->in_hand.hand_over();
   const Plan* plan = known ? known : plan_for(*runtime, call, Use::blocking);
   if (!plan) {
     runtime->summary.passed_on(id, why_declined());

@@ -58,16 +58,22 @@ bool NodeWindows::look_who_passed(std::uint64_t number) {
   return least >= number;
 }
 
-bool NodeWindows::all_have_released(std::uint32_t window, std::uint64_t number) const {
-  for (int rank = 0; rank < ranks_; ++rank)
-    if (released(window, rank).load(std::memory_order_acquire) < number) return false;
+bool NodeWindows::look_who_ended(std::uint32_t window, std::uint64_t number) {
+  std::uint64_t least = UINT64_MAX;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const std::uint64_t over_up_to = over(rank).load(std::memory_order_acquire);
+    least = std::min(least, over_up_to);
+    if (over_up_to < number && released(window, rank).load(std::memory_order_acquire) < number)
+      return false;
+  }
+  all_over_.store(least, std::memory_order_release);
   return true;
 }
 
 bool NodeWindows::are_at_rest() {
   for (std::uint32_t window = 0; window < kWindows; ++window) {
     const auto& [memory, uses, last, last_in_order] = state_[window];
-    if (last != 0 && !(last_in_order ? all_have_passed(last) : all_have_released(window, last)))
+    if (last != 0 && !(last_in_order ? all_have_passed(last) : all_have_ended(window, last)))
       return false;
   }
   return true;
@@ -77,7 +83,9 @@ void NodeWindows::begin_again(bool anew) {
   for (auto& habits : habits_) habits.reset();
   if (!anew) return;
   taken_ = 0;
-  all_passed_.store(0, std::memory_order_relaxed);
+  for (auto* count : {&taken_at_any_time_, &ended_at_any_time_})
+    count->store(0, std::memory_order_relaxed);
+  for (auto* number : {&all_passed_, &all_over_}) number->store(0, std::memory_order_relaxed);
   for (Window& window : state_) window = Window{.memory = window.memory};
 }
 

@@ -6,6 +6,10 @@
 // Why in turn: an operation may begin on one rank while the one before still reads on another. With
 // several windows nobody waits for that, as long as no rank runs far ahead. Long ones keep to the
 // first two: what these hold is more likely to be in a cache, and that counts for more.
+// What each rank has ended it says in few lines, since a line that others read costs whoever writes
+// it next a way to their caches. Operations in order are told by the last one. Of the others, one
+// that ends while no other is under way tells that all before it are over, too; else it says so in
+// a line of its window's.
 #pragma once
 
 #include <array>
@@ -142,6 +146,7 @@ class NodeWindows {
  private:
   friend class NodeTurn;
   using Counter = std::atomic_ref<std::uint64_t>;
+  static constexpr std::int64_t kOverOffset = 8;
   static constexpr unsigned kWindows = 4, kOfLong = 2;  // powers of two: turns are cheap to tell
 
   // What one rank knows of a window; the others know the same.
@@ -153,23 +158,33 @@ class NodeWindows {
   };
 
   Counter passed(int rank) const;  // the last operation in order that the rank has ended
-  Counter released(std::uint32_t window, int rank) const;  // of the others, the last one there
+  // Of the others, one up to which it has ended all; and the last one there that says so itself.
+  Counter over(int rank) const;
+  Counter released(std::uint32_t window, int rank) const;
   bool all_have_passed(std::uint64_t number) {
     return all_passed_.load(std::memory_order_acquire) >= number || look_who_passed(number);
   }
   bool look_who_passed(std::uint64_t number);
-  bool all_have_released(std::uint32_t window, std::uint64_t number) const;
+  // The same of one that ends at any time, the last one in its window.
+  bool all_have_ended(std::uint32_t window, std::uint64_t number) {
+    return all_over_.load(std::memory_order_acquire) >= number || look_who_ended(window, number);
+  }
+  bool look_who_ended(std::uint32_t window, std::uint64_t number);
+  void end_at_any_time(std::uint32_t window, std::uint64_t number);
 
   std::byte* const memory_;  // begins with what each rank has ended; the windows lie behind that
   const int rank_;
   const int ranks_;
   const std::int64_t window_bytes_;  // what is shown included
   std::uint64_t taken_ = 0;
+  // Of these, the turns that end at any time, and how many of them have ended here. (An agent ends
+  // them by windows of its own, which have taken none; then each later one speaks for itself.)
+  std::atomic<std::uint32_t> taken_at_any_time_{0}, ended_at_any_time_{0};
   std::array<Window, kWindows> state_{};
   std::array<std::unique_ptr<Habits>, kWindows> habits_;  // made where buffers are looked for
   // All have ended those in order up to this one. Written by whoever looked at the ranks' counters
-  // (release), read by who relies on it (acquire).
-  std::atomic<std::uint64_t> all_passed_{0};
+  // (release), read by who relies on it (acquire). The same of those that end at any time.
+  std::atomic<std::uint64_t> all_passed_{0}, all_over_{0};
 };
 
 inline void NodeWindows::next(Ends ends, const Schedule& schedule, NodeTurn* turn) {
@@ -187,15 +202,32 @@ inline void NodeWindows::next(Ends ends, const Schedule& schedule, NodeTurn* tur
   turn->after_in_order_ = window.last_in_order;
   window.last = turn->number_;
   window.last_in_order = turn->in_order_;
+  if (turn->in_order_) return;
+  const std::uint32_t before = taken_at_any_time_.load(std::memory_order_relaxed);
+  taken_at_any_time_.store(before + 1, std::memory_order_relaxed);
 }
 
 inline NodeWindows::Counter NodeWindows::passed(int rank) const {
   return NodeTurn::counter_at(memory_ + rank * kLineBytes);
 }
 
+inline NodeWindows::Counter NodeWindows::over(int rank) const {
+  return NodeTurn::counter_at(memory_ + rank * kLineBytes + kOverOffset);
+}
+
 inline NodeWindows::Counter NodeWindows::released(std::uint32_t window, int rank) const {
   const auto line = static_cast<std::int64_t>(window + 1) * ranks_ + rank;
   return NodeTurn::counter_at(memory_ + line * kLineBytes);
+}
+
+// It counts as ended once it has been told: whoever finds no other one under way has seen all that
+// they told, and tells more. How many have been taken is looked at after that, and so includes all
+// that have ended.
+inline void NodeWindows::end_at_any_time(std::uint32_t window, std::uint64_t number) {
+  const std::uint32_t ended = ended_at_any_time_.load(std::memory_order_acquire);
+  const bool alone = taken_at_any_time_.load(std::memory_order_relaxed) - ended == 1;
+  (alone ? over(rank_) : released(window, rank_)).store(number, std::memory_order_release);
+  ended_at_any_time_.fetch_add(1, std::memory_order_acq_rel);
 }
 
 inline NodeTurn NodeTurn::in(NodeWindows& others) const {
@@ -245,7 +277,7 @@ inline void NodeTurn::looked(bool found) const {
 inline bool NodeTurn::may_begin() const {
   if (before_ == 0) return true;
   return after_in_order_ ? windows_->all_have_passed(before_)
-                         : windows_->all_have_released(window_, before_);
+                         : windows_->all_have_ended(window_, before_);
 }
 
 inline void NodeTurn::own_next_line() const {
@@ -257,10 +289,7 @@ inline void NodeTurn::own_next_line() const {
 
 inline void NodeTurn::end(bool synchronizing) const {
   NodeWindows& all = *windows_;
-  if (!in_order_) {
-    all.released(window_, all.rank_).store(number_, std::memory_order_release);
-    return;
-  }
+  if (!in_order_) return all.end_at_any_time(window_, number_);
   all.passed(all.rank_).store(number_, std::memory_order_release);
   // All have begun this one, so all have ended those before it.
   if (synchronizing) all.all_passed_.store(number_ - 1, std::memory_order_release);

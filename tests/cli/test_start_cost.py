@@ -11,7 +11,8 @@ from weft import installation, mpi_libraries
 
 MPICH = mpi_libraries.implementation("mpich")
 CALLS = (100, 200)
-MOST_INSTRUCTIONS = 1540
+MOST_INSTRUCTIONS = 1550
+MOST_IN_HAND = 480  # of a short one in the node's memory, which stays with its caller
 MOST_AT_A_SITE = 40  # more, where engine auto has settled
 # Where one is, any program may have memory of a device.
 DEVICE_FILES = [
@@ -77,16 +78,16 @@ def instructions_of_one_start(program, directory, option, engine):
 @pytest.mark.parametrize(
     ("engine", "option", "most"),
     [
-        ("function", "--transport=auto", MOST_INSTRUCTIONS),
+        ("function", "--transport=auto", MOST_IN_HAND),
         ("function", "--transport=mpi", MOST_INSTRUCTIONS),
-        ("auto", "--learn=use", MOST_INSTRUCTIONS + MOST_AT_A_SITE),
+        ("auto", "--learn=use", MOST_IN_HAND + MOST_AT_A_SITE),
     ],
 )
 def test_instructions_of_one_start(program, tmp_path, engine, option, most, capsys):
     instructions = instructions_of_one_start(program, tmp_path, option, engine)
     with capsys.disabled():
         print(f"  engine {engine}, {option}: {instructions:.0f} instructions")
-    assert 500 < instructions <= most
+    assert 300 < instructions <= most
 
 
 @needs_valgrind

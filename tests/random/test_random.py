@@ -108,6 +108,17 @@ def test_random_programs_while_ways_are_switched(mpi, ranks, nodes, options, lev
     assert len({site["way"] for site in sites}) > 3
 
 
+# Where somebody wants a summary, short calls are kept among the others.
+@pytest.mark.parametrize("engine", ["function", "thread", "auto --learn switch"])
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_random_programs_that_nobody_observes(mpi, engine):
+    needs(mpi)
+    setting = Setting(mpi, 3, engine, 60, ("--level", "funneled"))
+    done = setting.run("--seed", 95_000, "--programs", 4 * PROGRAMS)
+    assert done.returncode == 0, done.stdout
+    assert f"random: {4 * PROGRAMS} programs right" in done.stdout
+
+
 def test_a_planted_fault_is_found_and_cut_down_to_one_call(tmp_path):
     needs("mpich")
     library = tmp_path / "libplanted.so"

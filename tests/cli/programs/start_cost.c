@@ -1,9 +1,30 @@
-// start_cost CALLS nonblocking|persistent|waitall DOUBLES
+// start_cost CALLS nonblocking|persistent|waitall|root|reader DOUBLES
 // What the start of one allreduce costs rank 0 until it returns: rank 1 comes later, so that
-// nothing can be complete and every start of rank 0 executes the same instructions.
+// nothing can be complete and every start of rank 0 executes the same instructions. root, reader:
+// of a bcast, what start and wait cost it, where the other rank has begun before it waits.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
+
+__attribute__((noinline)) void counted_start(double* data, int doubles, int root,
+                                             MPI_Request* request) {
+  MPI_Ibcast(data, doubles, MPI_DOUBLE, root, MPI_COMM_WORLD, request);
+}
+
+__attribute__((noinline)) void counted_wait(MPI_Request* request) {
+  MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+static void bcasts(int calls, int root, double* data, int doubles, int rank) {
+  int token = 0;
+  MPI_Request request;
+  for (int i = 0; i < calls; ++i) {
+    counted_start(data, doubles, root, &request);
+    MPI_Sendrecv_replace(&token, 1, MPI_INT, 1 - rank, 1, 1 - rank, 1, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+    counted_wait(&request);
+  }
+}
 
 int main(int argc, char** argv) {
   const int waitall = strcmp(argv[2], "waitall") == 0;  // of persistent requests
@@ -18,7 +39,9 @@ int main(int argc, char** argv) {
   if (persistent)
     MPI_Allreduce_init(in, out, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
                        &request);
-  for (int i = 0; i < calls; ++i) {
+  const int is_bcast = argv[2][0] == 'r';
+  if (is_bcast) bcasts(calls, strcmp(argv[2], "root") != 0, in, doubles, rank);
+  for (int i = 0; i < calls && !is_bcast; ++i) {
     if (rank == 1) MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (persistent)
       MPI_Start(&request);

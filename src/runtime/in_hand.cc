@@ -1,0 +1,120 @@
+// From start to wait no more is done than the steps of the schedule.
+#include "runtime/in_hand.h"
+
+#include <algorithm>
+
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/plans.h"
+#include "runtime/runtime.h"
+#include "runtime/sites.h"
+
+namespace weft {
+
+bool signals_at_once(const Schedule& schedule) {
+  using Kind = Instruction::Kind;
+  const Program& program = schedule.program;
+  const auto first_wait = std::ranges::find(program, Kind::wait, &Instruction::kind);
+  return std::ranges::find(first_wait, program.end(), Kind::signal, &Instruction::kind) ==
+         program.end();
+}
+
+int InHand::completed(void* carrier) {
+  const std::unique_ptr<Carrier> done(static_cast<Carrier*>(carrier));
+  return done->operation ? RequestedOperation::application_completed(done->operation) : MPI_SUCCESS;
+}
+
+bool InHand::make_carrier() {
+  auto made = std::make_unique<Carrier>();
+  if (make_generalised_request(&completed, made.get(), &made->request) != MPI_SUCCESS) return false;
+  Runtime::active()->requests.count(made->request, 1);
+  carrier_ = std::move(made);
+  return true;
+}
+
+bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Plan& plan, Site* site,
+                   MPI_Request* request) {
+  if (rests_ > 0) {
+    --rests_;
+    return false;
+  }
+  if (holding.load(std::memory_order_relaxed) > 0 || (!carrier_ && !make_carrier())) return false;
+  if (schedule_ != plan.schedule) schedule_ = plan.schedule;
+  id_ = id;
+  call_ = call;
+  communicator_ = plan.communicator;
+  communicator_->lend();
+  number_ = communicator_->next_in_sequence();
+  kernel_ = plan.kernel;
+  site_ = site;
+  if (kernel_) computes_as_ = FloatingPoint::of_this_thread();
+  communicator_->memory->windows().next(Ends::any_time, *schedule_, &turn_);
+  operands_ = operands_of(call_, kernel_, nullptr);
+  operands_.use(turn_, *schedule_);
+  alone_.emplace(*schedule_, operands_, turn_);
+  // Whoever looks at a line early gets it late: so not for the others' signals.
+  state_ = alone_->go_on(0);
+  any_ = true;
+  *request = carrier_->request;
+  if (!may_stay()) [[unlikely]] {
+    become_operation();
+    rests_ = 0;  // no other call was the reason
+  }
+  return true;
+}
+
+void InHand::go_on(int polls) {
+  state_ = alone_->go_on(polls);
+  if (state_ == AloneCall::State::held_up) [[unlikely]]
+    state_ = wait_for_others(Runtime::active()->progress, *alone_);
+}
+
+int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
+  if (state_ == AloneCall::State::held_up) {
+    const int polls = runtime.progress.polls_in_hand();
+    if (kernel_) {
+      const ComputesAs at_start(computes_as_);
+      go_on(polls);
+    } else {
+      go_on(polls);
+    }
+  }
+  any_ = false;
+  *request = handles.request_null;
+  if (status != MPI_STATUS_IGNORE) set_status(status);
+  if (state_ == AloneCall::State::over) [[likely]]
+    return MPI_SUCCESS;
+  communicator_->has_failed();
+  library_calls.Comm_call_errhandler(communicator_->user, kOtherCall);
+  return kOtherCall;
+}
+
+[[gnu::noinline]] void InHand::become_operation() {
+  Runtime& runtime = *Runtime::active();
+  const ComputesAs at_start(kernel_ ? computes_as_ : FloatingPoint::of_this_thread());
+  any_ = false;
+  rests_ = kRest;
+  auto operation =
+      std::make_shared<RequestedOperation>(id_, call_, communicator_->shared_from_this(), schedule_,
+                                           kernel_, communicator_->tags.of_single(number_));
+  operation->set_in_memory(true);
+  Carrier* const carrier = carrier_.release();  // the library's callback has it
+  carrier->operation = operation.get();
+  operation->take_over(carrier->request, turn_, *alone_, state_);
+  if (site_) operation->count_in(site_->in_flight);
+  runtime.requests.add(operation);
+  runtime.requests.count(carrier->request, -1);
+  runtime.requests.activated();
+  if (!operation->advance()) runtime.progress.submit(std::move(operation), false);
+}
+
+void InHand::end() {
+  hand_over();
+  if (!carrier_) return;
+  MPI_Request request = carrier_.release()->request;
+  Runtime::active()->requests.count(request, -1);
+  library_calls.Grequest_complete(request);
+  library_calls.Wait(&request, MPI_STATUS_IGNORE);
+}
+
+}  // namespace weft

@@ -1,0 +1,144 @@
+// Whose turn it is in the node's memory: whoever begins in a window begins once all ranks have
+// ended what was there before, in whatever order each of them ends; and what ranks tell each other
+// of that lies in few lines.
+#include "shm/node_windows.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+namespace weft::test {
+namespace {
+
+constexpr std::int64_t kBytes = 1024;
+
+// Ranks take the same turns; each ends its own when it likes.
+class Ranks {
+ public:
+  explicit Ranks(int ranks)
+      : memory_(static_cast<std::size_t>(NodeWindows::bytes(ranks, kBytes))), all_(ranks) {
+    for (int rank = 0; rank < ranks; ++rank)
+      windows_.emplace_back(memory_.data(), rank, ranks, kBytes);
+  }
+
+  std::size_t count() const { return all_.size(); }
+  const std::vector<std::byte>& memory() const { return memory_; }
+  // Its turns that it has not ended.
+  std::set<std::size_t>& open(std::size_t rank) { return all_[rank].open; }
+  NodeTurn& turn(std::size_t rank, std::size_t number) { return all_[rank].turns[number]; }
+  bool may_take(std::size_t rank) const {
+    const Rank& one = all_[rank];
+    return one.turns.empty() || !one.waits_for_last;
+  }
+
+  void take(std::size_t rank, Ends ends, bool is_long) {
+    Schedule schedule;
+    schedule.is_long = is_long;
+    Rank& one = all_[rank];
+    one.open.insert(one.turns.size());
+    one.turns.push_back(windows_[rank].next(ends, schedule));
+    one.waits_for_last = ends == Ends::in_order;
+  }
+  void end(std::size_t rank, std::size_t number) {
+    Rank& one = all_[rank];
+    one.turns[number].end(false);
+    one.open.erase(number);
+    if (number + 1 == one.turns.size()) one.waits_for_last = false;
+  }
+  std::size_t taken(std::size_t rank) const { return all_[rank].turns.size(); }
+
+  // All have ended the last turn before this one in the same window.
+  bool window_is_free(std::size_t rank, std::size_t number) {
+    for (std::size_t before = number; before-- > 0;) {
+      if (turn(rank, before).memory() != turn(rank, number).memory()) continue;
+      return std::all_of(all_.begin(), all_.end(), [&](const Rank& one) {
+        return before < one.turns.size() && !one.open.contains(before);
+      });
+    }
+    return true;
+  }
+
+ private:
+  struct Rank {
+    std::vector<NodeTurn> turns;
+    std::set<std::size_t> open;
+    bool waits_for_last = false;
+  };
+  std::vector<std::byte> memory_;
+  std::deque<NodeWindows> windows_;
+  std::vector<Rank> all_;
+};
+
+TEST(NodeWindows, AWindowIsFreeOnceAllHaveEndedWhatWasThere) {
+  constexpr std::size_t kTurns = 200;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](std::size_t end) { return random() % end; };
+    Ranks ranks(1 + static_cast<int>(seed % 3));
+    // From few that end at any time up to all.
+    std::vector<std::pair<Ends, bool>> turns;
+    for (std::size_t i = 0; i < kTurns; ++i)
+      turns.emplace_back(below(4) < seed % 5 ? Ends::any_time : Ends::in_order, below(3) == 0);
+    std::size_t done = 0;
+    for (int step = 0; step < 100'000 && done < kTurns * ranks.count(); ++step) {
+      const std::size_t rank = below(ranks.count());
+      auto& open = ranks.open(rank);
+      for (const std::size_t number : open)
+        ASSERT_EQ(ranks.turn(rank, number).may_begin(), ranks.window_is_free(rank, number));
+      const std::size_t next = ranks.taken(rank);
+      if (next < kTurns && ranks.may_take(rank) && below(2) == 0) {
+        ranks.take(rank, turns[next].first, turns[next].second);
+      } else if (!open.empty()) {
+        const std::size_t number = *std::next(open.begin(), static_cast<long>(below(open.size())));
+        if (!ranks.turn(rank, number).may_begin()) continue;
+        ranks.end(rank, number);
+        ++done;
+      }
+    }
+    ASSERT_EQ(done, kTurns * ranks.count()) << "seed " << seed;
+  }
+}
+
+// Which lines of the memory's first page are not zero.
+std::set<std::size_t> lines_written(const std::vector<std::byte>& memory) {
+  std::set<std::size_t> lines;
+  for (std::size_t at = 0; at < static_cast<std::size_t>(kPageBytes); ++at)
+    if (memory[at] != std::byte{0}) lines.insert(at / kLineBytes);
+  return lines;
+}
+
+TEST(NodeWindows, WhatEndsBeforeTheNextBeginsIsToldInOneLineOfEachRank) {
+  Ranks ranks(2);
+  for (std::size_t number = 0; number < 20; ++number) {
+    for (const std::size_t rank : {0u, 1u}) {
+      ranks.take(rank, Ends::any_time, false);
+      EXPECT_TRUE(ranks.turn(rank, number).may_begin());
+      ranks.end(rank, number);
+    }
+  }
+  EXPECT_EQ(lines_written(ranks.memory()), (std::set<std::size_t>{0, 1}));
+}
+
+TEST(NodeWindows, AfterSomeThatOverlappedItIsSoAgain) {
+  Ranks ranks(1);
+  ranks.take(0, Ends::any_time, false);
+  ranks.take(0, Ends::any_time, false);
+  ranks.end(0, 1);
+  EXPECT_EQ(lines_written(ranks.memory()).size(), 1u);  // of its window
+  ranks.end(0, 0);
+  EXPECT_EQ(lines_written(ranks.memory()).size(), 2u);
+  for (std::size_t number = 2; number < 20; ++number) {
+    ranks.take(0, Ends::any_time, false);
+    EXPECT_TRUE(ranks.turn(0, number).may_begin());
+    ranks.end(0, number);
+  }
+  EXPECT_EQ(lines_written(ranks.memory()).size(), 2u);
+}
+
+}  // namespace
+}  // namespace weft::test
