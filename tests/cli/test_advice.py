@@ -59,7 +59,7 @@ def test_without_all_ranks_nothing_is_split():
     assert (site.waiting, site.gain_high_us) == (None, None)
 
 
-def test_no_gain_where_all_cores_of_a_node_compute():
+def test_no_gain_where_all_cores_of_a_node_compute(tmp_path):
     stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
     for rank in stored["rank"]:
         rank["cores"] = rank["node_ranks"]
@@ -69,6 +69,9 @@ def test_no_gain_where_all_cores_of_a_node_compute():
     assert advice.sites[0].gain_high_us == 0
     said = next(reason for reason in show.reasons(advice) if reason.startswith("nothing to win"))
     assert "the data are moved by the same cores" in said
+    page.write(tmp_path / "p.html", advice)
+    first = (tmp_path / "p.html").read_text().partition("Where the time is")[0]
+    assert "room to run behind computation:" in first and f"<li>N{said[1:]}</li>" in first
 
 
 def test_threads_of_the_program_need_cores():

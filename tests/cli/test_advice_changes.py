@@ -210,3 +210,22 @@ def test_what_pickles_is_said_where_no_change_is_proposed():
     ((text, code),) = show.changes(analysis.analyse(stored))
     assert text.startswith("In work app.py:3, comm.bcast pickles objects")
     assert "comm.Ibcast(data)" in code and "pickles" not in code
+
+
+def test_a_call_that_could_be_planned_is_named_with_its_share():
+    advice = analysis.analyse(made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 0, 1_000_000)]))
+    advice.sites[0].calls, advice.sites[0].repeated = 20, 1.0
+    said = [text for text, _ in show.changes(advice)]
+    assert any("10.0 % of the run time, always has the same arguments" in text for text in said)
+
+
+def test_of_the_reasons_those_of_known_windows_come_first_and_each_place_once():
+    advice = analysis.analyse(made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 0, 1_000_000)]))
+    (known,) = advice.sites
+    known.gain_high_us, known.why_no_gain = 0, "all cores of the node compute"
+    unknown = nonblocking_site(10, 500, 0)
+    unknown.call, unknown.unknown["after"] = "MPI_Bcast", {"the result is on the stack": 1}
+    advice.sites = [unknown, unknown, known]
+    first, *others = show.reasons(advice)
+    assert first == "nothing to win: all cores of the node compute (work f.c:7)"
+    assert "window after unknown: the result is on the stack (work f.c:7)" in others

@@ -17,6 +17,7 @@ from weft.advise.sites import MessageWait, Site, Windows
 
 MOST_SITES, MOST_CHANGES = 12, 2
 NO_SITES = "There is none: no rank called a collective."
+NOTHING = "nothing to win"
 
 
 def per_cent(share: float) -> str:
@@ -196,15 +197,17 @@ BEFORE_WORDS = (
 
 
 def reasons(advice: Advice) -> list[str]:
-    """Why windows are unknown, or nothing is to be won in one that is known, once for each."""
+    """Why nothing is to be won in a window that is known, or windows are unknown, once for each."""
     found: dict[str, list[str]] = {}
     for site in advice.sites[:MOST_SITES]:
         for side in ("after", "before"):
             if why := why_unknown(site, side):
                 found.setdefault(f"window {side} unknown: {why}", []).append(short_place(site))
         if site.gain_high_us == 0 and site.why_no_gain:
-            found.setdefault(f"nothing to win: {site.why_no_gain}", []).append(short_place(site))
-    return [f"{reason} ({', '.join(places[:4])})" for reason, places in found.items()]
+            found.setdefault(f"{NOTHING}: {site.why_no_gain}", []).append(short_place(site))
+    said = {reason: list(dict.fromkeys(places))[:4] for reason, places in found.items()}
+    first = sorted(said, key=lambda reason: not reason.startswith(NOTHING))
+    return [f"{reason} ({', '.join(said[reason])})" for reason in first]
 
 
 def remarks(site: Site) -> list[str]:
@@ -253,7 +256,8 @@ def changes(advice: Advice) -> list[tuple[str, str]]:
     for site in repeated[:MOST_CHANGES]:
         found.append(
             (
-                f"{site.call} in {short_place(site)} always has the same arguments:"
+                f"{site.call} in {short_place(site)}, {per_cent(site.share)} of the run time,"
+                " always has the same arguments:"
                 f" {fragments.persistent(site)} plans it once.",
                 fragments.planned(site),
             )
