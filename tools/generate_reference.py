@@ -2,7 +2,8 @@
 """Writes docs/reference/, packaging/man/ and packaging/completion/ from the programs' own tables.
 
 Why: man page, completion and reference never differ from `--help`. What is written is checked in,
-so that an installation needs no Python for it; --check says whether it is up to date.
+so that an installation needs no Python for it; --check says whether it is up to date. The preloaded
+library has the names of variables from here, too (src/base/misspelt.h).
 Needs a built Weft: what `weft run` and `weft schedule` have, they say themselves.
 """
 
@@ -15,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from reference import commands, completion, man, pages  # noqa: E402
+from reference import commands, completion, man, names, pages  # noqa: E402
 
 from weft.cli import app  # noqa: E402
 
@@ -32,10 +33,11 @@ def documents(binaries: Path) -> dict[Path, str]:
     schedule = commands.asked(binaries / "weft-schedule", "--help-json")
     everything = commands.all_commands(app, run, schedule)
     native = next(one for one in everything.commands if one.words == ["weft", "run"])
+    variables = pages.described_variables(sources())
     reference = {
         "run.md": pages.run_page(native),
         "commands.md": pages.commands_page(everything),
-        "variables.md": pages.variables_page(native, pages.described_variables(sources())),
+        "variables.md": pages.variables_page(native, variables),
         "hints.md": pages.hints_page(run["hints"]),
         "algorithms.md": pages.algorithms_page(run["algorithms"]),
         "c-interface.md": pages.interface_page(ROOT / "include"),
@@ -45,6 +47,9 @@ def documents(binaries: Path) -> dict[Path, str]:
         "docs/reference": reference,
         "packaging/man": man.pages(everything),
         "packaging/completion": completion.files(everything, run["algorithms"]),
+        "src/base/generated": {
+            "variable_names.h": names.header(native, variables, run["algorithms"])
+        },
     }
     return {
         ROOT / folder / name: text

@@ -37,19 +37,19 @@ Texts room_for_texts(int bytes, MPI_Comm comm) {
 
 }  // namespace
 
-void keep_plans(PlanCache& plans, const std::string& own) {
+std::string keep_plans(PlanCache& plans, const std::string& own) {
   const MPI_Comm comm = common();
   if (comm == handles.comm_null) return plans.write(own);
   const auto bytes = static_cast<std::int64_t>(own.size());
   std::int64_t bytes_of_all = 0;
   const int code =
       library_calls.Allreduce(&bytes, &bytes_of_all, 1, handles.int64, handles.sum, comm);
-  if (code != MPI_SUCCESS || bytes_of_all == 0) return;
+  if (code != MPI_SUCCESS || bytes_of_all == 0) return "";
   const auto count = static_cast<int>(bytes);
   Texts texts = room_for_texts(count, comm);
   library_calls.Gatherv(own.data(), count, handles.byte, texts.all.data(), texts.bytes.data(),
                         texts.begins.data(), handles.byte, 0, comm);
-  plans.write(texts.all);
+  return plans.write(texts.all);
 }
 
 }  // namespace weft

@@ -10,7 +10,7 @@
 namespace weft {
 
 // Collective over all ranks, in MPI_Finalize, where nobody may still be inside a collective on
-// common(). own: lines of this rank.
-void keep_plans(PlanCache& plans, const std::string& own);
+// common(). own: lines of this rank. Why they are not kept, for rank 0 to say; empty: they are.
+std::string keep_plans(PlanCache& plans, const std::string& own);
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/misspelt.h"
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
@@ -208,6 +209,8 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   const bool threads_wanted = scope == Scope::all && config.engine != Engine::function;
   int rank = 0;
   library_calls.Comm_rank(handles.comm_world, &rank);
+  if (rank == 0)
+    for (const std::string& sentence : misspelt_variables(environ)) say(sentence);
   if (threads_wanted && !runtime->threads_allowed() && rank == 0)
     say("the MPI library grants no MPI_THREAD_MULTIPLE: engine function is used in place of " +
         std::string(engine_name(config.engine)));
@@ -513,10 +516,10 @@ void Runtime::end() {
        one_copy() ? one_copy()->copied_bytes() : 0, runtime->progress.ended_by_agent()},
       runtime->learnt.report(runtime->trial_budget), runtime->reports_, rank, ranks);
   const std::string plans = runtime->plans.take_lines(runtime->learnt.plans(runtime->config));
-  if (runtime->communicators.world_has_worker())
-    runtime->plans.write(plans);
-  else
-    keep_plans(runtime->plans, plans);
+  const std::string not_kept = runtime->communicators.world_has_worker()
+                                   ? runtime->plans.write(plans)
+                                   : keep_plans(runtime->plans, plans);
+  if (rank == 0 && !not_kept.empty()) say(not_kept);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
   runtime->communicators.free_all();

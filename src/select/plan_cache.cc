@@ -217,7 +217,7 @@ bool write_all(int file, std::string_view text) {
 }
 
 // With the lock, so that a file of this name is one that an earlier process has left. False: the
-// old one stays. Some file systems say only at the end that there was no room.
+// old one stays, and errno says why. Some file systems say only at the end that there was no room.
 bool replace_file(const std::string& name, const std::string& text) {
   const std::string fresh = name + "." + std::to_string(getpid());
   unlink(fresh.c_str());
@@ -225,7 +225,9 @@ bool replace_file(const std::string& name, const std::string& text) {
   if (file < 0) return false;
   const bool written = write_all(file, text);
   if (close(file) == 0 && written && rename(fresh.c_str(), name.c_str()) == 0) return true;
+  const int why = errno;
   unlink(fresh.c_str());
+  errno = why;
   return false;
 }
 
@@ -287,12 +289,20 @@ std::optional<Sound> sound_text(const std::string& name, Says says) {
   return std::nullopt;
 }
 
-void replace_file(const std::string& name, const Sound& before, const std::string& text) {
+std::string cannot_be_written(const std::string& name) {
+  return name + " cannot be written (" + std::strerror(errno) +
+         "); name another file with --plan-cache, or none";
+}
+
+// Why it could not; "": it is done.
+std::string replace_file(const std::string& name, const Sound& before, const std::string& text) {
   if (replace_file(name, text)) {
     if (!before.sentence.empty()) say(before.sentence);
-  } else if (!before.aside.empty()) {
-    put_back(before.aside, name);
+    return "";
   }
+  const std::string why = cannot_be_written(name);
+  if (!before.aside.empty()) put_back(before.aside, name);
+  return why;
 }
 
 // As much as a file may have; the oldest lines come first.
@@ -304,34 +314,34 @@ std::string_view newest(std::string_view lines) {
   return lines;
 }
 
-// With the lock of the file's directory, if that can be had in time.
-// False: it could not, since others write.
+// With the lock of the file's directory, if that can be had in time. Why it was not done; "": it
+// is.
 template <class Do>
-bool with_lock(const std::string& name, Milliseconds patience, Do what) {
+std::string with_lock(const std::string& name, Milliseconds patience, Do what) {
   const Descriptor directory(open(directory_of(name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0) return true;
-  if (!lock_within(patience, directory.get())) return false;
-  what();
-  return true;
+  if (directory.get() < 0) return cannot_be_written(name);
+  if (lock_within(patience, directory.get())) return what();
+  return "other processes have been writing " + name + " for a second";
 }
 
 // The lines that are whole have their place in the new file at once.
 void mend_file(const std::string& name) {
   with_lock(name, kSoon, [&] {
     const auto before = sound_text(name, Says::all);
-    if (!before || before->aside.empty()) return;  // another process has mended it
-    replace_file(name, *before, std::string(kHeader) + without(before->text, {}));
+    if (!before || before->aside.empty()) return std::string();  // another process has mended it
+    return replace_file(name, *before, std::string(kHeader) + without(before->text, {}));
   });
 }
 
-bool merge_into_file(const std::string& name, const std::vector<PlanCache::Entry>& entries) {
+// Why they are not kept; "": they are, or it has been said.
+std::string merge_into_file(const std::string& name, const std::vector<PlanCache::Entry>& entries) {
   make_directories(directory_of(name));
   return with_lock(name, kAtTheEnd, [&] {
     const auto before = sound_text(name, Says::what_has_moved);
-    if (!before) return;
+    if (!before) return std::string();
     std::string lines = without(before->text, entries);
     for (const auto& [key, plan] : entries) lines += line_of(key, plan);
-    replace_file(name, *before, std::string(kHeader).append(newest(lines)));
+    return replace_file(name, *before, std::string(kHeader).append(newest(lines)));
   });
 }
 
@@ -413,17 +423,16 @@ std::string PlanCache::take_lines(const std::vector<Entry>& more) {
   return lines;
 }
 
-void PlanCache::write(std::string_view lines) {
+std::string PlanCache::write(std::string_view lines) {
   std::map<std::string, MeasuredPlan> entries;
   while (!lines.empty()) {
     std::string_view line = take_until(lines, '\n');
     std::string key(take_until(line, '\t'));
     if (auto plan = parse_plan(line)) entries[std::move(key)] = std::move(*plan);
   }
-  if (file_name_.empty() || entries.empty()) return;
-  if (!merge_into_file(file_name_, {entries.begin(), entries.end()}))
-    say("what this run has measured and learnt is not kept: other processes have been writing " +
-        file_name_ + " for a second");
+  if (file_name_.empty() || entries.empty()) return "";
+  const std::string why = merge_into_file(file_name_, {entries.begin(), entries.end()});
+  return why.empty() ? "" : "what this run has measured and learnt is not kept: " + why;
 }
 
 void PlanCache::remember(const std::string& key, const MeasuredPlan& plan) {

@@ -3,10 +3,10 @@
 // where TUNING is PART_BYTES/RADIX/RADIX_ACROSS, and the remarks, with the tab before them, may be
 // missing.
 // Why text, one line each: anybody can read, sort and delete it, and a damaged line harms no other.
-// A file that cannot be read or written is no error: plans are then measured in every run. What is
-// damaged, too long or nothing of Weft's is kept aside, and its place is taken by a new file.
-// Keys begin with Weft's version. Lines of others go when the file is written, so that it does not
-// grow with each of them.
+// A file that cannot be read or written is no error: plans are then measured in every run, which is
+// said. What is damaged, too long or nothing of Weft's is kept aside, and its place is taken by a
+// new file. Keys begin with Weft's version. Lines of others go when the file is written, so that it
+// does not grow with each of them.
 #pragma once
 
 #include <cstdint>
@@ -70,8 +70,9 @@ class PlanCache {
   // there is no file.
   std::string take_lines(const std::vector<Entry>& more = {});
   // Lines of one process or of several, of equal keys the last, into the file, beside what other
-  // jobs have put there. Waits up to a second for others that write.
-  void write(std::string_view lines);
+  // jobs have put there. Waits up to a second for others that write. Why they are not kept, in a
+  // sentence for one process of the job to say; empty: they are.
+  std::string write(std::string_view lines);
 
  private:
   void read_once();  // with mutex_ held

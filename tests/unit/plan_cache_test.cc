@@ -344,6 +344,22 @@ TEST_F(PlanCacheFile, WithoutAFileThereIsNothingToWrite) {
   EXPECT_EQ(cache.take_lines({{"b", kPlan}}), "");
 }
 
+TEST_F(PlanCacheFile, WhatCannotBeWrittenIsSaidWithItsReason) {
+  const auto why_not = [](const std::filesystem::path& file) {
+    PlanCache cache(file);
+    cache.note("a", kPlan);
+    return cache.write(cache.take_lines());
+  };
+  const auto sentence = [](const std::string& file, const std::string& reason) {
+    return "what this run has measured and learnt is not kept: " + file + " cannot be written (" +
+           reason + "); name another file with --plan-cache, or none";
+  };
+  const std::string nowhere = "/proc/weft-plans", in_a_file = file_ / "plans";
+  EXPECT_EQ(why_not(file_), "");
+  EXPECT_EQ(why_not(nowhere), sentence(nowhere, "No such file or directory"));
+  EXPECT_EQ(why_not(in_a_file), sentence(in_a_file, "Not a directory"));
+}
+
 // Each writes once, while another one has the lock for a while.
 TEST_F(PlanCacheFile, WritersWaitForEachOther) {
   constexpr int kWriters = 8;
