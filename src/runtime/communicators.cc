@@ -31,17 +31,20 @@ bool of_this_job_alone(MPI_Comm user) {
   return strangers == 0;
 }
 
-// Null where the system refuses a thread, which is said once.
-std::unique_ptr<Worker> start_worker(Observer& observer, int core, const std::string& effect) {
+// An error where the system refuses a thread.
+Result<std::unique_ptr<Worker>> start_worker(Observer& observer, int core) {
   static std::atomic<int> workers{0};
-  static std::atomic<bool> said{false};
   auto worker = std::make_unique<Worker>(observer, workers.fetch_add(1), core);
   const auto started = worker->start();
-  if (started) return worker;
-  if (!said.exchange(true))
-    say("no worker thread (" + started.error().message + "): " + effect +
-        "; raise 'ulimit -u' to get one");
-  return nullptr;
+  if (!started) return started.error();
+  return worker;
+}
+
+// Once: by the rank that speaks for those which know it.
+void say_why_no_worker(const Error& why, const std::string& effect, bool speaks) {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true) && speaks)
+    say("no worker thread (" + why.message + "): " + effect + "; raise 'ulimit -u' to get one");
 }
 
 }  // namespace
@@ -100,8 +103,13 @@ void Communicator::note_use(const Schedule& schedule) {
 
 void Communicator::want_worker(Observer& observer) {
   if (!worker && tried_workers.load() < kMostTried) {
-    worker = start_worker(observer, -1, "engine tcc is not tried");
-    if (worker) tried_workers.fetch_add(1);
+    auto started = start_worker(observer, -1);
+    if (started) {
+      worker = std::move(*started);
+      tried_workers.fetch_add(1);
+    } else {
+      say_why_no_worker(started.error(), "engine tcc is not tried", rank == 0);
+    }
   }
   wants_worker_ = true;
 }
@@ -141,15 +149,17 @@ void Communicators::add(MPI_Comm user, const Hints& hints, const Wanted& wanted)
   library_calls.Comm_rank(user, &rank);
   const std::vector<int> world_ranks = world_ranks_of(user, size);
   const bool starts_worker = wanted.worker_for && may_have_own(wanted.most_own);
-  auto worker = starts_worker
-                    ? start_worker(*wanted.worker_for, wanted.worker_core,
-                                   "collectives of this communicator go to the MPI library")
-                    : nullptr;
-  bool none_left = false;
-  const Wish wish{wanted.most_own, !starts_worker || worker};
-  auto shadow = make_shadow(user, world_ranks, wish, &none_left);
+  Result<std::unique_ptr<Worker>> worker(nullptr);
+  if (starts_worker) worker = start_worker(*wanted.worker_for, wanted.worker_core);
+  WhyNone why_none;
+  const Wish wish{wanted.most_own, static_cast<bool>(worker)};
+  auto shadow = make_shadow(user, world_ranks, wish, &why_none);
   if (!shadow) {
-    if (!none_left) return;
+    if (why_none.not_ready >= 0)
+      say_why_no_worker(worker ? Error{} : worker.error(),
+                        "collectives of this communicator go to the MPI library",
+                        why_none.not_ready == rank);
+    if (!why_none.others_have_all) return;
     const std::lock_guard lock(mutex_);
     crowded_out_.insert(user);
     return begin_epoch();
@@ -157,7 +167,7 @@ void Communicators::add(MPI_Comm user, const Hints& hints, const Wanted& wanted)
   auto communicator = std::make_shared<Communicator>(user, std::move(*shadow), rank, size);
   communicator->hints = hints;
   communicator->neighbors = neighbors_of(user);
-  if (communicator->has_own) communicator->worker = std::move(worker);
+  if (communicator->has_own) communicator->worker = std::move(*worker);
   communicator->share_memory(world_ranks);
   if (wanted.leaders && communicator->has_own && communicator->nodes)
     communicator->leaders =

@@ -139,7 +139,7 @@ int first_of_free_lanes() {
 // What the ranks of a communicator tell each other when it is made; of each word the greatest
 // counts.
 enum Word : std::uint8_t {
-  kNotReady,
+  kNotReady,  // how many ranks there are from this one on
   kNumber,
   kSpare,
   kSpareToo,  // the complement: of both all ranks say the same only if they have the same
@@ -155,12 +155,13 @@ using Words = std::array<std::int64_t, kWords>;
 std::optional<Words> agree(MPI_Comm comm, const std::vector<int>& members, const Wish& wish,
                            bool busy) {
   int rank = 0, world_rank = 0;
+  const auto ranks = static_cast<int>(members.size());
   library_calls.Comm_rank(comm, &rank);
   library_calls.Comm_rank(handles.comm_world, &world_rank);
   const Spare spare = take_spare(members);
   const int own = own_alive.load();
   Words words{};
-  words[kNotReady] = wish.ready ? 0 : 1;
+  words[kNotReady] = wish.ready ? 0 : ranks - rank;
   words[kNumber] = rank == 0 ? new_number(world_rank) : 0;
   words[kSpare] = spare.number;
   words[kSpareToo] = ~spare.number;
@@ -268,14 +269,19 @@ bool may_have_own(int most) {
 
 // Errors meanwhile return to us: the application has its communicator, and goes on without Weft.
 std::optional<Shadow> make_shadow(MPI_Comm user, const std::vector<int>& world_ranks,
-                                  const Wish& wish, bool* none_left) {
+                                  const Wish& wish, WhyNone* why_none) {
   const ErrorsReturn errors(user);
   if (!errors.do_return()) return std::nullopt;
   std::vector<int> members = world_ranks;
   std::sort(members.begin(), members.end());
   const Choosing choosing;
   const auto agreed = agree(user, members, wish, !choosing.may());
-  if (!agreed || (*agreed)[kNotReady] != 0) return std::nullopt;
+  if (!agreed) return std::nullopt;
+  if (const auto from_first = (*agreed)[kNotReady]; from_first != 0) {
+    if (why_none)
+      why_none->not_ready = static_cast<int>(members.size()) - static_cast<int>(from_first);
+    return std::nullopt;
+  }
   if (user == handles.comm_world && !std::exchange(the_common->is_the_worlds, true) &&
       common() != handles.comm_null)
     return Shadow{.comm = common(), .is_own = true, .tags = the_common->tags.alone()};
@@ -283,7 +289,7 @@ std::optional<Shadow> make_shadow(MPI_Comm user, const std::vector<int>& world_r
     if (auto own = own_shadow(communicator_like(user), members, *agreed)) return own;
   if (auto shared = take_lane(user, world_ranks, *agreed)) return shared;
   if ((*agreed)[kMostHere] != 0 && !wish.needed) {
-    if (none_left) *none_left = true;
+    if (why_none) why_none->others_have_all = true;
     return std::nullopt;
   }
   return own_shadow(communicator_like(user), members, *agreed);

@@ -48,11 +48,15 @@ void begin_shadows(int greatest_tag);
 void make_common();
 MPI_Comm common();
 
+struct WhyNone {
+  bool others_have_all = false;  // other communicators
+  int not_ready = -1;            // the first rank that is not
+};
+
 // Collective over `user`, whose ranks these are in MPI_COMM_WORLD; negative: of another job. No
-// value on all ranks where there is none to be had. none_left: nullptr, or turns true where other
-// communicators have them all.
+// value on all ranks where there is none to be had; why_none: nullptr, or told why.
 std::optional<Shadow> make_shadow(MPI_Comm user, const std::vector<int>& world_ranks,
-                                  const Wish& wish, bool* none_left = nullptr);
+                                  const Wish& wish, WhyNone* why_none = nullptr);
 // This rank is done with it. at_once: all ranks are, and give it up in the same call. usable: all
 // that was sent has been received, so that others may use the lane.
 void give_up(Shadow shadow, bool at_once, bool usable);
