@@ -12,6 +12,7 @@
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/search.h"
+#include "runtime/agreement.h"
 #include "runtime/bind.h"
 #include "runtime/runtime.h"
 #include "runtime/whole_collectives.h"
@@ -30,29 +31,38 @@ namespace {
   std::_Exit(2);
 }
 
-// What cannot be right is refused before MPI starts.
-Config config_or_exit() {
-  if (const auto family = check_family(); !family) refuse(family.error());
+Result<Config> checked_config() {
   auto config = Config::from_environment();
-  if (!config) refuse(config.error());
-  if (const auto algorithms = check_algorithms(*config); !algorithms) refuse(algorithms.error());
-  return *config;
+  if (!config) return config;
+  if (const auto algorithms = check_algorithms(*config); !algorithms) return algorithms.error();
+  return config;
 }
 
 // How this process enters MPI.
 struct Beginning {
   Config config;
-  bool by_rule;  // the level of threads stays as it is, by keeps_level()
+  bool by_rule;           // the level of threads stays as it is, by keeps_level()
+  std::string refusal{};  // said once MPI has started: by one rank of the job
 
   bool keeps_level() const { return by_rule || config.engine == Engine::native; }
 };
 
 Beginning beginning_for(int required) {
   mpi_has_begun();
-  const Config config = config_or_exit();
+  if (const auto family = check_family(); !family) refuse(family.error());
+  const auto checked = checked_config();
+  if (!checked) return {Config(), true, checked.error().message};
+  const Config& config = *checked;
   const bool one_node = on_one_node([](const char* name) { return std::getenv(name); });
   if (config.engine == Engine::tcc && bind_library()) let_several_run(identify_library());
   return {config, weft::keeps_level(config, one_node, required == MPI_THREAD_MULTIPLE)};
+}
+
+void begin(const Beginning& beginning, int asked_level, int level) {
+  if (beginning.refusal.empty())
+    return Runtime::begin(beginning.config, asked_level, level, beginning.by_rule);
+  if (bind_library()) end_job_refusing(beginning.refusal);
+  refuse({beginning.refusal});
 }
 
 // The application gets at least the level that it asked for; engines with a thread need the
@@ -60,7 +70,7 @@ Beginning beginning_for(int required) {
 int initialise(const Beginning& beginning, int* argc, char*** argv, int required, int* provided) {
   const int level = beginning.keeps_level() ? required : MPI_THREAD_MULTIPLE;
   const int code = next_calls.Init_thread(argc, argv, level, provided);
-  if (code == MPI_SUCCESS) Runtime::begin(beginning.config, required, *provided, beginning.by_rule);
+  if (code == MPI_SUCCESS) begin(beginning, required, *provided);
   return code;
 }
 
@@ -77,8 +87,7 @@ int Init(int* argc, char*** argv) {
   const Beginning beginning = beginning_for(MPI_THREAD_SINGLE);
   if (beginning.keeps_level()) {
     const int code = next_calls.Init(argc, argv);
-    if (code == MPI_SUCCESS)
-      Runtime::begin(beginning.config, MPI_THREAD_SINGLE, MPI_THREAD_SINGLE, beginning.by_rule);
+    if (code == MPI_SUCCESS) begin(beginning, MPI_THREAD_SINGLE, MPI_THREAD_SINGLE);
     return code;
   }
   int provided = 0;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/first_rank.h"
 #include "base/log.h"
 #include "base/started.h"
 #include "library/search.h"
@@ -28,12 +29,6 @@ bool is_set(const char* name) {
 bool started_by_weft_run() {
   const char* process = std::getenv(kStartedVariable);
   return process && process == std::to_string(getpid());
-}
-
-bool is_first_rank() {
-  for (const char* name : {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"})
-    if (is_set(name)) return std::strcmp(std::getenv(name), "0") == 0;
-  return true;
 }
 
 bool had_children() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "advise/variables.h"
+#include "base/first_rank.h"
 #include "launch/launcher.h"
 #include "launch/run.h"
 
@@ -69,17 +70,6 @@ Arguments read(int argc, char** argv) {
   return found;
 }
 
-// As its launcher says; nullptr: nothing says that this is a rank.
-const char* rank() {
-  for (const char* variable : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
-    if (const char* found = std::getenv(variable)) return found;
-  return nullptr;
-}
-
-bool later_rank() {
-  return rank() && std::string_view(rank()) != "0";
-}
-
 // weft lab run
 bool starts_lab(const std::vector<std::string>& command) {
   const std::string& program = command[0];
@@ -123,11 +113,11 @@ std::optional<int> advise(const std::string& self, int argc, char** argv) {
   // Every rank says so, since the launcher may end the others before they do. The variables of a
   // batch script, which starts a job, are those of a rank, too.
   const bool starts_job = launcher != Launcher::none || starts_lab(arguments.command);
-  if (arguments.verify && rank() && !starts_job) {
+  if (arguments.verify && launched_rank() && !starts_job) {
     std::fputs("weft advise: --verify starts a job: put weft advise before the launcher\n", stderr);
     return 2;
   }
-  if (!prepared && (launcher != Launcher::none || !later_rank())) return std::nullopt;
+  if (!prepared && (launcher != Launcher::none || is_first_rank())) return std::nullopt;
   if (launcher != Launcher::none) {
     std::vector<std::string> prefix = {self, "advise", "--directory", arguments.directory};
     if (!arguments.overhead.empty())

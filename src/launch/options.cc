@@ -117,7 +117,7 @@ Result<RunOptions> parse_run_options(int argc, char** argv) {
   if (!family) return family.error();
   options.mpi = *family;
   auto config = Config::from_environment();
-  if (!config) return config.error();
+  if (!config) options.refusal = config.error().message;
   return options;
 }
 

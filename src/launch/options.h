@@ -24,10 +24,11 @@ struct RunOptions {
   bool engines = true;   // Weft's is
   enum class Help : unsigned char { none, text, json } help = Help::none;
   std::vector<std::string> command;
+  std::string refusal;  // of a value that an option or variable has; empty: all are right
 };
 
 // Reads the arguments after `weft run`, sets the WEFT_* variables that the options stand for and
-// checks those and all that were set before. Option over environment.
+// checks those and all that were set before, for refusal. Option over environment.
 Result<RunOptions> parse_run_options(int argc, char** argv);
 
 // The options of `weft run` that say what the WEFT_* variables of this process say.

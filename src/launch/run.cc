@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "advise/variables.h"
+#include "base/first_rank.h"
 #include "base/started.h"
 #include "launch/help.h"
 #include "launch/launcher.h"
@@ -194,6 +195,9 @@ int start_program(const std::string& self, const RunOptions& options) {
   auto program = look_at_program(path);
   if (!program) return refuse(program.error().message);
   if (!program->preloadable) return refuse(name + " " + program->why_not);
+  // In a rank the library says it, once for the job.
+  const bool is_said_later = launched_rank() && program->family != Family::unknown;
+  if (!options.refusal.empty() && !is_said_later) return refuse(options.refusal);
   auto choice = choose_family(name, *program, options.mpi, launcher_of_environment());
   if (!choice) return refuse(choice.error().message);
   auto library = find_libraries(self, choice->family, options);
@@ -243,6 +247,7 @@ int run(const std::string& self, int argc, char** argv) {
   options->watched = std::getenv(advise::kWatchedVariable) != nullptr;
   const Launcher launcher = launcher_of_command(options->command[0]);
   if (launcher == Launcher::none) return start_program(self, *options);
+  if (!options->refusal.empty()) return refuse(options->refusal);
   std::vector<std::string> prefix;
   if (options->watched) prefix = watching_words(self);
   prefix.insert(prefix.end(), {self, "run"});

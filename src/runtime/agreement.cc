@@ -94,6 +94,20 @@ std::string words_for(MPI_Comm comm, const Facts& facts, const Words& said) {
   return all.empty() ? "" : differences(all);
 }
 
+constexpr const char* kRefusal = "refusal";  // the only fact of a rank that refuses
+
+// Of a job whose ranks have different facts.
+std::string why_it_ends(const std::vector<Facts>& of_ranks) {
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
+    for (const Fact& fact : of_ranks[rank])
+      if (fact.name == kRefusal) return "rank " + std::to_string(rank) + ": " + fact.value;
+  const std::string differing = differences(of_ranks);
+  if (differing.empty()) return "";
+  return "the ranks of this job were started differently, so that they would wait for each "
+         "other: " +
+         differing + "; give all ranks the same";
+}
+
 // MPI is finalised, so that no launcher takes the end for a crash.
 [[noreturn]] void end_job(const std::string& why) {
   if (!why.empty()) say(why);
@@ -114,14 +128,15 @@ Start agree_on_start(const Facts& facts, const Start& own) {
   words[kRaise] = !own.all_keep_level;
   words[kLacking] = !own.all_have_multiple;
   const Words said = greatest(handles.comm_world, words);
-  if (!all_alike(said)) {
-    const std::string why = words_for(handles.comm_world, facts, said);
-    end_job(why.empty() ? why
-                        : "the ranks of this job were started differently, so that they would wait "
-                          "for each other: " +
-                              why + "; give all ranks the same");
-  }
+  if (!all_alike(said)) end_job(why_it_ends(collected(handles.comm_world, facts, said[kLength])));
   return {said[kKeep] != 0, said[kRaise] == 0, said[kLacking] == 0};
+}
+
+void end_job_refusing(const std::string& why) {
+  agree_on_start({{kRefusal, why, why}}, {true, true, false});
+  int rank = 0;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  end_job(rank == 0 ? why : "");
 }
 
 void end_job_if_refused(const std::string& why) {

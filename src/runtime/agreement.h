@@ -26,6 +26,10 @@ struct Start {
 // alone. Where the facts differ it ends the process, on all ranks, and one of them says why.
 Start agree_on_start(const Facts& facts, const Start& own);
 
+// In its place where this rank refuses what it was told: ends the process on all ranks. One of them
+// says why, once.
+[[noreturn]] void end_job_refusing(const std::string& why);
+
 // Collective over MPI_COMM_WORLD. Ends the process on all ranks if some rank has a reason; the
 // first of these says it.
 void end_job_if_refused(const std::string& why);
