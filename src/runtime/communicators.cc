@@ -17,7 +17,7 @@ std::atomic<int> next_number{0};
 
 // What is kept of each, however many ranks it has: docs/inside/scale.md. Beside that a name among
 // those that are known, a piece of mapped memory and, once they are used, schedules.
-static_assert(sizeof(Communicator) + sizeof(Sites) + sizeof(NodeMemory) + sizeof(NodeRoom) <= 1816);
+static_assert(sizeof(Communicator) + sizeof(Sites) + sizeof(NodeMemory) + sizeof(NodeRoom) <= 1832);
 
 // Processes of another job, spawned or connected, may run without Weft.
 bool of_this_job_alone(MPI_Comm user) {
