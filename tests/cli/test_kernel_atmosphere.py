@@ -102,6 +102,18 @@ def test_the_flow_over_a_mountain_is_the_same_on_any_number_of_ranks(kernel):
     assert done.splitlines()[0].split(", mass")[0] == alone.split(", mass")[0]
 
 
+def test_fields_have_the_same_bits_on_any_number_of_ranks(kernel, tmp_path):
+    """Also where a rank has part of a block of latitudes, or not those opposite to its own."""
+    words = ("--what", "flow", "--truncation", 42, "--case", "galewsky", "--steps", 3)
+    written = set()
+    for ranks in (1, 2, 3, 5):
+        file = tmp_path / str(ranks)
+        done = kernel("atmosphere", *words, "--every", 2, "--output", file, ranks=ranks)
+        assert done.returncode == 0, done.stderr
+        written.add(file.read_bytes())
+    assert len(written) == 1 and len(written.pop()) == 2 * 3 * 64 * 128 * 8
+
+
 def beginning(said: str) -> float:
     return float(said.split("beginning by ")[1].split(",")[0])
 
