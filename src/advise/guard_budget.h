@@ -10,8 +10,10 @@ namespace weft::advise {
 
 inline constexpr std::int64_t kHead = 2'000'000;  // ns that may be spent before there is a budget
 inline constexpr std::int64_t kSignal = 1'500;    // ns that the kernel needs for one, at least
-inline constexpr std::int64_t kFault = 2'500;     // the same with the access that raised it
-inline constexpr std::int64_t kWake = 5'000;      // to wake the advisor's thread, and to go on
+// What no clock shows. A virtual machine, 2 cores (AMD EPYC), needs about so long.
+inline constexpr std::int64_t kFault = 3'000;   // for a signal and the access that raised it
+inline constexpr std::int64_t kStep = 12'000;   // for a single step: the host takes part
+inline constexpr std::int64_t kRefill = 3'000;  // to learn all pages again, after many have changed
 
 extern std::atomic<std::int64_t> spent_ns;
 

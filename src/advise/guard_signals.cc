@@ -124,6 +124,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 
 void stepped(Thread& me, void* context) {
   const Locked locked;
+  spent_ns.fetch_add(kStep, std::memory_order_relaxed);
   registers(context)[REG_EFL] &= ~kSingleStep;
   for (Guard& guard : guards) {
     if (!guard.live || guard.open || !guard.covers(me.opened_page) || any_in_mpi()) continue;
