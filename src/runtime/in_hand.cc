@@ -53,7 +53,12 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Plan& pl
   operands_.use(turn_, *schedule_);
   alone_.emplace(*schedule_, operands_, turn_);
   // Whoever looks at a line early gets it late: so not for the others' signals.
-  state_ = alone_->go_on(0);
+  // A rank that is ahead finds its window in use for another moment: shorter than to hand it over.
+  constexpr int kLooks = 200;
+  for (int look = 0; look < kLooks; ++look) {
+    state_ = alone_->go_on(0);
+    if (state_ != AloneCall::State::held_up || alone_->begun()) break;
+  }
   any_ = true;
   *request = carrier_->request;
   if (!may_stay()) [[unlikely]] {
