@@ -44,35 +44,23 @@ struct Wave {
   const Eight* begins;  // [block]: the functions of the first step, and of that before
 };
 
-#define REGISTERS 16
 #if defined(__x86_64__)
 #define LOOPS Avx512
 #define TARGET __attribute__((target("avx512f,avx512dq,avx512vl,fma")))
 #define WIDTH 8
-#undef REGISTERS
 #define REGISTERS 32
 #include "atmosphere_loops.h"
-#undef REGISTERS
-#define REGISTERS 16
-#undef LOOPS
-#undef TARGET
-#undef WIDTH
 #define LOOPS Avx2
 #define TARGET __attribute__((target("avx2,fma")))
 #define WIDTH 4
+#define REGISTERS 16
 #include "atmosphere_loops.h"
-#undef LOOPS
-#undef TARGET
-#undef WIDTH
 #endif
 #define LOOPS Plain
 #define TARGET
 #define WIDTH 2
+#define REGISTERS 16
 #include "atmosphere_loops.h"
-#undef LOOPS
-#undef TARGET
-#undef WIDTH
-#undef REGISTERS
 
 // Doubles of the longest vectors that are used; tests take shorter ones, too.
 inline int widest = 8;

@@ -1,8 +1,8 @@
 // atmosphere_loops.h: the loops in which the transforms of kernels/atmosphere spend their time. Why
 // apart: atmosphere_harmonics.h includes this file once for each instruction set, with the struct's
 // name as LOOPS, the functions' TARGET, the doubles of a vector as WIDTH, and how many REGISTERS
-// hold vectors; therefore there is no #pragma once. Latitudes lie side by side in the vectors, and
-// an Eight of them is one vector or several.
+// hold vectors, and takes these four away again; therefore there is no #pragma once. Latitudes lie
+// side by side in the vectors, and an Eight of them is one vector or several.
 
 struct LOOPS {
   typedef double Vector __attribute__((vector_size(8 * WIDTH), may_alias));
@@ -121,7 +121,7 @@ struct LOOPS {
         in += in_eight;
         const Vector ai = in[0], bi = in[away], ci = in[2 * away], di = in[3 * away];
         const Vector ac = a + c, aci = ai + ci, less = a - c, lessi = ai - ci;
-        const Vector bd = b + d, bdi = bi + di, turned = bi - di, turnedi = d - b;  // of -i
+        const Vector bd = b + d, bdi = bi + di, turned = bi - di, turnedi = d - b;  // -i (b - d)
         out[0] = ac + bd, out[in_eight] = aci + bdi;
         const Vector sum[3] = {less + turned, ac - bd, less - turned};
         const Vector sumi[3] = {lessi + turnedi, aci - bdi, lessi - turnedi};
@@ -200,3 +200,8 @@ struct LOOPS {
   }
   static constexpr int width = WIDTH;
 };
+
+#undef LOOPS
+#undef TARGET
+#undef WIDTH
+#undef REGISTERS

@@ -384,7 +384,7 @@ class Model {
           double* to = made->out.data() + made->send_at[at(peer)] + 2 * wave * rows() + j;
           for (int part = 0; part < 2; ++part, to += rows()) {
             const double* values = line_[at(2 * m + part)].of;
-            if (count == 8) {
+            if (count == 8) {  // a length that the compiler knows
               std::copy_n(values, 8, to);
             } else {
               std::copy_n(values, count, to);

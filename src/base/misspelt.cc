@@ -48,7 +48,7 @@ std::string meant_by(std::string_view name) {
     rest.remove_prefix(std::min(known.size() + 1, rest.size()));
     if (name == known) return "";
     const std::size_t needed = edits(capitals, known);
-    if (3 * needed > known.size() || needed >= fewest) continue;
+    if (4 * needed > known.size() || needed >= fewest) continue;
     meant = known;
     fewest = needed;
   }

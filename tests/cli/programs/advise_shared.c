@@ -85,11 +85,12 @@ int main(int argc, char** argv) {
   if (rank == 0 && ftruncate(file, 2 * BYTES)) abort();
   MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
   if (rank) file = open(name, O_RDWR);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) unlink(name);
   char* both = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   const Memory mapped = in_blocks((double*)(both + rank * BYTES), (double*)(both + !rank * BYTES));
   measure("mapped_case", mapped_case, mapped, argv);
   measure("mapped_number", mapped_number, mapped, argv);
-  if (rank == 0) unlink(name);
 
   MPI_Win window;
   MPI_Aint bytes;
