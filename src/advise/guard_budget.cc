@@ -32,7 +32,7 @@ std::int64_t processor_ns(clockid_t whose) {
 
 void begin_budget(double part) {
   constexpr std::int64_t kSavedFor = 100'000'000;  // ns of run time
-  budget = part;
+  budget = part < 1 ? part / 2 : part;
   least_saved_ns = std::max(kHead, static_cast<std::int64_t>(part * kSavedFor));
   began_ns = now_ns();
   computed_before_ns = processor_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -54,8 +54,8 @@ void saved_enough() {
 
 // A part of the time that has passed; where others use the core too, of what this process had of
 // it, since that is what observing takes longer by. What recording calls takes comes off first.
-// Each rank spends half of the budget: where ranks wait for each other, what one spends and what
-// another spends at another time are lost by both.
+// Each rank spends half of the budget, unless that is all time: where ranks wait for each other,
+// what one spends and what another spends at another time are lost by both.
 // What is not spent is saved up to a bound only: a short phase with many calls would pay for a long
 // one without any. It is asked once a millisecond.
 std::int64_t allowed_ns() {
@@ -64,7 +64,7 @@ std::int64_t allowed_ns() {
   const std::int64_t now = now_ns();
   const auto allowed = [&] {
     const std::int64_t base = std::min(now - began_ns, had_ns.load(std::memory_order_relaxed));
-    const auto part = static_cast<std::int64_t>(budget / 2 * static_cast<double>(base));
+    const auto part = static_cast<std::int64_t>(budget * static_cast<double>(base));
     return part - recorder.taken_ns() - forgone_ns.load(std::memory_order_relaxed);
   };
   // One thread at a time, since two would forgo the same twice.

@@ -78,9 +78,16 @@ class Progress {
   // an Execution does, and says whether it is over.
   template <class Advance>
   void drive_in_hand(Advance advance);
-  // For a caller that waits for another process: how often to look before yield_core().
-  int polls_in_hand() const {
+  // For a caller that waits for another process: how often to look before yield_core(). Once in so
+  // many waits the library is asked, too: a program whose calls all end in memory makes no other
+  // call in which the library could move its messages.
+  int polls_in_hand() {
     constexpr int kOnOwnCore = 500, kOnSharedCore = 2;
+    constexpr unsigned kWaitsPerCall = 64;
+    const unsigned waits = waits_in_hand_.load(std::memory_order_relaxed) + 1;
+    waits_in_hand_.store(waits, std::memory_order_relaxed);
+    if (waits % kWaitsPerCall == 0) [[unlikely]]
+      observer_.keep_library_going();
     return shared_core_.load(std::memory_order_relaxed) > 0 ? kOnSharedCore : kOnOwnCore;
   }
   // Lets others run, and learns from how long that took whether anybody wanted to.
@@ -145,6 +152,7 @@ class Progress {
 
   std::atomic<ThreadMay> thread_may_;  // turns to nothing where no thread can be started
   bool several_callers_ = false;
+  std::atomic<unsigned> waits_in_hand_{0};  // about so many, where several callers wait
   Observer& observer_;
 
   std::mutex advancing_;  // held by whoever advances; guards active_

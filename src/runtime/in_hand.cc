@@ -27,7 +27,7 @@ int InHand::completed(void* carrier) {
 bool InHand::make_carrier() {
   auto made = std::make_unique<Carrier>();
   if (make_generalised_request(&completed, made.get(), &made->request) != MPI_SUCCESS) return false;
-  Runtime::active()->requests.count(made->request, 1);
+  Runtime::active()->requests.note(made->request, 1);
   carrier_ = std::move(made);
   return true;
 }
@@ -75,8 +75,9 @@ void InHand::go_on(int polls) {
 }
 
 int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
+  any_ = false;  // an operator or a callback that calls MPI meanwhile must not hand it over
+  const int polls = runtime.progress.polls_in_hand();
   if (state_ == AloneCall::State::held_up) {
-    const int polls = runtime.progress.polls_in_hand();
     if (kernel_) {
       const ComputesAs at_start(computes_as_);
       go_on(polls);
@@ -84,7 +85,6 @@ int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
       go_on(polls);
     }
   }
-  any_ = false;
   *request = handles.request_null;
   if (status != MPI_STATUS_IGNORE) set_status(status);
   if (state_ == AloneCall::State::over) [[likely]]
@@ -108,7 +108,7 @@ int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
   operation->take_over(carrier->request, turn_, *alone_, state_);
   if (site_) operation->count_in(site_->in_flight);
   runtime.requests.add(operation);
-  runtime.requests.count(carrier->request, -1);
+  runtime.requests.note(carrier->request, -1);
   runtime.requests.activated();
   if (!operation->advance()) runtime.progress.submit(std::move(operation), false);
 }
@@ -117,7 +117,7 @@ void InHand::end() {
   hand_over();
   if (!carrier_) return;
   MPI_Request request = carrier_.release()->request;
-  Runtime::active()->requests.count(request, -1);
+  Runtime::active()->requests.note(request, -1);
   library_calls.Grequest_complete(request);
   library_calls.Wait(&request, MPI_STATUS_IGNORE);
 }

@@ -204,6 +204,10 @@ class Requests {
   // One more, or less, that the application may hold, whether it is found here or not.
   void count(MPI_Request request, int change) {
     held_.fetch_add(change);
+    note(request, change);
+  }
+  // The same of one that is kept: the application holds it now and then.
+  void note(MPI_Request request, int change) {
     held_like(request).fetch_add(static_cast<std::uint16_t>(change));
   }
   std::shared_ptr<CollectiveOperation> find(MPI_Request request);

@@ -97,7 +97,7 @@ class Runtime final : public Observer {
 
   // Short collectives for requests may stay in their caller's hand: nobody else looks at them.
   bool keeps_in_hand() const {
-    return completions_are_ours_ && !several_callers_ && !observing_ && config.watchdog_s == 0;
+    return completions_are_ours_ && !observing_ && config.watchdog_s == 0 && !may_have_threads_;
   }
 
   // The calling application thread's track; nullptr without --trace.
@@ -149,6 +149,7 @@ class Runtime final : public Observer {
   NodeCores node_cores_;         // the same
   Beside beside_;                // the same
   bool several_callers_ = false;
+  bool may_have_threads_ = false;  // the library lets all threads call, and says so when asked
   bool may_learn() const;
   const Scope scope_;
   const bool observing_;
@@ -176,7 +177,7 @@ inline bool nothing_followed(const Runtime& runtime) {
   if (straight_epoch.load(std::memory_order_acquire) == 0) return false;
   const Runtime& runtime = *Runtime::active();
   if (!nothing_followed(runtime)) return false;
-  if (runtime.requests.held() == 0) return true;
+  if (runtime.requests.held() == 0 && !runtime.in_hand.any()) return true;
   if (!requests || count > kMostLookedAt || !nothing_under_way() ||
       holding.load(std::memory_order_relaxed) != 0)
     return false;

@@ -175,6 +175,7 @@ std::vector<SiteRecord> Sites::records(const Communicator& communicator) const {
 // Plans that name a forgotten site are no longer found; calls that name it are in flight.
 void Sites::forgotten(Runtime& runtime, const Communicator& communicator) {
   begin_epoch();
+  runtime.in_hand.hand_over();  // what is in hand does not say so at its site
   in_use_.let_go_forgotten([&](const Site& site) {
     if (site.in_flight.load(std::memory_order_acquire) > 0) return false;
     for (SiteRecord& record : records_of(site, communicator))

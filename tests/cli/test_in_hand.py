@@ -20,26 +20,25 @@ MOST_AT_A_SITE = 80  # more, where engine auto has settled
 
 @needs_valgrind
 @pytest.mark.parametrize("role", ["root", "reader"])
-@pytest.mark.parametrize(
-    ("engine", "option"), [("function", "--transport=auto"), ("auto", "--learn=use")]
-)
-def test_start_and_wait_are_short(program, tmp_path, role, engine, option, capsys):
+@pytest.mark.parametrize("learn", ["off", "use"])
+def test_start_and_wait_are_short(program, tmp_path, role, learn, capsys):
     counted = []
     for calls in CALLS:
         file = tmp_path / f"{calls}.out"
-        text = profile(program, calls, file, option, role, 1, "counted_*", engine)
+        text = profile(program, calls, file, f"--learn={learn}", role, 1, "counted_*", "auto")
         counted.append(outside_the_library(text))
     instructions = (counted[1] - counted[0]) / (CALLS[1] - CALLS[0])
     with capsys.disabled():
-        print(f"  engine {engine}, {role}: {instructions:.0f} instructions")
-    assert instructions <= MOST_INSTRUCTIONS + (MOST_AT_A_SITE if engine == "auto" else 0)
+        print(f"  --learn={learn}, {role}: {instructions:.0f} instructions")
+    assert instructions <= MOST_INSTRUCTIONS + (MOST_AT_A_SITE if learn == "use" else 0)
 
 
 @needs_valgrind
 @pytest.mark.parametrize("doubles", [1, 512])
 @pytest.mark.parametrize("role", ["root", "reader"])
 def test_no_list_and_no_new_request(program, tmp_path, role, doubles):
-    text = profile(program, 50, tmp_path / "out", "--transport=auto", role, doubles, "counted_*")
+    file = tmp_path / "out"
+    text = profile(program, 50, file, "--learn=off", role, doubles, "counted_*", "auto")
     assert "weft::AloneCall::go_on" in text
     assert "weft::Progress::submit" not in text
     assert "weft::Requests::find" not in text
@@ -48,25 +47,52 @@ def test_no_list_and_no_new_request(program, tmp_path, role, doubles):
     assert "PMPI_Wait" not in text
 
 
+@needs_valgrind
+@pytest.mark.parametrize("role", ["root", "reader"])
+def test_the_library_is_asked_now_and_then(program, tmp_path, role):
+    """Its messages would stand still else, where a program makes no other calls."""
+    text = profile(program, 200, tmp_path / "out", "--learn=off", role, 1, "counted_*", "auto")
+    asked = re.findall(r"^cfn=PMPI_Iprobe\ncalls=(\d+)", text, re.MULTILINE)
+    assert sum(int(calls) for calls in asked) >= 200 // 64
+
+
+@pytest.fixture
+def run(compiled_for):
+    """What a program prints under Weft."""
+
+    def carry_out(mpi, ranks, engine, name, *arguments):
+        library = mpi_libraries.implementation(mpi)
+        if not library.mpiexec.exists():
+            pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
+        weft = [installation.weft_command(), "run", f"--engine={engine}", "--"]
+        words = [*library.launcher(ranks), *weft, compiled_for(library, name), *arguments]
+        done = subprocess.run(
+            [str(word) for word in words],
+            env={**os.environ, **library.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return carry_out
+
+
 @pytest.mark.parametrize("engine", ["function", "thread", "auto"])
 @pytest.mark.parametrize(
     ("mpi", "ranks"), [("mpich", 2), ("openmpi", 2), ("intelmpi", 2), ("mpich", 3)]
 )
-def test_whatever_comes_meanwhile(mpi, ranks, engine, tmp_path):
-    library = mpi_libraries.implementation(mpi)
-    if not library.mpiexec.exists():
-        pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
-    target = tmp_path / "in_hand"
-    path = f"-Wl,-rpath,{library.prefix / 'lib'}"
-    command = [library.prefix / "bin/mpicc", "-O1", SOURCES / "in_hand.c", "-o", target, path]
-    subprocess.run([str(word) for word in command], check=True, timeout=60)
-    weft = [installation.weft_command(), "run", f"--engine={engine}"]
-    done = subprocess.run(
-        [str(word) for word in [*library.launcher(ranks), *weft, "--", target, 40]],
-        env={**os.environ, **library.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "right" in done.stdout
+def test_whatever_comes_meanwhile(run, mpi, ranks, engine):
+    assert "right" in run(mpi, ranks, engine, "in_hand", 40)
+
+
+@pytest.mark.parametrize("form", ["blocking", "request"])
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi", "intelmpi"])
+def test_messages_go_on_meanwhile(run, mpi, form):
+    assert "right" in run(mpi, 2, "auto", "in_hand_messages", form)
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi", "intelmpi"])
+def test_a_program_may_go_by_the_level_of_threads(run, mpi):
+    assert "right, several" in run(mpi, 2, "function", "in_hand_threads", 3000)

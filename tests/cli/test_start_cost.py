@@ -78,7 +78,7 @@ def instructions_of_one_start(program, directory, option, engine):
 @pytest.mark.parametrize(
     ("engine", "option", "most"),
     [
-        ("function", "--transport=auto", MOST_IN_HAND),
+        ("auto", "--learn=off", MOST_IN_HAND),
         ("function", "--transport=mpi", MOST_INSTRUCTIONS),
         ("auto", "--learn=use", MOST_IN_HAND + MOST_AT_A_SITE),
     ],
