@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/started.h"
 #include "library/search.h"
+#include "select/selector.h"
 
 namespace weft::interpose {
 namespace {
@@ -44,8 +45,17 @@ bool has_mpi_library() {
   return find_behind_weft("PMPI_Finalize") != nullptr;
 }
 
+// What MPI_Init would have refused.
+std::string why_refused() {
+  const auto config = Config::from_environment();
+  if (!config) return config.error().message;
+  const auto algorithms = check_algorithms(*config);
+  return algorithms ? "" : algorithms.error().message;
+}
+
 [[gnu::destructor]] void say_that_there_was_nothing_to_do() {
   if (has_begun || !started_by_weft_run() || !is_first_rank() || had_children()) return;
+  if (const std::string why = why_refused(); !why.empty()) say(why);
   if (!wants_summary() && has_mpi_library()) return;
   const std::string program = program_invocation_name;
   say((wants_summary() ? "no summary: " : "nothing to do: ") + program +

@@ -68,6 +68,12 @@ def test_a_wrong_value_is_named_by_one_rank(job, weft_run):
     assert said[0].startswith("unknown engine 'warp'; choose one of native, ")
 
 
+def test_a_wrong_value_is_named_where_mpi_never_begins(job):
+    status, said = job(program="no_init", WEFT_ENGINE="warp")
+    assert status == 0
+    assert [one for one in said if "warp" in one] == said and len(said) == 1
+
+
 @pytest.mark.parametrize("weft_run", [True, False])
 def test_a_wrong_value_of_one_rank_alone_is_named_by_that_rank(job, weft_run):
     inside = ("sh", "-c", ON_RANK_1, "WEFT_ENGINE=warp")
