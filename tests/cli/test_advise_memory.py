@@ -19,7 +19,7 @@ SHARED = ("mapped_case", "mapped_number", "window_case", "window_number")
 def test_what_other_ranks_may_touch_is_unknown(mpi, weft, program, advise, tmp_path, heap):
     """They do so half-way through each window, which this rank's guards do not see."""
     with_heap = [weft, "run", "--shared-heap=4096", "--"] if heap else []
-    command = [*with_heap, program(mpi, "advise_shared.c"), BUSY_MS, CALLS]
+    command = [*with_heap, program(mpi, "advise_shared.c"), BUSY_MS, CALLS, tmp_path / "mapped"]
     done = advise(mpi, command, "--overhead", "100%", "--json", "s.json")
     assert done.returncode == 0, done.stderr
     found = {name.split()[0]: site for name, site in sites(tmp_path / "s.json").items()}

@@ -1,17 +1,13 @@
 """Short collectives for requests that stay in their caller's hand (src/runtime/in_hand.h): what
 they cost, by instructions, which no other load changes; and that whatever else comes finds them."""
 
-import os
 import re
-import subprocess
 
 import pytest
 from test_start_cost import CALLS, needs_valgrind, outside_the_library, profile, program
-
-from weft import installation, mpi_libraries
+from under_weft import library_at_hand, printed_under_weft
 
 __all__ = ["program"]  # the fixture
-SOURCES = installation.ROOT / "tests/cli/programs"
 LIMIT_S = 110
 # Of start and wait together, inside Weft and without what it calls of the MPI library's.
 MOST_INSTRUCTIONS = 700
@@ -61,20 +57,9 @@ def run(compiled_for):
     """What a program prints under Weft."""
 
     def carry_out(mpi, ranks, engine, name, *arguments):
-        library = mpi_libraries.implementation(mpi)
-        if not library.mpiexec.exists():
-            pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
-        weft = [installation.weft_command(), "run", f"--engine={engine}", "--"]
-        words = [*library.launcher(ranks), *weft, compiled_for(library, name), *arguments]
-        done = subprocess.run(
-            [str(word) for word in words],
-            env={**os.environ, **library.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"},
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        library = library_at_hand(mpi)
+        command = [compiled_for(library, name), *arguments]
+        return printed_under_weft(library, ranks, [f"--engine={engine}"], command, LIMIT_S)
 
     return carry_out
 

@@ -1,8 +1,8 @@
 /* What is sent, and results, in memory that another rank may touch by a mapping of its own, one
-   function for each kind. advise_shared MILLISECONDS CALLS: on standard error, for each, how many
-   microseconds its results were left alone by this rank at least and at most, by its own clock.
-   Half-way between write and call, and between call and touch, the other rank touches them where it
-   can. */
+   function for each kind. advise_shared MILLISECONDS CALLS FILE, which it makes: on standard error,
+   for each, how many microseconds its results were left alone by this rank at least and at most, by
+   its own clock. Half-way between write and call, and between call and touch, the other rank
+   touches them where it can. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -80,13 +80,8 @@ int main(int argc, char** argv) {
   MPI_Free_mem(alloc.in);
   MPI_Free_mem(alloc.out);
 
-  char name[] = "/tmp/weft-shared-XXXXXX";
-  int file = rank ? -1 : mkstemp(name);
-  if (rank == 0 && ftruncate(file, 2 * BYTES)) abort();
-  MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
-  if (rank) file = open(name, O_RDWR);
-  MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) unlink(name);
+  const int file = open(argv[3], O_RDWR | O_CREAT, 0600);
+  if (file < 0 || ftruncate(file, 2 * BYTES)) abort();
   char* both = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   const Memory mapped = in_blocks((double*)(both + rank * BYTES), (double*)(both + !rank * BYTES));
   measure("mapped_case", mapped_case, mapped, argv);
