@@ -31,13 +31,6 @@ namespace {
   std::_Exit(2);
 }
 
-Result<Config> checked_config() {
-  auto config = Config::from_environment();
-  if (!config) return config;
-  if (const auto algorithms = check_algorithms(*config); !algorithms) return algorithms.error();
-  return config;
-}
-
 // How this process enters MPI.
 struct Beginning {
   Config config;

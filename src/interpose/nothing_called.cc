@@ -45,17 +45,10 @@ bool has_mpi_library() {
   return find_behind_weft("PMPI_Finalize") != nullptr;
 }
 
-// What MPI_Init would have refused.
-std::string why_refused() {
-  const auto config = Config::from_environment();
-  if (!config) return config.error().message;
-  const auto algorithms = check_algorithms(*config);
-  return algorithms ? "" : algorithms.error().message;
-}
-
 [[gnu::destructor]] void say_that_there_was_nothing_to_do() {
   if (has_begun || !started_by_weft_run() || !is_first_rank() || had_children()) return;
-  if (const std::string why = why_refused(); !why.empty()) say(why);
+  // MPI_Init would have refused it.
+  if (const auto config = checked_config(); !config) say(config.error().message);
   if (!wants_summary() && has_mpi_library()) return;
   const std::string program = program_invocation_name;
   say((wants_summary() ? "no summary: " : "nothing to do: ") + program +

@@ -300,6 +300,13 @@ Result<bool> check_algorithms(const Config& config) {
   return true;
 }
 
+Result<Config> checked_config() {
+  auto config = Config::from_environment();
+  if (!config) return config;
+  if (const auto algorithms = check_algorithms(*config); !algorithms) return algorithms.error();
+  return config;
+}
+
 bool may_keep_level(const Config& config) {
   return config.engine == Engine::automatic && config.blocking != Config::Blocking::always;
 }

@@ -21,6 +21,8 @@ struct Choice {
 
 // An error names the algorithms of a collective for which one was asked that does not exist.
 Result<bool> check_algorithms(const Config& config);
+// What the environment asks for, its algorithms checked.
+Result<Config> checked_config();
 
 // Inside one node engine `auto` leaves the level of threads as the application asks for it, since
 // with MPI_THREAD_MULTIPLE the libraries' own calls take up to several times as long: where the
