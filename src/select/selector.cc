@@ -325,17 +325,14 @@ bool needs_no_library(Kind kind, bool has_kernel) {
 }
 
 bool wins_as_request(Library library, const Shape& shape) {
-  constexpr std::int64_t kNoLongerEager = 4 * 1024;
-  const bool among_all = shape.kind == Kind::allgather || shape.kind == Kind::alltoall;
+  constexpr std::int64_t kShort = 8 * 1024;  // of all ranks
   switch (library) {
     case Library::mpich:
-      return reduces(shape.kind) || among_all || shape.kind == Kind::bcast ||
-             shape.kind == Kind::barrier;
-    case Library::intelmpi:
-      return reduces(shape.kind);
     case Library::openmpi:
-      return (reduces(shape.kind) || among_all) &&
-             agreed_bytes(shape).value_or(0) >= kNoLongerEager;
+      return reduces(shape.kind) || has_one_count(shape.kind);
+    case Library::intelmpi:
+      return reduces(shape.kind) ||
+             (has_one_count(shape.kind) && agreed_bytes(shape).value_or(0) <= kShort);
     default:
       return false;
   }

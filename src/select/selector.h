@@ -41,8 +41,7 @@ bool needs_no_library(Kind kind, bool has_kernel);
 
 // Of a non-blocking call: whether Weft's way in the node's memory was faster than the library's
 // own, which nobody can measure while the program runs, since such a call must not wait for other
-// ranks. From measurements between two ranks. What merely moves data is the library's until another
-// way has been learnt.
+// ranks. From measurements between two ranks (docs/inside/choices.md); another way may be learnt.
 bool wins_as_request(Library library, const Shape& shape);
 
 // The static rule of engine `auto`, from measurements (docs/performance.md); documented in

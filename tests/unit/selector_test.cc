@@ -125,25 +125,21 @@ TEST(Requests, InMemoryWhereTheLibraryWasSlower) {
   const auto wins = [](Library library, Kind kind, std::int64_t bytes) {
     return wins_as_request(library, shape_of(kind, 2, bytes));
   };
-  for (const std::int64_t bytes : {8L, 64 * 1024L, kMiB}) {
-    EXPECT_TRUE(wins(Library::mpich, Kind::allreduce, bytes));
-    EXPECT_TRUE(wins(Library::intelmpi, Kind::allreduce, bytes));
-    EXPECT_EQ(wins(Library::openmpi, Kind::allreduce, bytes), bytes > 8);
-    EXPECT_FALSE(wins(Library::other, Kind::allreduce, bytes));
+  constexpr std::int64_t kShort = 4 * 1024;
+  for (const std::int64_t bytes : {8L, kShort, 64 * 1024L, kMiB}) {
+    for (const Kind kind : {Kind::allreduce, Kind::reduce, Kind::scan, Kind::bcast, Kind::gather,
+                            Kind::scatter, Kind::allgather, Kind::alltoall}) {
+      EXPECT_TRUE(wins(Library::mpich, kind, bytes));
+      EXPECT_TRUE(wins(Library::openmpi, kind, bytes));
+      EXPECT_EQ(wins(Library::intelmpi, kind, bytes), reduces(kind) || bytes <= kShort);
+      EXPECT_FALSE(wins(Library::other, kind, bytes));
+    }
   }
-  for (const Kind kind : {Kind::allgather, Kind::alltoall}) {
-    EXPECT_TRUE(wins(Library::mpich, kind, 8));
-    EXPECT_FALSE(wins(Library::openmpi, kind, 8));
-    EXPECT_TRUE(wins(Library::openmpi, kind, 64 * 1024L));
-    EXPECT_FALSE(wins(Library::intelmpi, kind, 64 * 1024L));
+  for (const Library library : {Library::mpich, Library::openmpi, Library::intelmpi}) {
+    EXPECT_TRUE(wins(library, Kind::barrier, 0));
+    for (const Kind kind : {Kind::allgatherv, Kind::alltoallv, Kind::neighbor_allgather})
+      EXPECT_FALSE(wins(library, kind, 8));
   }
-  EXPECT_TRUE(wins(Library::mpich, Kind::bcast, 8));
-  EXPECT_FALSE(wins(Library::openmpi, Kind::bcast, kMiB));
-  for (const Kind kind : {Kind::gather, Kind::scatter})
-    EXPECT_FALSE(wins(Library::mpich, kind, kMiB));
-  EXPECT_TRUE(wins(Library::mpich, Kind::barrier, 0));
-  EXPECT_FALSE(wins(Library::intelmpi, Kind::barrier, 0));
-  EXPECT_FALSE(wins(Library::openmpi, Kind::barrier, 0));
 }
 
 TEST(StaticRule, BelowTheThreadTheLibraryOrACheaperCall) {

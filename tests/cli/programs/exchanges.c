@@ -1,23 +1,25 @@
-/* short_sums CALLS: MPI_Iallreduce of a few numbers, with a little time before each is waited for;
+/* exchanges CALLS: MPI_Ialltoall of 32 KiB a rank, with a little time before each is waited for;
  * results are checked. Every ten calls one more is made on a duplicate that is then freed. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { COUNT = 16 };
+enum { COUNT = 4096, MOST_RANKS = 8 };
 
 static int rank, ranks;
 
 static int is_wrong(MPI_Comm comm, int call) {
-  double own[COUNT], sum[COUNT];
+  static double own[MOST_RANKS][COUNT], all[MOST_RANKS][COUNT];
   MPI_Request request;
   int wrong = 0;
-  for (int i = 0; i < COUNT; ++i) own[i] = rank + call + i;
-  MPI_Iallreduce(own, sum, COUNT, MPI_DOUBLE, MPI_SUM, comm, &request);
+  for (int to = 0; to < ranks; ++to)
+    for (int i = 0; i < COUNT; ++i) own[to][i] = rank + 10 * to + call + i;
+  MPI_Ialltoall(own, COUNT, MPI_DOUBLE, all, COUNT, MPI_DOUBLE, comm, &request);
   usleep(100);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  for (int i = 0; i < COUNT; ++i)
-    if (sum[i] != ranks * (ranks - 1) / 2.0 + (double)ranks * (call + i)) wrong = 1;
+  for (int from = 0; from < ranks; ++from)
+    for (int i = 0; i < COUNT; ++i)
+      if (all[from][i] != from + 10 * rank + call + i) wrong = 1;
   return wrong;
 }
 
