@@ -4,10 +4,14 @@
 // Why: a reference beside our own methods. Its line of results reads like that of pipecg.
 #include <petscksp.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <numeric>
 #include <string>
 #include <vector>
 
+#include "../partition.h"
 #include "../sparse.h"
 #include "../stream.h"
 #include "../trials.h"
@@ -23,47 +27,75 @@ struct Settings {
   int iterations = 2000;
 };
 
-// How many entries each row has.
-std::vector<PetscInt> lengths_of(const std::vector<sparse::Entry>& entries, int first, int rows) {
-  std::vector<PetscInt> lengths(static_cast<std::size_t>(rows));
-  for (const sparse::Entry& one : entries) ++lengths[static_cast<std::size_t>(one.row - first)];
-  return lengths;
-}
-
-// This rank's rows as PETSc keeps them; the sentence that says why there are none.
-std::string matrix_of(const sparse::Problem& problem, Mat* made) {
+// This rank's rows, as kernels/pipecg divides them among the ranks.
+struct Rows {
+  int order = 0, first = 0;
+  std::vector<int> numbers;  // before they were divided
   std::vector<sparse::Entry> entries;
-  int order = problem.grid[0] * problem.grid[1] * problem.grid[2];
-  if (!problem.file.empty()) {
-    const std::string sentence = sparse::entries_of_file(problem.file, &order, &entries);
-    if (!sentence.empty()) return sentence;
+
+  int last() const { return first + static_cast<int>(numbers.size()); }
+  std::vector<PetscInt> lengths() const {
+    std::vector<PetscInt> found(numbers.size());
+    for (const sparse::Entry& one : entries) ++found[static_cast<std::size_t>(one.row - first)];
+    return found;
   }
-  const sparse::Blocks blocks{order, trials::size_of(MPI_COMM_WORLD)};
-  const int rank = trials::rank_in(MPI_COMM_WORLD);
-  const int first = blocks.first(rank), last = blocks.first(rank + 1);
-  if (problem.file.empty()) entries = sparse::seven_point(problem, first, last);
-  MatCreate(MPI_COMM_WORLD, made);
-  MatSetSizes(*made, last - first, last - first, order, order);
-  MatSetType(*made, MATAIJ);
-  std::erase_if(entries,
-                [&](const sparse::Entry& one) { return one.row < first || one.row >= last; });
-  const std::vector<PetscInt> lengths = lengths_of(entries, first, last - first);
-  MatSeqAIJSetPreallocation(*made, 0, lengths.data());
-  MatMPIAIJSetPreallocation(*made, 0, lengths.data(), 0, lengths.data());
-  for (const sparse::Entry& one : entries) {
-    MatSetValue(*made, one.row, one.column, one.value, ADD_VALUES);
+};
+
+// Of a grid in blocks no rank needs more than its own; the sentence that says why there are none.
+std::string rows_of(const sparse::Problem& problem, Rows* rows) {
+  const int ranks = trials::size_of(MPI_COMM_WORLD), rank = trials::rank_in(MPI_COMM_WORLD);
+  const bool metis = problem.partition == "metis";
+  if (problem.file.empty() && problem.mesh == "grid" && !metis && problem.numbering == "natural") {
+    rows->order = problem.grid[0] * problem.grid[1] * problem.grid[2];
+    const sparse::Blocks blocks{rows->order, ranks};
+    rows->first = blocks.first(rank);
+    rows->numbers.resize(static_cast<std::size_t>(blocks.first(rank + 1) - rows->first));
+    std::iota(rows->numbers.begin(), rows->numbers.end(), rows->first);
+    rows->entries = sparse::seven_point(problem, rows->first, rows->last());
+    return "";
   }
-  MatAssemblyBegin(*made, MAT_FINAL_ASSEMBLY);
-  MatAssemblyEnd(*made, MAT_FINAL_ASSEMBLY);
+  const std::string sentence = sparse::whole_matrix(problem, &rows->order, &rows->entries);
+  if (!sentence.empty()) return sentence;
+  if (metis && !sparse::all_have_metis()) return "--partition metis needs METIS";
+  const sparse::Parts parts = metis ? sparse::by_metis(rows->entries, rows->order, ranks)
+                                    : sparse::in_blocks(rows->order, ranks);
+  if (parts.empty()) return "METIS cannot divide the matrix";
+  const auto part = [&](int row) { return parts[static_cast<std::size_t>(row)]; };
+  std::vector<int> sorted;
+  const auto before = [&](int a, int b) { return part(a) < part(b); };
+  sparse::renumber(&rows->entries, sparse::numbers_by(rows->order, before, &sorted));
+  rows->first = static_cast<int>(
+      std::count_if(parts.begin(), parts.end(), [&](int owner) { return owner < rank; }));
+  std::copy_if(sorted.begin(), sorted.end(), std::back_inserter(rows->numbers),
+               [&](int row) { return part(row) == rank; });
+  std::erase_if(rows->entries, [&](const sparse::Entry& one) {
+    return one.row < rows->first || one.row >= rows->last();
+  });
   return "";
 }
 
-// The solution that pipecg chooses, too: 1 + sin(row).
-void set_known(Vec known) {
-  PetscInt first = 0, last = 0;
-  VecGetOwnershipRange(known, &first, &last);
-  for (PetscInt row = first; row < last; ++row) {
-    VecSetValue(known, row, 1 + std::sin(row), INSERT_VALUES);
+Mat matrix_of(const Rows& rows) {
+  Mat made = nullptr;
+  const int count = rows.last() - rows.first;
+  MatCreate(MPI_COMM_WORLD, &made);
+  MatSetSizes(made, count, count, rows.order, rows.order);
+  MatSetType(made, MATAIJ);
+  const std::vector<PetscInt> lengths = rows.lengths();
+  MatSeqAIJSetPreallocation(made, 0, lengths.data());
+  MatMPIAIJSetPreallocation(made, 0, lengths.data(), 0, lengths.data());
+  for (const sparse::Entry& one : rows.entries) {
+    MatSetValue(made, one.row, one.column, one.value, ADD_VALUES);
+  }
+  MatAssemblyBegin(made, MAT_FINAL_ASSEMBLY);
+  MatAssemblyEnd(made, MAT_FINAL_ASSEMBLY);
+  return made;
+}
+
+// The solution that pipecg chooses, too: 1 + sin(row), rows as numbered before they were divided.
+void set_known(const Rows& rows, Vec known) {
+  for (int row = rows.first; row < rows.last(); ++row) {
+    const int number = rows.numbers[static_cast<std::size_t>(row - rows.first)];
+    VecSetValue(known, row, 1 + std::sin(number), INSERT_VALUES);
   }
   VecAssemblyBegin(known);
   VecAssemblyEnd(known);
@@ -91,11 +123,11 @@ KSP solver_of(const Settings& settings, Mat a) {
   return solver;
 }
 
-int solve(const Settings& settings, Mat a) {
+int solve(const Settings& settings, const Rows& rows, Mat a) {
   Vec known, b, x, r;
   MatCreateVecs(a, &known, &b);
   VecDuplicate(known, &x), VecDuplicate(b, &r);
-  set_known(known);
+  set_known(rows, known);
   MatMult(a, known, b);
   KSP solver = solver_of(settings, a);
   KSPSolve(solver, b, x);
@@ -139,6 +171,9 @@ int run(int argc, char** argv) {
   options.choice("coefficients", &settings.problem.coefficients,
                  {"poisson", "anisotropic", "heterogeneous"});
   options.real("contrast", &settings.problem.contrast);
+  options.choice("mesh", &settings.problem.mesh, {"grid", "tetrahedra"});
+  options.choice("numbering", &settings.problem.numbering, {"natural", "random"});
+  options.choice("partition", &settings.problem.partition, {"blocks", "metis"});
   options.text("matrix", &settings.problem.file);
   options.choice("method", &settings.method, {KSPCG, single_reduction, KSPGROPPCG, KSPPIPECG});
   options.real("tolerance", &settings.tolerance);
@@ -146,13 +181,14 @@ int run(int argc, char** argv) {
   options.choice("what", &what, {"measure", "speed"});
   options.number("repetitions", &repetitions);
   std::string wrong = options.read(argc, argv);
-  Mat a = nullptr;
-  if (wrong.empty()) wrong = matrix_of(settings.problem, &a);
-  int ranks = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (wrong.empty() && what == "speed" && ranks > 1) wrong = "--what speed is for one rank";
+  Rows rows;
+  if (wrong.empty()) wrong = rows_of(settings.problem, &rows);
+  if (wrong.empty() && what == "speed" && trials::size_of(MPI_COMM_WORLD) > 1) {
+    wrong = "--what speed is for one rank";
+  }
   if (!wrong.empty()) return trials::refuse("petsc_cg", wrong);
-  const int status = what == "speed" ? speed(a, repetitions) : solve(settings, a);
+  Mat a = matrix_of(rows);
+  const int status = what == "speed" ? speed(a, repetitions) : solve(settings, rows, a);
   MatDestroy(&a);
   return status;
 }
