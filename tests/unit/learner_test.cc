@@ -9,7 +9,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "learner_program.h"
 
@@ -143,6 +145,33 @@ TEST(Learner, OfShortCallsTheFirstAfterAnotherWayDoesNotCount) {
   EXPECT_TRUE(program.learner(site).found().settled);
   EXPECT_EQ(program.call(site), kNative);
   EXPECT_EQ(program.learner(site).found().median_ns[kNative], 30'000);
+}
+
+// Else a way would always be measured after the same one.
+TEST(Learner, TriesTheWaysInAnOrderAtRandom) {
+  constexpr std::size_t kWays = 5;
+  std::set<std::vector<int>> orders;
+  std::set<int> first;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Program program;
+    Learner::Settings settings;
+    settings.seed = seed;
+    const int site = program.add_site(kWays, ways_of({10, 10, 10, 10, 10}), settings);
+    for (int round = 0; round < 2; ++round) {
+      std::vector<int> order;
+      while (order.size() < kWays) {
+        const auto before = program.learner(site).found().calls_on_trial;
+        const int way = program.call(site);
+        if (program.learner(site).found().calls_on_trial > before) order.push_back(way);
+      }
+      first.insert(order.front());
+      orders.insert(order);
+      std::sort(order.begin(), order.end());
+      EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
+    }
+  }
+  EXPECT_EQ(first.size(), kWays);
+  EXPECT_GT(orders.size(), 20u);
 }
 
 TEST(Learner, TwoSitesWithOppositeWinnersAreBothFoundWithin40CallsEach) {
