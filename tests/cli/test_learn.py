@@ -44,12 +44,13 @@ def run(program, tmp_path):
         blocking=False,
         program=program,
         tool=None,  # preloaded behind Weft
+        front=(),  # of each rank's program
     ):
         summary = tmp_path / "summary.json"
         command = [MPICH.mpiexec, "-launcher", "fork", "-hosts", hosts, "-n", ranks]
         command += ["env", f"LD_PRELOAD={tool}"] if tool else []
         command += [installation.weft_command(), "run", f"--summary=json:{summary}"]
-        command += ["--plan-cache", plans, *options, "--", program, *arguments]
+        command += ["--plan-cache", plans, *options, "--", *front, program, *arguments]
         done = subprocess.run(
             [str(word) for word in command],
             env={**os.environ, **MPICH.environment()},
@@ -220,6 +221,34 @@ def test_use_takes_what_is_known(run, tmp_path):
     used, _ = run(300, options=["--learn", "use"])
     assert {words: site["way"] for words, site in used.items()} == wanted
     assert all(site["calls_on_trial"] == 0 for site in used.values())
+
+
+def taking(plans, engine):
+    """The same plans, with another way at each site."""
+    lines = [line.split("\t") for line in plans.splitlines(keepends=True)]
+    for words in lines:
+        if "|learnt|" in words[0]:
+            ways = [way for way in words[3].split(",") if way.startswith(engine)]
+            words[1] = ways[0].rsplit("=", 1)[0]
+    return "".join("\t".join(words) for words in lines)
+
+
+@pytest.mark.parametrize(("rank_0s", "others"), [("native", "thread"), ("thread", "native")])
+def test_what_rank_0_has_read_counts(run, script, tmp_path, rank_0s, others):
+    """On all ranks, whatever is in their files, as where each node has directories of its own."""
+    run(200)
+    plans, elsewhere = tmp_path / "plans", tmp_path / "elsewhere"
+    known = plans.read_text()
+    plans.write_text(taking(known, rank_0s))
+    elsewhere.write_text(taking(known, others))
+    front = script(
+        "own_files", f'[ "$PMI_RANK" = 0 ] || export WEFT_PLAN_CACHE={elsewhere}\nexec "$@"'
+    )
+    sites, done = run(60, options=["--learn", "use"], front=[front])
+    assert {site["way"].split()[0] for site in sites.values()} == {rank_0s}
+    for name in ("MPI_Iallreduce", "MPI_Ibcast"):
+        entry = done.calls[name]
+        assert entry["handled"] == (0 if rank_0s == "native" else entry["seen"])
 
 
 def test_many_in_flight_are_left_to_the_rule(run):
