@@ -169,6 +169,13 @@ std::string without(std::string_view text, const std::vector<PlanCache::Entry>& 
   return kept;
 }
 
+int lines_of_other_versions(std::string_view text) {
+  int lines = 0;
+  while (!text.empty())
+    if (is_of_another_version(take_until(text, '\n'))) ++lines;
+  return lines;
+}
+
 // Those of other formats are no damage.
 int damaged_lines(std::string_view text) {
   if (!text.starts_with(kHeader)) return 0;
@@ -294,10 +301,20 @@ std::string cannot_be_written(const std::string& name) {
          "); name another file with --plan-cache, or none";
 }
 
+// What is aside is not gone.
+std::string sentence_of(const std::string& name, const Sound& before) {
+  const int gone = before.aside.empty() ? lines_of_other_versions(before.text) : 0;
+  if (gone == 0) return before.sentence;
+  return "the file of plans " + name + " had " + std::to_string(gone) +
+         (gone == 1 ? " line of another version" : " lines of other versions") +
+         " of Weft: these are gone, and what they said is measured and learnt anew";
+}
+
 // Why it could not; "": it is done.
 std::string replace_file(const std::string& name, const Sound& before, const std::string& text) {
   if (replace_file(name, text)) {
-    if (!before.sentence.empty()) say(before.sentence);
+    const std::string sentence = sentence_of(name, before);
+    if (!sentence.empty()) say(sentence);
     return "";
   }
   const std::string why = cannot_be_written(name);

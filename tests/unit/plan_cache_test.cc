@@ -260,10 +260,15 @@ TEST_F(PlanCacheFile, LinesOfOtherVersionsGoWhenItIsWritten) {
   PlanCache cache(file_);
   EXPECT_EQ(said_of(cache), "");
   EXPECT_EQ(cache.with_prefix("weft ").size(), 8u);
+  testing::internal::CaptureStderr();
   put(cache, "weft " WEFT_VERSION "|AMD|2 ranks", kOther);
+  put(cache, "weft " WEFT_VERSION "|AMD|3 ranks", kOther);
+  const std::string said = testing::internal::GetCapturedStderr();  // once
+  EXPECT_NE(said.find(" had 6 lines of other versions of Weft"), std::string::npos);
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
   PlanCache next(file_);
-  EXPECT_EQ(next.with_prefix("weft ").size(), 3u);
-  EXPECT_EQ(next.with_prefix("weft " WEFT_VERSION "|").size(), 3u);
+  EXPECT_EQ(next.with_prefix("weft ").size(), 4u);
+  EXPECT_EQ(next.with_prefix("weft " WEFT_VERSION "|").size(), 4u);
   EXPECT_EQ(next.find(kOwnKey), kPlan);
 }
 
