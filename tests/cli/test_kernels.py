@@ -5,12 +5,15 @@ have most to check, have files of their own.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
 
 import pytest
 from kernel_answers import QUICK, SMALL, check, refused
+
+from weft.reproduce import precision
 
 
 def huge_pages() -> bool:
@@ -39,6 +42,22 @@ def test_replacement_and_refinement_lead_to_the_true_residual(kernel, method):
     replaced = ("--precision", "mixed", "--stabilise", "replacement", "--coefficients")
     said = check(kernel("pipecg", *words, *replaced, "heterogeneous", "--contrast", 10, ranks=2))
     assert ", converged" in said and " 0 replacements" not in said
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_study_is_a_table_of_all_precisions_and_stabilisations(kernel, ranks):
+    """As weft reproduce reads it."""
+    words = ("--coefficients", "heterogeneous", "--contrast", 10, "--iterations", 200, *SMALL)
+    done = kernel("pipecg", "--what", "study", *words, ranks=ranks)
+    assert done.returncode == 0, done.stderr
+    found = precision.table(done.stdout)
+    numbers = ("double", "mixed", "mixed-vectors", "single")
+    stabilised = ("none", "replacement", "refinement", "both")
+    assert list(found) == list(itertools.product(numbers, stabilised)), done.stdout
+    assert found[precision.DOUBLE].time == 1
+    short = {row for row, outcome in found.items() if not outcome.converged}
+    alone = {(number, "none") for number in numbers if number != "double"}
+    assert short == {*alone, ("single", "replacement")}, done.stdout
 
 
 def test_overlap_of_two_ranks_changes_no_bit(kernel):
