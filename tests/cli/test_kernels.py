@@ -44,6 +44,31 @@ def test_replacement_and_refinement_lead_to_the_true_residual(kernel, method):
     assert ", converged" in said and " 0 replacements" not in said
 
 
+@pytest.mark.parametrize(
+    ("number", "by", "tolerance"),
+    [
+        ("double", "refinement", 1e-9),
+        ("double", "both", 1e-9),
+        ("mixed", "refinement", 1e-9),
+        ("mixed", "both", 1e-9),
+        ("mixed-vectors", "none", 1e-5),
+        ("mixed-vectors", "replacement", 1e-8),
+        ("mixed-vectors", "refinement", 1e-9),
+        ("mixed-vectors", "both", 1e-9),
+        ("single", "replacement", 1e-5),
+        ("single", "both", 1e-9),
+    ],
+)
+def test_each_precision_finds_the_known_solution_however_stabilised(kernel, number, by, tolerance):
+    """The matrix has entries that single precision cannot hold."""
+    words = ("--coefficients", "heterogeneous", "--contrast", 10, "--tolerance", tolerance)
+    said = check(kernel("pipecg", *words, "--precision", number, "--stabilise", by, *SMALL))
+    assert f"{number}, {by}: " in said and ", converged" in said
+    assert (" 0 replacements" in said) == (by in ("none", "refinement"))
+    assert (" 0 refinements" in said) == (by in ("none", "replacement"))
+    assert float(said.split("error ")[1].split(",")[0]) < 100 * tolerance
+
+
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_the_study_is_a_table_of_all_precisions_and_stabilisations(kernel, ranks):
     """As weft reproduce reads it."""
