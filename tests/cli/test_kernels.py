@@ -15,6 +15,8 @@ from kernel_answers import QUICK, SMALL, check, refused
 
 from weft.reproduce import precision
 
+METHODS = ("classic", "chronopoulos-gear", "gropp", "pipelined")
+
 
 def huge_pages() -> bool:
     setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -30,7 +32,7 @@ def test_each_method_of_pipecg_is_right_under_weft(kernel, method, ranks):
     assert ", converged" in said and "overlapped, auto" in said and "halo only" in said
 
 
-@pytest.mark.parametrize("method", ["classic", "chronopoulos-gear", "gropp", "pipelined"])
+@pytest.mark.parametrize("method", METHODS)
 def test_replacement_and_refinement_lead_to_the_true_residual(kernel, method):
     """Without Weft; single precision alone cannot reach 1e-9, with refinement it does."""
     words = ("--method", method, "--tolerance", 1e-9, *SMALL)
@@ -85,8 +87,9 @@ def test_the_study_is_a_table_of_all_precisions_and_stabilisations(kernel, ranks
     assert short == {*alone, ("single", "replacement")}, done.stdout
 
 
-def test_overlap_of_two_ranks_changes_no_bit(kernel):
-    said = check(kernel("pipecg", *SMALL, "--threads", 2))
+@pytest.mark.parametrize("method", METHODS)
+def test_overlap_of_two_ranks_changes_no_bit(kernel, method):
+    said = check(kernel("pipecg", "--method", method, *SMALL, "--threads", 2))
     lines = [line for line in said.splitlines() if " us " in line][1:]
     assert len(lines) == 3, said
     assert all(line.endswith(" bitwise equal") for line in lines), said
