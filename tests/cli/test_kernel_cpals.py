@@ -168,6 +168,14 @@ def test_dependent_components_are_a_breakdown(kernel, tmp_path):
     assert "nan" not in done.stdout
 
 
+def test_squares_that_grow_beyond_all_numbers_are_a_divergence(kernel, tmp_path):
+    file = tmp_path / "large.tns"
+    file.write_text("1 1 1 1.2e154\n10 10 10 0\n")
+    done = kernel("cpals", "--tensor", file, "--rank", 1, *QUICK, ranks=1)
+    assert done.returncode == 1 and "fit" not in done.stdout
+    assert "iterations: diverged in iteration 1\n" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [

@@ -148,12 +148,31 @@ def test_a_matrix_is_read_from_a_file(kernel, tmp_path):
     assert error < 1e-6
 
 
-def test_a_matrix_that_is_not_positive_definite_is_a_breakdown(kernel, tmp_path):
+@pytest.mark.parametrize("method", METHODS)
+def test_a_matrix_that_is_not_positive_definite_is_a_breakdown(kernel, tmp_path, method):
     file = matrix(tmp_path / "x.mtx", "3 3 4\n1 1 1\n2 2 1\n3 3 1\n2 1 3")
-    for method in ("classic", "pipelined"):
-        done = kernel("pipecg", "--matrix", file, "--method", method, ranks=1)
-        assert done.returncode == 1
-        assert "breakdown in iteration" in done.stdout and "nan" not in done.stdout
+    done = kernel("pipecg", "--matrix", file, "--method", method, ranks=1)
+    assert done.returncode == 1
+    assert "breakdown in iteration" in done.stdout and "nan" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "end"),
+    [
+        (("--iterations", 3), "not converged in 3 iterations"),
+        (
+            ("--iterations", 3, "--stabilise", "refinement", "--inner-tolerance", 0.5),
+            "not converged in 3 iterations",
+        ),
+        (
+            ("--tolerance", 1e-30, "--stabilise", "refinement"),
+            "refinement gains nothing any more",
+        ),
+    ],
+)
+def test_why_there_is_no_solution_is_said(kernel, words, end):
+    done = kernel("pipecg", *words, *SMALL)
+    assert done.returncode == 1 and f", {end}\n" in done.stdout, done.stdout + done.stderr
 
 
 def test_an_exact_solution_is_no_breakdown_where_residuals_are_replaced(kernel, tmp_path):
