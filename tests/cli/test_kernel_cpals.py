@@ -176,6 +176,20 @@ def test_squares_that_grow_beyond_all_numbers_are_a_divergence(kernel, tmp_path)
     assert "iterations: diverged in iteration 1\n" in done.stdout
 
 
+def test_a_greater_skew_draws_the_first_rows_more_often(kernel, tmp_path):
+    """Rows of a factor that no entry names are 0."""
+    extent, entries, late = 300, 300, {}
+    for skew in (1, 4):
+        kept = tmp_path / f"factors-{skew}"
+        words = ("--dimensions", f"{extent}x5x4", "--entries", entries, "--rank", 1)
+        check(kernel("cpals", *words, "--skew", skew, "--factors", kept, *QUICK, ranks=1))
+        rows = kept.read_text().split()[:extent]
+        named = {row for row, value in enumerate(rows) if float(value) != 0}
+        assert named == {int(random_at(0, e) ** skew * extent) for e in range(entries)}
+        late[skew] = len([row for row in named if row >= extent / 2])
+    assert 0 < late[4] < 0.7 * late[1]
+
+
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
