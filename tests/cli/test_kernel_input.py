@@ -88,10 +88,13 @@ def test_a_breakdown_has_no_fit(kernel, tmp_path):
     assert "iterations: breakdown: the components" in done.stdout
 
 
-def test_the_kernel_of_three_arrays_says_whether_its_bits_are_equal(kernel):
-    for ranks in (1, 3, 5):
-        said = check(kernel("iallreduce_kernel", "--elements", 50, *QUICK, ranks=ranks))
-        assert said.count(" bitwise equal") == 1
+@pytest.mark.parametrize("ranks", [1, 3, 5])
+def test_the_kernel_of_three_arrays_says_whether_its_bits_are_equal(kernel, ranks):
+    """Without Weft, and with; the program compares each element with what one rank finds alone."""
+    words = ("iallreduce_kernel", "--elements", 50, *QUICK)
+    assert check(kernel(*words, ranks=ranks)).count(" bitwise equal") == 1
+    said = check(kernel(*words, ranks=ranks, engines="auto,function,thread"))
+    assert said.count(" bitwise equal") == 3 and "overlapped, function" in said
 
 
 @pytest.mark.parametrize(
