@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -53,14 +54,11 @@ class Program {
       return static_cast<int>(static_cast<std::int64_t>(settings.order) * rank / ranks_);
     };
     first_ = first(rank_), rows_ = first(rank_ + 1) - first_;
-    const auto order = static_cast<std::size_t>(settings.order);
-    matrix_.resize(static_cast<std::size_t>(rows_) * order);
-    for (std::size_t i = 0; i < matrix_.size(); ++i) {
-      matrix_[i] =
-          1.0 / static_cast<double>(1 + (i + static_cast<std::size_t>(first_) * order) % 97);
+    matrix_.reserve(static_cast<std::size_t>(rows_) * static_cast<std::size_t>(settings.order));
+    for (int row = 0; row < rows_; ++row) {
+      for (int column = 0; column < settings.order; ++column) matrix_.push_back(entry(row, column));
     }
-    vector_.resize(order);
-    for (std::size_t i = 0; i < order; ++i) vector_[i] = 1 + static_cast<double>(i % 13);
+    for (int column = 0; column < settings.order; ++column) vector_.push_back(element(column));
     result_.resize(static_cast<std::size_t>(rows_));
     block_ = std::max(1, settings.bytes / ranks_);
     const auto length = static_cast<std::size_t>(block_) * static_cast<std::size_t>(ranks_);
@@ -101,6 +99,7 @@ class Program {
     wait();
   }
 
+  // What was received.
   bool right() const {
     for (std::size_t k = 0; k < received_.size(); ++k) {
       for (int peer = 0; peer < ranks_; ++peer) {
@@ -111,8 +110,25 @@ class Program {
     return true;
   }
   const std::vector<double>& result() const { return result_; }
+  // The result beside the product by its definition.
+  bool result_is_the_product() const {
+    for (int row = 0; row < rows_; ++row) {
+      double sum = 0;
+      for (int column = 0; column < settings_.order; ++column) {
+        sum += entry(row, column) * element(column);
+      }
+      if (!(std::fabs(result_[static_cast<std::size_t>(row)] - sum) <= 1e-10 * sum)) return false;
+    }
+    return true;
+  }
 
  private:
+  // Of the matrix, in one of this rank's rows, and of the vector.
+  double entry(int row, int column) const {
+    return 1.0 / static_cast<double>(
+                     1 + (static_cast<std::int64_t>(first_ + row) * settings_.order + column) % 97);
+  }
+  static double element(int column) { return 1 + column % 13; }
   static char mark(int from, int to, std::size_t k) {
     return static_cast<char>(1 + (from * 31 + to * 7 + static_cast<int>(k)) % 100);
   }
@@ -203,6 +219,7 @@ int run(int argc, char** argv) {
   Program program(settings);
   program.step(blocking, &all[0]);
   const std::vector<double> first = program.result();
+  const bool first_is_right = program.result_is_the_product();
   const int failures = trials::measure(
       trial, &all, [&](trials::Variant&) { program.prepare(); },
       [&](trials::Variant& one) {
@@ -211,7 +228,7 @@ int run(int argc, char** argv) {
       [&](trials::Variant& one) {
         const bool same = program.result() == first;
         trials::compare_bits(&one, same);
-        return same && program.right();
+        return first_is_right && same && program.right();
       });
   char text[120];
   std::snprintf(text, sizeof text, "order %d, %d bytes, %d in flight, %d threads", settings.order,

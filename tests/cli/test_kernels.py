@@ -228,9 +228,12 @@ def test_fft3d_under_open_mpi_and_without_weft(kernel):
 GEMV = ("--order", 60, "--bytes", 2000, *QUICK)
 
 
-@pytest.mark.parametrize(("ranks", "in_flight"), [(1, 1), (2, 8), (3, 2), (5, 1)])
-def test_each_case_of_gemv_alltoall_is_right(kernel, ranks, in_flight):
-    words = ("--in-flight", in_flight, *GEMV)
+@pytest.mark.parametrize(
+    ("ranks", "in_flight", "order"), [(1, 1, 60), (2, 8, 1100), (3, 2, 60), (5, 1, 60)]
+)
+def test_each_case_of_gemv_alltoall_is_right(kernel, ranks, in_flight, order):
+    """The product is compared with its definition, in the program."""
+    words = ("--in-flight", in_flight, *GEMV, "--order", order)
     said = check(kernel("gemv_alltoall", *words, ranks=ranks, engines="function,thread,tcc,auto"))
     for case in ("call per row, function", "inner calls, function", "waited for, function"):
         assert case in said
