@@ -1,6 +1,7 @@
-// fftw_mpi: FFTW's own transform over MPI beside that of kernels/fft3d: forward, in slabs, on the
-// same grid, both left in the order that costs no further transpose; run in turn in one job. One
-// rank alone keeps the order of FFTW's serial transform, as fft3d does.
+// fftw_mpi: FFTW's own transform over MPI beside that of kernels/fft3d: forward, or back from what
+// that leaves, in slabs, on the same grid; the spectrum has the order that costs no further
+// transpose; run in turn in one job. One rank alone keeps the order of FFTW's serial transform, as
+// fft3d does.
 // Why: a reference for the time of the blocking form, and for the answers.
 #include <fftw3-mpi.h>
 
@@ -25,11 +26,14 @@ class Fftw {
                                                                   &first_, &lines_, &first_line_);
     in_.resize(at(std::max<std::ptrdiff_t>(most, 1)));
     out_.resize(in_.size());
-    plan_ = fftw_mpi_plan_dft_3d(nx_, ny_, nz_, Plan::raw(in_.data()), Plan::raw(out_.data()), comm,
-                                 FFTW_FORWARD,
-                                 FFTW_MEASURE | (transposed_ ? FFTW_MPI_TRANSPOSED_OUT : 0u));
+    const auto plan = [&](Array* from, Array* to, int sign, unsigned transposed) {
+      return fftw_mpi_plan_dft_3d(nx_, ny_, nz_, Plan::raw(from->data()), Plan::raw(to->data()),
+                                  comm, sign, FFTW_MEASURE | (transposed_ ? transposed : 0u));
+    };
+    forward_ = plan(&in_, &out_, FFTW_FORWARD, FFTW_MPI_TRANSPOSED_OUT);
+    backward_ = plan(&out_, &in_, FFTW_BACKWARD, FFTW_MPI_TRANSPOSED_IN);
   }
-  ~Fftw() { fftw_destroy_plan(plan_); }
+  ~Fftw() { fftw_destroy_plan(forward_), fftw_destroy_plan(backward_); }
   Fftw(const Fftw&) = delete;
   Fftw& operator=(const Fftw&) = delete;
 
@@ -39,9 +43,21 @@ class Fftw {
       in_[at(i)] = value_at(begin + static_cast<std::uint64_t>(i));
     }
   }
-  void carry_out() { fftw_execute(plan_); }
+  void forward() { fftw_execute(forward_); }
+  void backward() { fftw_execute(backward_); }
+  // What prepare() made was transformed there and back, unscaled.
+  double error_of_backward(const Problem& problem) const {
+    const auto begin = static_cast<std::uint64_t>(first_ * ny_ * nz_);
+    const auto scale = static_cast<double>(problem.points());
+    double most = 0;
+    for (std::ptrdiff_t i = 0; i < planes_ * ny_ * nz_; ++i) {
+      const Complex right = value_at(begin + static_cast<std::uint64_t>(i));
+      most = trials::greater(most, std::abs(in_[at(i)] / scale - right));
+    }
+    return most;
+  }
   // Its output is [y][x][z], with this rank's y; of one rank [x][y][z].
-  double error(const Problem& problem) const {
+  double error_of_forward(const Problem& problem) const {
     double most = 0;
     for (int i = 0; i < nx_; ++i) {
       for (int j = 0; j < lines_; ++j) {
@@ -60,15 +76,17 @@ class Fftw {
   bool transposed_;
   std::ptrdiff_t planes_ = 0, first_ = 0, lines_ = 0, first_line_ = 0;
   Array in_, out_;
-  fftw_plan plan_;
+  fftw_plan forward_, backward_;
 };
 
 int run(int argc, char** argv) {
   Settings settings;
   trials::Settings trial;
+  std::string way = "forward";
   trials::Options options;
   options.grid("grid", &settings.grid);
   options.number("blocks", &settings.blocks, 1, 4096);
+  options.choice("way", &way, {"forward", "backward"});
   trial.offer(&options);
   std::string wrong = options.read(argc, argv);
   const int ranks = trials::size_of(MPI_COMM_WORLD);
@@ -84,33 +102,47 @@ int run(int argc, char** argv) {
   for (trials::Variant& one : all) ours.push_back(std::make_unique<Transform>(settings, &one));
   Fftw theirs(settings.grid, all.back().comm);
   Array in, out;
+  const bool back = way == "backward";
   double worst[2] = {0, 0};  // of ours, and of theirs
   const auto is_theirs = [&](const trials::Variant& one) { return &one == &all.back(); };
   const auto own = [&](const trials::Variant& one) { return ours[at(&one - all.data())].get(); };
   const int failures = trials::measure(
       trial, &all,
       [&](trials::Variant& one) {
-        if (is_theirs(one)) return theirs.prepare();
+        if (is_theirs(one)) {
+          theirs.prepare();
+          if (back) theirs.forward();
+          return;
+        }
         in = problem.input(*own(one));
+        if (back) own(one)->forward(&in, &out), std::swap(in, out);
       },
       [&](trials::Variant& one) {
-        if (is_theirs(one)) return theirs.carry_out();
+        if (is_theirs(one)) return back ? theirs.backward() : theirs.forward();
+        if (back) return own(one)->backward(&in, &out);
         own(one)->forward(&in, &out);
       },
       [&](trials::Variant& one) {
-        const double error =
-            is_theirs(one) ? theirs.error(problem) : problem.error_of_forward(*own(one), out);
+        double error = 0;
+        if (is_theirs(one)) {
+          error = back ? theirs.error_of_backward(problem) : theirs.error_of_forward(problem);
+        } else if (back) {
+          for (Complex& value : out) value /= static_cast<double>(problem.points());
+          error = difference(out, problem.input(*own(one)));
+        } else {
+          error = problem.error_of_forward(*own(one), out);
+        }
         worst[is_theirs(one)] = std::max(worst[is_theirs(one)], error);
         return error < 1e-12;
       });
   MPI_Allreduce(MPI_IN_PLACE, worst, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   if (trials::rank_in(MPI_COMM_WORLD) == 0) {
-    std::printf("error against the serial transform: %.1e, FFTW's own over MPI %.1e\n", worst[0],
-                worst[1]);
+    std::printf("error against the %s: %.1e, FFTW's own over MPI %.1e\n",
+                back ? "input" : "serial transform", worst[0], worst[1]);
   }
   char text[120];
-  std::snprintf(text, sizeof text, "forward %dx%dx%d, slabs", settings.grid[0], settings.grid[1],
-                settings.grid[2]);
+  std::snprintf(text, sizeof text, "%s %dx%dx%d, slabs", way.c_str(), settings.grid[0],
+                settings.grid[1], settings.grid[2]);
   const int status = trials::report(trial, "fftw_mpi", text, all, failures);
   ours.clear();
   trials::release(&all);
