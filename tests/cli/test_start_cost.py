@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -31,13 +32,21 @@ def program(tmp_path_factory):
 
 
 def profile(
-    program, calls, file, option, form="nonblocking", doubles=1, inside=None, engine="function"
+    program,
+    calls,
+    file,
+    option,
+    form="nonblocking",
+    doubles=1,
+    inside=None,
+    engine="function",
+    more=(),
 ):
     """Runs it with rank 0 under callgrind, which counts inside the starts only, or as told."""
     weft = [installation.weft_command(), "run", f"--engine={engine}", option]
     inside = inside or ("MPI_Start" if form == "persistent" else "MPI_Iallreduce")
     callgrind = ["valgrind", "-q", "--tool=callgrind", f"--toggle-collect={inside}"]
-    callgrind += ["--compress-strings=no", f"--callgrind-out-file={file}"]
+    callgrind += ["--compress-strings=no", f"--callgrind-out-file={file}", *more]
     job = [program, calls, form, doubles]
     rank_0 = ["-n", 1, *weft, "--", *callgrind, *job]
     rank_1 = ["-n", 1, *weft, "--", *job]
@@ -88,6 +97,20 @@ def test_instructions_of_one_start(program, tmp_path, engine, option, most, caps
     with capsys.disabled():
         print(f"  engine {engine}, {option}: {instructions:.0f} instructions")
     assert 300 < instructions <= most
+
+
+@needs_valgrind
+def test_instructions_of_one_start_where_ways_are_tried(program, tmp_path, capsys):
+    """Of a call that is neither tried nor looked at, once the site has settled."""
+    calls, file = 600, tmp_path / "out"
+    each_alone = ["--dump-before=MPI_Iallreduce"]
+    profile(program, calls, file, "--learn=on", engine="auto", more=each_alone)
+    later = [file.with_name(f"out.{call}") for call in range(calls // 2, calls)]
+    instructions = [outside_the_library(file.read_text()) for file in later]
+    settled = statistics.quantiles(instructions, n=4)[0]
+    with capsys.disabled():
+        print(f"  engine auto, --learn=on: {settled:.0f} instructions")
+    assert settled <= MOST_IN_HAND + MOST_AT_A_SITE
 
 
 @needs_valgrind
