@@ -389,7 +389,19 @@ int wait(MPI_Request* request, MPI_Status* status) {
   return wait_for_any(*runtime, request, status);
 }
 
+// The same of an array of one.
+int wait_in_hand(Runtime& runtime, MPI_Request* request, MPI_Status* statuses) {
+  const bool with_status = statuses != MPI_STATUSES_IGNORE;
+  const int code =
+      runtime.in_hand.wait(runtime, request, with_status ? statuses : MPI_STATUS_IGNORE);
+  if (code == MPI_SUCCESS) return code;
+  if (with_status) statuses->MPI_ERROR = code;
+  return MPI_ERR_IN_STATUS;
+}
+
 int wait_all(int count, MPI_Request* requests, MPI_Status* statuses) {
+  if (Runtime* own = Runtime::active(); own && count == 1 && own->in_hand.has(*requests))
+    return wait_in_hand(*own, requests, statuses);
   const WatchedCall watched(CallId::Waitall);
   Runtime* runtime = involved();
   if (!runtime) {
@@ -438,7 +450,10 @@ int wait_some(int count, MPI_Request* requests, int* completed, int* indices,
 }
 
 int test(MPI_Request* request, int* flag, MPI_Status* status) {
-  Runtime* runtime = involved();
+  Runtime* runtime = Runtime::active();
+  if (runtime && runtime->in_hand.has(*request))
+    return runtime->in_hand.test(*runtime, request, flag, status);
+  runtime = involved();
   if (!runtime) return next_calls.Test(request, flag, status);
   if (PersistentAlone persistent(*runtime, CallId::Test, *request); persistent) {
     *flag = persistent.test();

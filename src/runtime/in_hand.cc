@@ -68,23 +68,21 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Plan& pl
   return true;
 }
 
-void InHand::go_on(int polls) {
-  state_ = alone_->go_on(polls);
-  if (state_ == AloneCall::State::held_up) [[unlikely]]
-    state_ = wait_for_others(Runtime::active()->progress, *alone_);
+[[gnu::always_inline]] inline void InHand::go_on(int polls) {
+  if (kernel_) {
+    const ComputesAs at_start(computes_as_);
+    state_ = alone_->go_on(polls);
+  } else {
+    state_ = alone_->go_on(polls);
+  }
 }
 
-int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
-  any_ = false;  // an operator or a callback that calls MPI meanwhile must not hand it over
-  const int polls = runtime.progress.polls_in_hand();
-  if (state_ == AloneCall::State::held_up) {
-    if (kernel_) {
-      const ComputesAs at_start(computes_as_);
-      go_on(polls);
-    } else {
-      go_on(polls);
-    }
-  }
+[[gnu::noinline]] void InHand::wait_longer(Runtime& runtime) {
+  const ComputesAs at_start(kernel_ ? computes_as_ : FloatingPoint::of_this_thread());
+  state_ = wait_for_others(runtime.progress, *alone_);
+}
+
+[[gnu::always_inline]] inline int InHand::complete(MPI_Request* request, MPI_Status* status) {
   *request = handles.request_null;
   if (status != MPI_STATUS_IGNORE) set_status(status);
   if (state_ == AloneCall::State::over) [[likely]]
@@ -92,6 +90,30 @@ int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
   communicator_->has_failed();
   library_calls.Comm_call_errhandler(communicator_->user, kOtherCall);
   return kOtherCall;
+}
+
+int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
+  any_ = false;  // an operator or a callback that calls MPI meanwhile must not hand it over
+  const int polls = runtime.progress.polls_in_hand();
+  if (state_ == AloneCall::State::held_up) {
+    go_on(polls);
+    if (state_ == AloneCall::State::held_up) [[unlikely]]
+      wait_longer(runtime);
+  }
+  return complete(request, status);
+}
+
+int InHand::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status) {
+  static_cast<void>(runtime.progress.polls_in_hand());  // asks the library now and then
+  if (state_ == AloneCall::State::held_up) go_on(1);
+  *flag = state_ != AloneCall::State::held_up;
+  if (*flag) {
+    any_ = false;
+    return complete(request, status);
+  }
+  runtime.progress.poll();
+  MPI_Request carrier = carrier_->request;
+  return library_calls.Test(&carrier, flag, MPI_STATUS_IGNORE);  // which helps the library's own
 }
 
 [[gnu::noinline]] void InHand::become_operation() {

@@ -1,12 +1,11 @@
-// InHand: a short collective for a request, in the hand of its caller from the start to the wait
-// that follows. All happens in the node's memory, and nobody waits for what this rank does after
-// the start: so no list, lock or other thread needs to know of it, and the application's request
-// need not be a new one. Whatever else comes than that wait hands it over: it becomes an operation
-// among the others, which goes on from there.
-// Why one only: whoever uses the memory next must be able to rely on it that this rank has ended
-// what went before, or that a thread may end it while its caller blocks.
-// Its request is a generalised request like the others', which is not shown to be complete: it is
-// the same one for the next such call.
+// InHand: a short collective for a request, in the hand of its caller from the start to the wait or
+// the tests that follow. All happens in the node's memory, and nobody waits for what this rank does
+// after the start: so no list, lock or other thread needs to know of it, and the application's
+// request need not be a new one. Whatever else comes than these hands it over: it becomes an
+// operation among the others, which goes on from there. Why one only: whoever uses the memory next
+// must be able to rely on it that this rank has ended what went before, or that a thread may end it
+// while its caller blocks. Its request is a generalised request like the others', which is not
+// shown to be complete: it is the same one for the next such call.
 #pragma once
 
 #include <memory>
@@ -40,6 +39,8 @@ class InHand {
              MPI_Request* request);
   // Of the one that there is: to its end. MPI error code.
   int wait(Runtime& runtime, MPI_Request* request, MPI_Status* status);
+  // As far as it goes now, and all else under way once forward: it stays unless it has ended.
+  int test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status);
 
   // Before anything else may come: there is none any more.
   void hand_over() {
@@ -60,6 +61,8 @@ class InHand {
   bool make_carrier();
   void become_operation();
   void go_on(int polls);
+  void wait_longer(Runtime& runtime);
+  int complete(MPI_Request* request, MPI_Status* status);
   bool may_stay() const {
     if (state_ == AloneCall::State::over) return true;
     return state_ == AloneCall::State::held_up && alone_->begun();

@@ -30,24 +30,28 @@ def test_start_and_wait_are_short(program, tmp_path, role, learn, capsys):
 
 
 @needs_valgrind
-@pytest.mark.parametrize("doubles", [1, 512])
+@pytest.mark.parametrize(
+    ("doubles", "end"), [(1, "wait"), (512, "wait"), (1, "waitall"), (1, "test")]
+)
 @pytest.mark.parametrize("role", ["root", "reader"])
-def test_no_list_and_no_new_request(program, tmp_path, role, doubles):
-    file = tmp_path / "out"
-    text = profile(program, 50, file, "--learn=off", role, doubles, "counted_*", "auto")
+def test_no_list_and_no_new_request(program, tmp_path, role, doubles, end):
+    words = (role, f"{doubles} {end}", "counted_*", "auto")
+    text = profile(program, 50, tmp_path / "out", "--learn=off", *words)
     assert "weft::AloneCall::go_on" in text
     assert "weft::Progress::submit" not in text
     assert "weft::Requests::find" not in text
     made = re.findall(r"^cfn=PMPI_Grequest_start\ncalls=(\d+)", text, re.MULTILINE)
     assert [int(calls) for calls in made] == [1]
-    assert "PMPI_Wait" not in text
+    assert not re.search("PMPI_(Wait|Test)", text)
 
 
 @needs_valgrind
+@pytest.mark.parametrize("end", ["wait", "test"])
 @pytest.mark.parametrize("role", ["root", "reader"])
-def test_the_library_is_asked_now_and_then(program, tmp_path, role):
+def test_the_library_is_asked_now_and_then(program, tmp_path, role, end):
     """Its messages would stand still else, where a program makes no other calls."""
-    text = profile(program, 200, tmp_path / "out", "--learn=off", role, 1, "counted_*", "auto")
+    words = (role, f"1 {end}", "counted_*", "auto")
+    text = profile(program, 200, tmp_path / "out", "--learn=off", *words)
     asked = re.findall(r"^cfn=PMPI_Iprobe\ncalls=(\d+)", text, re.MULTILINE)
     assert sum(int(calls) for calls in asked) >= 200 // 64
 
@@ -72,7 +76,7 @@ def test_whatever_comes_meanwhile(run, mpi, ranks, engine):
     assert "right" in run(mpi, ranks, engine, "in_hand", 40)
 
 
-@pytest.mark.parametrize("form", ["blocking", "request"])
+@pytest.mark.parametrize("form", ["blocking", "request", "test"])
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi", "intelmpi"])
 def test_messages_go_on_meanwhile(run, mpi, form):
     assert "right" in run(mpi, 2, "auto", "in_hand_messages", form)

@@ -47,7 +47,7 @@ def profile(
     inside = inside or ("MPI_Start" if form == "persistent" else "MPI_Iallreduce")
     callgrind = ["valgrind", "-q", "--tool=callgrind", f"--toggle-collect={inside}"]
     callgrind += ["--compress-strings=no", f"--callgrind-out-file={file}", *more]
-    job = [program, calls, form, doubles]
+    job = [program, calls, form, *str(doubles).split()]
     rank_0 = ["-n", 1, *weft, "--", *callgrind, *job]
     rank_1 = ["-n", 1, *weft, "--", *job]
     command = [str(word) for word in [MPICH.mpiexec, *rank_0, ":", *rank_1]]

@@ -61,6 +61,25 @@ static void by_test(MPI_Comm comm) {
   check(0, 1);
 }
 
+static void by_waitall(MPI_Comm comm) {
+  MPI_Status status;
+  MPI_Request request = begin(0, comm);
+  MPI_Waitall(1, &request, &status);
+  check_null(request);
+  check(0, 1);
+}
+
+// Others are begun and end before it has been seen to end.
+static void by_test_among_others(MPI_Comm comm) {
+  MPI_Request request = begin(1, comm);
+  int done = 0;
+  MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  by_test(comm);
+  if (!done) MPI_Wait(&request, MPI_STATUS_IGNORE);
+  check_null(request);
+  check(1, 2);
+}
+
 static void by_pmpi(MPI_Comm comm) {
   MPI_Request request = begin(0, comm);
   PMPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -170,6 +189,7 @@ static void sums(MPI_Comm comm) {
   double own = rank + calls, sum = 0, expected = 0;
   MPI_Request request;
   MPI_Iallreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, comm, &request);
+  for (int flag = 0; !flag && calls % 2;) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   for (int i = 0; i < ranks; ++i) expected += i + calls;
   if (sum != expected) failed("another sum");
@@ -180,6 +200,8 @@ static void sums(MPI_Comm comm) {
 int main(int argc, char** argv) {
   void (*const kinds[])(MPI_Comm) = {by_wait,
                                      by_test,
+                                     by_waitall,
+                                     by_test_among_others,
                                      by_pmpi,
                                      several_by_waitall,
                                      several_from_the_last_on,

@@ -1,7 +1,7 @@
-// start_cost CALLS nonblocking|persistent|waitall|root|reader DOUBLES
+// start_cost CALLS nonblocking|persistent|waitall|root|reader DOUBLES [wait|waitall|test]
 // What the start of one allreduce costs rank 0 until it returns: rank 1 comes later, so that
 // nothing can be complete and every start of rank 0 executes the same instructions. root, reader:
-// of a bcast, what start and wait cost it, where the other rank has begun before it waits.
+// of a bcast, what start and end cost it, where the other rank has begun before that.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +11,24 @@ __attribute__((noinline)) void counted_start(double* data, int doubles, int root
   MPI_Ibcast(data, doubles, MPI_DOUBLE, root, MPI_COMM_WORLD, request);
 }
 
-__attribute__((noinline)) void counted_wait(MPI_Request* request) {
-  MPI_Wait(request, MPI_STATUS_IGNORE);
+__attribute__((noinline)) void counted_end(MPI_Request* request, const char* how) {
+  int done = 0;
+  if (strcmp(how, "test") == 0)
+    while (!done) MPI_Test(request, &done, MPI_STATUS_IGNORE);
+  else if (strcmp(how, "waitall") == 0)
+    MPI_Waitall(1, request, MPI_STATUSES_IGNORE);
+  else
+    MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
-static void bcasts(int calls, int root, double* data, int doubles, int rank) {
+static void bcasts(int calls, int root, double* data, int doubles, int rank, const char* how) {
   int token = 0;
   MPI_Request request;
   for (int i = 0; i < calls; ++i) {
     counted_start(data, doubles, root, &request);
     MPI_Sendrecv_replace(&token, 1, MPI_INT, 1 - rank, 1, 1 - rank, 1, MPI_COMM_WORLD,
                          MPI_STATUS_IGNORE);
-    counted_wait(&request);
+    counted_end(&request, how);
   }
 }
 
@@ -40,7 +46,8 @@ int main(int argc, char** argv) {
     MPI_Allreduce_init(in, out, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
                        &request);
   const int is_bcast = argv[2][0] == 'r';
-  if (is_bcast) bcasts(calls, strcmp(argv[2], "root") != 0, in, doubles, rank);
+  if (is_bcast)
+    bcasts(calls, strcmp(argv[2], "root") != 0, in, doubles, rank, argc > 4 ? argv[4] : "wait");
   for (int i = 0; i < calls && !is_bcast; ++i) {
     if (rank == 1) MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (persistent)
