@@ -141,22 +141,33 @@ class Solver {
     for (int k = 0; k < count; ++k) (*out)[at(which[at(k)])] = row(in, which[at(k)]);
   }
 
-  // out = A in, while the halo travels; with `products`, these are summed over all ranks meanwhile.
-  void multiply(Vector* in, Vector* out, Products* products = nullptr) {
+  // out = A in, while the halo travels.
+  void multiply(Vector* in, Vector* out) {
     if (comm_.overlap() == Overlap::master) {
-      multiply_beside_master(in, out, products);
+      multiply_beside_master(in, out, nullptr);
     } else if (comm_.overlap() == Overlap::none) {
-      if (products) comm_.sum(products);
       comm_.exchange_halo(in);
       rows_of(a_.interior, *in, out);
       rows_of(a_.boundary, *in, out);
-    } else if (products) {
-      comm_.sum(products, [&] { multiply(in, out); });
     } else {
       comm_.begin_halo(in);
       rows_of(a_.interior, *in, out);
       comm_.end_halo();
       rows_of(a_.boundary, *in, out);
+    }
+  }
+
+  // The same while sums travel; `prepare` makes `in` meanwhile.
+  template <class Prepare>
+  void multiply(Vector* in, Vector* out, Products* sums, const Prepare& prepare) {
+    if (comm_.overlap() == Overlap::master) {
+      prepare();
+      multiply_beside_master(in, out, sums);
+    } else {
+      comm_.sum(sums, [&] {
+        prepare();
+        multiply(in, out);
+      });
     }
   }
 
@@ -313,7 +324,7 @@ class Solver {
       each([&](int i) { r_[i] -= T(alpha) * s_[i], u_[i] -= T(alpha) * q_[i]; });
       if (replacement_is_due()) replace(true, false);
       sums = products(dot<S>(r_, u_), 0);
-      multiply(&u_, &w_, &sums);
+      multiply(&u_, &w_, &sums, [] {});
       const T beta = jumped(sums) ? T(0) : static_cast<T>(sums[0] / gamma);
       each([&](int i) { p_[i] = u_[i] + beta * p_[i], s_[i] = w_[i] + beta * s_[i]; });
     }
@@ -325,8 +336,7 @@ class Solver {
     S alpha = 0, gamma = 0;
     for (int k = 0;; ++k) {
       Products sums = products(dot<S>(r_, u_), dot<S>(w_, u_));
-      each([&](int i) { m_[i] = weight(i) * w_[i]; });
-      multiply(&m_, &n_, &sums);
+      multiply(&m_, &n_, &sums, [&] { each([&](int i) { m_[i] = weight(i) * w_[i]; }); });
       const bool anew = k == 0 || jumped(sums);
       if (ended(sums, k)) break;
       const S beta = anew ? S(0) : sums[0] / gamma;
