@@ -4,24 +4,26 @@ It reads the file in which Weft keeps plans (src/select/plan_cache.h). A site is
 program tell apart: the collectives of one kind and about one size on one communicator.
 """
 
-import os
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from weft import __version__
 from weft.advise.places import NO_TOOL, Frame, resolve, tool
+from weft.kept_plans import HEADER, VERSIONS, cache_file, this_machine
 from weft.stored import ResultError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-HEADER = "# weft plans"
 LEARNT = "learnt"
-SCHEMA = "weft-learned/1"
+SCHEMA = "weft-learned/2"
 IN_TURN = " in turn"  # ends the words of calls that come around in a cycle (src/runtime/learnt.cc)
 # Words of communicators in the file (src/runtime/learnt.cc), those that are shown for them, and why
 # other ways apply there.
@@ -36,7 +38,19 @@ EXPLAINED = {
         "Beside many communicators: this one's messages share another one, so that neither assist"
         " nor tcc is tried.",
     ),
+    " by messages": (
+        ", with --transport mpi",
+        "With --transport mpi: ranks of one node send each other messages, too, so that nothing is"
+        " tried in a node's memory.",
+    ),
 }
+# What takes more than so many times as long is left after so many rounds, of blocking calls after
+# three (src/select/tried_ways.cc).
+LEFT_AFTER = {2: 2.0, 3: 1.25}
+# A way that is so much slower than another one may stay in use; more, where it was faster often.
+MOST_SLOWER = 0.05
+BLOCKING = "blocking "  # begins the words of such calls
+BY_CHANCE = ", by chance "
 
 
 @dataclass(frozen=True)
@@ -51,42 +65,49 @@ class Way:
 class Site:
     """What was found at one site of a program."""
 
-    version: str
+    version: str  # "weft 0.1.0"
     machine: str
+    library: str  # "MPICH 5.0.2"
     program: str
     job: str  # "4 ranks"
     communicator: str  # "4 ranks on 2 nodes"
     calls: str  # "allreduce, predefined operator, below 1 MiB"
     chosen: Way
-    lost: int  # rounds in which it was not faster than the library's own
+    lost: int  # rounds in which it was not faster than its rival
     rounds: Optional[int]  # in which both were tried; None: not known
-    tried: tuple[Way, ...]
+    tried: tuple[Way, ...]  # the rule's first
     trials: Optional[int] = None  # calls on trial; None: not known
     cost_us: Optional[float] = None  # what they took more than the way in use would have
     places: tuple[tuple[str, int], ...] = ()  # module and offset of the first callers on rank 0
 
-    def gain(self) -> Optional[tuple[float, str]]:
-        """Part of the period that it saves, against the library's own or the next best."""
+    def rival(self) -> Optional[Way]:
+        """What it was compared with: native, or the rule's way, or the next best.
+
+        As rival_of() in src/select/tried_ways.cc has it; the rounds are those with this one.
+        """
         others = [way for way in self.tried if way.words != self.chosen.words]
         if not others:
             return None
         native = [way for way in others if way.words == "native"]
-        rival = native[0] if native else min(others, key=lambda way: way.period_us)
-        return 1 - self.chosen.period_us / rival.period_us, rival.words
+        if native:
+            return native[0]
+        rule = self.tried[0]
+        return rule if rule in others else fastest(others)
+
+    def why_unused(self) -> str:
+        """Why no program goes by it here; "": they do."""
+        if self.version != f"weft {__version__}":
+            return f"learnt by {self.version.capitalize()}, and this is {__version__}"
+        return "" if self.machine == this_machine() else "learnt on another machine"
 
 
-def cache_file(named: Optional[Path] = None) -> Optional[Path]:
-    """Where Weft keeps plans, as its library finds it (src/base/config.cc)."""
-    if named:
-        return named
-    variable = os.environ.get("WEFT_PLAN_CACHE")
-    if variable:
-        return None if variable == "none" else Path(variable)
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    if cache.startswith("/"):
-        return Path(cache) / "weft/plans"
-    home = os.environ.get("HOME", "")
-    return Path(home) / ".cache/weft/plans" if home.startswith("/") else None
+def fastest(ways: Iterable[Way]) -> Way:
+    return min(ways, key=lambda way: way.period_us)
+
+
+def library_of(words: str) -> str:
+    """ "MPICH Version:      5.0.2" -> "MPICH 5.0.2"."""
+    return " ".join(words.replace("Version:", "").split())
 
 
 def remarks_of(text: str) -> dict[str, str]:
@@ -107,7 +128,8 @@ def site_of(line: str) -> Optional[Site]:
         words = key.split("|")
         if len(words) != 7 or words[2] != LEARNT:
             return None
-        version, machine, _, program, job, communicator, calls = words
+        version, platform, _, program, job, communicator, calls = words
+        machine, _, library = platform.rpartition(", ")
         ways = []
         for entry in tried.split(","):
             way, ns = entry.rsplit("=", 1)
@@ -123,6 +145,7 @@ def site_of(line: str) -> Optional[Site]:
         return Site(
             version,
             machine,
+            library_of(library),
             program,
             job,
             communicator,
@@ -141,9 +164,14 @@ def site_of(line: str) -> Optional[Site]:
 
 def read(file: Path, program: Optional[str] = None) -> list[Site]:
     """The sites of the programs that have `program` in their names, of all if there is none."""
-    lines = file.read_text(errors="replace").splitlines() if file.exists() else []
+    lines = file.read_text(errors="replace").splitlines()
     if lines and not lines[0].startswith(HEADER):
         raise ResultError(f"{file}: no file in which Weft keeps plans: name another one")
+    if lines and lines[0][len(HEADER) :] not in VERSIONS:
+        raise ResultError(
+            f'{file}: written by another Weft ("{lines[0][2:]}"): this one cannot read it, and puts'
+            " it aside when a program runs"
+        )
     sites = [site for site in map(site_of, lines) if site]
     return [site for site in sites if not program or program in site.program]
 
@@ -162,11 +190,14 @@ def as_json(sites: list[Site]) -> dict:
             {
                 "weft": site.version,
                 "machine": site.machine,
+                "library": site.library,
+                "used_here": not site.why_unused(),
                 "program": site.program,
                 "job": site.job,
                 "communicator": site.communicator,
                 "calls": site.calls,
                 "way": site.chosen.words,
+                "rival": rival.words if (rival := site.rival()) else None,
                 "rounds_lost": site.lost,
                 "rounds": site.rounds,
                 "calls_on_trial": site.trials,
@@ -193,25 +224,46 @@ def chance_of(won: int, rounds: int) -> float:
     return sum(comb(rounds, number) for number in range(won, rounds + 1)) / 2**rounds
 
 
-def gain_words(site: Site) -> str:
-    """ ", 25% less time than native, in 8 of 9 rounds (by chance: 2%)"."""
-    gain = site.gain()
-    if not gain:
+def percent(part: float) -> str:
+    return f"{100 * part:.0f} %" if part >= 0.01 else f"{100 * part:.1f} %"
+
+
+def rounds_words(site: Site, rival: Way) -> str:
+    """ " (in 8 of 9 rounds, by chance 2 %)"."""
+    if not site.rounds:
         return ""
-    part, rival = gain
-    if part < 0:
-        own = "the library's own, " if site.chosen.words == "native" else ""
-        return f", {own}within {-part:.0%} of {rival}"
-    words = f", {part:.0%} less time than {rival}"
-    if site.chosen.words == "native":
+    times = rival.period_us / site.chosen.period_us
+    was_left = times > LEFT_AFTER.get(site.rounds, times)
+    if was_left and not site.lost and not (site.rounds == 2 and site.calls.startswith(BLOCKING)):
+        return (
+            f", which was left after {site.rounds} rounds since it took {times:.1f} times as long"
+        )
+    won = site.rounds - site.lost
+    chance = percent(chance_of(won, site.rounds))
+    return f" (in {won} of {site.rounds} rounds{BY_CHANCE}{chance})"
+
+
+def hardly_slower_words(site: Site, other: Way) -> str:
+    slower = site.chosen.period_us / other.period_us - 1
+    if slower > MOST_SLOWER:
+        return f"; {other.words} was not surely faster"
+    return f", within {percent(max(abs(slower), 0.01))} of {other.words}"
+
+
+def gain_words(site: Site) -> str:
+    """ ", 25 % less time than native (in 8 of 9 rounds, by chance 2 %)"."""
+    words = ", the library's own" if site.chosen.words == "native" else ""
+    rival = site.rival()
+    if not rival:
         return words
-    if site.rounds:
-        won = site.rounds - site.lost
-        chance = chance_of(won, site.rounds)
-        said = f"{chance:.0%}" if chance >= 0.01 else f"{chance:.1%}"
-        return words + f", in {won} of {site.rounds} rounds (by chance: {said})"
-    if site.lost:
-        words += f"; slower in {site.lost} {'round' if site.lost == 1 else 'rounds'}"
+    part = 1 - site.chosen.period_us / rival.period_us
+    if part < 0.01:
+        words += hardly_slower_words(site, rival)
+    else:
+        words += f", {percent(part)} less time than {rival.words}" + rounds_words(site, rival)
+    best = fastest(site.tried)
+    if best.period_us < site.chosen.period_us and best != rival:
+        words += hardly_slower_words(site, best)
     return words
 
 
@@ -222,35 +274,45 @@ def shown(communicator: str) -> str:
     return communicator
 
 
-def show(sites: list[Site], console: "Console") -> None:
-    """A table for each site: what was tried, the fastest first, and what is taken."""
+def show_site(site: Site, named: dict[tuple[str, int], Frame], console: "Console") -> None:
+    """What was tried, the fastest first, and what is taken."""
     from rich.table import Table
+    from rich.text import Text
 
+    heading = f", {site.job}, {site.library}: {site.calls} ({shown(site.communicator)})"
+    console.print(Text.assemble((site.program, "bold"), heading))
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
+    for way in sorted(site.tried, key=lambda way: way.period_us):
+        taken = way.words == site.chosen.words
+        what = "taken" + gain_words(site) if taken else ""
+        style = "bold" if taken else ""
+        table.add_row(way.words, time_words(way.period_us), what, style=style)
+    console.print(table)
+    if site.places:
+        console.print("    called by " + ", ".join(str(named[place]) for place in site.places))
+    if site.trials is not None and site.cost_us is not None:
+        console.print(f"    {site.trials} calls were tried, which cost {time_words(site.cost_us)}.")
+
+
+def show(sites: list[Site], console: "Console") -> None:
+    """Site by site, those last that no program goes by here."""
     named = named_places(sites)
-    for site in sites:
-        heading = f"[bold]{site.program}[/], {site.job}: {site.calls}"
-        console.print(f"{heading} ({shown(site.communicator)})")
-        table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
-        for way in sorted(site.tried, key=lambda way: way.period_us):
-            taken = way.words == site.chosen.words
-            what = ""
-            if taken:
-                what = "taken" + gain_words(site)
-            style = "bold" if taken else ""
-            table.add_row(way.words, time_words(way.period_us), what, style=style)
-        console.print(table)
-        if site.places:
-            console.print("    called by " + ", ".join(str(named[place]) for place in site.places))
-        if site.trials is not None and site.cost_us is not None:
-            console.print(
-                f"    {site.trials} calls were tried, which cost {time_words(site.cost_us)}."
-            )
+    ordered = sorted(sites, key=lambda site: (site.why_unused(), site.machine))
+    for (why, machine), group in groupby(
+        ordered, key=lambda site: (site.why_unused(), site.machine)
+    ):
+        where = f"Not used here, {why} ({machine}):" if why else f"On this machine ({machine}):"
+        console.print(where)
+        for site in group:
+            show_site(site, named, console)
     if named and not tool():
         console.print(NO_TOOL)
     console.print(
         "Times are those from one call to the next, or of a blocking call its own, on the slowest "
         "rank."
     )
+    if any(BY_CHANCE in gain_words(site) for site in sites):
+        console.print("By chance: how probable that were if both took the same time.")
     for words, (_, why) in EXPLAINED.items():
         if any(words in site.communicator for site in sites):
             console.print(why)
@@ -261,8 +323,12 @@ def learned(
         Optional[str], typer.Argument(help="Part of a program's name; all programs by default.")
     ] = None,
     file: Annotated[
-        Optional[Path],
-        typer.Option("--plan-cache", metavar="FILE", help="The file, if it is not the usual one."),
+        Optional[str],
+        typer.Option(
+            "--plan-cache",
+            metavar="FILE",
+            help="The file, if it is not the usual one (~/.cache/weft/plans).",
+        ),
     ] = None,
     json: Annotated[
         Optional[Path], typer.Option("--json", metavar="FILE", help="Writes it to FILE, too.")
@@ -271,10 +337,14 @@ def learned(
     """Show what engine auto has learnt about programs: what it tried, and what it takes."""
     from rich.console import Console
 
-    console = Console()
+    console = Console(markup=False, emoji=False)
     found = cache_file(file)
     try:
-        sites = read(found, program) if found else []
+        # Weft makes the file when it has something to keep; one that the user names is there.
+        sites = read(found, program) if found and (file or found.exists()) else []
+    except OSError as error:
+        print(f"weft learned: {found}: {error.strerror}", file=sys.stderr)
+        raise typer.Exit(1) from None
     except ResultError as error:
         print(f"weft learned: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
@@ -284,11 +354,16 @@ def learned(
         json.write_text(format_.dumps(as_json(sites), indent=1) + "\n")
     if sites:
         show(sites, console)
-        return
-    about = f" about a program named {program}" if program else ""
-    console.print(
-        f"Nothing is known{about} yet{f' in {found}' if found else ''}. Engine auto learns while a "
-        "program runs on several nodes. What it learns in the lab is kept only where a file is "
-        "named: weft lab run --nodes 2 -- weft run --plan-cache plans -- ./app, and then: weft "
-        "learned --plan-cache plans"
-    )
+    elif not found:
+        console.print(
+            "No file is named by --plan-cache, WEFT_PLAN_CACHE or HOME, so nothing that is learnt "
+            "is kept."
+        )
+    else:
+        about = f" about a program named {program}" if program else ""
+        console.print(
+            f"Nothing is known{about} yet in {found}. Engine auto learns while a program runs, "
+            "over several nodes and inside one. What it learns in the lab is kept only where a "
+            "file is named: weft lab run --nodes 2 -- weft run --plan-cache plans -- ./app, and "
+            "then: weft learned --plan-cache plans"
+        )

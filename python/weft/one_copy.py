@@ -6,28 +6,13 @@ that are read here). How fast the system copies differs by processor and virtual
 
 from __future__ import annotations
 
-import os
-import re
 from pathlib import Path
 from typing import Optional
 
-from weft.learned import cache_file
+from weft.kept_plans import cache_file, processor
 
 KEY = "one copy"
 TRAFFIC = {"of one rank, in a row": "from one rank", "of all ranks": "among all ranks"}
-CPUINFO = Path("/proc/cpuinfo")
-
-
-def processor() -> str:
-    """As the beginning of src/topo/machine.cc's words."""
-    text = CPUINFO.read_text() if CPUINFO.exists() else ""
-
-    def field(name: str) -> str:
-        found = re.search(rf"^{name}\s*: (.*)$", text, re.MULTILINE)
-        return found[1] if found else ""
-
-    model = field("model name") or f"CPU {field('CPU implementer')} {field('CPU part')}"
-    return f"{model}, {os.sysconf('SC_NPROCESSORS_ONLN')} CPUs,"
 
 
 def measured(cache: Optional[Path] = None) -> dict[str, Optional[int]]:

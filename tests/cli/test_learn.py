@@ -94,6 +94,8 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
         assert known[words].chosen.words == site["way"]
         assert known[words].program == "learning"
         assert known[words].communicator == "2 ranks on 2 nodes"
+        assert known[words].library.startswith("MPICH ")
+        assert known[words].why_unused() == ""
         assert known[words].trials == site["calls_on_trial"]
         assert known[words].cost_us == site["trials_cost_us"]
         (period_us,) = [way["period_us"] for way in site["ways"] if way["way"] == site["way"]]
@@ -516,43 +518,3 @@ def test_a_budget_that_is_no_share_is_refused(call):
     assert done.returncode == 2
     assert "is a share in per cent such as 1, 0.5 or 0" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
-
-
-def test_weft_learned_shows_what_is_known(call, tmp_path):
-    plans = tmp_path / "plans"
-    header = "# weft plans, version 4\n"
-    plans.write_text(header + LINE)
-    done = call("learned", "--plan-cache", plans, "--json", tmp_path / "out.json", COLUMNS="200")
-    assert done.returncode == 0, done.stderr
-    assert "app, 4 ranks: alltoall, below 1 MiB (4 ranks on 2 nodes)" in done.stdout
-    assert "taken, 25% less time than native; slower in 1 round" in done.stdout
-    site = json.loads((tmp_path / "out.json").read_text())["sites"][0]
-    assert site["way"] == "thread linear"
-    assert site["tried"][0] == {"way": "native", "period_us": 8000.0}
-    assert site["trials_cost_us"] is None  # not said by earlier versions
-    assert site["rounds"] is None
-    plans.write_text(header + LINE[:-1] + "\trounds=9 cycle=1\n")
-    done = call("learned", "--plan-cache", plans, COLUMNS="200")
-    assert "taken, 25% less time than native, in 8 of 9 rounds (by chance: 2%)" in done.stdout
-    librarys = LINE.replace("\tthread linear/65536/4/0\t", "\tnative/65536/4/0\t")
-    plans.write_text(header + librarys.replace("=6000000", "=7760000"))
-    done = call("learned", "--plan-cache", plans, COLUMNS="200")
-    assert "taken, the library's own, within 3% of thread linear" in done.stdout
-    plans.write_text(header + LINE[:-1] + "\ttrials=18 cost_ns=2500000 at=0x11:/gone/a b|0x2f:/x\n")
-    done = call("learned", "--plan-cache", plans, COLUMNS="200")
-    assert "18 calls were tried, which cost 2.5 ms." in done.stdout
-    assert "called by a b+0x11, x+0x2f" in done.stdout
-    second = LINE[:-1].replace("below 1 MiB", "below 1 MiB, call 2 of 2 in turn") + "\tcycle=2\n"
-    first = LINE[:-1] + "\ttrials=18 cost_ns=2500000 cycle=2\n"
-    plans.write_text(header + first + second)
-    done = call("learned", "--plan-cache", plans, COLUMNS="200")
-    assert "alltoall, below 1 MiB, call 1 of 2 in turn (4 ranks on 2 nodes)" in done.stdout
-    assert "alltoall, below 1 MiB, call 2 of 2 in turn (4 ranks on 2 nodes)" in done.stdout
-    assert done.stdout.count("18 calls were tried") == 1
-    done = call("learned", "other", "--plan-cache", plans)
-    assert done.returncode == 0
-    assert "Nothing is known about a program named other yet" in done.stdout
-    plans.write_text("dear diary\n")
-    done = call("learned", "--plan-cache", plans)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"{plans}: no file in which Weft keeps plans" in done.stderr
