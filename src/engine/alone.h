@@ -48,6 +48,7 @@ AloneCall::State wait_for_others(Progress& progress, AloneCall& call);
 inline bool carry_out_alone(Progress& progress, const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn) {
   AloneCall call(schedule, operands, turn);
+  progress.go_on_with_callers_own();
   AloneCall::State state = call.go_on(progress.polls_in_hand());
   if (state == AloneCall::State::held_up) [[unlikely]]
     state = wait_for_others(progress, call);

@@ -98,6 +98,10 @@ void Progress::leave_to_callers(Entry& entry) {
   entry.wants_thread = false;
 }
 
+void Progress::poll_callers_own() {
+  if (under_way() > for_thread_.load(std::memory_order_relaxed)) poll();
+}
+
 void Progress::poll() {
   if (under_way() == 0) return;
   const std::unique_lock lock(advancing_, std::try_to_lock);

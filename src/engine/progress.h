@@ -90,6 +90,12 @@ class Progress {
       observer_.keep_library_going();
     return shared_core_.load(std::memory_order_relaxed) > 0 ? kOnSharedCore : kOnOwnCore;
   }
+  // The same of operations that are left to callers.
+  void go_on_with_callers_own() {
+    if (under_way() > 0) [[unlikely]]
+      poll_callers_own();
+  }
+  void poll_callers_own();
   // Lets others run, and learns from how long that took whether anybody wanted to.
   void yield_core();
 

@@ -92,9 +92,12 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Plan& pl
   return kOtherCall;
 }
 
+// While it is looked at, an operator or a callback that calls MPI must not hand it over: so there
+// is none (any_) meanwhile. A program may do nothing but such calls while others are under way.
 int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
-  any_ = false;  // an operator or a callback that calls MPI meanwhile must not hand it over
+  any_ = false;
   const int polls = runtime.progress.polls_in_hand();
+  runtime.progress.go_on_with_callers_own();
   if (state_ == AloneCall::State::held_up) {
     go_on(polls);
     if (state_ == AloneCall::State::held_up) [[unlikely]]
@@ -104,16 +107,17 @@ int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
 }
 
 int InHand::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status) {
-  static_cast<void>(runtime.progress.polls_in_hand());  // asks the library now and then
+  any_ = false;
+  static_cast<void>(runtime.progress.polls_in_hand());
+  runtime.progress.go_on_with_callers_own();
   if (state_ == AloneCall::State::held_up) go_on(1);
   *flag = state_ != AloneCall::State::held_up;
-  if (*flag) {
-    any_ = false;
-    return complete(request, status);
-  }
-  runtime.progress.poll();
+  if (*flag) return complete(request, status);
   MPI_Request carrier = carrier_->request;
-  return library_calls.Test(&carrier, flag, MPI_STATUS_IGNORE);  // which helps the library's own
+  int ended = 0;  // it never is; the library brings its own forward
+  library_calls.Test(&carrier, &ended, MPI_STATUS_IGNORE);
+  any_ = true;
+  return MPI_SUCCESS;
 }
 
 [[gnu::noinline]] void InHand::become_operation() {

@@ -1,4 +1,4 @@
-// in_hand ROUNDS
+// in_hand ROUNDS [statuses]
 // Short bcasts whose request meets everything that may come between its start and its end, and all
 // ways in which that may be asked for. Says "right" if all data has come, else what has gone wrong.
 #include <mpi.h>
@@ -42,6 +42,22 @@ static void check(int place, int n) {
     if (data[place][i] != value(call, i)) return failed("other data");
 }
 
+// Of a collective that is complete: MPI_Wait and the like leave nothing of what was there before.
+static void spoil(MPI_Status* status) {
+  MPI_Status_set_elements(status, MPI_INT, 7);
+  MPI_Status_set_cancelled(status, 1);
+}
+
+static int are_wefts;  // all calls: of its own, a library may leave the status as it was
+
+static void check_status(const MPI_Status* status) {
+  if (!are_wefts) return;
+  int elements = -1, cancelled = 1;
+  MPI_Get_elements(status, MPI_INT, &elements);
+  MPI_Test_cancelled(status, &cancelled);
+  if (elements != 0 || cancelled) failed("another status");
+}
+
 static void check_null(MPI_Request request) {
   if (request != MPI_REQUEST_NULL) failed("the request is not null");
 }
@@ -49,14 +65,19 @@ static void check_null(MPI_Request request) {
 static void by_wait(MPI_Comm comm) {
   MPI_Status status;
   MPI_Request request = begin(0, comm);
+  spoil(&status);
   MPI_Wait(&request, &status);
+  check_status(&status);
   check_null(request);
   check(0, 1);
 }
 
 static void by_test(MPI_Comm comm) {
+  MPI_Status status;
   MPI_Request request = begin(0, comm);
-  for (int flag = 0; !flag;) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  spoil(&status);
+  for (int flag = 0; !flag;) MPI_Test(&request, &flag, &status);
+  check_status(&status);
   check_null(request);
   check(0, 1);
 }
@@ -64,7 +85,9 @@ static void by_test(MPI_Comm comm) {
 static void by_waitall(MPI_Comm comm) {
   MPI_Status status;
   MPI_Request request = begin(0, comm);
+  spoil(&status);
   MPI_Waitall(1, &request, &status);
+  check_status(&status);
   check_null(request);
   check(0, 1);
 }
@@ -216,6 +239,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  are_wefts = argc > 2;
   for (int round = 0; round < atoi(argv[1]) * count; ++round) {
     root = round / 5 % ranks;
     // Many of the plain kind in between: a hand-over keeps the next few from staying in hand.

@@ -1,11 +1,13 @@
-// While a long message is on its way, its sender makes nothing but short collectives, which end in
-// the node's memory. Arguments: "blocking", "request" or "test".
+// While a long message is on its way, or a long reduction that takes several turns, rank 0 makes
+// nothing but short collectives, which end in the node's memory. It is always the last to begin
+// one. Arguments: "blocking", "request" or "test"; "message" or "reduction".
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { BYTES = 8 << 20, MESSAGES = 4 };
+enum { COUNT = 1 << 20, TIMES = 4 };
 
 static void tell(int* done, char form) {
   MPI_Request request;
@@ -23,27 +25,35 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const char form = argc > 1 ? argv[1][0] : 'r';
-  char* const data = calloc(BYTES, 1);
+  const int reduces = argc > 2 && !strcmp(argv[2], "reduction");
+  double* const in = calloc(COUNT, sizeof *in);
+  double* const out = calloc(COUNT, sizeof *out);
   int wrong = 0;
-  for (int i = 1; i <= MESSAGES; ++i) {
-    MPI_Request message;
+  for (int k = 1; k <= TIMES; ++k) {
+    MPI_Request request;
     int done = 0;
-    if (rank == 0) {
-      memset(data, i, BYTES);
-      MPI_Isend(data, BYTES, MPI_CHAR, 1, i, MPI_COMM_WORLD, &message);
-      while (!done) tell(&done, form);
-      MPI_Wait(&message, MPI_STATUS_IGNORE);
-    } else {
-      MPI_Irecv(data, BYTES, MPI_CHAR, 0, i, MPI_COMM_WORLD, &message);
-      while (!done) {
-        MPI_Test(&message, &done, MPI_STATUS_IGNORE);
-        tell(&done, form);
-      }
-      wrong += data[0] != i || data[BYTES - 1] != i;
+    for (int i = 0; i < COUNT; ++i) in[i] = k + rank;
+    if (reduces)
+      MPI_Iallreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+    else if (rank == 0)
+      MPI_Isend(in, COUNT, MPI_DOUBLE, 1, k, MPI_COMM_WORLD, &request);
+    else
+      MPI_Irecv(out, COUNT, MPI_DOUBLE, 0, k, MPI_COMM_WORLD, &request);
+    while (!done) {
+      if (rank == 0)
+        usleep(100);
+      else
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+      tell(&done, form);
     }
+    if (rank == 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const double expected = reduces ? 2 * k + 1 : k;
+    if (rank == 1 || reduces) wrong += out[0] != expected || out[COUNT - 1] != expected;
   }
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 1) printf("%s\n", wrong ? "wrong" : "right");
-  free(data);
+  free(in);
+  free(out);
   MPI_Finalize();
   return wrong != 0;
 }
