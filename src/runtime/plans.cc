@@ -149,7 +149,8 @@ SiteKey key_of(const Shape& shape, Use use, Kernel kernel) {
 
 // The rule's way of non-blocking calls inside one node.
 Choice rule_in_memory(const Runtime& runtime, const Shape& shape, const Choice& choice) {
-  if (!wins_as_request(runtime.library, shape)) return {Engine::native, nullptr};
+  if (!wins_as_request(runtime.library, shape, runtime.ranks_share_cores()))
+    return {Engine::native, nullptr};
   return {engine_in_memory(runtime, shape, true), choice.algorithm};
 }
 
@@ -257,7 +258,8 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
   if (by_rule && use != Use::blocking && runtime.in_memory_only())
     plan->engine = engine_in_memory(runtime, shape, plan->alone);
   if (by_rule && use == Use::request && runtime.in_memory_only() &&
-      !is_named(runtime, communicator, shape) && !wins_as_request(runtime.library, shape))
+      !is_named(runtime, communicator, shape) &&
+      !wins_as_request(runtime.library, shape, runtime.ranks_share_cores()))
     return Reason::rule;
   const bool in_order = runtime.config.reproducible && reduces(call.kind);
   if (!in_order && may_be_direct(runtime, use))

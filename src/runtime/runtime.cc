@@ -122,18 +122,22 @@ ThreadMay may_of_thread(Scope scope, const Start& start) {
   return scope == Scope::all && start.all_have_multiple ? ThreadMay::do_all : ThreadMay::nothing;
 }
 
-// Collective over the ranks of one node: whether each has more CPUs than ranks run on just these.
-// Nobody asks for those of each where there are so many ranks that it cannot be.
-bool all_have_more_cores_than_ranks(int rank) {
+// Collective over the ranks of one node: what those have that have least. Nobody asks for the CPUs
+// of each where there are so many ranks that none can have one to spare.
+Room room_of_ranks(int rank) {
   int ranks = 1;
   library_calls.Comm_size(handles.comm_world, &ranks);
   int cpus = rank == 0 ? static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) : 0;
   library_calls.Bcast(&cpus, sizeof cpus, handles.byte, 0, handles.comm_world);
-  if (ranks >= cpus) return false;
+  if (ranks >= cpus) return ranks > cpus ? Room::cores_are_shared : Room::a_core_each;
   std::map<std::vector<int>, std::size_t> ranks_on;
   for (const auto& own : gather_allowed_cpus(handles.comm_world, ranks)) ++ranks_on[own];
-  return std::all_of(ranks_on.begin(), ranks_on.end(),
-                     [](const auto& of) { return of.second < of.first.size(); });
+  Room least = Room::a_core_to_spare;
+  for (const auto& [own, count] : ranks_on) {
+    if (count >= own.size()) least = std::min(least, Room::a_core_each);
+    if (count > own.size()) least = Room::cores_are_shared;
+  }
+  return least;
 }
 
 // Of a thread that goes on with operations in memory only: it runs nothing of the library's, and of
@@ -224,8 +228,7 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
     if (runtime->learns_by_messages()) runtime->share_cores();
     if (thread_may != ThreadMay::nothing) runtime->agree_on_threads(rank, asked_level);
     if (runtime->learns_by_messages()) runtime->agree_on_ways();
-    if (runtime->has_memory_thread())
-      runtime->has_spare_core_ = all_have_more_cores_than_ranks(rank);
+    if (runtime->has_memory_thread()) runtime->room_ = room_of_ranks(rank);
     if (config.node_memory) find_nodes(config, runtime->plans);
     make_common();
     runtime->add_communicator(handles.comm_world, {});

@@ -28,6 +28,9 @@ namespace weft {
 // What of the job's collectives may be Weft's.
 enum class Scope : std::uint8_t { all, in_memory, nothing };
 
+// What ranks have of the node's cores, from the least on.
+enum class Room : std::uint8_t { cores_are_shared, a_core_each, a_core_to_spare };
+
 class Runtime final : public Observer {
  public:
   // nullptr before MPI_Init, after MPI_Finalize, and where Weft stands aside.
@@ -64,7 +67,10 @@ class Runtime final : public Observer {
   bool has_memory_thread() const { return thread_may_ == ThreadMay::use_memory; }
   // Each rank has a core left for it, beside those that the node's ranks compute on. The same on
   // all ranks.
-  bool has_spare_core() const { return has_spare_core_; }
+  bool has_spare_core() const { return room_ == Room::a_core_to_spare; }
+  // More ranks run on some cores than there are of these. The same on all ranks; only where there
+  // is such a thread.
+  bool ranks_share_cores() const { return room_ == Room::cores_are_shared; }
   bool observing() const { return observing_; }
   // Engine auto learns (runtime/sites.h): the same on all ranks.
   bool learns() const { return learns_by_messages() || learns_in_memory(); }
@@ -143,11 +149,11 @@ class Runtime final : public Observer {
   // Defined here, and so known to be of this library: one instruction less in every call.
   static inline std::atomic<Runtime*> active_{nullptr};
 
-  ThreadMay thread_may_;         // final before active()
-  bool operators_stay_ = false;  // the same
-  bool has_spare_core_ = false;  // the same
-  NodeCores node_cores_;         // the same
-  Beside beside_;                // the same
+  ThreadMay thread_may_;           // final before active()
+  bool operators_stay_ = false;    // the same
+  Room room_ = Room::a_core_each;  // the same
+  NodeCores node_cores_;           // the same
+  Beside beside_;                  // the same
   bool several_callers_ = false;
   bool may_have_threads_ = false;  // the library lets all threads call, and says so when asked
   bool may_learn() const;

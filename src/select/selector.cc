@@ -324,18 +324,15 @@ bool needs_no_library(Kind kind, bool has_kernel) {
   return reduces(kind) ? has_kernel : has_one_count(kind);
 }
 
-bool wins_as_request(Library library, const Shape& shape) {
+bool wins_as_request(Library library, const Shape& shape, bool ranks_share_cores) {
   constexpr std::int64_t kShort = 8 * 1024;  // of all ranks
-  switch (library) {
-    case Library::mpich:
-    case Library::openmpi:
-      return reduces(shape.kind) || has_one_count(shape.kind);
-    case Library::intelmpi:
-      return reduces(shape.kind) ||
-             (has_one_count(shape.kind) && agreed_bytes(shape).value_or(0) <= kShort);
-    default:
-      return false;
-  }
+  if (!reduces(shape.kind) && !has_one_count(shape.kind)) return false;
+  const bool is_short = agreed_bytes(shape).value_or(0) <= kShort;
+  if (library == Library::mpich) return true;
+  // Whoever merely sends goes on at once there, while each turn in memory takes another process.
+  if (is_short && ranks_share_cores && !waits_for_all(shape.kind)) return false;
+  if (library == Library::openmpi) return true;
+  return library == Library::intelmpi && (is_short || reduces(shape.kind));
 }
 
 Engine static_rule(Library library, const Shape& shape, bool replayed) {

@@ -42,7 +42,8 @@ bool needs_no_library(Kind kind, bool has_kernel);
 // Of a non-blocking call: whether Weft's way in the node's memory was faster than the library's
 // own, which nobody can measure while the program runs, since such a call must not wait for other
 // ranks. From measurements between two ranks (docs/inside/choices.md); another way may be learnt.
-bool wins_as_request(Library library, const Shape& shape);
+// ranks_share_cores: some rank's core is another's, too.
+bool wins_as_request(Library library, const Shape& shape, bool ranks_share_cores);
 
 // The static rule of engine `auto`, from measurements (docs/performance.md); documented in
 // docs/ARCHITECTURE.md. Calls whose size no rank knows as a whole get the thread; each rank may

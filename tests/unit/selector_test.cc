@@ -123,7 +123,7 @@ TEST(Requests, NeedNoLibraryWhereKernelsReduceAndCallersPack) {
 
 TEST(Requests, InMemoryWhereTheLibraryWasSlower) {
   const auto wins = [](Library library, Kind kind, std::int64_t bytes) {
-    return wins_as_request(library, shape_of(kind, 2, bytes));
+    return wins_as_request(library, shape_of(kind, 2, bytes), false);
   };
   constexpr std::int64_t kShort = 4 * 1024;
   for (const std::int64_t bytes : {8L, kShort, 64 * 1024L, kMiB}) {
@@ -139,6 +139,20 @@ TEST(Requests, InMemoryWhereTheLibraryWasSlower) {
     EXPECT_TRUE(wins(library, Kind::barrier, 0));
     for (const Kind kind : {Kind::allgatherv, Kind::alltoallv, Kind::neighbor_allgather})
       EXPECT_FALSE(wins(library, kind, 8));
+  }
+}
+
+TEST(Requests, WhoMerelySendsGoesOnInTheLibraryWhereRanksShareCores) {
+  for (const Library library : {Library::mpich, Library::openmpi, Library::intelmpi}) {
+    const auto wins = [&](Kind kind, std::int64_t bytes) {
+      return wins_as_request(library, shape_of(kind, 4, bytes), true);
+    };
+    for (const Kind kind : {Kind::bcast, Kind::gather, Kind::scatter, Kind::reduce})
+      EXPECT_EQ(wins(kind, 8), library == Library::mpich);
+    for (const Kind kind : {Kind::allreduce, Kind::allgather, Kind::alltoall, Kind::barrier})
+      EXPECT_TRUE(wins(kind, 8));
+    EXPECT_TRUE(wins(Kind::reduce, kMiB));
+    EXPECT_EQ(wins(Kind::bcast, kMiB), library != Library::intelmpi);
   }
 }
 
