@@ -235,9 +235,7 @@ def rounds_words(site: Site, rival: Way) -> str:
     times = rival.period_us / site.chosen.period_us
     was_left = times > LEFT_AFTER.get(site.rounds, times)
     if was_left and not site.lost and not (site.rounds == 2 and site.calls.startswith(BLOCKING)):
-        return (
-            f", which was left after {site.rounds} rounds since it took {times:.1f} times as long"
-        )
+        return f", which took {times:.1f} times as long and was met in {site.rounds} rounds only"
     won = site.rounds - site.lost
     chance = percent(chance_of(won, site.rounds))
     return f" (in {won} of {site.rounds} rounds{BY_CHANCE}{chance})"

@@ -86,8 +86,8 @@ def test_the_librarys_own_is_compared_with_the_rules_way(learned):
 @pytest.mark.parametrize(
     ("rounds", "lost", "native_ms", "calls", "words"),
     [
-        (2, 0, 18, "alltoall", ", which was left after 2 rounds since it took 3.0 times as long"),
-        (3, 0, 9, "alltoall", ", which was left after 3 rounds since it took 1.5 times as long"),
+        (2, 0, 18, "alltoall", ", which took 3.0 times as long and was met in 2 rounds only"),
+        (3, 0, 9, "alltoall", ", which took 1.5 times as long and was met in 3 rounds only"),
         (2, 0, 9, "alltoall", " (in 2 of 2 rounds, by chance 25 %)"),
         (3, 1, 9, "alltoall", " (in 2 of 3 rounds, by chance 50 %)"),
         (2, 0, 18, "blocking alltoall", " (in 2 of 2 rounds, by chance 25 %)"),
