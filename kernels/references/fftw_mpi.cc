@@ -64,7 +64,8 @@ class Fftw {
         const std::ptrdiff_t line = transposed_ ? std::ptrdiff_t{j} * nx_ + i : i * lines_ + j;
         for (int k = 0; k < nz_; ++k) {
           const Complex found = out_[at(line * nz_ + k)];
-          most = std::max(most, problem.error_at(found, i, static_cast<int>(first_line_) + j, k));
+          most = trials::greater(most,
+                                 problem.error_at(found, i, static_cast<int>(first_line_) + j, k));
         }
       }
     }
@@ -132,7 +133,7 @@ int run(int argc, char** argv) {
         } else {
           error = problem.error_of_forward(*own(one), out);
         }
-        worst[is_theirs(one)] = std::max(worst[is_theirs(one)], error);
+        worst[is_theirs(one)] = trials::greater(worst[is_theirs(one)], error);
         return error < 1e-12;
       });
   MPI_Allreduce(MPI_IN_PLACE, worst, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
