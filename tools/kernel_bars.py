@@ -76,8 +76,8 @@ SPEEDS = (
 # Each rank's rows are more than passes the links at full speed.
 TENSOR = "--dimensions 12000x8000x6000 --rank 16 --iterations 10 --exchange overlapped"
 CASES = (
-    Case("cpals", f"{TENSOR} --entries 20000000", 0.80, nodes=(2,)),
-    Case("cpals", f"{TENSOR} --entries 32000000", 0.80, nodes=(4,)),
+    Case("cpals", f"{TENSOR} --entries 9000000", 0.80, nodes=(2,)),
+    Case("cpals", f"{TENSOR} --entries 18000000", 0.80, nodes=(4,)),
     Case("pipecg", "--grid 100x100x100 --method pipelined --tolerance 1e-2", 0.85, "delay=1ms"),
     Case("fft3d", "--grid 64x64x64", 1.00),
     # Its messages are shorter than what passes the lab's links at full speed else.
