@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
+#include "interpose/persistent_alone.h"
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
@@ -267,68 +268,6 @@ int Completion::finish_array(int code, MPI_Status* statuses, const int* indices,
   }
   return code;
 }
-
-// A persistent request of Weft's alone: the library has no part in its completion.
-class PersistentAlone {
- public:
-  // Null operation: the request is something else, or inactive.
-  PersistentAlone(Runtime& runtime, CallId id, MPI_Request request) : runtime_(runtime), id_(id) {
-    auto* const found = runtime.requests.find_persistent(request);
-    if (!found || !found->active()) return;
-    operation_ = found;
-    if (!runtime.observing()) [[likely]]
-      return;
-    began_ns_ = now_ns();
-    if (operation_->times.waiting_since == 0) operation_->times.waiting_since = began_ns_;
-  }
-
-  explicit operator bool() const { return operation_ != nullptr; }
-
-  void drive_to_end() {
-    const bool in_hand = operation_->hold();
-    if (in_hand && operation_->advance_in_hand(runtime_.progress.polls_in_hand())) return;
-    drive_on(runtime_.progress, *operation_, in_hand);
-  }
-  // Brings everything under way forward once.
-  bool test() {
-    const bool in_hand = operation_->hold();
-    runtime_.progress.poll();
-    return in_hand ? operation_->go_on_in_hand() : operation_->done();
-  }
-
-  bool has_failed() const { return operation_->error_code() != MPI_SUCCESS; }  // once it is done
-
-  int complete(MPI_Status* status) {
-    operation_->deactivate();
-    if (status != MPI_STATUS_IGNORE) set_status(status);
-    if (runtime_.observing()) observe_completed();
-    if (!operation_->claim_error()) [[likely]]
-      return MPI_SUCCESS;
-    return call_error_handler(*operation_, operation_->error_code());
-  }
-
- private:
-  [[gnu::noinline]] static void drive_on(Progress& progress, PersistentOperation& operation,
-                                         bool in_hand) {
-    operation.want();
-    if (in_hand)
-      progress.drive_until([&] { return operation.advance_in_hand(1); },
-                           [&] { progress.yield_core(); });
-    else
-      progress.drive_until([&] { return operation.done(); }, [&] { operation.wait_done(); });
-  }
-  [[gnu::noinline]] void observe_completed() const {
-    const std::int64_t ended_ns = now_ns();
-    runtime_.summary.completed(operation_->id(), operation_->times, ended_ns);
-    if (auto* track = runtime_.application_track())
-      track->span(call_name(id_), began_ns_, ended_ns);
-  }
-
-  Runtime& runtime_;
-  const CallId id_;
-  PersistentOperation* operation_ = nullptr;
-  std::int64_t began_ns_ = 0;
-};
 
 // Where all are active persistent requests of Weft's, which is told without a list of them. False:
 // they are not, or one has failed, or somebody looks on; nothing has been completed.
