@@ -82,8 +82,7 @@ constexpr Option kOptions[] = {
      "(use); or go by its rule (off)."},
     {Group::tuning, "--learning-budget", "PERCENT", "", "1", "WEFT_LEARNING_BUDGET", nullptr,
      "Says how much of the time what engine auto tries may cost, against the way in use, beyond "
-     "the "
-     "first 20 to 30 trials of a kind of call; 0: it tries nothing, and takes what is known."},
+     "the first 20 to 30 trials of a kind of call; 0: it tries nothing, and takes what is known."},
     {Group::tuning, "--init-budget", "TIME", "", "10ms", "WEFT_INIT_BUDGET", nullptr,
      "Says how long the initialisation of a persistent collective, or the first blocking call of "
      "its kind in a node, may measure, such as 500us, 10ms or 1s; 0: nothing is measured, nor "

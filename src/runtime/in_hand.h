@@ -39,7 +39,7 @@ class InHand {
              MPI_Request* request);
   // Of the one that there is: to its end. MPI error code.
   int wait(Runtime& runtime, MPI_Request* request, MPI_Status* status);
-  // As far as it goes now, and all else under way once forward: it stays unless it has ended.
+  // As far as it goes now: it stays unless it has ended. What is left to callers goes on, too.
   int test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status);
 
   // Before anything else may come: there is none any more.
