@@ -31,8 +31,8 @@ PICTURE = ROOT / "docs/images/scaling.svg"
 
 RANKS = (1, 2, 4)
 RATE = "200mbit"
-# Of which a sphere's transform takes about 1, 2 and 4 times as long: its grid has powers of two.
-TRUNCATIONS = {1: 114, 2: 170, 4: 171}
+# Whose steps take one rank about 1, 2 and 4 times as long: its grid has powers of two.
+TRUNCATIONS = {1: 85, 2: 86, 4: 142}
 # By program: the problem of so many ranks' work.
 PROBLEMS = {
     "stencil": lambda ranks: f"--grid {256 * ranks}x96x96 --steps 10",

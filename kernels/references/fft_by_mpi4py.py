@@ -1,8 +1,8 @@
-"""The transforms of kernels/fft3d by mpi4py-fft, in slabs, on the same grid, forward and back from
-what that leaves: times, and the errors against NumPy's serial transform and the input.
+"""The transforms of kernels/fft3d by mpi4py-fft, in slabs (N x 1 ranks) or pencils, on the same grid,
+forward and back from what that leaves: times, and the errors against NumPy's serial transform and the input.
 
 Why: a reference for time and answers that packs nothing: it sends parts of arrays as MPI's types.
-usage: fft_by_mpi4py.py GRID REPETITIONS FILE, such as 64x64x64 31 times.json, on some ranks
+usage: fft_by_mpi4py.py GRID RANKS REPETITIONS FILE, such as 64x64x64 2x1 31 times.json, on so many
 """
 
 import json
@@ -28,10 +28,10 @@ def values(points: numpy.ndarray) -> numpy.ndarray:
 
 
 def main() -> None:
-    grid = [int(word) for word in sys.argv[1].split("x")]
+    grid, ranks = ([int(word) for word in words.split("x")] for words in sys.argv[1:3])
     world = MPI.COMM_WORLD
     whole = values(numpy.arange(numpy.prod(grid))).reshape(grid)
-    transform = PFFT(world, grid, dtype=complex, grid=(-1,), backend="fftw")
+    transform = PFFT(world, grid, dtype=complex, grid=ranks, backend="fftw")
     given, found = newDistArray(transform, False), newDistArray(transform, True)
     back = newDistArray(transform, False)
     times = {"forward": [], "backward": []}
@@ -42,7 +42,7 @@ def main() -> None:
         carry_out(*arrays, normalize=False)
         times[way].append(world.allreduce(1e6 * (MPI.Wtime() - begin), MPI.MAX))
 
-    for _ in range(int(sys.argv[2]) + 1):
+    for _ in range(int(sys.argv[3]) + 1):
         given[:] = whole[transform.local_slice(False)]
         timed("forward", transform.forward, given, found)
         timed("backward", transform.backward, found, back)
@@ -57,7 +57,7 @@ def main() -> None:
         for way, error in errors.items()
     }
     if world.rank == 0:
-        Path(sys.argv[3]).write_text(json.dumps(said))
+        Path(sys.argv[4]).write_text(json.dumps(said))
 
 
 main()

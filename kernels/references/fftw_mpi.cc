@@ -1,8 +1,8 @@
-// fftw_mpi: FFTW's own transform over MPI beside that of kernels/fft3d: forward, or back from what
-// that leaves, in slabs, on the same grid; the spectrum has the order that costs no further
-// transpose; run in turn in one job. One rank alone keeps the order of FFTW's serial transform, as
-// fft3d does.
-// Why: a reference for the time of the blocking form, and for the answers.
+// fftw_mpi: FFTW's own transform over MPI, which is in slabs, beside that of kernels/fft3d:
+// forward, or back from what that leaves, on the same grid; the spectrum has the order that costs
+// no further transpose; run in turn in one job. One rank alone keeps the order of FFTW's serial
+// transform, as fft3d does. Why: a reference for the time of the blocking form, and for the
+// answers.
 #include <fftw3-mpi.h>
 
 #include <algorithm>
@@ -86,6 +86,7 @@ int run(int argc, char** argv) {
   std::string way = "forward";
   trials::Options options;
   options.grid("grid", &settings.grid);
+  options.number("columns", &settings.columns);
   options.number("blocks", &settings.blocks, 1, 4096);
   options.choice("way", &way, {"forward", "backward"});
   trial.offer(&options);
@@ -93,6 +94,9 @@ int run(int argc, char** argv) {
   const int ranks = trials::size_of(MPI_COMM_WORLD);
   if (wrong.empty() && std::min(settings.grid[0], settings.grid[1]) < ranks) {
     wrong = "the grid has too few points for so many slabs: choose a larger --grid or fewer ranks";
+  }
+  if (wrong.empty() && (ranks % settings.columns != 0 || settings.grid[2] < settings.columns)) {
+    wrong = "--columns must divide the ranks, and be no more than the grid's last number of points";
   }
   if (!wrong.empty()) return trials::refuse("fftw_mpi", wrong);
 
@@ -142,8 +146,8 @@ int run(int argc, char** argv) {
                 back ? "input" : "serial transform", worst[0], worst[1]);
   }
   char text[120];
-  std::snprintf(text, sizeof text, "%s %dx%dx%d, slabs", way.c_str(), settings.grid[0],
-                settings.grid[1], settings.grid[2]);
+  std::snprintf(text, sizeof text, "%s %dx%dx%d, %s", way.c_str(), settings.grid[0],
+                settings.grid[1], settings.grid[2], settings.columns == 1 ? "slabs" : "pencils");
   const int status = trials::report(trial, "fftw_mpi", text, all, failures);
   ours.clear();
   trials::release(&all);

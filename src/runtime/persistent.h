@@ -17,7 +17,7 @@ class PersistentOperation final : public CollectiveOperation,
                                   public std::enable_shared_from_this<PersistentOperation> {
  public:
   // Whether its caller alone goes on with it, in start, test and wait.
-  enum class InHand : std::uint8_t {
+  enum class Stays : std::uint8_t {
     no,
     until_needed,  // others may wait for this rank's later help: who advances others takes it over
     yes            // no other thread and no list knows of it
@@ -27,13 +27,13 @@ class PersistentOperation final : public CollectiveOperation,
                       std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag,
                       Engine engine, std::unique_ptr<NodeMemory> node = nullptr,
                       std::unique_ptr<PeerBuffers> peers = nullptr,
-                      std::shared_ptr<Leaders> leaders = nullptr, InHand stays = InHand::no)
+                      std::shared_ptr<Leaders> leaders = nullptr, Stays stays = Stays::no)
       : CollectiveOperation(id, call, std::move(communicator), std::move(schedule), kernel, tag,
                             nullptr, Begins::with_starts),
         engine(engine),
         node_(std::move(node)),
         leaders_(std::move(leaders)),
-        stays_in_hand_(works_on_copies() ? InHand::no : stays),
+        stays_in_hand_(works_on_copies() ? Stays::no : stays),
         alone_(this->schedule(), operands(), turn()) {
     reach(std::move(peers));
   }
@@ -53,12 +53,12 @@ class PersistentOperation final : public CollectiveOperation,
   // One go at what is in hand. True once it is done.
   bool go_on_in_hand(int polls = 1) {
     if (advance_in_hand(polls)) return true;
-    if (stays_in_hand_ == InHand::until_needed) offer();
+    if (stays_in_hand_ == Stays::until_needed) offer();
     return false;
   }
   // The first one. Where nobody waits for more than this rank's signal, it is not for the others'
   // signals, either: whoever looks at a line early gets it late.
-  void begin_in_hand() { go_on_in_hand(stays_in_hand_ == InHand::yes ? 0 : 1); }
+  void begin_in_hand() { go_on_in_hand(stays_in_hand_ == Stays::yes ? 0 : 1); }
   // It is in hand and nobody will take it over any more; what it needs is advance_in_hand(), which
   // is true once it is done. polls: as for an AloneCall.
   bool hold() { return offered_ ? withdraw() : in_hand(); }
@@ -98,7 +98,7 @@ class PersistentOperation final : public CollectiveOperation,
 
   const std::unique_ptr<NodeMemory> node_;  // of this request alone: others start in other orders
   const std::shared_ptr<Leaders> leaders_;
-  const InHand stays_in_hand_;
+  const Stays stays_in_hand_;
   AloneCall alone_;                   // what is done in hand
   std::atomic<bool> in_hand_{false};  // turns false in taken_over(); hold() finds out
   bool offered_ = false;              // to those that advance others
@@ -129,9 +129,9 @@ class PersistentOperation final : public CollectiveOperation,
   announced_ = false;
   carrier_started_ = false;
   active_.store(true, std::memory_order_release);
-  const bool in_hand = stays_in_hand_ != InHand::no && runtime.completions_are_ours();
+  const bool in_hand = stays_in_hand_ != Stays::no && runtime.completions_are_ours();
   in_hand_.store(in_hand, std::memory_order_relaxed);
-  counted_ = !in_hand || stays_in_hand_ == InHand::until_needed;
+  counted_ = !in_hand || stays_in_hand_ == Stays::until_needed;
   if (counted_) {
     runtime.requests.activated();
     bring_in();

@@ -215,13 +215,12 @@ bool wants_thread(Engine engine, const Operation& operation) {
   return worth_the_thread(engine, operation.schedule());
 }
 
-PersistentOperation::InHand stays_in_hand(const Plan& plan) {
-  using InHand = PersistentOperation::InHand;
+PersistentOperation::Stays stays_in_hand(const Plan& plan) {
+  using Stays = PersistentOperation::Stays;
   const Schedule& schedule = *plan.schedule;
   const bool in_memory = plan.alone && schedule.node_bytes > 0;
-  if (!in_memory || schedule.is_direct || worth_the_thread(plan.engine, schedule))
-    return InHand::no;
-  return needs_no_later_help(schedule, false) ? InHand::yes : InHand::until_needed;
+  if (!in_memory || schedule.is_direct || worth_the_thread(plan.engine, schedule)) return Stays::no;
+  return needs_no_later_help(schedule, false) ? Stays::yes : Stays::until_needed;
 }
 
 int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operation,
