@@ -237,6 +237,10 @@ void Learner::add_time(std::int64_t ns) {
     slot = call / in_slot;
     const std::uint64_t own_call = call % in_slot / positions_.cycle();
     if (own_call < static_cast<std::uint64_t>(slot_warm_ups_)) return;
+    // What a program does besides between two calls is no way's doing. All that several calls take
+    // that are in flight together may be one's.
+    const std::int64_t usual_ns = on_trial().period_ns * depth_;
+    if (usual_ns > 0) ns = std::min(ns, kMostOfUsual * usual_ns);
   }
   if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(ns, 1);
 }

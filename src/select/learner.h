@@ -182,8 +182,9 @@ class Learner {
   static constexpr std::uint64_t kLeastBetweenChecks = 48;  // calls
   // A site that is called more often than this has nothing that could be hidden. It rests.
   static constexpr std::int64_t kLeastPeriod_ns = 20'000;
-  // A call counts as no more than so many times the least of its way.
-  static constexpr std::int64_t kMostOfLeast = 3;
+  // A call counts as no more than so many times the least of its way, and a call on trial as no
+  // more than so many usual ones.
+  static constexpr std::int64_t kMostOfLeast = 3, kMostOfUsual = 4;
 
   const std::uint64_t number_;
   const int conditional_;

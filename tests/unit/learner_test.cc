@@ -523,6 +523,19 @@ TEST(Learner, WhatHoldsTheProgramUpNowAndThenIsNoWaysFault) {
   EXPECT_LT(found.trials_cost_ns, 300'000'000);
 }
 
+// However often, and though all times of one way may have a pause in them.
+TEST(Learner, PausesCostNoMoreThanAFewCalls) {
+  for (std::uint32_t calls = 3; calls <= 12; ++calls) {
+    Program program;
+    const int site = program.add_site(4, [=](int rank, int way, std::uint32_t call) {
+      const std::int64_t pause_ns = call % calls == 2 ? 10'000'000'000 : 0;
+      return pause_ns + ways_of({10, 8, 6, 9})(rank, way, call);
+    });
+    for (int call = 0; call < 200; ++call) program.call(site);
+    EXPECT_LT(program.learner(site).found().trials_cost_ns, 1'000'000'000) << calls;
+  }
+}
+
 // The next one may lie where it lay.
 TEST(Learner, TheTurnOfALearnerThatIsGoneIsNoOthers) {
   TrialTurn turn;
