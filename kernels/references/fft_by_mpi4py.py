@@ -1,8 +1,9 @@
-"""The transforms of kernels/fft3d by mpi4py-fft, in slabs (N x 1 ranks) or pencils, on the same grid,
-forward and back from what that leaves: times, and the errors against NumPy's serial transform and the input.
+"""The transforms of kernels/fft3d by mpi4py-fft on the same grid, in slabs (ranks 2x1) or pencils
+(1x2), forward and back from what that leaves: times, and the errors against NumPy's serial
+transform and the input.
 
 Why: a reference for time and answers that packs nothing: it sends parts of arrays as MPI's types.
-usage: fft_by_mpi4py.py GRID RANKS REPETITIONS FILE, such as 64x64x64 2x1 31 times.json, on so many
+usage: fft_by_mpi4py.py GRID RANKS REPETITIONS FILE, such as 64x64x64 2x1 31 times.json
 """
 
 import json
