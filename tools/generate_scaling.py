@@ -196,7 +196,7 @@ def picture(data: dict, machines: dict) -> str:
         lines.append(text(0, y - 12, name, "figure"))
         for column, mode in enumerate(MODES):
             x = LEFT + column * (PANEL_WIDTH + GAP)
-            lines.append(text(x + 60, y - 12, f"{mode} scaling", "small"))
+            lines.append(text(x + 76, y - 12, f"{mode} scaling", "small"))
             lines += panel(modes[mode], mode, x, y, data["cores"])
         y += PANEL_HEIGHT + GAP
     captions = [
