@@ -130,15 +130,7 @@ int ratios(Settings settings, const Problem& problem, const trials::Settings& tr
 std::string does_not_fit(const Settings& settings, const trials::Settings& trial) {
   const int ranks = trials::size_of(MPI_COMM_WORLD);
   const int* n = settings.grid;
-  if (ranks % settings.columns != 0) {
-    return "--columns " + std::to_string(settings.columns) + " does not divide " +
-           std::to_string(ranks) + " ranks: choose a divisor";
-  }
-  const int rows = ranks / settings.columns;
-  if (n[0] < rows || n[1] < std::max(rows, settings.columns) || n[2] < settings.columns) {
-    return "the grid has too few points for " + std::to_string(rows) + " x " +
-           std::to_string(settings.columns) + " ranks: choose a larger --grid or fewer ranks";
-  }
+  if (const std::string wrong = cannot_be_dealt_out(settings, ranks); !wrong.empty()) return wrong;
   const double points = 1.0 * n[0] * n[1] * n[2];
   if (points > 1 << 26) {
     return "--grid has more than 2^26 points, of which each rank keeps a serial transform to "

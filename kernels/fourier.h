@@ -28,6 +28,21 @@ struct Settings {
   int work = 1;     // so often each of FFTW's transforms is made in forward(), in slabs
 };
 
+// Why not, to so many ranks; "": it can.
+inline std::string cannot_be_dealt_out(const Settings& settings, int ranks) {
+  const int* n = settings.grid;
+  if (ranks % settings.columns != 0) {
+    return "--columns " + std::to_string(settings.columns) + " does not divide " +
+           std::to_string(ranks) + " ranks: choose a divisor";
+  }
+  const int rows = ranks / settings.columns;
+  if (n[0] < rows || n[1] < std::max(rows, settings.columns) || n[2] < settings.columns) {
+    return "the grid has too few points for " + std::to_string(rows) + " x " +
+           std::to_string(settings.columns) + " ranks: choose a larger --grid or fewer ranks";
+  }
+  return "";
+}
+
 // Part `part` of `parts` of `total` points: sizes differ by one at most.
 struct Part {
   int first, size;

@@ -95,9 +95,7 @@ int run(int argc, char** argv) {
   if (wrong.empty() && std::min(settings.grid[0], settings.grid[1]) < ranks) {
     wrong = "the grid has too few points for so many slabs: choose a larger --grid or fewer ranks";
   }
-  if (wrong.empty() && (ranks % settings.columns != 0 || settings.grid[2] < settings.columns)) {
-    wrong = "--columns must divide the ranks, and be no more than the grid's last number of points";
-  }
+  if (wrong.empty()) wrong = cannot_be_dealt_out(settings, ranks);
   if (!wrong.empty()) return trials::refuse("fftw_mpi", wrong);
 
   const Problem problem(settings);
