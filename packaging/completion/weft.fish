@@ -197,6 +197,7 @@ complete -c weft -n '__weft_in weft schedule' -l list -d 'Lists all algorithms, 
 complete -c weft -n '__weft_in weft schedule' -a 'barrier bcast gather gatherv scatter scatterv allgather allgatherv alltoall alltoallv alltoallw reduce allreduce reduce_scatter reduce_scatter_block scan exscan neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw'
 complete -c weft -n '__weft_in weft info' -l json -d 'Machine-readable'
 complete -c weft -n '__weft_in weft info' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft doctor' -l fix -d 'Mend what can be mended without other rights, then test again'
 complete -c weft -n '__weft_in weft doctor' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft lab' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft lab' -a run -d 'Run an MPI program with each node in a network namespace of its own'

@@ -110,11 +110,18 @@ def info_command(
 
 
 @app.command("doctor", rich_help_panel=SET_UP)
-def doctor_command() -> None:
+def doctor_command(
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix", help="Mend what can be mended without other rights, then test again."
+        ),
+    ] = False,
+) -> None:
     """Test the set-up, and name the fix for what is wrong."""
     from weft import doctor
 
-    raise typer.Exit(doctor.report(doctor.examine()))
+    raise typer.Exit(doctor.fix() if fix else doctor.report(doctor.examine()))
 
 
 def show_version(wanted: bool) -> None:

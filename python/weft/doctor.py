@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import resource
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import suppress
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
-from weft import gpu, info, installation, mpi_libraries, offload, xpmem
+from weft import gpu, info, installation, leftovers, mpi_libraries, offload, xpmem
 from weft.lab import LabError, lab_problem
 from weft.mpi_libraries import Implementation
 from weft.probe import NotBuilt, ProbeError, run_probe
@@ -30,8 +29,12 @@ USER_NAMESPACES = (
     ("user.max_user_namespaces", "0", "10000"),
 )
 BRINGS_LIBRARY = {"mpich": "make build", "openmpi": "make mpis", "abi": "make build"}
-# What killed MPI jobs leave in /dev/shm.
-LEFTOVER = re.compile(r"^(mpich_sh|Intel_MPI|vader_segment|sm_segment|psm|impi_shm|weft|ucx_)")
+FIX_COMMAND = "weft doctor --fix"
+LEFTOVERS = {
+    "leftovers in /dev/shm": leftovers.in_shared_memory,
+    "leftovers in System V memory": leftovers.of_system_v,
+    "leftovers of Open MPI's launcher": leftovers.of_launchers,
+}
 
 
 @dataclass
@@ -40,6 +43,7 @@ class Finding:
     good: bool | None  # None: not here, or not permitted, which takes nothing from what is
     note: str = ""
     fix: str = ""  # a command, or what to do; only when not good
+    mend: Callable[[], None] | None = None  # carries the fix out; None: by hand only
 
 
 def examine() -> list[Finding]:
@@ -54,6 +58,9 @@ def findings() -> Iterator[Finding]:
         yield check_library(family, family in wanted)
     for mpi in found:
         yield from check_mpi(mpi)
+        if mpi.where == "embedded":
+            yield check_found_by_loader(mpi)
+    yield from check_fortran(found)
     for name, command in info.not_here().items():
         yield Finding(name, None, "not here", command)
     yield check_lab()
@@ -62,14 +69,26 @@ def findings() -> Iterator[Finding]:
     yield check_addresses()
     yield check_xpmem()
     yield check_gpu()
-    yield check_leftovers()
-    yield check_dead_launchers()
+    for what, find in LEFTOVERS.items():
+        yield check_leftovers(what, find)
 
 
 def check_command() -> Finding:
     path = installation.weft_command()
     good = os.access(path, os.X_OK)
-    return Finding("weft command", good, str(path), "" if good else "make build")
+    return Finding("weft command", good, str(path), *([] if good else by_make("make build")))
+
+
+def by_make(command: str) -> tuple[str, Callable[[], None] | None]:
+    """A fix that is a target of the source tree's Makefile, and its mend."""
+    words = command.split()
+    if not installation.SOURCE or words[0] != "make":
+        return command, None
+    return command, lambda: print_nothing(["make", "-C", str(installation.ROOT), *words[1:]])
+
+
+def print_nothing(command: list[str]) -> None:
+    subprocess.run(command, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=False)
 
 
 def check_library(family: str, wanted: bool) -> Finding:
@@ -77,7 +96,8 @@ def check_library(family: str, wanted: bool) -> Finding:
     path = installation.preload_library(family)
     fix = installation.REMEDY if not installation.SOURCE else BRINGS_LIBRARY[family]
     if not path:
-        return Finding(what, False if wanted else None, f"there is no libweft-{family}.so", fix)
+        note = f"there is no libweft-{family}.so"
+        return Finding(what, False if wanted else None, note, *by_make(fix))
     pid = os.fork()
     if pid == 0:  # in a process of its own: loading may change the process
         try:
@@ -88,9 +108,9 @@ def check_library(family: str, wanted: bool) -> Finding:
         finally:
             os._exit(1)
     good = os.waitpid(pid, 0)[1] == 0
-    return Finding(
-        what, good, str(path) if good else f"{path} cannot be loaded", "" if good else fix
-    )
+    if good:
+        return Finding(what, True, str(path))
+    return Finding(what, False, f"{path} cannot be loaded", *by_make(fix))
 
 
 def check_mpi(mpi: Implementation) -> Iterator[Finding]:
@@ -133,6 +153,31 @@ def check_ranks(mpi: Implementation) -> Finding:
     except ProbeError as error:
         return Finding(what, False, str(error), fix)
     return Finding(what, bool(there), "yes" if there else "no", "" if there else fix)
+
+
+def check_found_by_loader(mpi: Implementation) -> Finding:
+    """Programs that its own mpicc linked find an embedded library by themselves."""
+    what = f"programs that {mpi.name} did not link, such as mpi4py, find it"
+    name = mpi_libraries.FAMILY_LIBRARY[mpi.family]
+    opening = [sys.executable, "-c", f"import ctypes; ctypes.CDLL({name!r})"]
+    if subprocess.run(opening, capture_output=True, check=False).returncode == 0:
+        return Finding(what, True, f"the loader finds a {name}")
+    place = mpi.environment()["LD_LIBRARY_PATH"].split(os.pathsep)[0]
+    before = "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    fix = f"export LD_LIBRARY_PATH={place}{before}"
+    return Finding(what, None, f"the loader finds no {name}", fix)
+
+
+def check_fortran(found: list[Implementation]) -> Iterator[Finding]:
+    """The embedded libraries are made for programs in C."""
+    bare = [mpi for mpi in found if mpi.where == "embedded"]
+    if not bare or any((mpi.prefix / "bin" / "mpifort").exists() for mpi in found):
+        return
+    note = f"{', '.join(mpi.name for mpi in bare)} (embedded) have neither it nor its libraries"
+    fix = (
+        "sudo apt-get install libopenmpi-dev, or libmpich-dev; weft run serves their programs, too"
+    )
+    yield Finding("mpifort, for programs in Fortran", None, note, fix)
 
 
 def check_lab() -> Finding:
@@ -214,7 +259,7 @@ def check_xpmem() -> Finding:
     """A machine without the module lacks nothing; one where it cannot be used does."""
     what = "XPMEM"
     if not xpmem.DEVICE.exists():
-        return Finding(what, True, f"there is no {xpmem.DEVICE}: private buffers are copied")
+        return Finding(what, None, f"there is no {xpmem.DEVICE}: private buffers are copied")
     problem = xpmem.problem()
     return Finding(what, not problem, problem or str(xpmem.DEVICE), xpmem.FIX if problem else "")
 
@@ -224,7 +269,7 @@ def check_gpu() -> Finding:
     found = gpu.facts()
     words = gpu.in_words(found)
     if found["problem"] == "no GPU here":
-        return Finding("GPU", True, words)
+        return Finding("GPU", None, words)
     if found["problem"]:
         fix = "nvidia-smi says whether the driver works; a container must be given the devices"
         return Finding("GPU", False, words, fix)
@@ -234,52 +279,22 @@ def check_gpu() -> Finding:
     return Finding("GPU", found["kernels"], words, "" if found["kernels"] else fix)
 
 
-def check_leftovers() -> Finding:
-    what = "leftovers in /dev/shm"
-    mapped = mapped_files()
-    names = [path.name for path in own_files(SHM)]
-    left = sorted(name for name in names if LEFTOVER.match(name) and str(SHM / name) not in mapped)
-    if not left:
+def check_leftovers(what: str, find: Callable[[], leftovers.Leftovers]) -> Finding:
+    found = find()
+    if not found.count:
         return Finding(what, True, "none")
-    fix = "rm -r " + " ".join(str(SHM / name) for name in left)
-    return Finding(what, False, f"{len(left)} of jobs that were killed", fix)
-
-
-def check_dead_launchers() -> Finding:
-    """Open MPI's mpiexec does not start where one that was killed had the same process id."""
-    what = "leftovers of Open MPI's launcher"
-    directory = Path(tempfile.gettempdir())
-    named = ((path, re.fullmatch(r"ompi\.(\d+)", path.name)) for path in own_files(directory))
-    left = sorted(str(path) for path, pid in named if pid and not Path("/proc", pid[1]).exists())
-    if not left:
-        return Finding(what, True, "none")
-    note = f"{len(left)} of jobs that were killed, in {directory}"
-    return Finding(what, False, note, "rm -r " + " ".join(left))
-
-
-def own_files(directory: Path) -> Iterator[Path]:
-    """Nobody can remove those of other users."""
-    if not directory.is_dir():
-        return
-    for path in directory.iterdir():
-        with suppress(OSError):
-            if path.lstat().st_uid == os.getuid():
-                yield path
-
-
-def mapped_files() -> set[str]:
-    """Files below /dev/shm that a running process has mapped."""
-    mapped: set[str] = set()
-    for path in Path("/proc").glob("[0-9]*/maps"):
-        try:
-            text = path.read_text(errors="replace")
-        except OSError:
-            continue
-        mapped |= {line.split(maxsplit=5)[-1] for line in text.splitlines() if "/dev/shm/" in line}
-    return mapped
+    return Finding(what, False, found.in_words(), FIX_COMMAND, found.remove)
 
 
 MARKS = {True: "[green]good[/]", False: "[red]bad [/]", None: "[dim]none[/]"}
+
+
+def mended(finding: Finding) -> bool:
+    """Carries out the fix of a finding that is bad, and says whether it could."""
+    if finding.good is not False or not finding.mend:
+        return False
+    finding.mend()
+    return True
 
 
 def report(results: list[Finding]) -> int:
@@ -296,3 +311,11 @@ def report(results: list[Finding]) -> int:
     good = sum(finding.good is True for finding in results)
     console.print(f"{good} good, {wrong} to be put right" if wrong else "nothing is wrong")
     return 1 if wrong else 0
+
+
+def fix() -> int:
+    """Mends what it can, says what it did, and examines everything again."""
+    for finding in examine():
+        if mended(finding):
+            print(f"mended {finding.what}: {finding.note}")
+    return report(examine())
