@@ -71,6 +71,12 @@ build: $(CONFIGURED) $(PACKAGE_STAMP)
 	@cmake --build build
 	@$(put_in_place)
 
+# PART: a file of the build, such as bin/weft-sim: commands call this for what the demo left out.
+.PHONY: part
+part: $(CONFIGURED) $(PACKAGE_STAMP)
+	@cmake --build build --target $(PART)
+	@$(put_in_place)
+
 mpis: $(OTHER_MPI_STAMPS) $(MPICH_STAMP)
 ifneq ($(shell uname -m),x86_64)
 	$(say) "without Intel MPI, which does not exist for $(shell uname -m)"

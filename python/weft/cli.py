@@ -90,7 +90,15 @@ def run(context: typer.Context) -> None:
 @app.command(context_settings=NATIVE, rich_help_panel=MEASURING)
 def schedule(context: typer.Context) -> None:
     """Print the schedule of an algorithm: weft schedule allreduce --algorithm ring --ranks 5."""
-    become_native("schedule", context.args)
+    from weft import building, installation
+
+    printer = installation.weft_command().with_name("weft-schedule")
+    if not installation.SOURCE:
+        printer = installation.native_part("weft-schedule")
+    if not building.is_there(printer):
+        print(f"weft: {printer} is missing; {installation.REMEDY}", file=sys.stderr)
+        raise typer.Exit(2)
+    os.execv(printer, [str(printer), *context.args])
 
 
 @app.command("info", rich_help_panel=SET_UP)

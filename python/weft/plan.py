@@ -112,11 +112,11 @@ def choice(way: Union[Plan, Candidate]) -> tuple[str, int, int, int]:
 
 
 def command_line(mpi: "mpi_libraries.Implementation", ranks: int, words: list[str]) -> list[str]:
-    from weft import installation
+    from weft import building, installation
     from weft.probe import how_to_build
 
     program = mpi.program("plan")
-    if not program.exists():
+    if not building.is_there(program):
         raise PlanError(f"{program} is missing; {how_to_build(mpi)}")
     on_own_cores = [str(mpi.mpiexec), "-n", str(ranks)]
     is_bound = mpi.mpiexec.exists() and ranks <= (os.cpu_count() or 1)

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-from weft import installation, mpi_libraries
+from weft import building, installation, mpi_libraries
 from weft.mpi_libraries import Implementation
 
 PROBE_SECONDS = 30
@@ -23,7 +23,7 @@ class NotBuilt(ProbeError):
 def run_probe(mpi: Implementation, ranks: int = 1, under_weft: bool = False) -> dict:
     """The probe's JSON, or ProbeError."""
     program = mpi.program("weft-probe")
-    if not program.exists():
+    if not building.is_there(program):
         raise NotBuilt(f"{program} is missing; {how_to_build(mpi)}")
     command = mpi.launcher(ranks)
     if under_weft:

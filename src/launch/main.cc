@@ -20,10 +20,12 @@ std::string own_path() {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : "";
 }
 
-int become_part(const std::string& path, const std::vector<const char*>& arguments,
-                const char* remedy) {
+int become_part(const std::string& path, const std::vector<const char*>& arguments) {
   if (access(path.c_str(), X_OK) != 0) {
-    std::fprintf(stderr, "weft: %s is missing; %s\n", path.c_str(), remedy);
+    std::fprintf(stderr,
+                 "weft: %s is missing; use the command of an installation, such as .venv/bin/weft "
+                 "after make build\n",
+                 path.c_str());
     return 2;
   }
   std::vector<const char*> command = {path.c_str()};
@@ -51,11 +53,11 @@ int main(int argc, char** argv) {
   if (verb == "run") return weft::launch::run(self, argc - 2, argv + 2);
   if (verb == "advise")
     if (const auto status = weft::launch::advise(self, argc - 2, argv + 2)) return *status;
-  if (verb == "schedule")
-    return become_part(schedule_printer(directory), {argv + 2, argv + argc},
-                       "install Weft again, or build it with: make build");
+  // Python builds it in the source tree.
+  const std::string printer = schedule_printer(directory);
+  if (verb == "schedule" && access(printer.c_str(), X_OK) == 0)
+    return become_part(printer, {argv + 2, argv + argc});
   std::vector<const char*> arguments = {"--help"};
   if (argc > 1) arguments.assign(argv + 1, argv + argc);
-  return become_part(directory + "weft-python", arguments,
-                     "use the command of an installation, such as .venv/bin/weft after make build");
+  return become_part(directory + "weft-python", arguments);
 }

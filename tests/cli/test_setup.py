@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation, mpi_libraries
+from weft import building, installation, mpi_libraries
 
 TOOLS = installation.ROOT / "tools"
 REQUIREMENTS = TOOLS / "requirements" / "build.txt"
@@ -314,3 +314,44 @@ def test_clone_that_was_moved(clone):
 def test_python_that_has_gone(clone):
     (clone / ".venv/bin/python").unlink()
     assert forgets(clone)
+
+
+@pytest.fixture
+def half_built(monkeypatch, tmp_path, script):
+    """A source tree that knows how to build bin/weft-sim; `make` writes down what it was asked."""
+    build = tmp_path / "build"
+    (build / "bin").mkdir(parents=True)
+    (build / "build.ninja").write_text("build bin/weft-sim: LINK main.o\nbuild weft: phony x\n")
+    (build / ".wrappers").write_text("/opt/mpi/bin/mpicc\n")
+    make = f'echo "$*" >{tmp_path}/asked; for i; do :; done; touch {build}/bin/weft-sim'
+    monkeypatch.setenv("PATH", f"{script('make', make)}:{os.environ['PATH']}")
+    monkeypatch.setattr(installation, "SOURCE", tmp_path)
+    monkeypatch.setattr(installation, "ROOT", tmp_path)
+    monkeypatch.setattr(installation, "BUILD", build)
+    for name in building.RANK_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    return build
+
+
+def test_a_part_that_the_demo_left_out_is_built_when_it_is_needed(half_built, capfd):
+    part = half_built / "bin/weft-sim"
+    assert building.is_there(part) and part.exists()
+    asked = (half_built.parent / "asked").read_text().split()
+    assert asked[-3:] == ["part", "PART=bin/weft-sim", "MPI=/opt/mpi/bin/mpicc"]
+    said = capfd.readouterr().err
+    assert said == "weft: building bin/weft-sim, which is needed now for the first time\n"
+    (half_built.parent / "asked").unlink()
+    assert building.is_there(part), "what is there is not built again"
+    assert not (half_built.parent / "asked").exists()
+
+
+def test_what_the_build_does_not_know_is_missing(half_built, monkeypatch, capfd):
+    assert not building.is_there(half_built / "bin/openmpi/plan")
+    monkeypatch.setattr(installation, "SOURCE", None)
+    assert not building.is_there(half_built / "bin/weft-sim"), "an installation builds nothing"
+    assert capfd.readouterr().err == "" and not (half_built.parent / "asked").exists()
+
+
+def test_ranks_of_a_job_do_not_build(half_built, monkeypatch):
+    monkeypatch.setenv("PMI_RANK", "0")
+    assert not building.is_there(half_built / "bin/weft-sim")

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from annotated_types import MinLen
 
-from weft import info, installation, mpi_libraries, stored
+from weft import building, info, installation, mpi_libraries, stored
 from weft.bench import places, settings, statistics
 from weft.bench.result import Statistic, ranks_in_words
 from weft.bench.settings import SettingsError
@@ -190,7 +190,7 @@ def load(path: Path) -> KernelResult | None:
 def measure(program: str, options: dict[str, Any], mpi: str, limit_s: float = LIMIT_S) -> Run:
     """One run of a program of kernels/ under Weft; SettingsError says why there is none."""
     library = mpi_libraries.implementation(mpi)
-    if not library.program(program).exists():
+    if not building.is_there(library.program(program)):
         raise SettingsError(f"{library.program(program)} is missing; {remedy(program, library)}")
     place = place_of(options)
     with tempfile.TemporaryDirectory() as directory:

@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from weft import info, installation, mpi_libraries
+from weft import building, info, installation, mpi_libraries
 from weft.bench.result import CANNOT_RUN, Candidate
 from weft.bench.settings import LIBRARY_ASYNC, Settings
 from weft.probe import ProbeError, how_to_build, run_probe
@@ -90,7 +90,7 @@ def mpi_facts(mpi: str) -> tuple[str, str, str]:
     if not library.present:
         target = mpi_libraries.make_target(library.name)
         return mpi, "", f"{mpi} is not here; get it with: {target}"
-    if not library.program("nbceff").exists():
+    if not building.is_there(library.program("nbceff")):
         return mpi, "", f"{library.program('nbceff')} is missing; {how_to_build(library)}"
     try:
         facts = run_probe(library)

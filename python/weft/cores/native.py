@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import TypeVar
 
-from weft import installation, stored
+from weft import building, installation, stored
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class Model(Ranks):
 def ask(kind: type[T], words: list[str]) -> tuple[T, str]:
     """The answer, and its JSON as it came."""
     program = installation.native_part("weft-cores")
-    if not program.exists():
+    if not building.is_there(program):
         raise CoresError(f"{program} is missing; {installation.REMEDY}")
     done = subprocess.run([str(program), *words], capture_output=True, text=True)
     if done.returncode != 0:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from weft import installation, mpi_libraries
+from weft import building, installation, mpi_libraries
 from weft.lab import launch
 from weft.lab.plan import SWITCH, LabError, make_plan
 from weft.mpi_libraries import Implementation, MpiError
@@ -83,7 +83,7 @@ class Lab:
             raise LabError(str(error)) from None
         if not self.mpi.mpiexec.exists():
             raise LabError(f"{self.mpi.prefix} has no mpiexec, which the lab starts its ranks by")
-        if self.plan.delay_ns and not installation.native_part(SWITCH).exists():
+        if self.plan.delay_ns and not building.is_there(installation.native_part(SWITCH)):
             raise LabError(f"--delay needs {SWITCH}, which is missing; {installation.REMEDY}")
         self.check = check
         self.process: subprocess.Popen | None = None
@@ -266,7 +266,7 @@ class Lab:
         if self.plan.nodes == 1:
             return
         probe = self.mpi.program("weft-probe")
-        if not probe.exists():
+        if not building.is_there(probe):
             raise LabError(f"{probe} is missing; {how_to_build(self.mpi)}")
         size = int(self.plan.rate_bits_per_second / 8 * 0.15)
         size = max(MIN_PROBE_BYTES, min(MAX_PROBE_BYTES, size))

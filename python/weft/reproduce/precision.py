@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft import mpi_libraries
+from weft import building, mpi_libraries
 from weft.bench import kernels, places
 from weft.probe import how_to_build
 from weft.reproduce.findings import CANNOT, MEASURED, Figure, Finding, Line, Part, verdict_if
@@ -74,7 +74,7 @@ def run(mpi: str, options: str) -> str:
     """What the program prints, on one rank without Weft."""
     library = mpi_libraries.implementation(mpi)
     program = library.program(PROGRAM)
-    if not program.exists():
+    if not building.is_there(program):
         raise NotMeasured(f"{program} is missing; {how_to_build(library)}")
     job = places.LauncherPlace("mpiexec").start(mpi, 1, [str(program), *options.split()], {})
     status = kernels.wait(job)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from weft import installation, mpi_libraries
+from weft import building, installation, mpi_libraries
 from weft.bench import kernels, places, statistics
 from weft.bench.result import Statistic
 from weft.bench.statistics import leads
@@ -67,7 +67,7 @@ def times_of(text: str) -> dict[int, float]:
 def job(mpi: str, ranks: int, who: str) -> dict[int, float]:
     library = mpi_libraries.implementation(mpi)
     program = library.program(PROGRAM)
-    if not program.exists():
+    if not building.is_there(program):
         raise NotMeasured(f"{program} is missing; {how_to_build(library)}")
     weft = [installation.weft_command(), "run", "--engine", "function", "--blocking", "--"]
     words = [*(weft if who == WEFT else []), program, "--bytes", f"{SHORT},{LONG}"]

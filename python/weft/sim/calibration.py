@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from weft import mpi_libraries
+from weft import building, mpi_libraries
 from weft.bench.settings import SettingsError, lab_words
 from weft.lab import Lab, LabError
 from weft.mpi_libraries import Implementation, MpiError
@@ -161,7 +161,7 @@ def node_of_the_lab(machine: dict[str, Any], cores: int) -> dict[str, Any]:
 
 def program_of(mpi: Implementation, name: str) -> str:
     program = mpi.program(name)
-    if not program.exists():
+    if not building.is_there(program):
         raise SimError(f"{program} is missing; {how_to_build(mpi)}")
     return str(program)
 

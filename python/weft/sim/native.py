@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weft import installation, stored
+from weft import building, installation, stored
 
 MACHINES = Path(__file__).parent / "machines"
 
@@ -58,7 +58,7 @@ def machine_file(machine: str) -> Path:
 
 def program(*words: str) -> str:
     native = installation.native_part("weft-sim")
-    if not native.exists():
+    if not building.is_there(native):
         raise SimError(f"{native} is missing; {installation.REMEDY}")
     done = subprocess.run([str(native), *words], capture_output=True, text=True)
     if done.returncode != 0:
