@@ -6,7 +6,8 @@ would not see their options. What a command needs is loaded when it runs, so tha
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Optional
 
 import typer
 
@@ -18,54 +19,42 @@ from weft.bench import command as bench_command
 from weft.cores import command as cores_command
 from weft.demo import command as demo_command
 from weft.lab import command as lab_command
+from weft.plain_help import PlainCommand, PlainGroup
 from weft.report import command as report_command
 from weft.reproduce import command as reproduce_command
 from weft.sim import command as sim_command
 from weft.trying import command as try_command
 
-PROGRAMS = "Run programs"
+FIRST = "Start with these"
 MEASURING = "Measure and understand"
-SET_UP = "The set-up"
+EXPERTS = "Experts"
 
 app = typer.Typer(
     name="weft",
-    help="Lets MPI collectives run behind computation, on any MPI library, without recompiling.",
+    cls=PlainGroup,
+    help="Lets MPI collectives run behind computation, on any MPI library, without recompiling."
+    " 'weft help COMMAND' explains one command.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
 )
 lab_app = typer.Typer(
-    help="MPI jobs on nodes joined by slow links, on this machine.", no_args_is_help=True
+    cls=PlainGroup,
+    help="MPI jobs on nodes joined by slow links, on this machine.",
+    no_args_is_help=True,
 )
-app.add_typer(lab_app, name="lab", rich_help_panel=PROGRAMS)
-lab_app.command("run", context_settings={"allow_interspersed_args": False})(lab_command.run)
-app.command("demo", rich_help_panel=MEASURING)(demo_command.demo)
-app.command(
-    "advise",
-    rich_help_panel=MEASURING,
-    context_settings={"allow_interspersed_args": False},
-)(advise_command.advise)
-app.command(
-    "try",
-    rich_help_panel=MEASURING,
-    context_settings={"allow_interspersed_args": False},
-)(try_command.try_program)
-app.command("bench", rich_help_panel=MEASURING)(bench_command.bench)
-app.command("plan", rich_help_panel=MEASURING)(plan_command.plan)
-app.command("learned", rich_help_panel=MEASURING)(learned_command.learned)
-app.command("place", rich_help_panel=MEASURING)(cores_command.place)
-app.command("model", rich_help_panel=MEASURING)(cores_command.model)
-app.command("sim", rich_help_panel=MEASURING)(sim_command.sim)
-app.command("reproduce", rich_help_panel=MEASURING)(reproduce_command.reproduce)
-app.command("report", rich_help_panel=MEASURING)(report_command.report)
-app.command("compare", rich_help_panel=MEASURING)(report_command.compare)
-
 NATIVE = {
     "allow_extra_args": True,
     "ignore_unknown_options": True,
     "help_option_names": [],
     "allow_interspersed_args": False,
 }
+# Options end where the program begins.
+RUNS_A_PROGRAM = {"allow_interspersed_args": False}
+
+
+def command(name: str, group: str, settings: Optional[dict] = None) -> Callable:
+    return app.command(name, cls=PlainCommand, rich_help_panel=group, context_settings=settings)
 
 
 INTERRUPTED = 130
@@ -81,13 +70,11 @@ def become_native(verb: str, arguments: list[str]) -> None:
     os.execv(native, [str(native), verb, *arguments])
 
 
-@app.command(context_settings=NATIVE, rich_help_panel=PROGRAMS)
 def run(context: typer.Context) -> None:
     """Run an MPI program, or its launcher, under Weft: weft run -- ./app."""
     become_native("run", context.args)
 
 
-@app.command(context_settings=NATIVE, rich_help_panel=MEASURING)
 def schedule(context: typer.Context) -> None:
     """Print the schedule of an algorithm: weft schedule allreduce --algorithm ring --ranks 5."""
     from weft import building, installation
@@ -101,8 +88,7 @@ def schedule(context: typer.Context) -> None:
     os.execv(printer, [str(printer), *context.args])
 
 
-@app.command("info", rich_help_panel=SET_UP)
-def info_command(
+def info(
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
 ) -> None:
     """Say which MPI libraries, engines, cores and NUMA nodes are there."""
@@ -117,19 +103,50 @@ def info_command(
         info.show(facts)
 
 
-@app.command("doctor", rich_help_panel=SET_UP)
-def doctor_command(
+def doctor(
     fix: Annotated[
         bool,
-        typer.Option(
-            "--fix", help="Mend what can be mended without other rights, then test again."
-        ),
+        typer.Option("--fix", help="Mend what needs no further rights, then test again."),
     ] = False,
 ) -> None:
     """Test the set-up, and name the fix for what is wrong."""
     from weft import doctor
 
     raise typer.Exit(doctor.fix() if fix else doctor.report(doctor.examine()))
+
+
+def help_command(
+    words: Annotated[
+        Optional[list[str]], typer.Argument(help="The command.", metavar="COMMAND")
+    ] = None,
+) -> None:
+    """Explain a command: weft help try."""
+    from weft import installation
+
+    native = installation.weft_command()
+    os.execv(native, [str(native), *(words or []), "--help"])
+
+
+# The order of the help.
+command("try", FIRST, RUNS_A_PROGRAM)(try_command.try_program)
+command("run", FIRST, NATIVE)(run)
+command("advise", FIRST, RUNS_A_PROGRAM)(advise_command.advise)
+command("doctor", FIRST)(doctor)
+command("demo", FIRST)(demo_command.demo)
+command("bench", MEASURING)(bench_command.bench)
+command("compare", MEASURING)(report_command.compare)
+command("report", MEASURING)(report_command.report)
+command("learned", MEASURING)(learned_command.learned)
+app.add_typer(lab_app, name="lab", rich_help_panel=MEASURING)
+lab_app.command("run", cls=PlainCommand, context_settings=RUNS_A_PROGRAM)(lab_command.run)
+command("info", MEASURING)(info)
+command("help", MEASURING)(help_command)
+command("plan", EXPERTS)(plan_command.plan)
+command("place", EXPERTS)(cores_command.place)
+command("model", EXPERTS)(cores_command.model)
+command("sim", EXPERTS)(sim_command.sim)
+command("schedule", EXPERTS, NATIVE)(schedule)
+command("reproduce", EXPERTS)(reproduce_command.reproduce)
 
 
 def show_version(wanted: bool) -> None:

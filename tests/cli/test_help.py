@@ -50,7 +50,35 @@ def test_help_of_the_benchmark_is_in_groups():
     text = weft("bench", "--help").stdout
     for group in ("What is measured", "Where it is measured", "How long and how exactly"):
         assert group in text
-    assert "gemm|gemv|stencil" in text and "[default: 120s]" in text
+    assert "gemm, gemv, stencil" in " ".join(text.split()) and "default: 120s" in text
+
+
+def test_help_of_all_commands_begins_with_those_that_a_user_needs_first():
+    """In the form of the native verbs: plain text of 80 columns, without boxes or types."""
+    text = weft("--help").stdout
+    titles = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
+    assert titles[:3] == ["Start with these:", "Measure and understand:", "Experts:"]
+    first = text.split("Start with these:")[1].split("\n\n")[0]
+    verbs = [line.split()[0] for line in first.splitlines() if line[:2] == "  " and line[2] != " "]
+    assert verbs == ["try", "run", "advise", "doctor", "demo"]
+    for verb in ([], ["try"], ["lab"], ["lab", "run"], ["sim"]):
+        lines = weft(*verb, "--help").stdout.splitlines()
+        assert max(map(len, lines)) <= 80 and lines[0].startswith("Usage: weft")
+        assert not [line for line in lines if ("<" in line and ">" in line) or "│" in line]
+
+
+@pytest.mark.parametrize("verb", [["try"], ["lab", "run"], ["run"], ["schedule"]])
+def test_help_of_a_command_by_its_name(verb):
+    assert weft("help", *verb).stdout == weft(*verb, "--help").stdout != ""
+
+
+def test_help_of_an_option_tells_limits_choices_and_default():
+    text = " ".join(weft("help", "try").stdout.split())
+    assert (
+        "--runs NUMBER Rounds at most, each way once in each. NUMBER: at least 1; default: 12"
+        in text
+    )
+    assert "default: none: Weft chooses" in text and "A word {} stands where" in text
 
 
 @pytest.mark.parametrize(

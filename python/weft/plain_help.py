@@ -1,0 +1,90 @@
+"""The help of the Python verbs, in the form that `weft run --help` has: plain text, 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+from weft.descriptions import GENERAL, Argument, Command, Option, python_commands
+
+COLUMNS = 80
+TEXT_COLUMN = 24
+
+
+def wrapped(text: str, indent: int = 0) -> str:
+    margin = " " * indent
+    return textwrap.fill(
+        text,
+        COLUMNS,
+        initial_indent=margin,
+        subsequent_indent=margin,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def entry(name: str, *texts: str) -> str:
+    """A name in the first columns and its text behind or below it."""
+    below = "\n".join(wrapped(text, TEXT_COLUMN) for text in texts if text)
+    head = f"  {name}"
+    if len(head) + 2 > TEXT_COLUMN:
+        return f"{head}\n{below}"
+    return head.ljust(TEXT_COLUMN) + below[TEXT_COLUMN:]
+
+
+def facts(one: Option | Argument) -> str:
+    """ "NUMBER: at least 1; default: 12"."""
+    name = one.name if isinstance(one, Argument) else one.argument
+    known = [", ".join(one.choices)] if one.choices else []
+    if isinstance(one, Option) and one.limits:
+        known.append(one.limits)
+    found = [f"{name}: {', '.join(known)}"] if known else []
+    if isinstance(one, Option) and one.default:
+        found.append(f"default: {one.default}")
+    return "; ".join(found)
+
+
+def sections(command: Command) -> Iterator[tuple[str, list[str]]]:
+    """Titles with their entries: commands, arguments, then options, general ones last."""
+    groups: dict[str, list[str]] = {}
+    for one in command.commands:
+        groups.setdefault(one.group, []).append(entry(one.words[-1], one.text))
+    for argument in command.arguments:
+        groups.setdefault("Arguments", []).append(
+            entry(argument.synopsis, argument.text, facts(argument))
+        )
+    for option in command.options:
+        groups.setdefault(option.group, []).append(
+            entry(option.synopsis, option.text, facts(option))
+        )
+    yield from sorted(groups.items(), key=lambda one: one[0] == GENERAL)
+
+
+def help_of(command: Command) -> str:
+    parts = [f"Usage: {command.usage}", wrapped(command.text)]
+    parts += [f"{title}:\n" + "\n".join(entries) for title, entries in sections(command)]
+    parts += [f"{title}:\n{wrapped(text, 2)}" for title, text in command.notes.items()]
+    return "\n\n".join(parts)
+
+
+def described(context: Any) -> Command:
+    """The command that a context of the command line's parser stands for."""
+    from weft.cli import app
+
+    found = python_commands(app, ["weft"])
+    for word in context.command_path.split()[1:]:
+        found = next(one for one in found.commands if one.words[-1] == word)
+    return found
+
+
+class PlainCommand(TyperCommand):
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(help_of(described(ctx)))
+
+
+class PlainGroup(TyperGroup):
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(help_of(described(ctx)))
