@@ -142,6 +142,7 @@ complete -c weft -n '__weft_in weft place' -l policy -d 'bind, numa, odd-even, p
 complete -c weft -n '__weft_in weft place' -l cores -d 'A node of one NUMA domain with so many cores' -x
 complete -c weft -n '__weft_in weft place' -l machine -d 'Another machine' -x
 complete -c weft -n '__weft_in weft place' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft place' -s o -l out -d 'Also draw the node as an SVG' -r -F
 complete -c weft -n '__weft_in weft place' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft model' -l cores -d 'Cores of the node' -x
 complete -c weft -n '__weft_in weft model' -l ranks -d 'Ranks, one on a core' -x

@@ -316,6 +316,24 @@ def show(sites: list[Site], console: "Console") -> None:
             console.print(why)
 
 
+def why_nothing(file: Path, program: Optional[str]) -> str:
+    """What is missing, and the commands that bring it."""
+    again = "weft run --plan-cache plans -- ./app"
+    try_it = (
+        f"Run it where collectives take time: mpiexec -n 4 {again} on several nodes, or "
+        f"weft lab run --nodes 2 -- {again}. Then: weft learned --plan-cache plans"
+    )
+    if not file.exists():
+        return f"There is no {file}: no program has run under engine auto long enough. {try_it}"
+    known = sorted({Path(site.program).name for site in read(file, None)})
+    if program and known:
+        return f"{file} has no program named {program}; it has {', '.join(known)}."
+    return (
+        f"{file} holds plans, and nothing about programs: none of them made the same collective "
+        f"often enough under engine auto. {try_it}"
+    )
+
+
 def learned(
     program: Annotated[
         Optional[str], typer.Argument(help="Part of a program's name; all programs by default.")
@@ -358,10 +376,4 @@ def learned(
             "is kept."
         )
     else:
-        about = f" about a program named {program}" if program else ""
-        console.print(
-            f"Nothing is known{about} yet in {found}. Engine auto learns while a program runs, "
-            "over several nodes and inside one. What it learns in the lab is kept only where a "
-            "file is named: weft lab run --nodes 2 -- weft run --plan-cache plans -- ./app, and "
-            "then: weft learned --plan-cache plans"
-        )
+        console.print(why_nothing(found, program), soft_wrap=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from xml.etree import ElementTree
 
 import pytest
 from python_weft import weft
@@ -43,10 +45,37 @@ def test_machines_may_be_described_or_read_from_a_file(tmp_path):
 
 
 def test_without_a_free_core_threads_stay_and_the_reason_is_told():
-    found = told("place", "--cores", 4, "--ranks", 4)
+    words = ("place", "--cores", 4, "--ranks", 4, "--policy", "odd-even")
+    found = told(*words)
     assert found["threads"] == found["ranks"] == [0, 1, 2, 3]
     assert "4 ranks leave none free" in found["note"]
-    assert found["note"] in " ".join(weft("place", "--cores", 4, "--ranks", 4).stdout.split())
+    assert found["note"] in " ".join(weft(*words).stdout.split())
+
+
+def test_the_defaults_are_those_of_weft_run():
+    """One rank on each core of this machine, and each thread beside its rank."""
+    found = told("place")
+    assert found["policy"] == "bind" and "note" not in found
+    assert found["ranks"] == found["threads"] == found["cores"]
+    assert told("model")["cores"] == max(2, len(os.sched_getaffinity(0)))
+
+
+def test_the_node_is_drawn(tmp_path):
+    file = tmp_path / "node.svg"
+    machine = "numa:2 core:6 pu:1"
+    done = weft("place", "--machine", machine, "--ranks", 10, "--policy", "numa", "--out", file)
+    assert done.returncode == 0 and f"Drawing: {file}" in done.stdout, done.stderr
+    drawing = ElementTree.fromstring(file.read_text())
+    boxes = [one.get("class") for one in drawing.iter("{http://www.w3.org/2000/svg}rect")]
+    assert (boxes.count("rank"), boxes.count("threads")) == (10, 2)
+    texts = [one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert "NUMA node 1" in texts and "threads of 0–4" in texts and "rank 9" in texts
+
+
+def test_the_chosen_number_of_ranks_is_marked():
+    lines = weft("model", "--cores", 16).stdout.splitlines()
+    (marked,) = [line for line in lines if "← this one" in line]
+    assert marked.split()[0] == "13" and "time in transfers" in " ".join(lines)
 
 
 def test_the_picture_has_ranks_threads_and_the_launcher_s_option():

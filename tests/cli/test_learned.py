@@ -52,7 +52,7 @@ def test_what_is_known_is_shown(learned):
     assert site["rounds"] is None
     assert "By chance: " not in shown
     shown, sites = learned(LINE, arguments=["other"])
-    assert "Nothing is known about a program named other yet" in shown
+    assert "has no program named other; it has app." in shown
     assert sites == []
 
 
@@ -159,8 +159,8 @@ def test_a_file_that_is_named_is_there(call, tmp_path):
     for variables in ({"WEFT_PLAN_CACHE": f"{tmp_path}/plans"}, {"XDG_CACHE_HOME": str(tmp_path)}):
         done = call("learned", COLUMNS="400", **variables)
         assert (done.returncode, done.stderr) == (0, "")
-        assert f"Nothing is known yet in {tmp_path}/" in done.stdout
-        assert "over several nodes and inside one" in done.stdout
+        assert done.stdout.startswith(f"There is no {tmp_path}/")
+        assert "weft lab run --nodes 2 -- weft run --plan-cache plans -- ./app" in done.stdout
 
 
 def test_none_is_no_file(call, tmp_path, monkeypatch):

@@ -41,6 +41,51 @@ def test_a_run_answers_with_its_time():
     assert found["events"] > 100
 
 
+def test_without_words_an_example_answers_in_a_sentence():
+    """Two nodes, a quarter of the cores without ranks, computation as long as the collective."""
+    done = weft("sim", "--json")
+    blocking, thread = json.loads(done.stdout)
+    assert (blocking["engine"], thread["engine"]) == ("blocking", "thread")
+    assert (thread["collective"], thread["nodes"], thread["ranks"]) == ("allreduce", 2, 96)
+    assert thread["placement"] == "numa" and not thread.get("note")
+    assert thread["compute_us"] == pytest.approx(blocking["communication_us"], rel=0.01)
+    times = blocking["total_us"] / thread["total_us"]
+    said = " ".join(weft("sim").stdout.split())
+    assert times > 1.1
+    assert said.startswith(f"thread, numa is {times:.2f} times as fast as the blocking call: ")
+
+
+@pytest.mark.parametrize(
+    ("totals", "says"),
+    [
+        ((200.0, 100.0), "thread, numa is 2.00 times as fast as the blocking call: 100% of"),
+        ((200.0, 150.0), "thread, numa is 1.33 times as fast as the blocking call: 50% of"),
+        ((200.0, 199.9), "Nothing takes clearly less time than the blocking call."),
+        ((200.0, 300.0), "Nothing takes clearly less time than the blocking call."),
+    ],
+)
+def test_the_sentence_of_runs(totals, says):
+    facts = told("--collective", "bcast", "--ranks", 4, "--nodes", 2)
+    facts |= {"compute_us": 100.0, "communication_us": 100.0, "placement": "numa"}
+    both = [
+        stored.parse(native.Run, json.dumps(facts | {"engine": engine, "total_us": total}), "x")
+        for engine, total in zip(("blocking", "thread"), totals)
+    ]
+    assert runs.sentence(both).startswith(says)
+    alone = runs.sentence(both[1:])
+    assert alone.startswith(
+        f"thread, numa takes {totals[1]:,.1f} µs, {totals[1] - 100:,.1f} µs more"
+    )
+
+
+def test_defaults_agree_with_each_other():
+    """Without a number of ranks every core has one, so that no thread can have one of its own."""
+    for machine in native.names_of_machines():
+        done = weft("sim", "--machine", machine, "--collective", "bcast", "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["placement"] == "bind"
+
+
 def test_the_same_seed_gives_the_same_run():
     words = ("--collective", "allreduce", "--ranks", 16, "--noise", 0.5, "--compute", 500)
     assert told(*words, "--seed", 3) == told(*words, "--seed", 3)
@@ -199,7 +244,6 @@ def test_auto_goes_by_the_static_rule():
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ((), "which collective?"),
         (("--collective", "bcast", "--machine", "moon"), "there are knl64, sandybridge16, "),
         (("--collective", "bcast", "--calls", 3), "add --engine function"),
         (("--collective", "bcast", "--split", 0, "--split", 1, "--trace", "x"), "takes one run"),

@@ -24,10 +24,10 @@ constexpr int kMostCoresOfModel = 4096;
 constexpr int kMostCoresOfDataflow = 512;
 
 struct Options {
-  std::string policy = "odd-even";
+  std::string policy = "bind";
   std::string machine;  // "": this one
   int cores = 0;        // 0: those of the machine
-  int ranks = 0;
+  int ranks = 0;        // 0: one per core, or the best number
   std::string collective = "bcast";
   SplitModel model;
 };
@@ -68,7 +68,8 @@ int show_placement(const Options& options) {
   const auto topology = topology_of(options);
   if (!topology) return refuse(topology.error().message);
   const auto cores = topology->cores();
-  const auto spread = rank_cores(*topology, options.ranks);
+  const auto spread =
+      rank_cores(*topology, options.ranks > 0 ? options.ranks : static_cast<int>(cores.size()));
   if (!spread) return refuse(spread.error().message);
   const NodeRanks ranks{*spread, {}};
   if (const auto fitting = fits(*policy, *topology, ranks); !fitting)
@@ -155,7 +156,7 @@ int main(int argc, char** argv) {
 
   CLI::App* place = app.add_subcommand("place", "Where the ranks' threads run.");
   place->add_option("--policy", options.policy);
-  place->add_option("--ranks", options.ranks)->required()->check(CLI::Range(1, weft::kMostCores));
+  place->add_option("--ranks", options.ranks)->check(CLI::Range(1, weft::kMostCores));
   place->add_option("--cores", options.cores)->check(cores);
   place->add_option("--machine", options.machine);
 

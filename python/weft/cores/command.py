@@ -1,5 +1,6 @@
 """`weft place` and `weft model`: their options."""
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +12,16 @@ Collective = Literal["bcast", "reduce", "gather", "scatter", "allreduce"]
 
 
 def place(
-    ranks: Annotated[int, typer.Option(help="Ranks on the node.", metavar="NUMBER", min=1)],
+    ranks: Annotated[
+        Optional[int],
+        typer.Option(
+            help="Ranks on the node.", show_default="one per core", metavar="NUMBER", min=1
+        ),
+    ] = None,
     policy: Annotated[
         str,
         typer.Option(help="bind, numa, odd-even, pack:K, or list:C,C,...", metavar="POLICY"),
-    ] = "odd-even",
+    ] = "bind",
     cores: Annotated[
         Optional[int],
         typer.Option(help="A node of one NUMA domain with so many cores.", min=1, metavar="NUMBER"),
@@ -30,20 +36,29 @@ def place(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    out: Annotated[
+        Optional[Path],
+        typer.Option("-o", "--out", help="Also draw the node as an SVG.", metavar="FILE"),
+    ] = None,
 ) -> None:
     """Show on which cores ranks and the threads of Weft's would run: weft place --ranks 14."""
     from weft.cores import placement
 
-    words = ["place", "--policy", policy, "--ranks", str(ranks)]
+    words = ["place", "--policy", policy, *(["--ranks", str(ranks)] if ranks else [])]
     words += ["--cores", str(cores)] if cores else []
     words += ["--machine", machine] if machine else []
     if cores and machine:
         refuse("place", "--cores and --machine both say what the node is; leave one out")
-    carry_out("place", placement.show, words, as_json)
+    carry_out("place", lambda text: placement.show(text, out), words, as_json)
 
 
 def model(
-    cores: Annotated[int, typer.Option(help="Cores of the node.", metavar="NUMBER", min=2)],
+    cores: Annotated[
+        Optional[int],
+        typer.Option(
+            help="Cores of the node.", show_default="as this machine", metavar="NUMBER", min=2
+        ),
+    ] = None,
     ranks: Annotated[
         Optional[int],
         typer.Option(
@@ -92,6 +107,7 @@ def model(
     """Say how many cores to leave without ranks, and how to split trees between both kinds."""
     from weft.cores import model as answers
 
+    cores = cores or max(2, len(os.sched_getaffinity(0)))
     words = ["model", "--cores", str(cores), "--collective", collective, "--arity", str(arity)]
     words += ["--ranks", str(ranks)] if ranks else []
     words += ["--computation", str(computation)] if computation else []

@@ -12,6 +12,7 @@ from weft.cores.native import Model, Ranks, Split
 
 AROUND = 6  # numbers of ranks to each side of the one that is shown
 SPLITS = 5  # S = 0 … 4
+CHOSEN = "← this one"
 LIMITS = (
     "The model counts transfers and takes each for equally long: it knows no latency, no caches, no"
     " memory bandwidth that cores share, and no cost of switching threads; the computation scales"
@@ -24,8 +25,8 @@ def sentence(model: Model) -> str:
     free = model.cores - model.ranks
     text = (
         f"{model.ranks} ranks on {model.cores} cores leave {free} for communication;"
-        f" {model.collective} with S = {model.S} takes {model.total:.2f} together with the"
-        f" computation, blocking {model.blocking_total:.2f}."
+        f" {model.collective} with S = {model.S} takes {model.total:.2f} transfers together with"
+        f" the computation, blocking {model.blocking_total:.2f}."
     )
     if best.ranks != model.ranks:
         text += f" The best number of ranks is {best.ranks}: {best.total:.2f} with S = {best.S}."
@@ -38,7 +39,14 @@ def rows_around(model: Model) -> list[Ranks]:
 
 def table(model: Model) -> Table:
     shown = min(SPLITS, max(len(row.splits) for row in rows_around(model)))
-    result = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    result = Table(
+        box=None,
+        header_style="dim",
+        padding=(0, 2, 0, 0),
+        title="time in transfers",
+        title_style="dim",
+        title_justify="left",
+    )
     for title in (
         "ranks",
         "free\ncores",
@@ -47,6 +55,7 @@ def table(model: Model) -> Table:
         "best S",
     ):
         result.add_column(title, justify="right", vertical="bottom")
+    result.add_column("", no_wrap=True)
     for row in rows_around(model):
         totals = {split.S: f"{split.total:.2f}" for split in row.splits}
         result.add_row(
@@ -55,6 +64,7 @@ def table(model: Model) -> Table:
             f"{row.blocking_total:.2f}",
             *(totals.get(s, "") for s in range(shown)),
             str(row.S),
+            CHOSEN if row.ranks == model.ranks else "",
             style="green" if row.ranks == model.ranks else None,
         )
     return result
@@ -65,9 +75,9 @@ def show(model: Model, out: Path | None) -> None:
     console.print(sentence(model), highlight=False)
     console.print(table(model))
     console.print(
-        "Communication and computation together, in transfers of the collective's buffer from core"
-        f" to core. S: levels of the tree, those with the most messages, that the application's"
-        f" cores carry out. {LIMITS}",
+        "Times are those of communication and computation together. One transfer is the time that"
+        " the collective's buffer takes from core to core. S: levels of the tree, those with the"
+        f" most messages, that the application's cores carry out. {LIMITS}",
         style="dim",
         highlight=False,
     )

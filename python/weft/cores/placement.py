@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -71,8 +73,65 @@ def picture(placement: Placement, width: int) -> Table:
     return table
 
 
-def show(placement: Placement) -> None:
+BOX, GAP, LEFT, TOP, LINE = 108, 8, 96, 40, 16  # of the drawing, in pixels
+STYLE = """
+text { font: 12px system-ui, sans-serif; fill: #1f2328 }
+.core { fill: #f6f8fa; stroke: #8c959f }
+.rank { fill: #ddf4ff; stroke: #0969da }
+.threads { fill: #dafbe1; stroke: #1a7f37 }
+.title { font-weight: 600 }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3 }
+  .core { fill: #161b22; stroke: #6e7681 }
+  .rank { fill: #0c2d6b; stroke: #4493f8 }
+  .threads { fill: #033a16; stroke: #3fb950 }
+}
+"""
+
+
+def drawn_core(core: int, rank: int | None, threads: list[int], x: int, y: int) -> str:
+    """A box with the core's number, its rank, and the ranks whose threads run there."""
+    kind = "rank" if rank is not None else "threads" if threads else "core"
+    lines = [f"core {core}"]
+    lines += [f"rank {rank}"] if rank is not None else []
+    lines += [f"threads of {spans(threads)}"] if threads and threads != [rank] else []
+    lines += ["its thread"] if threads == [rank] else []
+    lines += ["free"] if len(lines) == 1 else []
+    texts = "".join(
+        f'<text x="{x + 8}" y="{y + (n + 1) * LINE + 2}">{escape(line)}</text>'
+        for n, line in enumerate(lines)
+    )
+    box = f'<rect class="{kind}" x="{x}" y="{y}" width="{BOX}" height="{4 * LINE - 6}" rx="4"/>'
+    return f"<g>{box}{texts}<title>{escape(', '.join(lines))}</title></g>"
+
+
+def drawing(placement: Placement) -> str:
+    """The node as an SVG: a box for each core, in rows of 8 for each NUMA node."""
+    rank_of = {core: rank for rank, core in enumerate(placement.ranks)}
+    threads = threads_on(placement)
+    parts, y = [], TOP
+    for node in dict.fromkeys(placement.numa_nodes):
+        cores = [c for c, its in zip(placement.cores, placement.numa_nodes) if its == node]
+        parts.append(f'<text class="title" x="8" y="{y + 18}">NUMA node {node}</text>')
+        for place, core in enumerate(cores):
+            x = LEFT + place % WIDEST * (BOX + GAP)
+            if place and place % WIDEST == 0:
+                y += 4 * LINE
+            parts.append(drawn_core(core, rank_of.get(core), threads.get(core, []), x, y))
+        y += 4 * LINE + GAP
+    width = LEFT + min(WIDEST, len(placement.cores)) * (BOX + GAP)
+    head = f"{len(placement.ranks)} ranks on {len(placement.cores)} cores, {placement.policy}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y}" width="{width}"'
+        f' height="{y}"><style>{STYLE}</style>'
+        f'<text class="title" x="8" y="22">{escape(head)}</text>{"".join(parts)}</svg>\n'
+    )
+
+
+def show(placement: Placement, out: Path | None = None) -> None:
     console = Console()
+    if out:
+        out.write_text(drawing(placement))
     console.print(picture(placement, console.width))
     if placement.note:
         console.print(placement.note, style="yellow", markup=False, highlight=False)
@@ -85,3 +144,5 @@ def show(placement: Placement) -> None:
     for name, command in LAUNCHERS:
         text = f"  {name}: {command.format(**words)}"
         console.print(text, markup=False, highlight=False, soft_wrap=True)
+    if out:
+        console.print(f"Drawing: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)

@@ -12,6 +12,7 @@ PLACE = "On which machine"
 HOW = "Who carries it out, and where"
 FILES = "Results"
 REAL = "This machine"
+EXAMPLE_NODES = 2
 
 
 def sim(
@@ -20,6 +21,7 @@ def sim(
         Optional[str],
         typer.Option(
             help="The collective, such as iallreduce or bcast.",
+            show_default="an example: iallreduce on two nodes, blocking and behind computation",
             metavar="NAME",
             rich_help_panel=CALL,
         ),
@@ -37,15 +39,18 @@ def sim(
         Optional[int],
         typer.Option(
             help="Ranks on all nodes.",
-            show_default="one per core",
+            show_default="one per core; in the example a quarter of the cores is free",
             metavar="NUMBER",
             min=1,
             rich_help_panel=PLACE,
         ),
     ] = None,
     nodes: Annotated[
-        int, typer.Option(help="Nodes.", metavar="NUMBER", min=1, rich_help_panel=PLACE)
-    ] = 1,
+        Optional[int],
+        typer.Option(
+            help="Nodes.", show_default="1", metavar="NUMBER", min=1, rich_help_panel=PLACE
+        ),
+    ] = None,
     size: Annotated[
         str,
         typer.Option(
@@ -88,7 +93,7 @@ def sim(
         Optional[list[str]],
         typer.Option(
             help="Where threads run: bind, numa, odd-even, pack:K, or list:C,C,...",
-            show_default="numa",
+            show_default="numa, or bind where no core is free",
             metavar="POLICY",
             rich_help_panel=HOW,
         ),
@@ -130,14 +135,15 @@ def sim(
         typer.Option(help="levels: one level of a tree after the other.", rich_help_panel=HOW),
     ] = "dataflow",
     compute: Annotated[
-        float,
+        Optional[float],
         typer.Option(
             help="Computation on each rank, in microseconds.",
+            show_default="0; in the example as long as the collective",
             metavar="US",
             min=0,
             rich_help_panel=CALL,
         ),
-    ] = 0,
+    ] = None,
     calls: Annotated[
         int,
         typer.Option(
@@ -232,15 +238,13 @@ def sim(
     from weft.sim import native, runs
     from weft.stored import ResultError
 
+    is_example = collective is None and not (calibrate or against_measured)
+    nodes = nodes or (EXAMPLE_NODES if is_example else 1)
     words = ["--nodes", nodes, "--bytes", size, "--root", root, "--backoff", backoff]
     words += ["--callers", callers, "--transport", transport, "--order", order]
-    words += ["--compute", compute, "--noise", noise, "--seed", seed]
+    words += ["--noise", noise, "--seed", seed]
     for name, value in (("ranks", ranks), ("algorithm", algorithm), ("copies", copies)):
         words += [f"--{name}", value] if value is not None else []
-    variants = [
-        ["--engine", e, "--placement", p, "--split", s, *looks(e, calls)]
-        for e, p, s in product(engine or ["thread"], placement or ["numa"], split or ["0"])
-    ]
     try:
         if calls and "function" not in (engine or []):
             raise native.SimError("--calls says how engine function looks: add --engine function")
@@ -258,11 +262,20 @@ def sim(
         if lab:
             raise native.SimError("--lab needs --calibrate or --against-measured")
         words += ["--library", library_of(mpi, engine or [])] if mpi else []
-        if collective is None:
-            raise native.SimError("which collective? --collective iallreduce, for example")
+        room = runs.Room.on(machine, nodes, ranks, is_example)
+        words += [] if ranks else ["--ranks", room.ranks]
+        engines = engine or (["blocking", "thread"] if is_example else ["thread"])
+        placements = placement or [room.placement]
+        variants = [
+            ["--engine", e, "--placement", p, "--split", s, *looks(e, calls)]
+            for e, p, s in product(engines, placements, split or ["0"])
+        ]
         if trace and len(variants) > 1:
             raise native.SimError("--trace takes one run; --out shows several side by side")
-        words = [str(word) for word in ["--collective", collective, *words]]
+        words = [str(word) for word in ["--collective", collective or "iallreduce", *words]]
+        if compute is None:
+            compute = runs.time_alone(machine, words) if is_example else 0
+        words += ["--compute", str(compute)]
         answers = runs.carry_out(machine, words, variants, trace, bool(out))
         runs.show(answers, as_json, out)
     except (native.SimError, ResultError, OSError) as error:

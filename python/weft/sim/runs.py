@@ -17,7 +17,39 @@ from weft.sim import native
 from weft.sim.native import Run
 
 MOST_DRAWN = 256  # ranks
+LEAST_GAIN = 1.01  # what is below is a tie
 KINDS = ("computing", "working", "polling", "ready")  # what is drawn; sleep is not
+
+
+@dataclass(frozen=True)
+class Room:
+    """How many ranks there are where the user names no number, and where their threads go."""
+
+    ranks: int  # on all nodes
+    placement: str
+
+    @classmethod
+    def on(cls, machine: str, nodes: int, ranks: int | None, leaves_cores: bool) -> Room:
+        """leaves_cores: a quarter of the cores stays without a rank, if no number is named."""
+        facts = facts_of(machine)
+        cores, domains = nodes * facts["cores"], nodes * facts["numa_nodes"]
+        found = ranks or cores - (cores // 4 if leaves_cores else 0)
+        return cls(found, "numa" if found + domains <= cores else "bind")
+
+
+def facts_of(machine: str) -> dict[str, int]:
+    """Cores and NUMA nodes of a machine; what its file lacks is refused when it is simulated."""
+    try:
+        facts = json.loads(native.machine_file(machine).read_text())
+        return {name: max(1, int(facts[name])) for name in ("cores", "numa_nodes")}
+    except (ValueError, KeyError, TypeError):
+        return {"cores": 1, "numa_nodes": 1}
+
+
+def time_alone(machine: str, words: list[str]) -> float:
+    """Of the collective without computation, in microseconds."""
+    text = native.simulate_text(machine, [*words, "--engine", "blocking"])
+    return round(stored.parse(Run, text, "weft-sim").communication_us, 1)
 
 
 @dataclass(frozen=True)
@@ -78,6 +110,25 @@ def table(runs: list[Run]) -> Table:
     return result
 
 
+def sentence(runs: list[Run]) -> str:
+    """What the runs say: the fastest one, against the blocking call where that was simulated."""
+    best = min(runs, key=lambda run: run.total_us)
+    blocking = next((run for run in runs if run.engine == "blocking"), None)
+    if not blocking or len(runs) == 1:
+        beyond = best.total_us - best.compute_us
+        cost = f"{beyond:,.1f} µs more than the computation alone" if best.compute_us else "in all"
+        total = f"{best.total_us:,.1f} µs"
+        return f"{name(best)} takes {total}{', ' if best.compute_us else ' '}{cost}."
+    times = blocking.total_us / best.total_us
+    if times < LEAST_GAIN:
+        return "Nothing takes clearly less time than the blocking call."
+    hidden = (blocking.total_us - best.total_us) / blocking.communication_us
+    return (
+        f"{name(best)} is {times:.2f} times as fast as the blocking call:"
+        f" {min(1, hidden):.0%} of the collective runs behind the computation."
+    )
+
+
 def title(run: Run) -> str:
     return (
         f"{run.collective} of {run.bytes:,} bytes by {run.algorithm}, {run.ranks:,} ranks,"
@@ -94,6 +145,7 @@ def show(answers: list[Answer], as_json: bool, out: Path | None) -> None:
         print(texts[0] if len(texts) == 1 else "[" + ",\n".join(texts) + "]")
         return
     console = Console()
+    console.print(sentence(runs), style="bold", highlight=False)
     console.print(title(runs[0]), highlight=False)
     console.print(table(runs))
     for note in dict.fromkeys(run.note for run in runs if run.note):
