@@ -73,9 +73,8 @@ def test_the_sentence_of_runs(totals, says):
     ]
     assert runs.sentence(both).startswith(says)
     alone = runs.sentence(both[1:])
-    assert alone.startswith(
-        f"thread, numa takes {totals[1]:,.1f} µs, {totals[1] - 100:,.1f} µs more"
-    )
+    times = f"{totals[1]:,.1f} µs, {totals[1] - 100:,.1f} µs more"
+    assert alone.startswith(f"thread, numa takes {times}")
 
 
 def test_defaults_agree_with_each_other():
