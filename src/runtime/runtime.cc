@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/misspelt.h"
+#include "library/failures.h"
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
@@ -21,6 +22,7 @@
 #include "library/this_thread.h"
 #include "runtime/agreement.h"
 #include "runtime/bind.h"
+#include "runtime/failures.h"
 #include "runtime/incomplete.h"
 #include "runtime/kept_plans.h"
 #include "runtime/persistent.h"
@@ -109,11 +111,14 @@ Scope scope_of_job(const Config& config, const Start& start) {
   return start.all_keep_level && config.node_memory ? Scope::in_memory : Scope::nothing;
 }
 
-// What all ranks must have alike: the variable decides in which form Intel MPI's collectives go.
-Facts facts_of_this_process(const Config& config, Library library) {
+// All ranks must have these alike. The variable decides in which form Intel MPI's collectives go,
+// and Open MPI's parameter whether any collective is Weft's.
+Facts facts_of_this_process(const Config& config, Library library, bool goes_on) {
   Facts facts = wire_facts(config);
   const char* const inside = several_may_run(library) ? "pt2pt" : "another";
   facts.push_back({"I_MPI_COLL_INTRANODE", inside, inside});
+  const char* const after_failure = goes_on ? "on" : "off";
+  facts.push_back({"mpi_ft_enable", after_failure, after_failure});
   return facts;
 }
 
@@ -198,9 +203,11 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
     return;
   }
   const Library library = identify_library();
-  const Config config = possible(asked, library);
-  const Start start = agree_on_start(facts_of_this_process(config, library),
+  const Config wanted = possible(asked, library);
+  const bool goes_on = goes_on_after_failures();
+  const Start start = agree_on_start(facts_of_this_process(wanted, library, goes_on),
                                      {level_kept, level_kept, thread_level == MPI_THREAD_MULTIPLE});
+  const Config config = goes_on ? left_to_library(wanted) : wanted;
   const Scope scope = scope_of_job(config, start);
   const ThreadMay thread_may = may_of_thread(scope, start);
   // Never destroyed: threads and MPI callbacks may look at it while the process exits. Leak
@@ -216,6 +223,7 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   library_calls.Comm_rank(handles.comm_world, &rank);
   if (rank == 0)
     for (const std::string& sentence : misspelt_variables(environ)) say(sentence);
+  if (rank == 0 && goes_on && leaves_something(wanted)) say(kLeftToLibrary);
   if (threads_wanted && !runtime->threads_allowed() && rank == 0)
     say("the MPI library grants no MPI_THREAD_MULTIPLE: engine function is used in place of " +
         std::string(engine_name(config.engine)));

@@ -31,7 +31,7 @@ COMMANDS = (
 )
 # Options of other programs, by the program that a page names with them.
 OTHERS = {
-    "--mca": "mpiexec of Open MPI",
+    **dict.fromkeys(("--mca", "--with-ft"), "mpiexec of Open MPI"),
     "--output-on-failure": "ctest",
     "--no-such-option": "a wrong one, in an example",
     **dict.fromkeys(("--install", "--prefix"), "CMake's"),

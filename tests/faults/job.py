@@ -61,6 +61,7 @@ class Job:
     engine: str | None = None
     ranks: int = 2
     options: list[str] = field(default_factory=list)  # of weft run
+    launcher_options: list[str] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)
     tools: list[Path] = field(default_factory=list)  # preloaded behind Weft
     limit_s: int = LIMIT_S
@@ -86,6 +87,7 @@ class Job:
             words += ["setpriv", "--reuid", self.somebody, "--regid", self.somebody]
             words += ["--clear-groups"]
         words += ["timeout", "-k", 2, self.limit_s, self.library.mpiexec, "-n", self.ranks]
+        words += self.launcher_options
         words += ["--bind-to", "none", "--oversubscribe"] if self.mpi == "openmpi" else []
         words += into_files(self.directory)
         if self.limits:

@@ -1,0 +1,33 @@
+// Open MPI tells by an attribute of MPI_COMM_WORLD, wherever the parameter was set: by the
+// launcher, in the environment or in a file.
+#include "library/failures.h"
+
+#include <mpi.h>
+
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "library/search.h"
+
+namespace weft {
+
+#ifdef WEFT_FAMILY_OPENMPI
+
+bool goes_on_after_failures() {
+  constexpr int kFaultTolerance = 12;  // MPI_FT, which mpi.h of Open MPI 4 lacks
+  // Libraries without these calls take the key for a mistake.
+  if (!find_behind_weft("MPIX_Comm_revoke")) return false;
+  int* enabled = nullptr;
+  int found = 0;
+  library_calls.Comm_get_attr(handles.comm_world, kFaultTolerance, &enabled, &found);
+  return found && *enabled != 0;
+}
+
+#else
+
+bool goes_on_after_failures() {
+  return false;
+}
+
+#endif
+
+}  // namespace weft
