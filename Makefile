@@ -48,6 +48,11 @@ CPP_FILES = $(shell { git ls-files '*.cc' '*.h' '*.c' 2>/dev/null | grep . || \
   find api bench include kernels packaging src tests tools cmake -name '*.cc' -o -name '*.h' -o -name '*.c'; } \
   | grep -v /generated/)
 say = @printf '\033[1m==>\033[0m %s\n'
+# Make closes its jobserver to programs that are no make, and Ninja refuses a closed one. Such programs
+# do not hear of it, and -jN is said to those that can go by it.
+WITHOUT_MAKE := env -u MAKEFLAGS -u MFLAGS
+JOBS = $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS)))
+BUILD = $(WITHOUT_MAKE) cmake --build build $(JOBS:%=--parallel %)
 
 .PHONY: help build mpis develop check test sanitize demo docs format lint generate clean FORCE
 
@@ -68,7 +73,7 @@ help:
 
 build: $(CONFIGURED) $(PACKAGE_STAMP)
 	$(say) "building"
-	@cmake --build build
+	@$(BUILD)
 	@$(put_in_place)
 
 # PART: a file of the build, such as bin/weft-sim: commands call this for what the demo left out.
@@ -89,11 +94,11 @@ develop: $(DEVELOP_STAMP) $(TEST_DEPS_STAMP)
 
 test: develop
 	$(say) "unit and MPI tests; meanwhile what single tests need is fetched"
-	@tools/setup-for-tests & fetching=$$!; \
-	  ctest --test-dir build --parallel $$(nproc) --output-on-failure --no-tests=error; \
+	@$(WITHOUT_MAKE) tools/setup-for-tests & fetching=$$!; \
+	  $(WITHOUT_MAKE) ctest --test-dir build --parallel $$(nproc) --output-on-failure --no-tests=error; \
 	  status=$$?; wait $$fetching; exit $$status
 	$(say) "command line, faults, callers, random programs"
-	@tools/run-tests
+	@$(WITHOUT_MAKE) tools/run-tests
 
 # The whole ways through Weft, once each.
 QUICK := tests/docs/test_links.py tests/docs/test_options.py tests/cli/test_run.py tests/cli/test_help.py \
@@ -105,11 +110,11 @@ QUICK := tests/docs/test_links.py tests/docs/test_options.py tests/cli/test_run.
 
 check: develop lint
 	$(say) "unit tests, and the tests that go through all of Weft once"
-	@ctest --test-dir build --parallel $$(nproc) --output-on-failure --no-tests=error
-	@tools/run-tests $(QUICK)
+	@$(WITHOUT_MAKE) ctest --test-dir build --parallel $$(nproc) --output-on-failure --no-tests=error
+	@$(WITHOUT_MAKE) tools/run-tests $(QUICK)
 
 sanitize: develop
-	@tools/sanitize
+	@$(WITHOUT_MAKE) tools/sanitize
 
 # The launcher beside the compiler: /usr/bin/mpiexec.openmpi for /usr/bin/mpicc.openmpi.
 COMPILER = $(shell command -v $(firstword $(MPI)))
@@ -118,7 +123,7 @@ LAUNCHER = $(or $(wildcard $(dir $(COMPILER))$(subst mpicc,mpiexec,$(notdir $(CO
 # With the user's PATH, so that the demo names commands as the user can type them.
 demo: $(CONFIGURED) $(PACKAGE_STAMP)
 	$(say) "building what the demo needs"
-	@cmake --build build --target weft-demo
+	@$(BUILD) --target weft-demo
 	@$(put_in_place)
 	@PATH="$(THEIR_PATH)" $(BIN)/weft demo $(if $(MPI),--mpi $(LAUNCHER))
 
@@ -154,13 +159,13 @@ docs: $(DOCS_STAMP)
 
 .PHONY: wheel try-wheel deb check-deb easybuild check-easybuild
 wheel: mpis
-	@tools/make-wheel
+	@$(WITHOUT_MAKE) tools/make-wheel
 
 try-wheel:
-	@PATH="$(THEIR_PATH)" tools/try-wheel
+	@$(WITHOUT_MAKE) PATH="$(THEIR_PATH)" tools/try-wheel
 
 deb: mpis
-	@packaging/build-deb
+	@$(WITHOUT_MAKE) packaging/build-deb
 
 check-deb: deb
 	@command -v lintian >/dev/null || { echo "weft: lintian is missing: apt-get install lintian" >&2; exit 1; }
@@ -171,7 +176,7 @@ easybuild:
 	@packaging/easybuild/write-recipe
 
 check-easybuild: easybuild $(MPICH_STAMP)
-	@packaging/check-easybuild
+	@$(WITHOUT_MAKE) packaging/check-easybuild
 
 clean:
 	rm -rf build build-asan build-tsan build-wheel
@@ -222,7 +227,7 @@ $(WRAPPERS): FORCE
 $(CONFIGURED): $(MPICH_STAMP) $(LATER) $(WRAPPERS) $(RUN_STAMP) CMakeLists.txt \
   $(wildcard cmake/*)
 	$(say) "configuring"
-	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	@$(WITHOUT_MAKE) cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  -DCMAKE_PREFIX_PATH=$(CURDIR)/.deps/usr \
 	  $(if $(WERROR),-DCMAKE_COMPILE_WARNING_AS_ERROR=$(WERROR)) \
 	  -DWEFT_MPI="$(subst $() ,;,$(MPI))" -DWEFT_TESTS=$(if $(wildcard $(TEST_DEPS_STAMP)),ON,OFF) \

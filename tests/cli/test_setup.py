@@ -250,6 +250,37 @@ def test_compiler_that_is_too_old(script, macros, sentence):
         assert sentence in fails([TOOLS / "setup-deps", "build"], CXX=named, PATH=path)
 
 
+def test_locks_of_other_installations_are_waited_for(script, tmp_path):
+    """Those that apt-get gives up on at once; any other failure is said at once."""
+    said = "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt-get)"
+    script("sleep", f"touch {tmp_path}/slept")
+    place = script("apt-get", f"[ -e {tmp_path}/slept ] || {{ echo '{said}' >&2; exit 100; }}")
+    script("dpkg", "echo no room >&2; exit 2")
+    environment = {**os.environ, "PATH": f"{place}:{os.environ['PATH']}"}
+    for command, status, err in ((["apt-get", "update"], 0, ""), (["dpkg"], 2, "no room\n")):
+        words = [TOOLS / "patiently", *command]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (status, "", err)
+    assert (tmp_path / "slept").exists()
+
+
+@pytest.mark.parametrize("jobs", ["-j", "-j3"])
+def test_ninja_hears_of_no_jobserver(tmp_path, jobs):
+    """That of make is closed to it."""
+    if not (installation.ROOT / "build/build.ninja").exists():
+        pytest.skip("needs make build")
+    (tmp_path / "Makefile").write_text(
+        "include Makefile\nasked:\n\t@echo $(JOBS)\n\t@$(BUILD) --target help\n"
+    )
+    command = ["make", jobs, "-C", installation.ROOT, "-f", tmp_path / "Makefile", "asked"]
+    # As from inside a make, for which this one need not wait.
+    environment = {**os.environ, "MAKELEVEL": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert jobs.removeprefix("-j") in done.stdout.splitlines()
+    assert "weft-probe_mpich: phony" in done.stdout
+    assert "jobserver" not in done.stdout + done.stderr
+
+
 def test_two_makes_in_one_folder(tmp_path):
     """The second one waits until the first has ended, and says so."""
     (tmp_path / "tools").mkdir()
