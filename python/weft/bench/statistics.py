@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from weft.bench.result import FEWEST, Statistic
 
+LEVEL = 0.05  # how often an interval may miss the median
 TOLERANCE = 0.02  # half-width of the 95 % interval, as a share of the median
 # Below this share of the time, two candidates count as equally fast.
 NOTICEABLE = 0.02
@@ -23,22 +24,59 @@ LOWEST, HIGHEST = 0.1, 2.0
 
 
 @lru_cache
-def interval_place(n: int) -> int:
-    """The 0-based place k: the k-th smallest and k-th largest enclose the median with 95 %."""
+def interval_place(n: int, level: float = LEVEL) -> int:
+    """The 0-based place k: the k-th smallest and largest miss the median as often as `level`."""
     below, place = 0.0, 0
     for k in range(n // 2):
         # By logarithms: from 1,030 samples on, binomial coefficients are no floating-point numbers.
         log_ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
         below += math.exp(log_ways - n * math.log(2))
-        if 2 * below > 0.05:
+        if 2 * below > level:
             break
         place = k
     return place
 
 
-def of(samples: Sequence[float]) -> Statistic:
+def fewest(level: float) -> int:
+    """The number of samples from which on their range misses the median no more often."""
+    return math.ceil(1 - math.log2(level))
+
+
+def ever_missed(looks: int, level: float) -> float:
+    """How often intervals of this level, made anew after each sample, ever miss the median.
+
+    Each sample lies above the median or below it, as a coin falls. An interval misses the median
+    where too few lie on one of its sides.
+    """
+    first, missed = fewest(level), 0.0
+    by_count = [1.0]  # probability of so many samples above it, where none has missed it yet
+    for n in range(1, looks + 1):
+        pairs = zip([*by_count, 0.0], [0.0, *by_count])
+        by_count = [(below + above) / 2 for below, above in pairs]
+        if n < first:
+            continue
+        place = interval_place(n, level)
+        for count in (*range(place + 1), *range(n - place, n + 1)):
+            missed += by_count[count]
+            by_count[count] = 0.0
+    return missed
+
+
+@lru_cache
+def level_of_a_look(looks: int, all_looks: float) -> float:
+    """The level of each look at which all of them together miss the median no more often."""
+    low, high = all_looks / max(1, looks), all_looks  # the first keeps it whatever depends on what
+    if ever_missed(looks, high) <= all_looks:
+        return high
+    while high / low > 1.02:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if ever_missed(looks, middle) <= all_looks else (low, middle)
+    return low
+
+
+def of(samples: Sequence[float], level: float = LEVEL) -> Statistic:
     ordered = sorted(samples)
-    place = interval_place(len(ordered))
+    place = interval_place(len(ordered), level)
     return Statistic(
         median=statistics.median(ordered),
         low=ordered[place],

@@ -38,7 +38,10 @@ def try_program(
         ),
     ] = None,
     runs: Annotated[
-        int, typer.Option(help="Rounds at most, each way once in each.", metavar="NUMBER", min=1)
+        int,
+        typer.Option(
+            help="Rounds at most, each way once in each.", metavar="NUMBER", min=1, max=1000
+        ),
     ] = 12,
     time_budget: Annotated[
         str, typer.Option(help="Begin no round that would end after this time.", metavar="TIME")
@@ -69,20 +72,24 @@ def try_program(
         raise refuse(f"--with {words}: {error}") from None
     except (SettingsError, rounds.TryError) as error:
         raise refuse(error) from None
-    trial = rounds.Trial(ways)
+    trial = rounds.Trial(ways, runs)
 
     def tell(so_far: rounds.Trial) -> None:
         print(show.progress(so_far), file=sys.stderr, flush=True)
 
-    measuring = rounds.Rounds(trial, lambda way: rounds.run(command, way.options), runs, budget_s)
+    measuring = rounds.Rounds(trial, lambda way: rounds.run(command, way.options), budget_s)
     status = 0
     try:
         print("first run, which is not counted:", file=sys.stderr, flush=True)
-        rounds.run(command, ways[0].options, shown=True)
+        first = rounds.run(command, ways[0].options, shown=True)
+        if not first.summary:
+            print(f"weft try: {show.NO_SUMMARY}", file=sys.stderr, flush=True)
         measuring.measure(tell)
     except rounds.CommandFailed as error:
         sys.stderr.write(error.said)
-        print(f"weft try: {shlex.join(command)} {error}", file=sys.stderr)
+        base = ways[0]
+        well = "" if error.options == base.options else f"; under {base.title} it ended well"
+        print(f"weft try: {shlex.join(command)} {error}{well}", file=sys.stderr)
         status = error.status
     except (OSError, ResultError) as error:
         raise refuse(error) from None

@@ -2,6 +2,8 @@
 
 Why in turn: what else the machine does hits all ways of a round alike. So a round's times are
 divided by each other, and the interval of the median ratio says whether another round is needed.
+The interval is looked at after each round, so each look has a level at which all together are wrong
+no more often than WRONG.
 """
 
 from __future__ import annotations
@@ -19,12 +21,13 @@ from typing import Any, BinaryIO
 
 from weft import installation, stored
 from weft.bench import statistics
-from weft.bench.result import FEWEST, Statistic
+from weft.bench.result import Statistic
 from weft.bench.statistics import FASTER, SAME, SLOWER
 
 PLACE = "{}"
 UNDECIDED = "undecided"
 SUMMARY = "weft-summary/1"
+WRONG = 0.025  # how often a trial may call equal ways different, or decide against the truth
 ENDING_S = 10  # that an interrupted launcher has to end its ranks
 MOST_SAID = 1 << 16  # bytes of the output of a run that has failed
 
@@ -34,8 +37,9 @@ class TryError(Exception):
 
 
 class CommandFailed(Exception):
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(f"ended with status {status}")
+    def __init__(self, status: int, said: str, options: Sequence[str]) -> None:
+        super().__init__(f"ended with status {status} under {Way(list(options)).title}")
+        self.options = options
         self.status = status
         self.said = said
 
@@ -54,6 +58,15 @@ class Summary:
 
     seconds: float
     calls: list[Call]
+    transfers: int = 0  # the program's own messages that Weft looked after
+    one_copy_bytes: int = 0
+
+    @property
+    def idle(self) -> bool:
+        """Weft has carried out nothing of the program's."""
+        return not (
+            self.transfers or self.one_copy_bytes or any(call.handled for call in self.calls)
+        )
 
 
 @dataclass(frozen=True)
@@ -76,10 +89,14 @@ class Way:
         return " ".join(self.options) or "weft run"
 
     @property
-    def handled(self) -> int | None:
-        """Calls of one run, the last; None: it has left no summary."""
-        last = self.runs[-1].summary if self.runs else None
-        return sum(call.handled for call in last.calls) if last else None
+    def title(self) -> str:
+        return " ".join(["weft run", *self.options])
+
+    @property
+    def did_nothing(self) -> bool | None:
+        """In none of its runs has Weft carried out anything; None: a run has left no summary."""
+        summaries = [run.summary for run in self.runs]
+        return all(one.idle for one in summaries if one) if all(summaries) else None
 
 
 @dataclass
@@ -87,6 +104,7 @@ class Trial:
     """The first way is the program without Weft's engines; the others are compared with it."""
 
     ways: list[Way]
+    most: int = 12  # rounds
 
     @property
     def rounds(self) -> int:
@@ -103,24 +121,34 @@ class Trial:
             return [run.summary.seconds for run in runs if run.summary]
         return [run.wall_s for run in runs]
 
+    @property
+    def level(self) -> float:
+        """Of the interval at one look: what the looks and the ways may miss is shared by them."""
+        return statistics.level_of_a_look(self.most, WRONG / max(1, len(self.ways) - 1))
+
+    @property
+    def fewest(self) -> int:
+        return statistics.fewest(self.level)
+
     def gain(self, way: Way) -> Statistic:
         """How many times as fast, by the rounds' ratios; needs one round."""
         base, own = self.seconds(self.ways[0]), self.seconds(way)
-        return statistics.of([b / o for b, o in zip(base, own)])
+        return statistics.of([b / o for b, o in zip(base, own)], self.level)
 
     def verdict(self, way: Way) -> str:
         gain = self.gain(way)
-        if not gain.is_certain:
+        if gain.n < self.fewest:
             return UNDECIDED
-        if gain.low > 1 - statistics.NOTICEABLE and gain.high < 1 + statistics.NOTICEABLE:
+        least, most = 1 - statistics.NOTICEABLE, 1 + statistics.NOTICEABLE
+        if gain.low > least and gain.high < most:
             return SAME
-        if gain.low > 1:
+        if gain.low >= most:
             return FASTER
-        return SLOWER if gain.high < 1 else UNDECIDED
+        return SLOWER if gain.high <= least else UNDECIDED
 
     @property
     def decided(self) -> bool:
-        if self.rounds < FEWEST:
+        if self.rounds == 0:
             return False
         return all(self.verdict(way) != UNDECIDED for way in self.ways[1:])
 
@@ -144,6 +172,7 @@ class Trial:
                 "rounds": gain.n,
             }
             answer["verdict"] = self.verdict(way)
+            answer["weft_did_nothing"] = way.did_nothing
         return answer
 
 
@@ -207,7 +236,7 @@ def run(command: Sequence[str], options: Sequence[str], shown: bool = False) -> 
             wall_s = time.monotonic() - begin
         if status:
             said = output.read_bytes()[-MOST_SAID:].decode(errors="replace")
-            raise CommandFailed(status if status > 0 else 128 - status, said)
+            raise CommandFailed(status if status > 0 else 128 - status, said, options)
         # A program without MPI_Finalize leaves none, nor one whose first rank is elsewhere.
         summary = stored.read(Summary, file, SUMMARY) if file.exists() else None
         return Run(wall_s, summary)
@@ -220,20 +249,18 @@ class Rounds:
         self,
         trial: Trial,
         runner: Callable[[Way], Run],
-        most: int,
         seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.trial = trial
         self.runner = runner
-        self.most = most
         self.seconds = seconds
         self.clock = clock
         self.begin = clock()
 
     def measure(self, tell: Callable[[Trial], None]) -> None:
         took: list[float] = []
-        while not self.trial.decided and self.trial.rounds < self.most:
+        while not self.trial.decided and self.trial.rounds < self.trial.most:
             began = self.clock()
             if took and began - self.begin + median(took) > self.seconds:
                 return
