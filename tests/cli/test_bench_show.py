@@ -1,5 +1,7 @@
 """The terminal's table of `weft bench`: its verdicts are those of the page."""
 
+from dataclasses import replace
+
 from rich.console import Console
 from synthetic import blocking, hides, result, statistic
 
@@ -48,3 +50,29 @@ def test_the_advice_is_the_page_s():
     found.alone = [blocking()]
     (case,) = effect.cases(found)
     assert effect.advice(case)[1:] in shown(found).replace("\n", " ")
+
+
+def test_the_table_s_figures_of_a_tie_are_those_of_the_engine_that_is_advised():
+    """The thread is 1.5 % faster in the median, which is no lead."""
+    found = result({"native": hides(0.9, 15.0), "thread": hides(0.9)})
+    (case,) = effect.cases(found)
+    assert effect.recommended(case).name == "native"
+    assert "use MPI_Iallreduce with engine native" in effect.advice(case)
+    for amount in case.amounts[3:]:
+        native = case.candidates[0].readings[amount].total
+        shown_cells = show.cells(case, amount)
+        assert shown_cells[2].startswith("native ≈ thread")
+        assert shown_cells[3] == show.milliseconds(native.median)
+        assert shown_cells[6] == show.gain(case.blocking.readings[amount].total, native)
+
+
+def test_a_cell_that_cannot_be_decided_is_empty_with_one_footnote():
+    """Of 50 µs beside 1 ms neither a share nor a slow-down is told; of two samples nothing is."""
+    found = result({"thread": hides(0.9)})
+    first, second, *_ = found.points
+    found.points[0] = replace(first, computation_us=50.0, hidden=-2.23, slowdown_of_computation=9.0)
+    found.points[1] = replace(second, total_us=replace(second.total_us, n=2))
+    (case,) = effect.cases(found)
+    assert show.cells(case, 0)[4:6] == ["", ""] and show.cells(case, 1)[2:] == [""] * 5
+    assert shown(found).count(show.EMPTY) == 1 and "−223 %" not in shown(found)
+    assert show.footnote(effect.cases(result({"thread": hides(0.9)}))[0]) == ""

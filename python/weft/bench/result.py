@@ -16,6 +16,8 @@ from weft import stored
 
 SCHEMA = "weft-bench/1"
 MEASURED, CANNOT_RUN, STOPPED, FAILED = "measured", "cannot run", "stopped", "failed"
+# What is less than so much of the time of both is too little to tell a share or a slow-down of it.
+SMALL = 0.1
 FEWEST = 6  # samples: below, no pair of them encloses the median with 95 %
 Status = Literal["measured", "cannot run", "stopped", "failed"]
 
@@ -113,10 +115,20 @@ class Point:
 
     @property
     def known_share(self) -> float | None:
-        """`hidden`; None where the total is less certain than all that could be hidden."""
+        """`hidden`; None where the total is less certain than all that could be hidden, or that
+        is too little."""
         uncertain_us = (self.total_us.high - self.total_us.low) / 2
-        drowned = min(self.communication_us, self.computation_us) <= uncertain_us
-        return self.hidden if self.total_us.n > 1 and not drowned else None
+        could_us = min(self.communication_us, self.computation_us)
+        known = could_us > uncertain_us and not self.is_small(could_us)
+        return self.hidden if self.total_us.n > 1 and known else None
+
+    @property
+    def known_slowdown(self) -> float | None:
+        """`slowdown_of_computation`; None where there is too little computation."""
+        return None if self.is_small(self.computation_us) else self.slowdown_of_computation
+
+    def is_small(self, us: float) -> bool:
+        return us < SMALL * self.total_us.median
 
 
 @dataclass

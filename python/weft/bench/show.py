@@ -15,12 +15,16 @@ from rich.table import Table
 
 from weft.bench import statistics
 from weft.bench.driver import Progress
-from weft.bench.result import MEASURED, Result, Statistic
+from weft.bench.result import FEWEST, MEASURED, Result, Statistic
 from weft.bench.store import Store
 from weft.report import effect
 from weft.report.effect import Case
 
 BEST_EVERY_SECONDS = 5.0
+EMPTY = (
+    f"Empty: fewer than {FEWEST} samples, or too little to tell a share of it; ≈ joins what is"
+    " equally fast within the intervals."
+)
 
 
 def best_so_far(result: Result) -> str:
@@ -97,18 +101,35 @@ def table(case: Case) -> Table:
 
 
 def cells(case: Case, amount: int) -> list[str]:
+    """Empty is what cannot be decided, and what the blocking call does not have."""
     standing = case.standings[amount]
     best = standing.leader.readings[amount]
     blocking = case.blocking.readings.get(amount)
-    return [
+    shown = [
         milliseconds(case.computation_us[amount]),
-        milliseconds(blocking.total.median) if blocking else "–",
-        " ≈ ".join(curve.name for curve in (standing.leader, *standing.tied)),
-        milliseconds(best.total.median),
-        "–" if standing.leader.is_blocking else effect.percent(best.hidden),
-        f"{best.slowdown:.2f}" if best.slowdown else "–",
-        gain(blocking.total, best.total) if blocking and not standing.leader.is_blocking else "",
+        milliseconds(blocking.total.median) if blocking else "",
     ]
+    if not standing.is_certain(amount):
+        return [*shown, *[""] * 5]
+    won = blocking and not standing.leader.is_blocking
+    return [
+        *shown,
+        " ≈ ".join(curve.name for curve in standing.all),
+        milliseconds(best.total.median),
+        effect.percent(best.hidden),
+        f"{best.slowdown:.2f}" if best.slowdown else "",
+        gain(blocking.total, best.total) if won else "",
+    ]
+
+
+def footnote(case: Case) -> str:
+    """What the empty cells mean; "": there are none that could be filled."""
+    known = [
+        standing.is_certain(amount)
+        and (standing.leader.is_blocking or standing.leader.readings[amount].hidden is not None)
+        for amount, standing in enumerate(case.standings)
+    ]
+    return "" if all(known) else EMPTY
 
 
 def gain(blocking: Statistic, best: Statistic) -> str:
@@ -123,6 +144,8 @@ def show(console: Console, result: Result) -> None:
         alone = f"communication alone {effect.duration(case.communication_us)}"
         console.print(f"{case.title}: {alone}", style="bold", markup=False, highlight=False)
         console.print(table(case))
+        if remark := footnote(case):
+            console.print(remark, style="dim", markup=False, highlight=False)
         advice = effect.advice(case)
         console.print(advice[0].upper() + advice[1:], markup=False, highlight=False)
     for candidate in result.candidates:

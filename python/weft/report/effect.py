@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 
-from weft.bench import statistics
+from weft.bench import choice, statistics
 from weft.bench.result import (
     FEWEST,
     Alone,
@@ -20,7 +20,6 @@ from weft.bench.result import (
     Point,
     Result,
     Statistic,
-    hidden_share,
     ranks_in_words,
 )
 from weft.bench.statistics import FASTER, SAME, SLOWER
@@ -33,8 +32,8 @@ class Reading:
     """One candidate at one amount of computation."""
 
     total: Statistic
-    hidden: float | None  # None: the total is less certain than all that could be hidden
-    slowdown: float | None  # None: nothing runs beside the computation
+    hidden: float | None  # None: what could be hidden is less than can be told
+    slowdown: float | None  # None: nothing runs beside the computation, or there is too little
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Standing:
-    """Who leads at one amount, and who is as fast within the spread."""
+    """Who is best at one amount, and who is as fast within the spread (weft.bench.choice)."""
 
     leader: Curve
     tied: tuple[Curve, ...]
@@ -72,7 +71,15 @@ class Standing:
     @property
     def undecided(self) -> bool:
         """The blocking call is among the fastest ones, and not alone."""
-        return bool(self.tied) and any(c.is_blocking for c in (self.leader, *self.tied))
+        return bool(self.tied) and any(c.is_blocking for c in self.all)
+
+    def is_certain(self, amount: int) -> bool:
+        """All have samples enough for an interval; else nothing is known of who leads."""
+        return all(curve.readings[amount].total.is_certain for curve in self.all)
+
+    @property
+    def all(self) -> tuple[Curve, ...]:
+        return (self.leader, *self.tied)
 
 
 @dataclass(frozen=True)
@@ -146,8 +153,7 @@ class Case:
 
     def standing(self, amount: int) -> Standing:
         present = [curve for curve in self.curves if amount in curve.readings]
-        leader = min(present, key=lambda curve: curve.readings[amount].total.median)
-        tied = [c for c in present if c is not leader and verdict(leader, c, amount) != FASTER]
+        leader, tied = choice.best(present, lambda c: c.readings[amount].total, simplicity)
         return Standing(leader, tuple(tied))
 
     @cached_property
@@ -172,6 +178,10 @@ class Case:
         return any(left and verdict(before, after, k) == FASTER for left, k in sides) and any(
             not left and verdict(after, before, k) == FASTER for left, k in sides
         )
+
+
+def simplicity(curve: Curve) -> tuple[int, int]:
+    return choice.simplicity(curve.engine, curve.name)
 
 
 def verdict(one: Curve, other: Curve, amount: int) -> str:
@@ -246,7 +256,7 @@ def _case(key: tuple, points: list[Point], result: Result, several: bool) -> Cas
         if point.key not in curves:
             candidate = Candidate(*point.key)
             curves[point.key] = Curve(_name(candidate, several), point.engine, point.mpi, {})
-        reading = Reading(point.total_us, point.known_share, point.slowdown_of_computation)
+        reading = Reading(point.total_us, point.known_share, point.known_slowdown)
         curves[point.key].readings[amounts.index(amount)] = reading
     communication_us = min(point.communication_us for point in points)
     named = _distinct(list(curves.values()), list(curves))
@@ -306,8 +316,7 @@ def _blocking(
     readings = {}
     for amount, x in enumerate(x_us):
         total = Statistic(time.median + x, time.low + x, time.high + x, time.n)
-        share = hidden_share(communication_us, x, total.median)
-        readings[amount] = Reading(total, share, None)
+        readings[amount] = Reading(total, None, None)
     return Curve(name, BLOCKING, best.mpi if best else "", readings)
 
 
@@ -329,8 +338,8 @@ def recommended(case: Case) -> Curve | None:
 
     leading = [c for c in case.candidates if any(_beats(c, case, a) for a in pays)]
     best = min(leading, key=cost)
-    native = [c for c in leading if c.engine == "native" and c.mpi == best.mpi]
-    return next((c for c in native if _as_good(c, best, case, pays)), best)
+    equal = [c for c in leading if c.mpi == best.mpi and _as_good(c, best, case, pays)]
+    return min(equal, key=simplicity)
 
 
 def _present(case: Case, amount: int) -> list[Curve]:
@@ -511,7 +520,7 @@ def size(count: int) -> str:
 
 
 def percent(share: float | None) -> str:
-    """`–` where it is not known."""
+    """Nothing where it is not known."""
     if share is None:
-        return "–"
+        return ""
     return f"{round(100 * share)} %".replace("-", "−")

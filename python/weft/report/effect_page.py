@@ -125,7 +125,7 @@ def cell(case: Case, amount: int) -> dict[str, Any]:
     saved = 1 - reading.median / against.total.median if against else 0.0
     tied = "".join(f" ≈ {curve.name}" for curve in standing.tied)
     name = effect.BLOCKING if leader.is_blocking else leader.name
-    if not all(curve.readings[amount].total.is_certain for curve in (leader, *standing.tied)):
+    if not standing.is_certain(amount):
         name = NOT_DECIDED
     elif standing.undecided:
         name = NO_DIFFERENCE

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Optional
 
 from weft import stored
-from weft.bench import statistics
+from weft.bench import choice, statistics
 from weft.bench.result import FEWEST, Statistic, hidden_share
 
 SCHEMA = "weft-overlap/1"
@@ -35,7 +35,6 @@ WIDE = 0.5
 # The attempt to overlap hardly costs more than this: a share below says that the machine was
 # busier, or quieter, while communication ran alone.
 LEAST_HIDDEN = -2.0
-UNSTABLE, UNCLEAR = "?", "unclear"
 
 
 # ---- Files ------------------------------------------------------------------------------------
@@ -172,28 +171,33 @@ class Comparison:
         return next(row for row in self.engines if row.name == NATIVE)
 
     @property
-    def fastest(self) -> Row:
-        """Of Weft's own engines; any that are ahead beyond the spread go before the others."""
-        own = [row for row in self.engines if row.name != NATIVE]
-        ahead = [row for row in own if self.is_ahead(row)]
-        return min(ahead or own, key=lambda row: row.total.median)
+    def choice(self) -> tuple[Row, list[Row]]:
+        """The best of all rows, and those that are as fast within the intervals."""
+        return choice.best(
+            self.rows, lambda row: row.total, lambda row: choice.simplicity(row.name, row.name)
+        )
 
-    def is_ahead(self, row: Row) -> bool:
-        """Of the program without Weft, and of what leaves the call to the library."""
-        return all(statistics.leads(row.total, one.total) for one in (self.without, self.native))
+    @property
+    def shown(self) -> Row:
+        """The engine that sentences are about: the best one, or else the fastest of Weft's own."""
+        best, _ = self.choice
+        own = [row for row in self.engines if row.name != NATIVE]
+        if best is not self.without:
+            return best
+        return min(own, key=lambda row: row.total.median)
 
     @property
     def finding(self) -> str:
-        fastest = self.fastest
-        if self.is_ahead(fastest):
+        best, _ = self.choice
+        if best is not self.without:
             return GAIN
-        certain = fastest.gain.is_certain
-        return NO_GAIN if certain and fastest.gain.high < WORTH else CANNOT_TELL
+        gain = self.shown.gain
+        return NO_GAIN if gain.is_certain and gain.high < WORTH else CANNOT_TELL
 
     @property
     def gain(self) -> Statistic:
-        """Of the fastest engine."""
-        return self.fastest.gain
+        """Of the engine that is shown."""
+        return self.shown.gain
 
     @property
     def decided(self) -> bool:
@@ -207,7 +211,7 @@ class Comparison:
     @property
     def best(self) -> Row | None:
         """The engine to use; None where that cannot be told."""
-        return {GAIN: self.fastest, NO_GAIN: self.native, CANNOT_TELL: None}[self.finding]
+        return {GAIN: self.shown, NO_GAIN: self.native, CANNOT_TELL: None}[self.finding]
 
     @property
     def ideal_ms(self) -> float:
@@ -238,32 +242,29 @@ class Comparison:
         )
 
     def _gain(self) -> str:
-        fastest, without = self.fastest, self.without
-        return (
-            f"{self.headline} with Weft. Engine {fastest.name} hides"
-            f" {share(fastest)} and takes {fastest.total.median:.0f} ms; without Weft the"
-            f" same program hides {share(without)} and takes {without.total.median:.0f} ms."
+        best, equal = self.choice
+        without = self.without
+        text = (
+            f"{self.headline} with Weft. Engine {best.name}{hiding(best)} takes"
+            f" {best.total.median:.0f} ms; without Weft the same program{hiding(without)} takes"
+            f" {without.total.median:.0f} ms."
         )
+        names = [row.name for row in equal]
+        return f"{text} As fast within the intervals: {', '.join(names)}." if names else text
 
     def _no_gain(self) -> str:
         without = self.without
         return (
-            f"Weft has nothing to add. The MPI library by itself hides {share(without)}"
-            f" ({without.total.median:.0f} ms), and the program is {self.headline} with an engine"
+            f"Weft has nothing to add. The MPI library by itself{hiding(without)} takes"
+            f" {without.total.median:.0f} ms, and the program is {self.headline} with an engine"
             " of Weft's; leave the call to the library (engine native)."
         )
 
     def _cannot_tell(self) -> str:
-        fastest = self.fastest
-        if not fastest.gain.is_certain:
+        if not self.gain.is_certain:
             return f"cannot tell: fewer than {FEWEST} measurements fitted into the time."
-        if statistics.leads(fastest.total, self.without.total):
-            return (
-                f"{self.headline} with engine {fastest.name}. Whether engine native, which leaves"
-                " the call to the MPI library, is as fast cannot be told on this machine now."
-            )
         return (
-            f"cannot tell on this machine now: {self.headline} with engine {fastest.name}. A"
+            f"cannot tell on this machine now: {self.headline} with engine {self.shown.name}. A"
             " quieter machine can."
         )
 
@@ -355,35 +356,33 @@ def size(count: int) -> str:
     return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
 
 
-def share(row: Row) -> str:
-    """For sentences: overlap that cost time has hidden nothing."""
+def hiding(row: Row) -> str:
+    """For sentences, before what it takes; overlap that cost time has hidden nothing."""
     if not row.is_clear:
-        return "an unclear part of the communication"
-    return f"{percent(row.hidden)} of the communication" if row.hidden > 0.005 else "nothing"
+        return ""
+    part = f"{percent(row.hidden)} of the communication" if row.hidden > 0.005 else "nothing"
+    return f" hides {part} and"
 
 
 def hidden(row: Row) -> str:
     """For tables."""
-    return percent(row.hidden) if row.is_clear else UNCLEAR
+    return percent(row.hidden) if row.is_clear else ""
 
 
 def figure(time: Statistic) -> str:
-    """For tables, of what stands there without its interval."""
-    return f"{time.median:.1f}{UNSTABLE if time.high - time.low > WIDE * time.median else ''}"
+    """For tables, of what stands there without its interval; empty where that is wide."""
+    return "" if time.high - time.low > WIDE * time.median else f"{time.median:.1f}"
 
 
 def remarks(rows: Sequence[Row]) -> str:
-    """What `figure` and `hidden` mean where they say no figure; "": they all do."""
+    """What an empty cell means; "": there is none."""
     said = [figure(time) for row in rows for time in (row.communication, row.computation)]
-    found = []
-    if any(UNSTABLE in text for text in said):
-        found.append(f"{UNSTABLE}: not stable, its interval is wider than half of it.")
-    if any(not row.is_clear for row in rows):
-        found.append(
-            f"{UNCLEAR}: the intervals permit shares that are over {percent(WIDE)} apart, or it"
-            f" comes out below {percent(LEAST_HIDDEN)}."
-        )
-    return " ".join(found)
+    if all(said) and all(row.is_clear for row in rows):
+        return ""
+    return (
+        "Empty: not decided; the interval is wider than half of the figure, or of what could be"
+        " hidden."
+    )
 
 
 def percent(share: float) -> str:

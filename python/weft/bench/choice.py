@@ -1,0 +1,46 @@
+"""The one rule for the best of several candidates, for `weft bench`, `weft demo` and their pages.
+
+Whoever is simpler is the best until another one leads it beyond the confidence intervals. So nobody
+leads the best one, and of those that are equal within the intervals the simplest is advised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from weft.bench.result import Statistic
+from weft.bench.statistics import leads
+
+T = TypeVar("T")
+# From what changes nothing to what takes a thread or a core of its own.
+SIMPLICITY = (
+    "without Weft",
+    "blocking",
+    "native",
+    "auto",
+    "function",
+    "thread",
+    "tcc",
+    "agent",
+    "assist",
+    "library-async",
+)
+
+
+def simplicity(engine: str, name: str) -> tuple[int, int]:
+    """The less, the simpler: by the engine, then by what its name has to add."""
+    place = SIMPLICITY.index(engine) if engine in SIMPLICITY else len(SIMPLICITY)
+    return place, len(name.split())
+
+
+def best(
+    candidates: Sequence[T], time: Callable[[T], Statistic], simple: Callable[[T], tuple[int, int]]
+) -> tuple[T, list[T]]:
+    """The best candidate, and the others that are as fast within the intervals, simplest first."""
+    ordered = sorted(candidates, key=simple)
+    found = ordered[0]
+    for one in ordered[1:]:
+        if leads(time(one), time(found)):
+            found = one
+    return found, [c for c in ordered if c is not found and not leads(time(found), time(c))]
