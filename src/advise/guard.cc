@@ -238,6 +238,7 @@ void given_to_mpi(const void* pointer, std::size_t bytes, bool writes, Instructi
     const Locked locked;
     if (!meets(guard)) continue;  // another thread has ended it, and set the next one
     const bool inside = begin >= guard.begin;
+    if (guard.sent) note_first_write(guard, when_ns);
     if (!guard.sent && (inside || bytes != SIZE_MAX))
       touched(guard, when_ns, call);
     else
@@ -260,6 +261,20 @@ std::optional<Unwritten> sent_by_mpi(const void* pointer, std::size_t bytes, std
     return Unwritten{found, writer};
   }
   return {};
+}
+
+// So it is known whether the program writes it between two calls in a row. Where the last write is
+// expected much later, that is done a few times only, since each write that follows costs a fault.
+void nothing_written_since(std::int64_t began_ns) {
+  constexpr int kEarly = 16;
+  if (live.load() == 0 || other_threads()) return;
+  const Locked locked;
+  for (Guard& guard : guards) {
+    if (!guard.live || !guard.sent || guard.wrote_ns > began_ns) continue;
+    const bool early = guard.open && guard.not_before_ns > began_ns;
+    if (early && (guard.not_before_ns == kInCall || ++guard.early > kEarly)) continue;
+    if (guard.open || guard.closed_ns > began_ns) is_closed(guard, began_ns);
+  }
 }
 
 void enter_mpi() {
@@ -299,7 +314,7 @@ void leave_mpi() {
       else if (!protect_shared(guard, guard.closed()))
         unseen(guard, Unknown::not_plain_memory);
       else if (guard.sent && guard.unseen_ns)
-        is_closed(guard);
+        is_closed(guard, now_ns());
     }
   }
   select_own(*me);

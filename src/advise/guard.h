@@ -40,6 +40,9 @@ struct Unwritten {
 void guard_result(Site& site, const void* begin, std::size_t bytes, bool may_share);
 // The same of what the call has sent, and the next one may send again.
 void guard_sent(Site& site, const void* begin, std::size_t bytes, bool may_share);
+// The only thread has been in a call of MPI since then: what is sent is closed from there on, when
+// the call is left.
+void nothing_written_since(std::int64_t began_ns);
 // Whether the budget allows another guard of so many bytes.
 bool guard_affordable(std::size_t bytes);
 // Whether it is all the time that there is.

@@ -16,7 +16,7 @@ bool close_again(Guard& guard) {
   const std::int64_t began_ns = now_ns();
   const bool in_mpi = any_in_mpi();
   const bool done = in_mpi || protect_shared(guard, guard.closed());
-  is_closed(guard);
+  is_closed(guard, now_ns());
   guard.pause_ns = std::max(guard.pause_ns, kCosts * (guard.closed_ns - began_ns));
   if (in_mpi) misses(guard);
   return done;

@@ -131,7 +131,7 @@ void stepped(Thread& me, void* context) {
     protect(me.opened_page, me.opened_page + kPage, guard.closed());
     // Who touches the result on another thread did not wait for this one.
     if (!other_threads()) guard.lost_ns += now_ns() - me.opened_ns + 2 * kSignal;
-    if (guard.sent && guard.unseen_ns) is_closed(guard);
+    if (guard.sent && guard.unseen_ns) is_closed(guard, now_ns());
     if (guard.sent && std::memcmp(guard.start, pointer(guard.begin), guard.start_bytes()) != 0)
       written(guard, now_ns(), {});
   }
@@ -194,6 +194,7 @@ class Comparison final : public MemoryVisitor {
     if (!guard.live || guard.set_ns != set_ns_) return;
     const std::uintptr_t end = begin_ + static_cast<std::uintptr_t>(std::max(0L, bytes));
     if (begin_ < guard.end && guard.begin < end && when_ns_ >= guard.wrote_ns) {
+      note_first_write(guard, when_ns_);
       guard.wrote_ns = when_ns_;
       guard.writer = instruction_at(context_, kPassed);
     }

@@ -167,20 +167,25 @@ void ring() {
   kernel::direct(SYS_futex, reinterpret_cast<long>(&bell), FUTEX_WAKE_PRIVATE, 1);
 }
 
+void note_first_write(const Guard& guard, std::int64_t when_ns) {
+  if (!guard.wrote_ns) recorder.event(*guard.site, What::sent, guard.set_ns, when_ns);
+}
+
 // What is sent has been written. Who writes it once may go on, so it stays open for a while.
 void written(Guard& guard, std::int64_t when_ns, Instruction by) {
   open_pages(guard.first, guard.last);
+  note_first_write(guard, when_ns);
   guard.open = true;
   guard.wrote_ns = when_ns;
   guard.writer = by;
   ring();
 }
 
-// All of it is closed from now on.
-void is_closed(Guard& guard) {
+// Nobody has written it since then unseen, and nobody will.
+void is_closed(Guard& guard, std::int64_t since_ns) {
   guard.open = false;
   guard.unseen_ns = 0;
-  guard.closed_ns = now_ns();
+  guard.closed_ns = since_ns;
 }
 
 bool other_threads() {

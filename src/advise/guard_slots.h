@@ -46,6 +46,7 @@ struct Guard {
   Instruction writer;                    // then
   std::int64_t closed_ns;                // and not since
   std::int64_t pause_ns, not_before_ns;  // kInCall: a system call may write it
+  int early;                             // closings long before the last write is expected
   unsigned char start[kAccess];          // as it was before an access right before it
 
   bool has(std::uintptr_t address) const { return address >= begin && address < end; }
@@ -102,8 +103,9 @@ void keep(Site& site, What side, Bounds bounds, std::int64_t begin_ns, Instructi
 void touched(Guard& guard, std::int64_t when_ns, Instruction by);
 void misses(Guard& guard);
 void loosen(Guard& guard);
+void note_first_write(const Guard& guard, std::int64_t when_ns);  // before wrote_ns is set
 void written(Guard& guard, std::int64_t when_ns, Instruction by);
-void is_closed(Guard& guard);
+void is_closed(Guard& guard, std::int64_t since_ns);
 // The thread that closes pages again looks what is due.
 void ring();
 

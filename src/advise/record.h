@@ -11,7 +11,7 @@
 namespace weft::advise {
 
 inline constexpr char kMagic[8] = {'w', 'e', 'f', 't', 'a', 'd', 'v', '\0'};
-inline constexpr std::uint32_t kLayout = 8;
+inline constexpr std::uint32_t kLayout = 9;
 
 inline constexpr int kSites = 1024;  // the last takes what finds no place, under kOthers
 inline constexpr char kOthers[] = ":0:call sites beyond the first 1023";
@@ -146,14 +146,16 @@ struct Arrival {
   std::int32_t root;
 };
 
-enum class What : std::uint32_t { call, in_flight, wait, after, before };
+// sent: from a call to the first write of what it sent; on no timeline.
+enum class What : std::uint16_t { call, in_flight, wait, after, before, sent = 16 };
 
-// Of the timeline.
+// Of the timeline, and of the order in which calls and accesses came.
 struct Event {
   std::int64_t began_ns;
   std::int64_t ended_ns;
   std::uint32_t site;
   What what;
+  std::uint16_t apart;  // of a blocking call: so many before it have other buffers (buffers.h)
 };
 
 struct Header {

@@ -189,14 +189,16 @@ void Recorder::note_touches(Site& site) {
 }
 
 // When two write at once where the latest events go round, one of them may be lost.
-void Recorder::event(const Site& site, What what, std::int64_t began, std::int64_t ended) {
+void Recorder::event(const Site& site, What what, std::int64_t began, std::int64_t ended,
+                     std::uint16_t apart) {
   Header& header = record_->header;
   const std::uint64_t half = header.event_room / 2;
   if (half == 0) return;
   const std::uint64_t number =
       std::atomic_ref(header.events).fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t place = number < half ? number : half + (number - half) % half;
-  record_->events[place] = {began, ended, static_cast<std::uint32_t>(&site - record_->sites), what};
+  record_->events[place] = {began, ended, static_cast<std::uint32_t>(&site - record_->sites), what,
+                            apart};
 }
 
 // The other ranks keep the same calls, many in a row: so a replay has them in their order.

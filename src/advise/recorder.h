@@ -61,7 +61,8 @@ class Recorder {
                int root);
   void messages(const Caller& caller, CallId call, const MessageWait& more);
   // At any time, in a signal handler, too.
-  void event(const Site& site, What what, std::int64_t began, std::int64_t ended);
+  void event(const Site& site, What what, std::int64_t began, std::int64_t ended,
+             std::uint16_t apart = 0);
   // Finds the places of a site's touches that are not known yet.
   void note_touches(Site& site);
   // Thins the arrivals out until there are no more than so many.

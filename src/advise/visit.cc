@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "advise/buffers.h"
 #include "advise/extents.h"
 #include "advise/job.h"
 #include "advise/samples.h"
@@ -158,7 +159,8 @@ int Visit::blocking(const Call& call, int code) {
   recorder.took(kSite);
   ++comm.sequence;
   if (!comm.inter) recorder.arrival(comm, site, began_ns_, left_ns_, call.root);
-  recorder.event(site, What::call, began_ns_, left_ns_);
+  recorder.event(site, What::call, began_ns_, left_ns_, apart_from_those_before(call, comm));
+  if (watching_) nothing_written_since(began_ns_);
   if (unwritten_) add_before(site, *unwritten_, began_ns_);
   count(left_ns_);
   watch(site, call, comm);

@@ -306,7 +306,7 @@ def with_events(spans: list[tuple[int, int, int]], recorded: int) -> analysis.Ad
     stored["rank"][0]["events"] = recorded
     for what, began, ended in spans:
         times = {"began_ns": began * 1000, "ended_ns": ended * 1000}
-        stored["event"].append({"rank": 0, "site": 0, "what": what, **times})
+        stored["event"].append({"rank": 0, "site": 0, "what": what, "apart": 0, **times})
     return analysis.analyse(stored)
 
 

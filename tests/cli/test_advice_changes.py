@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from advise_runs import made
 
-from weft.advise import analysis, fragments, places, show, sites, store
+from weft.advise import analysis, fragments, places, record, show, sites
 
 
 def nonblocking_site(
@@ -72,41 +72,80 @@ def test_where_a_result_is_used_stands_in_the_advice():
     assert "used (f.c:9, sum += total[0];), which is" in fragments.of_nonblocking(site)
 
 
-def two_in_a_row(window_ns: int) -> store.Stored:
-    """Site 1 is called right behind site 0, four times on each rank; 100 us each."""
+PERIOD, TIME, GAP = 1_000_000, 100_000, 1_000  # ns
+
+
+def in_a_row(sites_: tuple[int, ...], left_alone: int = 500_000, written: int = 500_000, apart=16):
+    """Calls of these sites right behind each other, four times on each rank: each result is left
+    alone for so long, and what is sent was not written for so long before."""
     stored = made("MPI_Allreduce", [(0, 0, 400_000), (1, 0, 400_000)])
-    second = [{**row, "site": 1, "offset": 2, "calls": 4, "ns": 400_000} for row in stored["site"]]
-    stored["site"].extend(second)
-    for row in stored["time_window"]:
-        row["least_ns"] = row["most_ns"] = window_ns
-    stored["arrival"].clear()
-    for rank, number, site in [(r, n, s) for r in (0, 1) for n in range(4) for s in (0, 1)]:
-        came = number * 1_000_000 + site * 101_000
-        one = {"rank": rank, "site": site, "comm": "1", "sequence": 2 * number + site}
-        one |= {"arrived_ns": came, "left_ns": came + 100_000, "comm_rank": rank, "root": 0}
-        stored["arrival"].append(one)
+    both = {site: row for site in set(sites_) for row in stored["site"]}
+    stored.tables["site"] = [
+        {**row, "rank": rank, "site": site, "offset": site, "calls": 4, "ns": 4 * TIME}
+        for site, row in both.items()
+        for rank in (0, 1)
+    ]
+    for rank, number, i in [
+        (r, n, i) for r in (0, 1) for n in range(4) for i in range(len(sites_))
+    ]:
+        came = number * PERIOD + i * (TIME + GAP)
+        left = came + TIME
+        spans = [(record.CALL, came, left), (record.AFTER, left, left + left_alone)]
+        for what, began, ended in [*spans, (record.BEFORE, came - written, came)]:
+            one = {"rank": rank, "site": sites_[i], "what": what, "apart": apart}
+            stored["event"].append({**one, "began_ns": began, "ended_ns": ended})
     return stored
 
 
 def test_calls_that_do_not_need_each_other_are_told():
-    advice = analysis.analyse(two_in_a_row(500_000))
+    advice = analysis.analyse(in_a_row((0, 1)))
     assert [(one.frames, other.frames) for one, other in advice.pairs] == [
         (advice.sites[0].frames, advice.sites[1].frames)
     ]
     text, code = show.changes(advice)[0]
     assert "do not need each other" in text and "MPI_Waitall(2, requests" in code
-    # The second call took the first's result.
-    assert analysis.analyse(two_in_a_row(1_000)).pairs == []
+
+
+@pytest.mark.parametrize("sites_", [(0, 1), (0, 0, 0)])
+@pytest.mark.parametrize(
+    "against",
+    [
+        {"left_alone": GAP + TIME - 1},  # before the second call was over
+        {"written": TIME + GAP - 1},  # after the first call had begun
+        {"apart": 0},  # one writes what the other uses
+    ],
+)
+def test_one_reason_is_enough_that_calls_need_each_other(sites_, against):
+    assert analysis.analyse(in_a_row(sites_)).pairs
+    assert analysis.analyse(in_a_row(sites_, **against)).pairs == []
+
+
+def test_all_calls_of_a_loop_are_held_against_each_other():
+    """Not only each against the one before: a buffer may be every other call's."""
+    assert analysis.analyse(in_a_row((0, 0, 0), apart=1)).pairs == []
+    assert analysis.analyse(in_a_row((0, 0, 0), left_alone=2 * GAP + TIME)).pairs == []
+    assert analysis.analyse(in_a_row((0, 0), apart=1)).pairs == []  # too few to tell
+
+
+@pytest.mark.parametrize("what", [record.AFTER, record.BEFORE])
+def test_what_was_not_observed_on_each_rank_is_not_advised_on(what):
+    stored = in_a_row((0, 1))
+    stored.tables["event"] = [
+        row for row in stored["event"] if (row["rank"], row["what"]) != (1, what)
+    ]
+    assert analysis.analyse(stored).pairs == []
+
+
+def test_of_a_record_without_buffers_nothing_is_known():
+    stored = in_a_row((0, 1))
+    for row in stored["event"]:
+        row["apart"] = 0  # the default of older records
+    assert analysis.analyse(stored).pairs == []
 
 
 @pytest.mark.parametrize("language", ["c", "c++", "fortran", "python"])
 def test_calls_of_one_place_in_a_row_are_told(language):
-    stored = two_in_a_row(500_000)
-    for table in ("arrival", "time_window"):
-        for row in stored[table]:
-            row["site"] = 0
-    stored.tables["site"] = [row for row in stored["site"] if row["site"] == 0]
-    advice = analysis.analyse(stored)
+    advice = analysis.analyse(in_a_row((0, 0, 0, 0)))
     assert advice.pairs == [(advice.sites[0], advice.sites[0])]
     advice.sites[0].frames = [places.Frame("work", f"f.{SUFFIXES[language]}", 7)]
     text, code = show.changes(advice)[0]

@@ -17,6 +17,7 @@ from statistics import fmean, median
 
 from weft.advise.arguments import MOST_LINES, statement
 from weft.advise.names import base_name, is_nonblocking, language_of
+from weft.advise.order import independent
 from weft.advise.places import NO_TOOL, Frame, of_interpreter, unresolved
 from weft.advise.record import BINDINGS, BROKEN_OFF, NO_END, OPERATORS, UNKNOWNS
 from weft.advise.sites import MessageWait, Site, Toucher, Windows
@@ -27,8 +28,6 @@ COMMUNICATORS = ("MPI_COMM_WORLD", "MPI_COMM_SELF", "a communicator")
 # Every rank needs something of every other: nobody leaves before the last comes.
 ALL_MEET = ("barrier", "allreduce", "allgather", "alltoall", "reduce_scatter")
 FROM_ROOT, TO_ROOT = ("bcast", "scatter"), ("reduce", "gather")
-BEHIND = 0.1  # of the second call's time: a gap before it that counts as none
-ALWAYS = 3  # times per rank that one call came behind another: that is no chance
 LITTLE = 0.05  # of the run time: less in collectives is not worth a change
 
 
@@ -126,43 +125,7 @@ def waiting_shares(stored: Stored, group_of: dict) -> dict:
     return {group: (waited[group] / max(1, spent[group]), known[group]) for group in known}
 
 
-# Calls in a row ---------------------------------------------------------------------------------
-
-
-def in_a_row(stored: Stored) -> dict[tuple, int]:
-    """How often the call of one site came right behind that of another, in the same rank."""
-    by_rank: dict[int, list[dict]] = defaultdict(list)
-    for one in blocking_arrivals(stored):
-        by_rank[one["rank"]].append(one)
-    found: dict[tuple, int] = defaultdict(int)
-    for rank, arrivals in by_rank.items():
-        arrivals.sort(key=lambda one: one["arrived_ns"])
-        for one, other in zip(arrivals, arrivals[1:]):
-            gap = other["arrived_ns"] - one["left_ns"]
-            if gap < BEHIND * (other["left_ns"] - other["arrived_ns"]):
-                found[(rank, one["site"]), (rank, other["site"])] += 1
-    return found
-
-
-def independent(stored: Stored, sites: list[Site]) -> list[tuple[Site, Site]]:
-    """Blocking calls in a row, of which the first's result is left alone until the second is over:
-    the second does not need it. Both may be one site, in a loop."""
-    of_member = {member: site for site in sites for member in site.members}
-    count: dict[tuple[int, int], int] = defaultdict(int)
-    for (one, other), times in in_a_row(stored).items():
-        if one in of_member and other in of_member:
-            count[id(of_member[one]), id(of_member[other])] += times
-    found = []
-    for first in sites:
-        for second in sites:
-            often = count[id(first), id(second)] >= ALWAYS * len(first.members)
-            if not often or base_name(second.call) == "barrier":
-                continue
-            us = second.time_us / max(1, second.calls)
-            if first.after.bounds and first.after.bounds[0] > us:
-                found.append((first, second))
-    return found
-
+# Waits for messages ------------------------------------------------------------------------------
 
 OTHERS = ":0:"  # sites beyond those that are kept apart (src/advise/record.h)
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from ctypes import Structure, c_char, c_double, c_int32, c_int64, c_uint32, c_uint64
+from ctypes import Structure, c_char, c_double, c_int32, c_int64, c_uint16, c_uint32, c_uint64
 from dataclasses import dataclass
 from pathlib import Path
 
 from weft.stored import ResultError
 
 MAGIC = b"weftadv\0"
-LAYOUT = 8
+LAYOUT = 9
 OPERATORS = ("other", "sum", "min", "max", "prod")
 # In the order of `enum class Unknown`; how the report says why a window is not known.
 UNKNOWNS = (
@@ -45,7 +45,7 @@ PATH, WHERE, WINDOWS, TOUCHES = 256, 512, 32, 4
 SITES, MODULES, ARRIVALS, MESSAGE_WAITS = 1024, 64, 8192, 128
 NO_END = -1
 # In the order of `enum class What`.
-CALL, IN_FLIGHT, WAIT, AFTER, BEFORE = range(5)
+CALL, IN_FLIGHT, WAIT, AFTER, BEFORE, SENT = *range(5), 16
 
 
 class CallTotal(Structure):
@@ -158,7 +158,8 @@ class Event(Structure):
         ("began_ns", c_int64),
         ("ended_ns", c_int64),
         ("site", c_uint32),
-        ("what", c_uint32),
+        ("what", c_uint16),
+        ("apart", c_uint16),
     )
 
 

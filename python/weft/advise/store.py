@@ -48,7 +48,8 @@ CREATE TABLE message_wait (rank INTEGER, module TEXT, offset INTEGER, place TEXT
 CREATE TABLE touch (rank INTEGER, site INTEGER, side TEXT, module TEXT, offset INTEGER,
   count INTEGER);
 CREATE TABLE unknown (rank INTEGER, site INTEGER, side TEXT, why INTEGER, count INTEGER);
-CREATE TABLE event (rank INTEGER, site INTEGER, what INTEGER, began_ns INTEGER, ended_ns INTEGER);
+CREATE TABLE event (rank INTEGER, site INTEGER, what INTEGER, began_ns INTEGER, ended_ns INTEGER,
+  apart INTEGER DEFAULT 0);
 CREATE TABLE thread_span (rank INTEGER, thread TEXT, doing TEXT, began_ns INTEGER,
   ended_ns INTEGER);
 CREATE TABLE arrival (rank INTEGER, site INTEGER, comm TEXT, sequence INTEGER, arrived_ns INTEGER,
@@ -128,7 +129,10 @@ def insert_rank(database: sqlite3.Connection, one: RankRecord) -> None:
     insert(
         database,
         "event",
-        [(rank, e.site, e.what, e.began_ns + clock, e.ended_ns + clock) for e in one.events],
+        [
+            (rank, e.site, e.what, e.began_ns + clock, e.ended_ns + clock, e.apart)
+            for e in one.events
+        ],
     )
     insert(
         database,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.advise.record import AFTER, BEFORE, CALL, IN_FLIGHT, WAIT
+from weft.advise.record import AFTER, BEFORE, CALL, IN_FLIGHT, SENT, WAIT
 from weft.advise.store import Stored
 
 # After the kinds of the record: events that were not kept, and what threads of Weft's do.
@@ -86,7 +86,8 @@ def timeline(stored: Stored, name_of: Callable[[int, int], str]) -> Timeline:
             named = (DOING[row["doing"]], f"{row['thread']} ({row['doing']})")
             spans.append(Span(row["rank"], *named, *times, row["thread"]))
     hosts = {rank: row["host"] for rank, row in ranks.items()}
-    return Timeline(spans, hosts, sum(row["events"] for row in ranks.values()))
+    elsewhere = sum(row["what"] == SENT for row in stored["event"])
+    return Timeline(spans, hosts, sum(row["events"] for row in ranks.values()) - elsewhere)
 
 
 def in_lanes(spans: Iterable[Span]) -> list[tuple[str, list[Span]]]:

@@ -1,0 +1,158 @@
+/* Calls in a row that need each other, each in its own way, and calls that do not. Names begin with
+   "needs" or "free". advise_order ROUNDS: prints a checksum. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 8192, ROWS = 6 };
+#define CASE __attribute__((noinline)) static void
+#define SUM(from, to, count) MPI_Allreduce(from, to, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)
+
+static double *in, *other, *out, *more, *rows, *sums, *one;
+static double sink;
+static int rank, ranks;
+
+static void fill(double* values, int round) {
+  for (int i = 0; i < COUNT; ++i) values[i] = (i + round) % 17;
+}
+static void use(const double* values) {
+  for (int i = 0; i < COUNT; ++i) sink += values[i] / ranks;
+}
+
+/* Each sum is what the next one sends: of one number, and of many. */
+CASE needs_the_number(void) {
+  for (int i = 0; i < ROWS; ++i) {
+    SUM(one, one + 512, 1);
+    one[0] = one[512] * 0.25 + 1;
+  }
+}
+CASE needs_the_sum(void) {
+  for (int i = 0; i < ROWS; ++i) {
+    SUM(in, out, COUNT);
+    for (int k = 0; k < COUNT; ++k) in[k] = out[k] * 0.25;
+  }
+}
+/* Two places: the first result is part of what the second sends. */
+CASE needs_a_factor(void) {
+  SUM(in, out, COUNT);
+  other[0] = out[0] * 0.5;
+  SUM(other, more, COUNT);
+  use(more);
+}
+/* MPI itself reads the first result. */
+CASE needs_it_in_mpi(void) {
+  SUM(in, out, COUNT);
+  SUM(out, more, COUNT);
+  use(more);
+}
+/* The data are independent, but there is one receive buffer, or one send buffer. */
+CASE needs_the_receive_buffer(int round) {
+  fill(in, round);
+  fill(other, round);
+  SUM(in, out, COUNT);
+  SUM(other, out, COUNT);
+  use(out);
+}
+CASE needs_the_send_buffer(int round) {
+  fill(in, round);
+  SUM(in, out, COUNT);
+  in[round % COUNT] = 3;
+  SUM(in, more, COUNT);
+  use(out);
+  use(more);
+}
+CASE needs_what_is_in_place(int round) {
+  fill(out, round);
+  MPI_Allreduce(MPI_IN_PLACE, out, COUNT, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  use(out);
+}
+/* Two buffers in turn: a call needs the last but one. */
+CASE needs_the_last_but_one(int round) {
+  fill(in, round);
+  for (int i = 0; i < ROWS; ++i) SUM(in, i % 2 ? out : more, COUNT);
+  use(out);
+}
+CASE needs_an_earlier_row(void) {
+  for (int i = 0; i < ROWS; ++i) {
+    SUM(rows + i * COUNT, sums + i * COUNT, COUNT);
+    if (i > 0 && i < ROWS - 1) rows[(i + 1) * COUNT] = sums[(i - 1) * COUNT] * 0.5;
+  }
+}
+/* Only one rank looks at the result. */
+CASE needs_what_the_root_has(void) {
+  MPI_Reduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (rank == 0) other[0] = out[0];
+  MPI_Bcast(other, COUNT, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  sink += other[0];
+}
+CASE needs_the_length(int round) {
+  if (rank == 0) one[0] = COUNT - round;
+  MPI_Bcast(one, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  MPI_Bcast(other, (int)one[0], MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  use(other);
+}
+CASE needs_to_decide(void) {
+  MPI_Allreduce(in, out, COUNT, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  if (out[0] < 1e300) SUM(other, more, COUNT);
+  use(more);
+}
+
+CASE free_of_each_other(int round) {
+  fill(in, round);
+  fill(other, round + 1);
+  SUM(in, out, COUNT);
+  SUM(other, more, COUNT);
+  use(out);
+  use(more);
+}
+CASE free_rows(int round) {
+  for (int i = 0; i < ROWS; ++i) fill(rows + i * COUNT, round + i);
+  for (int i = 0; i < ROWS; ++i) SUM(rows + i * COUNT, sums + i * COUNT, COUNT);
+  for (int i = 0; i < ROWS; ++i) use(sums + i * COUNT);
+}
+CASE free_kinds(int round) {
+  fill(in, round);
+  if (rank == 0) fill(other, round);
+  MPI_Reduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  MPI_Bcast(other, COUNT, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  if (rank == 0) use(out);
+  use(other);
+}
+
+static double* doubles(int rows_) {
+  double* made = aligned_alloc(4096, rows_ * COUNT * sizeof *made);
+  memset(made, 0, rows_ * COUNT * sizeof *made);
+  return made;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  in = doubles(1), other = doubles(1), out = doubles(1), more = doubles(1);
+  rows = doubles(ROWS), sums = doubles(ROWS), one = doubles(1);
+  one[0] = 1;
+  const int rounds = atoi(argv[1]);
+  for (int i = 0; i < rounds; ++i) {
+    needs_the_number();
+    needs_the_sum();
+    needs_a_factor();
+    needs_it_in_mpi();
+    needs_the_receive_buffer(i);
+    needs_the_send_buffer(i);
+    needs_what_is_in_place(i);
+    needs_the_last_but_one(i);
+    needs_an_earlier_row();
+    needs_what_the_root_has();
+    needs_the_length(i);
+    needs_to_decide();
+    free_of_each_other(i);
+    free_rows(i);
+    free_kinds(i);
+  }
+  if (rank == 0) printf("checksum %.6f\n", sink + one[0]);
+  MPI_Finalize();
+  return 0;
+}
