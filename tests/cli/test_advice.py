@@ -313,11 +313,13 @@ def with_events(spans: list[tuple[int, int, int]], recorded: int) -> analysis.Ad
 def test_spans_that_overlap_get_rows_of_their_own():
     flights = [(record.IN_FLIGHT, 0, 10), (record.IN_FLIGHT, 5, 20), (record.IN_FLIGHT, 10, 30)]
     line = with_events([(record.CALL, 0, 4), *flights], 4).timeline
-    picture = timeline.picture(line)
-    assert picture["rows"] == ["rank 0, collectives", "rank 0, in flight", "rank 0, in flight"]
-    rows = [(row, began, ended) for row, began, ended, _, _ in picture["spans"]]
-    assert rows == [(0, 0, 0.004), (1, 0, 0.01), (1, 0.01, 0.03), (2, 0.005, 0.02)]
-    assert picture["names"] == ["MPI_Allreduce, work f.c:7"]
+    rows = timeline.rows(line)
+    names = ["rank 0, collectives", "rank 0, in flight", "rank 0, in flight"]
+    assert [name for name, _ in rows] == names
+    times = [[(span.began_us, span.ended_us) for span in spans] for _, spans in rows]
+    assert times == [[(0, 4)], [(0, 10), (10, 30)], [(5, 20)]]
+    assert {span.name for _, spans in rows for span in spans} == {"MPI_Allreduce, work f.c:7"}
+    assert timeline.calls_in(rows) == 4
 
 
 def test_what_was_not_kept_is_shown_as_a_gap():
@@ -350,9 +352,9 @@ def test_wefts_threads_have_a_row_from_the_ranks_begin_on():
         (timeline.ASLEEP, 30, 40),
         (timeline.WORKING, 40, 50),
     ]
-    picture = timeline.picture(advice.timeline)
-    assert picture["rows"] == ["rank 0, weft-progress"]
-    assert [span[3] for span in picture["spans"]] == [timeline.POLLING, timeline.WORKING]
+    ((name, spans),) = timeline.rows(advice.timeline)
+    assert name == "rank 0, weft-progress"
+    assert [span.kind for span in spans] == [timeline.POLLING, timeline.WORKING]
     assert advice.timeline.kept == 0
 
 

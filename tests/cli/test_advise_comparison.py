@@ -154,7 +154,3 @@ def test_a_comparison_that_cannot_be_written_is_shown(kept, call):
     done = call("advise", "--from", kept, "--before", kept, "-o", "/nowhere/c.html")
     assert "weft advise: /nowhere/c.html: No such file" in done.stderr
     assert "allreduce in heap_case" in done.stdout
-
-
-def test_bars_of_the_same_name_have_places_of_their_own():
-    assert page.apart(["a", "b", "a", "a"]) == ["a", "b", "a (2)", "a (3)"]

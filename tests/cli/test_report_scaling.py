@@ -1,14 +1,12 @@
 """Strong scaling in the report: which number of ranks ends first, and when nothing is claimed."""
 
-import json
-import re
 from dataclasses import replace
 
 import pytest
 from synthetic import points, statistic
 
 from weft.bench.result import Alone, Candidate, Result
-from weft.report import effect, effect_page, scaling
+from weft.report import effect, effect_page, scaling, svg
 
 MPI = "mpich 5.0.2"
 
@@ -77,10 +75,26 @@ def test_the_page_draws_a_line_per_candidate_over_the_ranks():
     found = fixed_work({2: 1900.0, 3: 1200.0, 4: 1500.0})
     page = effect_page.render([effect_page.Source("x", found)])
     assert "The same work on fewer ranks" in page
-    (data,) = json.loads(re.search(r"const sources = (.*);", page)[1])
-    (chart,) = data["scalings"][0]["charts"]
-    lines = {curve["name"]: (curve["x"], curve["median"]) for curve in chart["curves"]}
+    (graph,) = (
+        chart["graph"]
+        for entry in scaling.section(found, effect.cases(found), lambda name: svg.look(0))
+        for chart in entry["charts"]
+    )
+    lines = {line.name: (line.x, line.y) for line in graph.lines}
     assert lines["thread"] == ([2, 3, 4], pytest.approx([1.9, 1.2, 1.5]))
     assert lines["blocking"] == ([2, 3, 4], pytest.approx([2.2, 1.5, 1.8]))
     # Communication alone 1 ms on all, as in all made-up points; so the ideal is 1 ms.
-    assert (chart["unit"], chart["ideal"]) == ("ms", [1.0] * 3)
+    assert lines["ideal"] == ([2, 3, 4], [1.0] * 3)
+    assert (graph.x_title, graph.y_title) == ("application ranks", "both together, ms")
+    assert [label for _, label in graph.area().x.ticks] == ["2", "3", "4"]
+
+
+def test_charts_side_by_side_have_one_scale():
+    found = fixed_work({2: 1900.0, 3: 1200.0, 4: 1500.0})
+    found.points += [
+        replace(p, amount=1, computation_us=2000.0, total_us=statistic(9000.0))
+        for p in found.points
+    ]
+    (entry,) = scaling.section(found, effect.cases(found), lambda name: svg.look(0))
+    tops = {chart["graph"].area().y.last for chart in entry["charts"]}
+    assert len(entry["charts"]) == 2 and len(tops) == 1

@@ -139,7 +139,8 @@ def test_several_runs_are_set_side_by_side(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "thread, numa" in done.stdout and "thread, odd-even" in done.stdout
     shown = page.read_text()
-    assert shown.count("<canvas") == 2
+    assert shown.count('<section class="card">') == 2 and shown.count("<path d=") >= 2 * 3
+    assert len(shown) < 150_000
     assert "https://" not in shown.split("<main>")[1]
 
 

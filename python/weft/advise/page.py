@@ -8,39 +8,68 @@ from pathlib import Path
 from weft.advise import compare, fragments, show, timeline
 from weft.advise.analysis import LEAST_WORTH, Advice
 from weft.report import html
+from weft.report.svg import Bar, Bars, Lanes, Span, unit_of
 
 MOST_CHARACTERS = 60  # of a name beside a bar
+TRANSFER, WAITING, UNKNOWN = "transferring", "waiting for the last rank", "not split"
+COLOURS = {TRANSFER: "plain", WAITING: "bar", UNKNOWN: "faint"}
+BEFORE, AFTER = ("before", "bar"), ("after", "best")
+# By kind of span (weft.advise.timeline).
+SHADES = ("plain", "best", "bar", "faint", "gain", "line", "work", "look", "line")
 
 
-def apart(names: list[str]) -> list[str]:
-    """A bar each: plotly puts those of one name into one place."""
-    seen: dict[str, int] = {}
-    found = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
-
-
-def chart(advice: Advice) -> dict:
+def chart(advice: Advice) -> Bars:
     """One bar per site: waiting for others, transferring, and what is not known."""
-    sites = advice.sites[: show.MOST_SITES]
-    split = [(site.waiting or 0) * site.time_us for site in sites]
-    known = [site.waiting is not None for site in sites]
-    return {
-        "names": apart(
-            [f"{site.call} {show.short_place(site)}"[-MOST_CHARACTERS:] for site in sites]
-        ),
-        "waiting": [us / 1e3 for us in split],
-        "transfer": [(s.time_us - us) / 1e3 if k else 0 for s, us, k in zip(sites, split, known)],
-        "unknown": [0 if k else s.time_us / 1e3 for s, k in zip(sites, known)],
-        "gain": [(site.gain_high_us or 0) / 1e3 for site in sites],
-    }
+    shown, bars = advice.sites[: show.MOST_SITES], []
+    unit, scale = unit_of(max((site.time_us for site in shown), default=0.0))
+    for site in shown:
+        waiting_us = (site.waiting or 0) * site.time_us
+        split = site.waiting is not None
+        parts_us = {
+            TRANSFER: site.time_us - waiting_us if split else 0,
+            WAITING: waiting_us,
+            UNKNOWN: 0 if split else site.time_us,
+        }
+        parts = [
+            (us / scale, COLOURS[name], f"{name}: {fragments.microseconds(us)}")
+            for name, us in parts_us.items()
+        ]
+        name = f"{site.call} {show.short_place(site)}"[-MOST_CHARACTERS:]
+        label = f"{fragments.microseconds(site.time_us)}, {show.per_cent(site.share)}"
+        bars.append(Bar(name, parts, label))
+    return Bars(
+        bars,
+        f"{unit} of one rank",
+        "Time in each collective",
+        entries=list(COLOURS.items()),
+    )
+
+
+def lanes(line: timeline.Timeline) -> Lanes | None:
+    """None: there is nothing to draw."""
+    found = timeline.rows(line)
+    last_us = max((one.ended_us for _, spans in found for one in spans), default=0.0)
+    if not last_us:
+        return None
+    unit, scale = unit_of(last_us)
+    rows = [
+        (name, [Span(s.began_us / scale, s.ended_us / scale, s.kind, s.name) for s in spans])
+        for name, spans in found
+    ]
+    names = [timeline.KINDS.get(kind, "") for kind in range(len(SHADES))]
+    return Lanes(
+        rows,
+        last_us / scale,
+        f"{unit} since MPI_Init",
+        "What each rank did in its collectives",
+        list(zip(names, SHADES)),
+        unit,
+    )
 
 
 def write(path: Path, advice: Advice) -> None:
-    picture = timeline.picture(advice.timeline)
-    drawn = sum(kind < timeline.GAP for _, _, _, kind, _ in picture["spans"])
+    picture = lanes(advice.timeline)
+    drawn = timeline.calls_in(timeline.rows(advice.timeline))
     text = html.render(
         "advice.html.j2",
         advice=advice,
@@ -55,12 +84,22 @@ def write(path: Path, advice: Advice) -> None:
 
 def write_comparison(path: Path, found: compare.Comparison) -> None:
     shown = found.changes[: show.MOST_SITES]
-    sides = {"before": [one.before for one in shown], "after": [one.after for one in shown]}
-    bars = {name: [one.us / 1e3 if one else 0 for one in ones] for name, ones in sides.items()}
+    times = [side.us for one in shown for side in (one.before, one.after) if side]
+    unit, scale = unit_of(max(times, default=0.0))
+    bars = []
+    for one in shown:
+        for side, (when, colour) in ((one.before, BEFORE), (one.after, AFTER)):
+            us = side.us if side else 0
+            text = fragments.microseconds(us) if side else "not there"
+            name = one.name[:MOST_CHARACTERS] if side is one.before else ""
+            bars.append(Bar(name, [(us / scale, colour, f"{when}: {text}")], f"{when} {text}"))
+    chart = Bars(
+        bars, f"{unit} of the average rank", "Time in each collective", entries=[BEFORE, AFTER]
+    )
     text = html.render(
         "advice_comparison.html.j2",
         found=found,
-        chart={"names": apart([one.name[:MOST_CHARACTERS] for one in shown]), **bars},
+        chart=chart,
         words=compare,
         microseconds=fragments.microseconds,
         least=LEAST_WORTH,

@@ -146,25 +146,22 @@ def both_ends(spans: list[Span], most: int) -> list[Span]:
     return spans[: most // 2] + spans[-(most // 2) :]
 
 
-def picture(line: Timeline) -> dict:
-    """Rows from top to bottom, and their spans as [row, begin, end, kind, name] in ms."""
+def rows(line: Timeline) -> list[tuple[str, list[Span]]]:
+    """From top to bottom, each with its name."""
     ranks = sorted(line.hosts)[:MOST_RANKS]
-    rows: list[str] = []
-    names: dict[str, int] = {}
-    drawn = []
+    found = []
     for rank in ranks:
         most = MOST_SPANS // len(ranks)
         mine = of_rank(line.spans, rank)
         calls = both_ends([span for span in mine if not span.thread], most)
         # Where a thread sleeps nothing is drawn.
         awake = both_ends([span for span in mine if span.kind in (WORKING, POLLING)], most)
-        for lane, spans in in_lanes(calls + awake):
-            rows.append(f"rank {rank}, {lane}")
-            for span in spans:
-                times = (round(us / 1e3, 6) for us in (span.began_us, span.ended_us))
-                name = names.setdefault(span.name, len(names))
-                drawn.append([len(rows) - 1, *times, span.kind, name])
-    return {"rows": rows, "kinds": list(KINDS.items()), "names": list(names), "spans": drawn}
+        found += [(f"rank {rank}, {lane}", spans) for lane, spans in in_lanes(calls + awake)]
+    return found
+
+
+def calls_in(rows: list[tuple[str, list[Span]]]) -> int:
+    return sum(span.kind < GAP for _, spans in rows for span in spans)
 
 
 def left_out(line: Timeline, shown: int) -> str:

@@ -18,6 +18,9 @@ SCHEMA = "weft-bench/1"
 MEASURED, CANNOT_RUN, STOPPED, FAILED = "measured", "cannot run", "stopped", "failed"
 # What is less than so much of the time of both is too little to tell a share or a slow-down of it.
 SMALL = 0.1
+# The attempt to overlap hardly costs more than this: a share below says that the machine was
+# busier, or quieter, while communication ran alone.
+LEAST_HIDDEN = -2.0
 FEWEST = 6  # samples: below, no pair of them encloses the median with 95 %
 Status = Literal["measured", "cannot run", "stopped", "failed"]
 
@@ -116,11 +119,12 @@ class Point:
     @property
     def known_share(self) -> float | None:
         """`hidden`; None where the total is less certain than all that could be hidden, or that
-        is too little."""
+        is too little to tell, or where it comes out below what can be."""
         uncertain_us = (self.total_us.high - self.total_us.low) / 2
         could_us = min(self.communication_us, self.computation_us)
         known = could_us > uncertain_us and not self.is_small(could_us)
-        return self.hidden if self.total_us.n > 1 and known else None
+        known = known and self.total_us.n > 1 and self.hidden >= LEAST_HIDDEN
+        return self.hidden if known else None
 
     @property
     def known_slowdown(self) -> float | None:

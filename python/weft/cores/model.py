@@ -110,7 +110,23 @@ def lines(model: Model) -> dict:
 
 def write(path: Path, model: Model) -> None:
     from weft.report import html
+    from weft.report.svg import DASHED, DOTTED, Graph, Line, Look, look
 
+    found = lines(model)
+    ranks = found["ranks"]
+
+    def splits(name: str) -> list[Line]:
+        every = enumerate(found[name])
+        return [Line(f"S = {s}", look(s), ranks, y) for s, y in every if any(y)]
+
+    def graph(shown: list[Line], name: str) -> Graph:
+        chosen, top = found["chosen"], found["top"]
+        return Graph(shown, "ranks", "transfers", name, top=top, upright=chosen)
+
+    plain = Line("blocking", Look("text", DASHED), ranks, found["blocking"])
+    both = Line("blocking, then computation", plain.look, ranks, found["blocking_total"])
+    work = Line("computation", Look("faint", DOTTED), ranks, found["computation"])
+    communication = [*splits("communication"), plain, work]
     path.parent.mkdir(parents=True, exist_ok=True)
     text = html.render(
         "model.html.j2",
@@ -118,6 +134,7 @@ def write(path: Path, model: Model) -> None:
         sentence=sentence(model),
         limits=LIMITS,
         rows=model.by_ranks,
-        lines=lines(model),
+        communication=graph(communication, "Time of communication over the ranks"),
+        totals=graph([*splits("totals"), both], "Time of both over the ranks"),
     )
     path.write_text(text)

@@ -13,11 +13,8 @@ from typing import Any
 from weft.bench.result import MEASURED, Result
 from weft.report import effect, html, scaling
 from weft.report.effect import Case, Curve, duration
+from weft.report.svg import DASHED, DOTTED, Cell, Graph, Line, Look, Map, look
 
-# The eight of Okabe and Ito that show on both backgrounds, distinguishable without colour vision.
-PALETTE = ("#0f8b77", "#d55e00", "#3b82c4", "#cc79a7", "#b8860b", "#7a5cc0", "#56b4e9", "#8a8f2a")
-DASHES = ("solid", "dash", "dot")
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "hexagon")
 NO_DIFFERENCE = "no difference to blocking"
 NOT_DECIDED = "not decided: too few samples"
 
@@ -35,55 +32,95 @@ class Source:
         return effect.cases(self.result)
 
 
-def styles(sources: Sequence[Source]) -> dict[str, dict[str, str]]:
-    """One colour, dash and marker per candidate, the same in all pictures of the page."""
-    found: dict[str, dict[str, str]] = {}
+def looks(sources: Sequence[Source]) -> dict[str, Look]:
+    """One colour, dash and mark per candidate, the same in all pictures of the page."""
+    found: dict[str, Look] = {}
     for source in sources:
         for case in source.cases:
             for curve in case.candidates:
-                n = len(found)
-                found.setdefault(
-                    curve.name,
-                    {
-                        "color": PALETTE[n % len(PALETTE)],
-                        "dash": DASHES[n // len(PALETTE) % len(DASHES)],
-                        "symbol": SYMBOLS[n % len(SYMBOLS)],
-                    },
-                )
+                found.setdefault(curve.name, look(len(found)))
     return found
 
 
-def curve_data(curve: Curve, case: Case) -> dict[str, Any]:
-    """In the case's unit."""
-    scale = case.unit[1]
+def look_of(name: str, styles: dict[str, Look]) -> Look:
+    """The blocking call's, too, which no candidate has."""
+    return styles.get(name, Look("faint", DASHED))
+
+
+def time_line(curve: Curve, case: Case, styles: dict[str, Look], strong: bool) -> Line:
+    unit, scale = case.unit
     amounts = sorted(curve.readings)
-    readings = [curve.readings[amount] for amount in amounts]
-    return {
-        "name": curve.name,
-        "blocking": curve.is_blocking,
-        "x": [case.computation_us[amount] / scale for amount in amounts],
-        "median": [reading.total.median / scale for reading in readings],
-        "low": [reading.total.low / scale for reading in readings],
-        "high": [reading.total.high / scale for reading in readings],
-        "hidden": [effect.percent(reading.hidden) for reading in readings],
-        "slowdown": [reading.slowdown for reading in readings],
-    }
+    totals = [curve.readings[amount].total for amount in amounts]
+    said = []
+    for amount in amounts:
+        reading = curve.readings[amount]
+        took, where = effect.figure(reading.total.median, case), case.computation_us[amount]
+        text = f"{curve.name}: {took} {unit} at {duration(where)}"
+        share = effect.percent(reading.hidden)
+        said.append(f"{text}, {share} hidden" if share else text)
+    return Line(
+        curve.name,
+        look_of(curve.name, styles),
+        [case.computation_us[amount] / scale for amount in amounts],
+        [total.median / scale for total in totals],
+        [total.low / scale for total in totals],
+        [total.high / scale for total in totals],
+        said,
+        strong=strong,
+    )
 
 
-def chart(case: Case) -> dict[str, Any]:
-    """What the page's script draws for one case, in its unit."""
-    name, scale = case.unit
+def ideal_line(case: Case) -> Line:
+    """The longer of communication and computation."""
+    scale = case.unit[1]
+    corner, last = case.communication_us / scale, case.computation_us[-1] / scale
+    xs = sorted(value for value in (0.0, corner, last) if value <= last)
+    return Line("ideal", Look("text", DOTTED), xs, [max(value, corner) for value in xs])
+
+
+def time_graph(case: Case, styles: dict[str, Look], tall: float = 260) -> Graph:
+    unit, scale = case.unit
     overtaken = [c for c in case.crossings if case.blocking.name in (c.before, c.after)]
-    return {
-        "unit": name,
-        "x": [x / scale for x in case.computation_us],
-        "corner": case.communication_us / scale,
-        "curves": [curve_data(curve, case) for curve in case.curves],
-        "crossings": [
-            {"x": crossing.at_us / scale, "y": height(case, crossing.at_us) / scale}
-            for crossing in overtaken
-        ],
-    }
+    rings = [
+        (c.at_us / scale, height(case, c.at_us) / scale, f"crossing at {duration(c.at_us)}")
+        for c in overtaken
+    ]
+    advised = effect.recommended(case) or case.blocking
+    lines = [time_line(curve, case, styles, curve is advised) for curve in case.curves]
+    return Graph(
+        [ideal_line(case), *lines],
+        f"computation alone, {unit}",
+        f"both together, {unit}",
+        f"{case.title}: time over the amount of computation",
+        rings=rings,
+        height=tall,
+    )
+
+
+def slowdown_graph(case: Case, styles: dict[str, Look]) -> Graph:
+    unit, scale = case.unit
+    lines = []
+    for curve in case.candidates:
+        known = [a for a in sorted(curve.readings) if curve.readings[a].slowdown is not None]
+        if not known:
+            continue
+        values = [curve.readings[amount].slowdown for amount in known]
+        where = [case.computation_us[amount] for amount in known]
+        said = [f"{curve.name}: {value:.2f} at {duration(us)}" for value, us in zip(values, where)]
+        x = [us / scale for us in where]
+        lines.append(Line(curve.name, look_of(curve.name, styles), x, values, said=said))
+    every = [value for line in lines for value in line.y]
+    return Graph(
+        lines,
+        f"computation alone, {unit}",
+        "times as long as alone",
+        f"{case.title}: how much longer the computation takes than alone",
+        start=min([0.95, *every]) - 0.02,
+        top=max([1.2, *every]) + 0.03,
+        level=1.0,
+        last=case.computation_us[-1] / scale,
+        height=260,
+    )
 
 
 def height(case: Case, x_us: float) -> float:
@@ -98,43 +135,56 @@ def height(case: Case, x_us: float) -> float:
     return y[left] + (y[right] - y[left]) * (x_us - x[left]) / (x[right] - x[left])
 
 
-def heat_maps(cases: Sequence[Case]) -> list[dict[str, Any]]:
+def heat_maps(cases: Sequence[Case], styles: dict[str, Look]) -> list[dict[str, Any]]:
     """Size × amount of the winner, for what was measured at several sizes."""
     groups: dict[tuple, list[Case]] = {}
     for case in cases:
         groups.setdefault(case.group, []).append(case)
-    return [heat_map(group) for group in groups.values() if len(group) > 1]
+    return [heat_map(group, styles) for group in groups.values() if len(group) > 1]
 
 
-def heat_map(cases: Sequence[Case]) -> dict[str, Any]:
-    rows = [[cell(case, amount) for amount in case.amounts] for case in cases]
+def heat_map(cases: Sequence[Case], styles: dict[str, Look]) -> dict[str, Any]:
+    """The least size is at the bottom."""
     first = cases[0]
+    title = f"{first.call}, {first.title.partition(', ')[2].partition(', ')[2]}"
+    rows = [
+        (effect.size(case.size_bytes), [cell(case, amount, styles) for amount in case.amounts])
+        for case in reversed(cases)
+    ]
+    names = sorted({winner(case, amount) for case in cases for amount in case.amounts})
     return {
-        "title": f"{first.call}, {first.title.partition(', ')[2].partition(', ')[2]}",
-        "sizes": [effect.size(case.size_bytes) for case in cases],
-        "winners": sorted({cell["winner"] for row in rows for cell in row}),
-        "rows": rows,
+        "title": title,
+        "map": Map(
+            rows,
+            "amount of computation, from little to much",
+            f"{title}: the fastest candidate by size and amount of computation",
+            [(name, winner_colour(name, styles)) for name in names],
+        ),
     }
 
 
-def cell(case: Case, amount: int) -> dict[str, Any]:
+def winner(case: Case, amount: int) -> str:
     standing = case.standings[amount]
-    leader = standing.leader
-    reading = leader.readings[amount].total
-    against = case.blocking.readings.get(amount)
-    saved = 1 - reading.median / against.total.median if against else 0.0
-    tied = "".join(f" ≈ {curve.name}" for curve in standing.tied)
-    name = effect.BLOCKING if leader.is_blocking else leader.name
     if not standing.is_certain(amount):
-        name = NOT_DECIDED
-    elif standing.undecided:
-        name = NO_DIFFERENCE
-    return {
-        "winner": name,
-        "label": duration(case.computation_us[amount]),
-        "text": f"{leader.name}{tied}: {duration(reading.median)}",
-        "saved": saved,
-    }
+        return NOT_DECIDED
+    if standing.undecided:
+        return NO_DIFFERENCE
+    return effect.BLOCKING if standing.leader.is_blocking else standing.leader.name
+
+
+def winner_colour(name: str, styles: dict[str, Look]) -> str:
+    dull = {effect.BLOCKING: "bar", NO_DIFFERENCE: "line", NOT_DECIDED: "page"}
+    return dull.get(name) or styles[name].colour
+
+
+def cell(case: Case, amount: int, styles: dict[str, Look]) -> Cell:
+    standing = case.standings[amount]
+    label = duration(case.computation_us[amount])
+    took = duration(standing.leader.readings[amount].total.median)
+    names = " ≈ ".join(curve.name for curve in standing.all)
+    colour = winner_colour(winner(case, amount), styles)
+    text = f"{effect.size(case.size_bytes)}, {label} of computation: {names}, {took}"
+    return Cell(colour, label, text, colour.startswith("#"))
 
 
 def table(case: Case) -> list[dict[str, Any]]:
@@ -197,17 +247,24 @@ def advice_of(source: Source) -> list[dict[str, Any]]:
     return [{"call": call, "sentences": sentences} for call, sentences in found.items()]
 
 
-def section(source: Source) -> dict[str, Any]:
+def section(source: Source, styles: dict[str, Look]) -> dict[str, Any]:
     cases = source.cases
     return {
         "name": source.name,
         "remarks": source.remarks,
         "complete": source.result.complete,
         "advice": advice_of(source),
-        "cases": [{"case": case, "table": table(case)} for case in cases],
-        "charts": [chart(case) for case in cases],
-        "heat_maps": heat_maps(cases),
-        "scalings": scaling.section(source.result, cases),
+        "cases": [
+            {
+                "case": case,
+                "table": table(case),
+                "time": time_graph(case, styles),
+                "slowdown": slowdown_graph(case, styles),
+            }
+            for case in cases
+        ],
+        "heat_maps": heat_maps(cases, styles),
+        "scalings": scaling.section(source.result, cases, lambda name: look_of(name, styles)),
         "not_run": not_run(source.result),
         "machine": facts(source.result.machine),
         "settings": facts(source.result.settings),
@@ -220,14 +277,10 @@ def render(sources: Sequence[Source]) -> str:
     for source in sources:
         if not source.result.points:
             raise ValueError(f"{source.name}: nothing was measured, there is nothing to report")
-    sections = [section(source) for source in sources]
-    drawn = ("charts", "heat_maps", "scalings")
-    data = [{name: part[name] for name in drawn} for part in sections]
+    styles = looks(sources)
     return html.render(
         "effect.html.j2",
-        sections=sections,
-        data=data,
-        styles=styles(sources),
+        sections=[section(source, styles) for source in sources],
         unit=duration,
         figure=effect.figure,
         percent=effect.percent,

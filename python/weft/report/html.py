@@ -1,17 +1,17 @@
-"""The frame that all pages share: base.html.j2 with the plotting script inside.
+"""The frame that all pages share: base.html.j2, into which charts are drawn (weft.report.svg).
 
 Why self-contained: a report is mailed, archived and opened on machines without a network.
 """
 
 from __future__ import annotations
 
-import pkgutil
 from datetime import datetime
 from typing import Any
 
 import jinja2
 
 from weft import __version__
+from weft.report import svg
 
 
 def environment() -> jinja2.Environment:
@@ -33,12 +33,7 @@ def render(template: str, **values: Any) -> str:
         .render(
             version=__version__,
             date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-            plotly=plotting_script(),
+            definitions=svg.definitions(),
             **values,
         )
     )
-
-
-def plotting_script() -> str:
-    """Plotly's; as a file, since loading its Python side takes longer than all the rest."""
-    return (pkgutil.get_data("plotly", "package_data/plotly.min.js") or b"").decode()

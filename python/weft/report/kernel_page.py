@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from weft.bench import statistics
+from weft.bench import choice, statistics
 from weft.bench.kernels import BLOCKING, KernelResult, Run
 from weft.bench.presets import findings, measured_for
 from weft.report import html
 from weft.report.effect_page import facts
+from weft.report.svg import Bar, Bars
 
 
 def section(result: KernelResult) -> dict[str, Any]:
@@ -23,7 +24,9 @@ def section(result: KernelResult) -> dict[str, Any]:
         "published": preset.published if preset else "",
         "missing": (preset.not_available if preset else "") or "",
         "findings": findings(preset, result.runs) if preset else [],
-        "runs": [{"title": run.title, "rows": rows(run)} for run in result.runs],
+        "runs": [
+            {"title": run.title, "rows": rows(run), "chart": chart(run)} for run in result.runs
+        ],
         "failed": result.failed,
         "machine": facts(result.machine),
         "mpi": sorted({run.mpi for run in result.runs}),
@@ -32,6 +35,7 @@ def section(result: KernelResult) -> dict[str, Any]:
 
 def rows(run: Run) -> list[dict[str, Any]]:
     """One for each variant, blocking first."""
+    best, _ = choice.best((BLOCKING, *run.engines), run.times_us.__getitem__, simplicity)
     found = []
     for name in (BLOCKING, *run.engines):
         time = run.times_us[name]
@@ -41,10 +45,15 @@ def rows(run: Run) -> list[dict[str, Any]]:
                 "time": time,
                 "against": time.median / run.blocking.median,
                 "verdict": verdict(run, name),
-                "best": name == run.best and statistics.leads(time, run.blocking),
+                "best": name == best != BLOCKING,
             }
         )
     return found
+
+
+def simplicity(name: str) -> tuple[int, int]:
+    """A variant's name ends with its engine's."""
+    return choice.simplicity(name.rpartition(", ")[2], name)
 
 
 def verdict(run: Run, name: str) -> str:
@@ -54,16 +63,15 @@ def verdict(run: Run, name: str) -> str:
     return "no difference" if word == statistics.SAME else word
 
 
-def chart(run: Run) -> dict[str, Any]:
-    """What the page draws, in milliseconds."""
-    shown = rows(run)
-    return {
-        "names": [row["name"] for row in shown],
-        "best": [row["best"] for row in shown],
-        "medians": [row["time"].median / 1000 for row in shown],
-        "above": [(row["time"].high - row["time"].median) / 1000 for row in shown],
-        "below": [(row["time"].median - row["time"].low) / 1000 for row in shown],
-    }
+def chart(run: Run) -> Bars:
+    bars = []
+    for row in rows(run):
+        time, name = row["time"], row["name"]
+        median, low, high = (us / 1000 for us in (time.median, time.low, time.high))
+        colour = "best" if row["best"] else "plain" if name == BLOCKING else "bar"
+        text = f"{name}: {median:.4g} ms, {low:.4g} to {high:.4g}"
+        bars.append(Bar(name, [(median, colour, text)], f"{median:.4g} ms", low, high))
+    return Bars(bars, "ms", f"{run.title}: time of one pass by engine")
 
 
 def render(results: Sequence[KernelResult]) -> str:
@@ -73,7 +81,6 @@ def render(results: Sequence[KernelResult]) -> str:
     return html.render(
         "kernel.html.j2",
         sections=[section(result) for result in results],
-        data=[[chart(run) for run in result.runs] for result in results],
     )
 
 

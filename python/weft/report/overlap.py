@@ -15,7 +15,7 @@ from typing import Optional
 
 from weft import stored
 from weft.bench import choice, statistics
-from weft.bench.result import FEWEST, Statistic, hidden_share
+from weft.bench.result import FEWEST, LEAST_HIDDEN, Statistic, hidden_share
 
 SCHEMA = "weft-overlap/1"
 WITHOUT = "without Weft"
@@ -32,9 +32,6 @@ MOST_HIDDEN = 1.05
 # A time whose interval is wider than so much of its median, and a hidden share whose interval is
 # wider than this, are no figures to go by.
 WIDE = 0.5
-# The attempt to overlap hardly costs more than this: a share below says that the machine was
-# busier, or quieter, while communication ran alone.
-LEAST_HIDDEN = -2.0
 
 
 # ---- Files ------------------------------------------------------------------------------------

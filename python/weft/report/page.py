@@ -8,10 +8,20 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from weft.report import html
-from weft.report.overlap import CallComparison, Comparison, figure, hidden, interval, remarks
+from weft.report.overlap import (
+    CallComparison,
+    Comparison,
+    Row,
+    figure,
+    hidden,
+    interval,
+    remarks,
+)
+from weft.report.svg import DASHED, DOTTED, Bar, Bars
 
 
 def machine() -> str:
@@ -25,18 +35,31 @@ def machine() -> str:
     return f"{model}, {cores} {'core' if cores == 1 else 'cores'}, Linux {platform.release()}"
 
 
-def chart(comparison: Comparison) -> dict:
-    """What the page's script draws: one bar per candidate, and two lines to hold them against."""
-    return {
-        "names": [row.name for row in comparison.rows],
-        "totals": [row.total.median for row in comparison.rows],
-        "above": [row.total.high - row.total.median for row in comparison.rows],
-        "below": [row.total.median - row.total.low for row in comparison.rows],
-        "hidden": [hidden(row) for row in comparison.rows],
-        "best": comparison.best.name if comparison.best else "",
-        "ideal": comparison.ideal_ms,
-        "sum": comparison.sum_ms,
-    }
+def bar(row: Row, comparison: Comparison) -> Bar:
+    time, share = row.total, hidden(row)
+    place = "plain" if row is comparison.without else "bar"
+    colour = "best" if row is comparison.best else place
+    label = f"{time.median:.1f} ms" + (f", {share} hidden" if share else "")
+    text = f"{row.name}: {time.median:.1f} ms, {time.low:.1f} to {time.high:.1f}"
+    return Bar(row.name, [(time.median, colour, text)], label, time.low, time.high)
+
+
+def charts(comparisons: Sequence[Comparison]) -> list[Bars]:
+    """One bar per candidate, and two lines to hold them against; all on one scale."""
+    found = [
+        Bars(
+            [bar(row, one) for row in one.rows],
+            "ms",
+            one.sentence,
+            levels=[
+                (one.ideal_ms, f"ideal, {one.ideal_ms:.0f} ms", DOTTED),
+                (one.sum_ms, f"sum, {one.sum_ms:.0f} ms", DASHED),
+            ],
+        )
+        for one in comparisons
+    ]
+    last = max((chart.longest for chart in found), default=1.0)
+    return [replace(chart, last=last) for chart in found]
 
 
 def render(found: Sequence[Comparison | CallComparison], network: str) -> str:
@@ -47,7 +70,7 @@ def render(found: Sequence[Comparison | CallComparison], network: str) -> str:
         found=found,
         comparisons=comparisons,
         calls=[one for one in found if isinstance(one, CallComparison)],
-        charts=[chart(comparison) for comparison in comparisons],
+        charts=charts(comparisons),
         samples=min((one.samples for one in found), default=0),
         interval=interval,
         figure=figure,

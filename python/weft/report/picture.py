@@ -5,90 +5,37 @@ Why SVG: it stays sharp at any size, is drawn without a browser, and can be turn
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from weft.report import html
-from weft.report.effect import Case, Curve
-from weft.report.effect_page import Source, styles
+from markupsafe import Markup, escape
+
+from weft.report.effect_page import Source, looks, time_graph
+from weft.report.svg import LIGHT, TEXT, Field, Graph, definitions, swatch, tag
 
 COLUMNS = 2
 WIDTH, HEIGHT = 460, 340  # of a panel
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 28, 42  # around the plot
-TICKS = 5  # about so many on an axis
-DASHES = {"solid": "", "dash": "6 3", "dot": "2 2"}
-BLOCKING_LOOK = {"color": "#5b6570", "dash": "dash"}
+LEFT, RIGHT, TOP, BOTTOM = 52, 12, 46, 42  # around the plot
 
 
-@dataclass(frozen=True)
-class Axis:
-    """From 0 to `last`, drawn from `begin` to `end`."""
-
-    last: float
-    begin: float
-    end: float
-
-    def place(self, value: float) -> float:
-        return round(self.begin + (self.end - self.begin) * value / self.last, 1)
-
-    @property
-    def ticks(self) -> list[tuple[float, str]]:
-        """(place, label) at round values."""
-        step = round_step(self.last / TICKS)
-        values = [step * i for i in range(int(self.last / step + 1e-9) + 1)]
-        return [(self.place(value), f"{value:.4g}") for value in values]
+def legend(graph: Graph, area: Field) -> Markup:
+    """In the corner where lines begin to rise."""
+    entries = []
+    for number, line in enumerate(graph.lines):
+        name = area.text(line.name, "28", 9)
+        place = f"translate(10 {10 + 15 * number})"
+        entries.append(tag("g", swatch(area, line.look), name, transform=place))
+    return tag("g", *entries)
 
 
-def round_step(least: float) -> float:
-    """1, 2 or 5 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * 0.999)
-
-
-def points(xs: Sequence[float], ys: Sequence[float], x: Axis, y: Axis) -> str:
-    return " ".join(f"{x.place(a)},{y.place(b)}" for a, b in zip(xs, ys))
-
-
-def line(curve: Curve, case: Case, look: dict[str, str], x: Axis, y: Axis) -> dict:
-    """A candidate: its medians as a line, their confidence intervals as a band."""
-    scale = case.unit[1]
-    amounts = sorted(curve.readings)
-    xs = [case.computation_us[amount] / scale for amount in amounts]
-    totals = [curve.readings[amount].total for amount in amounts]
-    low = [total.low / scale for total in totals]
-    high = [total.high / scale for total in totals]
-    return {
-        "name": curve.name,
-        "color": look["color"],
-        "dash": DASHES[look["dash"]],
-        "points": points(xs, [total.median / scale for total in totals], x, y),
-        "band": points([*xs, *reversed(xs)], [*low, *reversed(high)], x, y),
-    }
-
-
-def ideal(case: Case, x: Axis, y: Axis) -> str:
-    """The longer of communication and computation."""
-    scale = case.unit[1]
-    corner, last = case.communication_us / scale, case.computation_us[-1] / scale
-    xs = sorted(value for value in (0.0, corner, last) if value <= last)
-    return points(xs, [max(value, corner) for value in xs], x, y)
-
-
-def panel(case: Case, looks: dict[str, dict[str, str]]) -> dict:
-    unit, scale = case.unit
-    most = max(r.total.high for c in case.curves for r in c.readings.values()) / scale
-    x = Axis(1.04 * case.computation_us[-1] / scale, LEFT, WIDTH - RIGHT)
-    y = Axis(1.06 * most, HEIGHT - BOTTOM, TOP)
-    return {
-        "title": case.title,
-        "unit": unit,
-        "x": x,
-        "y": y,
-        "ideal": ideal(case, x, y),
-        "lines": [line(c, case, looks.get(c.name, BLOCKING_LOOK), x, y) for c in case.curves],
-    }
+def panel(title: str, graph: Graph, x: int, y: int) -> Markup:
+    area = graph.area(WIDTH - LEFT - RIGHT)
+    inside = (graph.inside(area), legend(graph, area))
+    titles = (
+        tag("text", escape(title), y=-26, font_weight="bold", fill=LIGHT["text"]),
+        tag("text", escape(graph.y_title), x=-40, y=-8, fill=LIGHT["text"]),
+    )
+    return tag("g", *titles, *inside, transform=f"translate({x + LEFT} {y + TOP})")
 
 
 def write(path: Path, sources: Sequence[Source]) -> None:
@@ -96,19 +43,25 @@ def write(path: Path, sources: Sequence[Source]) -> None:
     cases = [case for source in sources for case in source.cases]
     if not cases:
         raise ValueError("nothing was measured, there is nothing to draw")
-    looks = styles(sources)
-    panels = [panel(case, looks) for case in cases]
-    columns = min(COLUMNS, len(panels))
-    text = (
-        html.environment()
-        .get_template("picture.svg.j2")
-        .render(
-            panels=panels,
-            columns=columns,
-            width=WIDTH,
-            height=HEIGHT,
-            rows=-(-len(panels) // columns),
-        )
+    styles = looks(sources)
+    columns = min(COLUMNS, len(cases))
+    panels = []
+    for number, case in enumerate(cases):
+        graph = time_graph(case, styles, HEIGHT - TOP - BOTTOM)
+        row, column = divmod(number, columns)
+        panels.append(panel(case.title, graph, column * WIDTH, row * HEIGHT))
+    width, height = columns * WIDTH, -(-len(cases) // columns) * HEIGHT
+    text = tag(
+        "svg",
+        definitions(),
+        tag("rect", width="100%", height="100%", fill="#ffffff"),
+        *panels,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        font_family="Helvetica, Arial, sans-serif",
+        font_size=TEXT - 1,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(text + "\n")

@@ -6,13 +6,14 @@ time says how many ranks an application should have. Denis et al., 2019, section
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from weft.bench.result import Result, Statistic, ranks_in_words
 from weft.bench.statistics import leads
 from weft.report import effect
 from weft.report.effect import Case, Curve, duration, listing, percent
+from weft.report.svg import DOTTED, Graph, Line, Look
 
 
 @dataclass(frozen=True)
@@ -94,44 +95,57 @@ def scalings(result: Result, cases: Sequence[Case]) -> list[Scaling]:
     ]
 
 
-def chart(scaling: Scaling, amount: int) -> dict:
-    """What the page draws: time over the ranks, a line per candidate, and the ideal."""
+def chart(scaling: Scaling, amount: int, look_of: Callable[[str], Look]) -> Graph:
+    """Time over the ranks, a line per candidate, and the ideal."""
     places = scaling.places(amount)
     unit, scale = max((case.unit for case in scaling.cases), key=lambda found: found[1])
+    ranks = [case.ranks for case in scaling.cases]
+    ideal = [case.ideal_us[case.numbers.index(amount)] / scale for case in scaling.cases]
     names = list(dict.fromkeys(_line(place.curve) for place in places))
-    return {
-        "unit": unit,
-        "title": scaling.work(amount),
-        "ranks": [case.ranks for case in scaling.cases],
-        "ideal": [case.ideal_us[case.numbers.index(amount)] / scale for case in scaling.cases],
-        "curves": [
-            _curve(name, [p for p in places if _line(p.curve) == name], scale) for name in names
-        ],
-    }
+    lines = [Line("ideal", Look("text", DOTTED), ranks, ideal)]
+    for name in names:
+        mine = [place for place in places if _line(place.curve) == name]
+        lines.append(_drawn(name, mine, scale, look_of(name)))
+    return Graph(
+        lines,
+        "application ranks",
+        f"both together, {unit}",
+        f"{scaling.title}, {scaling.work(amount)}: time over the number of ranks",
+        ticks=tuple(ranks),
+    )
 
 
 def _line(curve: Curve) -> str:
     return effect.BLOCKING if curve.is_blocking else curve.name
 
 
-def _curve(name: str, places: Sequence[Place], scale: float) -> dict:
-    return {
-        "name": name,
-        "blocking": name == effect.BLOCKING,
-        "x": [place.case.ranks for place in places],
-        "median": [place.total.median / scale for place in places],
-        "low": [place.total.low / scale for place in places],
-        "high": [place.total.high / scale for place in places],
-    }
+def _drawn(name: str, places: Sequence[Place], scale: float, look: Look) -> Line:
+    return Line(
+        name,
+        look,
+        [place.case.ranks for place in places],
+        [place.total.median / scale for place in places],
+        [place.total.low / scale for place in places],
+        [place.total.high / scale for place in places],
+        [f"{name}: {duration(p.total.median)} on {ranks_in_words(p.case.ranks)}" for p in places],
+    )
 
 
-def section(result: Result, cases: Sequence[Case]) -> list[dict]:
-    return [
-        {
-            "title": scaling.title,
-            "ranks": listing([str(case.ranks) for case in scaling.cases]),
-            "findings": [scaling.finding(amount) for amount in scaling.amounts],
-            "charts": [chart(scaling, amount) for amount in scaling.amounts],
-        }
-        for scaling in scalings(result, cases)
-    ]
+def section(result: Result, cases: Sequence[Case], look_of: Callable[[str], Look]) -> list[dict]:
+    """Charts of one entry stand side by side, and have one scale."""
+    found = []
+    for scaling in scalings(result, cases):
+        graphs = [chart(scaling, amount, look_of) for amount in scaling.amounts]
+        top = max((graph.area().y.last for graph in graphs), default=1.0)
+        found.append(
+            {
+                "title": scaling.title,
+                "ranks": listing([str(case.ranks) for case in scaling.cases]),
+                "findings": [scaling.finding(amount) for amount in scaling.amounts],
+                "charts": [
+                    {"title": scaling.work(amount), "graph": replace(graph, top=top)}
+                    for amount, graph in zip(scaling.amounts, graphs)
+                ],
+            }
+        )
+    return found

@@ -15,6 +15,7 @@ from weft.bench.result import Result, Statistic
 from weft.bench.statistics import FASTER, SAME, SLOWER, ratio, verdict
 from weft.report import effect, html
 from weft.report.effect import Case, Curve, duration, percent
+from weft.report.svg import DASHED, Graph, Line, Look, look
 
 # How far beyond the other run's amounts a point is still compared.
 BEYOND = 0.1
@@ -181,21 +182,37 @@ def _changes(a: Case, b: Case) -> list[Change]:
 
 def charts(versus: Versus) -> list[dict]:
     """One per case: the ratio of each candidate over the amount of computation."""
-    groups: dict[str, dict] = {}
+    groups: dict[str, list[Ratio]] = {}
     for one in versus.ratios:
-        unit, scale = one.case.unit
-        group = groups.setdefault(
-            one.case.title, {"title": one.case.title, "unit": unit, "curves": {}}
+        groups.setdefault(one.case.title, []).append(one)
+    return [{"title": title, "graph": graph(ratios)} for title, ratios in groups.items()]
+
+
+def graph(ratios: Sequence[Ratio]) -> Graph:
+    case = ratios[0].case
+    unit, scale = case.unit
+    names = list(dict.fromkeys(one.name for one in ratios))
+    lines = []
+    for number, name in enumerate(names):
+        mine = [one for one in ratios if one.name == name]
+        blocking = name == case.blocking.name
+        lines.append(
+            Line(
+                name,
+                Look("faint", DASHED) if blocking else look(number),
+                [one.computation_us / scale for one in mine],
+                [one.times.median for one in mine],
+                [one.times.low for one in mine],
+                [one.times.high for one in mine],
+                [
+                    f"{name}: {one.times.median:.3f} at {duration(one.computation_us)}"
+                    for one in mine
+                ],
+                whiskers=True,
+            )
         )
-        curve = group["curves"].setdefault(
-            one.name, {"name": one.name, "x": [], "ratio": [], "above": [], "below": []}
-        )
-        curve["x"].append(one.computation_us / scale)
-        times = one.times
-        curve["ratio"].append(times.median)
-        curve["above"].append(times.high - times.median)
-        curve["below"].append(times.median - times.low)
-    return [{**group, "curves": list(group["curves"].values())} for group in groups.values()]
+    title = f"{case.title}: B's time divided by A's"
+    return Graph(lines, f"computation alone, {unit}", "B / A", title, start=None, level=1.0)
 
 
 def render(versus: Versus, names: Sequence[str]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,11 +16,15 @@ from weft.reproduce.findings import (
     DOES_NOT_HOLD,
     HOLDS,
     VERDICTS,
+    Figure,
     Finding,
     Reproduction,
     Reproductions,
 )
 from weft.reproduce.published import Published
+
+if TYPE_CHECKING:
+    from weft.report.svg import Bars, Graph
 
 STYLES = {HOLDS: "green", DOES_NOT_HOLD: "yellow", CANNOT: "dim"}
 
@@ -149,9 +153,28 @@ def write(path: Path, found: Reproductions) -> None:
         untested=CANNOT,
         facts=facts(found),
         way=way,
-        figures=[[asdict(figure) for figure in one.figures] for one in found.reproductions],
+        chart=chart,
     )
     path.write_text(text)
+
+
+def chart(figure: Figure) -> Graph | Bars:
+    from weft.report.svg import Bar, Bars, Graph, Line, look
+
+    if not figure.bars:
+        lines = [Line(one.name, look(i), one.x, one.y) for i, one in enumerate(figure.lines)]
+        return Graph(lines, figure.x, figure.y, figure.title)
+    several, bars = len(figure.lines) > 1, []
+    for place, name in enumerate(figure.names):
+        for number, one in enumerate(figure.lines):
+            value = one.y[place]
+            if value is None:
+                continue
+            label = f"{one.name} {value:.4g}" if several else f"{value:.4g}"
+            part = (value, look(number).colour, f"{one.name}: {value:.4g}")
+            bars.append(Bar(name if number == 0 else "", [part], label))
+    names = [(one.name, look(i).colour) for i, one in enumerate(figure.lines)]
+    return Bars(bars, figure.y, figure.title, entries=names if several else ())
 
 
 def facts(found: Reproductions) -> list[tuple[str, str]]:

@@ -19,6 +19,12 @@ from weft.sim.native import Run
 MOST_DRAWN = 256  # ranks
 LEAST_GAIN = 1.01  # what is below is a tie
 KINDS = ("computing", "working", "polling", "ready")  # what is drawn; sleep is not
+DOING = (
+    ("computing", "#0f7b6c"),
+    ("communication", "#d55e00"),
+    ("polling", "#e0c35a"),
+    ("ready, without the core", "#9aa5b1"),
+)
 
 
 @dataclass(frozen=True)
@@ -157,20 +163,27 @@ def show(answers: list[Answer], as_json: bool, out: Path | None) -> None:
 def write(path: Path, answers: list[Answer]) -> None:
     from weft.report import html
 
+    end_us = max(answer.run.total_us for answer in answers)
     path.parent.mkdir(parents=True, exist_ok=True)
     text = html.render(
         "sim.html.j2",
         title=title(answers[0].run),
         runs=[(name(answer.run), answer.run) for answer in answers],
-        drawings=[drawing(answer) for answer in answers if answer.spans],
-        end=max(answer.run.total_us for answer in answers),
-        kinds=KINDS,
+        drawings=[drawing(answer, end_us) for answer in answers if answer.spans],
+        end=end_us,
     )
     path.write_text(text)
 
 
-def drawing(answer: Answer) -> dict[str, Any]:
-    return {"name": name(answer.run), "cores": answer.run.cores, "spans": answer.spans}
+def drawing(answer: Answer, end_us: float) -> dict[str, Any]:
+    from weft.report.svg import Rows, Span
+
+    most = max([answer.run.cores, *(int(core) + 1 for core, *_ in answer.spans)])
+    cores: list[list[Span]] = [[] for _ in range(most)]
+    for core, begin, end, kind in answer.spans:
+        cores[int(core)].append(Span(begin, end, int(kind)))
+    title = name(answer.run)
+    return {"name": title, "rows": Rows(cores, end_us, "µs", title, DOING)}
 
 
 def calibrate(out: Path | None, lab: str | None, mpi: str | None) -> None:
