@@ -46,7 +46,16 @@ def check_schema(text: str | bytes, where: str, schema: str) -> None:
     found = head.get("schema")
     if found != schema:
         has = f"has schema {quoted(found)}" if found else "has none"
+        if is_newer(found, schema):
+            has += ": a newer Weft wrote it"
         raise ResultError(f"{where}: schema {schema} is needed, this file {has}")
+
+
+def is_newer(found: object, schema: str) -> bool:
+    """The same schema with a greater number."""
+    name, _, number = str(found).rpartition("/")
+    wanted, _, known = schema.rpartition("/")
+    return name == wanted and number.isdigit() and int(number) > int(known)
 
 
 def read(kind: type[T], path: Path, schema: str = "") -> T:

@@ -238,3 +238,85 @@ def test_compare_command_ends_with_zero_and_writes_the_page(tmp_path):
     text = page.read_text()
     assert len(text) < MOST_BYTES
     assert "http" not in text
+
+
+# ---- Regressions ------------------------------------------------------------------------------
+
+
+def kept(directory, name: str, share: float, spread=0.005, **machine) -> str:
+    found = result({"thread": hides(share)}, spread)
+    found.machine = {"cpu": "Example", "cores": 2, **machine}
+    path = directory / name
+    save_json(found, path)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("after", "limit", "status", "said"),
+    [
+        (0.9, "5%", 0, "Nowhere more than 5 % slower beyond the intervals."),
+        (0.4, "5%", 1, "points are more than 5 % slower: MPI_Iallreduce, 1 MiB"),
+        (0.4, "60", 0, "Nowhere more than 60 % slower"),
+        (0.97, "5%", 0, "Nowhere more than 5 % slower"),  # faster is no failure
+    ],
+)
+def test_slower_than_is_allowed_is_a_status(tmp_path, after, limit, status, said):
+    old, new = kept(tmp_path, "old.json", 0.9), kept(tmp_path, "new.json", after)
+    done = run("compare", old, new, "--fail-if-slower", limit)
+    assert done.exit_code == status, done.output
+    assert said in " ".join(done.output.split())
+
+
+def test_what_the_intervals_do_not_decide_is_no_failure_and_is_counted(tmp_path):
+    old, new = (kept(tmp_path, f"{s}.json", s, spread=0.2) for s in (0.9, 0.7))
+    done = run("compare", old, new, "--fail-if-slower", "5%")
+    assert done.exit_code == 0
+    assert "10 of 20 points are not decided" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("machine", "limit", "said"),
+    [
+        ({"cores": 4}, "5%", "needs results of one machine: cores is 2 in"),
+        ({}, "much", "--fail-if-slower much: write per cent, such as 5%"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_in_a_sentence(tmp_path, machine, limit, said):
+    old, new = kept(tmp_path, "old.json", 0.9), kept(tmp_path, "new.json", 0.4, **machine)
+    done = run("compare", old, new, "--fail-if-slower", limit)
+    assert done.exit_code == 2 and said in done.output and done.output.count("\n") == 1
+
+
+def test_one_result_and_nothing_in_common_are_refused(tmp_path):
+    old = kept(tmp_path, "old.json", 0.9)
+    done = run("compare", old)
+    assert done.exit_code == 2 and "name two results or more" in done.output
+    other = sizes({"tcc": {1 << 14: hides(0.9)}})
+    other.machine = {"cpu": "Example", "cores": 2}
+    save_json(other, tmp_path / "other.json")
+    done = run("compare", old, tmp_path / "other.json", "--fail-if-slower", "5%")
+    assert done.exit_code == 2 and "no candidate was measured in the same case" in done.output
+
+
+def test_a_result_of_a_newer_schema_says_that_a_newer_weft_wrote_it(tmp_path):
+    newer = tmp_path / "newer.json"
+    newer.write_text('{"schema": "weft-bench/2", "points": 3}')
+    done = run("compare", kept(tmp_path, "old.json", 0.9), newer)
+    assert done.exit_code == 2 and "a newer Weft wrote it" in done.output
+
+
+def test_several_results_are_a_history_with_a_picture(tmp_path):
+    """The thread gets slower by little each time, and by more than is allowed in all."""
+    shares = (0.9, 0.85, 0.8, 0.75)
+    files = [kept(tmp_path, f"{i}.json", share) for i, share in enumerate(shares)]
+    page = tmp_path / "history.html"
+    done = run("compare", *files, "--fail-if-slower", "5%", "-o", page)
+    assert done.exit_code == 1, done.output
+    assert run("compare", *files[2:], "--fail-if-slower", "5%").exit_code == 0
+    drawn = Page(page.read_text())
+    assert "thread: 1.000 in result 1" in drawn.hover
+    hovers = [text for text in drawn.hover if re.match(r"thread: 1\.\d+ in result", text)]
+    values = [float(text.split()[1]) for text in hovers]
+    assert len(values) == 4 and values == sorted(values) and values[-1] > 1.05
+    assert files[3] in drawn.texts and "result, the oldest first" in drawn.texts
+    assert any("points are more than 5 % slower" in text for text in drawn.texts)

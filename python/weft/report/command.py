@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from weft.bench import kernels
     from weft.bench.result import Result
     from weft.report.effect_page import Source
+    from weft.report.history import Course
+
+MOST_SHOWN = 6  # results, in the terminal: the oldest and the newest ones
 
 
 def fail(verb: str, message: object) -> typer.Exit:
@@ -113,35 +116,88 @@ def source_of(path: Path) -> "Source":
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(help="The result to compare with.")],
-    b: Annotated[Path, typer.Argument(help="The result that is compared.")],
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="OLD NEW...",
+            help="Results of weft bench, the oldest first; of more than two the page draws how each"
+            " candidate went.",
+        ),
+    ],
+    fail_if_slower: Annotated[
+        Optional[str],
+        typer.Option(
+            metavar="PERCENT",
+            help="End with status 1 where the last result is slower than the first by more than"
+            " this, such as 5%, beyond the intervals.",
+        ),
+    ] = None,
     out: Annotated[
         Optional[Path], typer.Option("-o", "--out", metavar="FILE", help="Also write a page.")
     ] = None,
 ) -> None:
-    """Compare two results of weft bench point by point: B's time divided by A's."""
+    """Compare results of weft bench point by point: the last one's time divided by the first's."""
     from rich.console import Console
 
-    from weft.report import versus
+    from weft.report import history, versus
 
-    found = versus.compare(load("compare", a), load("compare", b))
+    if len(results) < 2:
+        raise fail("compare", "name two results or more, the oldest first")
+    loaded = [load("compare", path) for path in results]
+    names = [str(path) for path in results]
+    found = versus.compare(loaded[0], loaded[-1])
+    failed, verdict = False, ""
+    try:
+        if fail_if_slower is not None:
+            allowed = history.share(fail_if_slower)
+            history.check_machines(names, loaded)
+            failed, verdict = history.judgement(found, allowed)
+    except history.HistoryError as error:
+        raise fail("compare", error) from None
     console = Console()
-    if found.ratios:
-        for table in ratio_tables(found):
-            console.print(table)
+    courses = history.courses(loaded) if len(loaded) > 2 else []
+    for table in course_tables(courses, len(loaded)) if courses else ratio_tables(found):
+        console.print(table)
     for name in found.only_a:
         console.print(f"only in A: {name}", markup=False, highlight=False)
     for name in found.only_b:
         console.print(f"only in B: {name}", markup=False, highlight=False)
     for change in found.changes:
         console.print(f"winner changed: {change.sentence}", markup=False, highlight=False)
-    console.print(found.sentence, markup=False, highlight=False)
+    for sentence in filter(None, (found.sentence, verdict)):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     if out:
         try:
-            versus.write(out, found, (str(a), str(b)))
+            if courses:
+                history.write(out, names, courses, verdict or found.sentence)
+            else:
+                versus.write(out, found, names, verdict)
         except OSError as error:
             raise fail("compare", error) from None
         console.print(f"Written: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)
+    if failed:
+        raise typer.Exit(1)
+
+
+def course_tables(courses: list["Course"], count: int) -> Iterator["Table"]:
+    """The time in each result, divided by that in the oldest one."""
+    from rich.table import Table
+
+    from weft.report.history import by_case
+
+    numbers = [1, *range(max(2, count - MOST_SHOWN + 2), count + 1)]
+    for title, shown in by_case(courses).items():
+        table = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
+        table.title, table.title_justify, table.title_style = title, "left", "bold"
+        table.add_column("", no_wrap=True)
+        for number in numbers:
+            table.add_column(f"result {number}", justify="right", no_wrap=True)
+        for course in shown:
+            times = [course.times.get(number) for number in numbers]
+            table.add_row(
+                "  " + course.name, *(f"{time.median:.3f}" if time else "" for time in times)
+            )
+        yield table
 
 
 def ratio_tables(found) -> Iterator["Table"]:

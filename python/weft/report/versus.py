@@ -215,10 +215,11 @@ def graph(ratios: Sequence[Ratio]) -> Graph:
     return Graph(lines, f"computation alone, {unit}", "B / A", title, start=None, level=1.0)
 
 
-def render(versus: Versus, names: Sequence[str]) -> str:
+def render(versus: Versus, names: Sequence[str], verdict: str = "") -> str:
     return html.render(
         "versus.html.j2",
         versus=versus,
+        verdict=verdict,
         names=names,
         data=charts(versus),
         words={FASTER: "B is faster", SLOWER: "B is slower", SAME: "no difference"},
@@ -226,6 +227,6 @@ def render(versus: Versus, names: Sequence[str]) -> str:
     )
 
 
-def write(path: Path, versus: Versus, names: Sequence[str]) -> None:
+def write(path: Path, versus: Versus, names: Sequence[str], verdict: str = "") -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(versus, names))
+    path.write_text(render(versus, names, verdict))
