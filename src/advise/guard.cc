@@ -5,6 +5,7 @@
 
 #include "advise/breakpoints.h"
 #include "advise/guard_closing.h"
+#include "advise/guard_cost.h"
 #include "advise/guard_signals.h"
 #include "advise/guard_slots.h"
 #include "advise/memory_map.h"
@@ -126,6 +127,7 @@ void guards_begin(double overhead) {
   const bool known = know_this_thread(false);
   off = known ? Unknown::none : Unknown::not_supported;
   enter_mpi();  // MPI_Init, which this thread entered before it was known
+  if (known) measure_cost();
 }
 
 Unknown guards_off() {
@@ -155,6 +157,7 @@ void guard_result(Site& site, const void* result, std::size_t bytes, bool may_sh
     wanted.first = wanted.begin;
     wanted.last = wanted.end;
   }
+  wanted.in_call = wanted.opens_in_mpi();
   const Locked locked;
   if (Guard* const guard = begin_guard(wanted, locked.mask(), may_share)) guard->set_ns = now_ns();
 }
@@ -173,7 +176,7 @@ void guard_sent(Site& site, const void* buffer, std::size_t bytes, bool may_shar
 
 void add_before(Site& site, const Unwritten& found, std::int64_t when_ns) {
   const Locked locked;
-  keep(site, What::before, found.bounds, when_ns - found.bounds.least_ns, found.writer);
+  keep(site, What::before, found.bounds, {when_ns - found.bounds.least_ns, when_ns}, found.writer);
 }
 
 Touch touch_now(const Touch& touch) {
@@ -315,6 +318,8 @@ void leave_mpi() {
         unseen(guard, Unknown::not_plain_memory);
       else if (guard.sent && guard.unseen_ns)
         is_closed(guard, now_ns());
+      if (guard.in_call) guard.set_ns = now_ns();
+      guard.in_call = false;
     }
   }
   select_own(*me);

@@ -114,7 +114,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     if (!guard.has(address)) return let_pass(guard, address, handler, context);
     const Instruction by = instruction_at(context, kFaulted);
     return guard.sent ? written(guard, handler.when_ns(), by)
-                      : touched(guard, handler.when_ns(), by);
+                      : touched(guard, handler.when_ns(), by, fault_cost);
   }
   if (came_too_late(address, handler.me())) return;
   // Somebody else's: it happens again, with the application's own handler.
@@ -150,7 +150,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   for (Guard& guard : guards)
     if (guard.live && guard.breakpoint >= 0 && address + kAccess > guard.begin &&
         address < guard.end)
-      return touched(guard, handler.when_ns(), instruction_at(context, kPassed));
+      return touched(guard, handler.when_ns(), instruction_at(context, kPassed), breakpoint_cost);
 }
 
 // The signals that the interrupted program holds back, as the kernel counts them.

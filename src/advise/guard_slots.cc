@@ -124,25 +124,29 @@ void count_touch(Windows& windows, Instruction by) {
 }
 
 // Each window has the same chance to be kept. On the timeline is what is proven.
-void keep(Site& site, What side, Bounds bounds, std::int64_t begin_ns, Instruction by) {
+void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
   Windows& windows = side == What::before ? site.before : site.after;
   const std::uint64_t place =
       windows.measured < kWindows ? windows.measured : random_number() % (windows.measured + 1);
   if (place < kWindows) windows.kept[place] = bounds;
   ++windows.measured;
   count_touch(windows, by);
-  recorder.event(site, side, begin_ns, begin_ns + bounds.least_ns);
+  recorder.event(site, side, proven.began_ns, proven.ended_ns);
 }
 
 // What the few accesses beside it have cost is taken off, since without the guard the program would
 // have come there so much earlier. Where there were many it may have been waiting for a time of
-// day.
-void touched(Guard& guard, std::int64_t when_ns, Instruction by) {
-  const std::int64_t most_ns = when_ns - guard.set_ns - (guard.loose ? 0 : guard.lost_ns);
-  const std::int64_t least_ns = std::max<std::int64_t>(
-      0, guard.unseen_ns ? guard.unseen_ns - guard.set_ns - guard.lost_ns : most_ns);
+// day. What observing the touch itself has cost is taken off, too. On the timeline, which also
+// tells the order of accesses and calls, is the time of the clock.
+void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
+  const std::int64_t seen_ns = guard.unseen_ns ? guard.unseen_ns : when_ns;
+  const std::int64_t lost_ns = guard.lost_ns + (guard.unseen_ns ? 0 : cost.most_ns);
+  const std::int64_t least_ns = std::max<std::int64_t>(0, seen_ns - guard.set_ns - lost_ns);
+  const std::int64_t most_ns =
+      when_ns - guard.set_ns - (guard.loose ? 0 : guard.lost_ns) - cost.least_ns;
   // What signals cost is an estimate, which may be more than there was.
-  keep(*guard.site, What::after, {least_ns, std::max(least_ns, most_ns)}, guard.set_ns, by);
+  keep(*guard.site, What::after, {least_ns, std::max(least_ns, most_ns)}, {guard.set_ns, seen_ns},
+       by);
   end_guard(guard);
 }
 

@@ -27,11 +27,20 @@ inline constexpr std::size_t kAccess = 64;  // bytes that one instruction may to
 inline constexpr std::int64_t kLongest = INT64_C(10'000'000'000);
 inline constexpr std::int64_t kInCall = INT64_MAX;
 
+// What observing an access takes, from the end of the call to the handler's look at the clock.
+struct Cost {
+  std::int64_t least_ns = 0;  // in any case
+  std::int64_t most_ns = 0;   // mostly
+};
+// Of a page that is closed, and of a breakpoint (guard_cost.h).
+extern Cost fault_cost, breakpoint_cost;
+
 struct Guard {
   bool live;
-  bool sent;   // only writes are watched
-  bool small;  // to be watched by a breakpoint
-  bool loose;  // without the pages that it shared
+  bool sent;     // only writes are watched
+  bool small;    // to be watched by a breakpoint
+  bool loose;    // without the pages that it shared
+  bool in_call;  // a result whose call is not left yet: it begins then
   Site* site;
   std::uintptr_t begin, end;   // the buffer
   std::uintptr_t first, last;  // its pages
@@ -99,8 +108,12 @@ void unseen(Guard& guard, Unknown why);
 void all_unseen(Unknown why);
 void unseen_near_stack(const Thread& me);
 // by: who touched what was left alone until then, or wrote it before.
-void keep(Site& site, What side, Bounds bounds, std::int64_t begin_ns, Instruction by);
-void touched(Guard& guard, std::int64_t when_ns, Instruction by);
+struct Span {
+  std::int64_t began_ns, ended_ns;
+};
+void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by);
+// cost: of observing it so, which the program has not had for itself.
+void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost = {});
 void misses(Guard& guard);
 void loosen(Guard& guard);
 void note_first_write(const Guard& guard, std::int64_t when_ns);  // before wrote_ns is set

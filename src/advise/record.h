@@ -182,7 +182,8 @@ struct Header {
   std::int64_t clock_ns;  // to be added to this rank's times
   std::int64_t clock_error_ns;
   std::int64_t copy_bytes_per_ms;
-  std::uint64_t events;  // that there were
+  std::int64_t observing_ns;  // what to observe a touch takes, mostly
+  std::uint64_t events;       // that there were
   std::uint64_t node;
   char host[64];
   char program[kPath];

@@ -33,6 +33,7 @@ def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> stor
         "ranks": ranks,
     }
     zeros = dict.fromkeys(("windows_off", "guarding_ns", "clock_error_ns", "began_ns", "events"), 0)
+    zeros["observing_ns"] = 20_000
     window = {"site": 0, "side": "after", "least_ns": 500_000, "most_ns": 500_000}
     tables = {
         "rank": [

@@ -34,6 +34,17 @@ def test_waiting_is_told_from_transferring():
     assert site.gain_high_us == pytest.approx(400)
 
 
+@pytest.mark.parametrize(("window_us", "gain_us"), [(20, 0), (21, 21)])
+def test_a_window_as_short_as_observing_takes_is_none(window_us, gain_us):
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 0, 1_000_000)])
+    for row in stored["time_window"]:
+        row["least_ns"] = row["most_ns"] = window_us * 1000
+    assert {rank["observing_ns"] for rank in stored["rank"]} == {20_000}
+    site = analysis.analyse(stored).sites[0]
+    assert site.gain_high_us == pytest.approx(gain_us)
+    assert site.why_no_gain == ("" if gain_us else analysis.AT_ONCE)
+
+
 def test_a_site_of_some_ranks_counts_for_these():
     """Of a gather the root's site has more bytes, and is another one."""
     stored = made("MPI_Gather", [(0, 0, 4_000_000), (1, 0, 2_000_000)])

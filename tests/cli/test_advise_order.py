@@ -10,7 +10,9 @@ ROUNDS = 30
 def test_what_may_be_in_flight_together_and_what_not(mpi, program, advise, tmp_path):
     done = advise(mpi, [program(mpi, "advise_order.c"), ROUNDS], "--overhead", "100%")
     assert done.returncode == 0, done.stderr
-    advice = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite"))
+    stored = store.read(tmp_path / "weft-advise.sqlite")
+    advice = analysis.analyse(stored)
     found = {(first.function, second.function) for first, second in advice.pairs}
     free = {"free_of_each_other", "free_rows", "free_kinds"}
+    assert all(rank["observing_ns"] > 0 for rank in stored["rank"])
     assert found == {(name, name) for name in free}

@@ -187,9 +187,19 @@ def why_no_gain(site: Site, stored: Stored) -> str:
         return site.why_unknown("after")
     if site.transfer_us is None:
         return "how long the ranks wait for each other is not known"
+    if site.after.is_none(observing_us(stored)) and not earliest_us(site):
+        return AT_ONCE
     if site.nodes <= 1 and not free_core(stored):
         return "all cores of the node compute, and the data are moved by the same cores"
     return ""
+
+
+AT_ONCE = "the result is used at once"
+
+
+def observing_us(stored: Stored) -> float:
+    """So short a window may be none: of the rank where observing one takes longest."""
+    return max((rank["observing_ns"] for rank in stored["rank"]), default=0) / 1e3
 
 
 def free_core(stored: Stored) -> bool:
@@ -212,15 +222,17 @@ def set_upper_gain(site: Site, stored: Stored) -> None:
     if site.why_no_gain:
         return
     cost = 0.0 if free_core(stored) else processor_us(stored, site.bytes)
+    at_once = site.after.is_none(observing_us(stored))
 
     def hidden(earlier_us: float) -> float:
-        windows = (window + earlier_us for window in site.after.most if window is not None)
+        afters = (0.0 if at_once else window for window in site.after.most if window is not None)
+        windows = (window + earlier_us for window in afters)
         return site.calls * fmean(max(0.0, min(window, transfer) - cost) for window in windows)
 
     here, earlier = hidden(0), hidden(earliest_us(site))
     site.earlier_us = earlier - here if earlier - here > EARLIER * here else 0.0
     site.gain_high_us = here + site.earlier_us
-    site.why_no_gain = "" if site.gain_high_us > 0 else "the result is used at once"
+    site.why_no_gain = "" if site.gain_high_us > 0 else AT_ONCE
 
 
 EARLIER = 0.1  # of the gain where it is called: less is no reason to move the call

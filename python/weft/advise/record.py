@@ -178,7 +178,7 @@ class Head(Structure):
             (name, c_int64)
             for name in (
                 *("began_ns", "ended_ns", "in_mpi_ns", "guarding_ns", "clock_ns"),
-                *("clock_error_ns", "copy_bytes_per_ms"),
+                *("clock_error_ns", "copy_bytes_per_ms", "observing_ns"),
             )
         ),
         ("events", c_uint64),

@@ -141,7 +141,7 @@ def window(site: Site, side: str) -> str:
     if found.bounds is None:
         return "unknown"
     least, most = found.bounds
-    if found.exact_us is not None:
+    if found.exact_us is not None and least:
         return short(found.exact_us)
     if most is None:
         return f"≥ {short(least)}"

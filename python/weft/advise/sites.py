@@ -79,6 +79,14 @@ class Windows:
         most = median(highs)
         return median(lows), None if most == inf else most
 
+    def is_none(self, observing_us: float) -> bool:
+        """Whether they may be as short as observing them takes: then the result is used at once, or
+        what is sent is written right before the call."""
+        if self.bounds is None:
+            return False
+        most = self.bounds[1]
+        return most is not None and most <= observing_us
+
     @property
     def exact_us(self) -> float | None:
         if self.bounds is None or self.bounds[1] is None:

@@ -30,7 +30,8 @@ CREATE TABLE rank (rank INTEGER PRIMARY KEY, host TEXT DEFAULT '', finalized INT
   node_ranks INTEGER DEFAULT 0, windows_off INTEGER DEFAULT 0, elapsed_ns INTEGER,
   mpi_ns INTEGER, guarding_ns INTEGER DEFAULT 0, clock_ns INTEGER DEFAULT 0,
   clock_error_ns INTEGER DEFAULT 0, copy_bytes_per_ms INTEGER DEFAULT 0, library TEXT DEFAULT '',
-  began_ns INTEGER DEFAULT 0, events INTEGER DEFAULT 0, threads INTEGER DEFAULT 1);
+  began_ns INTEGER DEFAULT 0, events INTEGER DEFAULT 0, threads INTEGER DEFAULT 1,
+  observing_ns INTEGER DEFAULT 20000);
 CREATE TABLE call (rank INTEGER, name TEXT, calls INTEGER, ns INTEGER,
   timed INTEGER DEFAULT 0, variance_ns2 REAL DEFAULT 0);
 CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT DEFAULT '?', offset INTEGER DEFAULT 0,
@@ -68,6 +69,7 @@ def rank_row(one: RankRecord) -> tuple:
         *(head.node_ranks, head.windows_off, head.ended_ns - head.began_ns, head.in_mpi_ns),
         *(head.guarding_ns, head.clock_ns, head.clock_error_ns, head.copy_bytes_per_ms),
         *(text(head.library), head.began_ns + head.clock_ns, head.events, head.threads),
+        head.observing_ns,
     )
 
 
