@@ -25,6 +25,7 @@
 #include "advise/variables.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "library/failures.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "library/search.h"
@@ -34,6 +35,7 @@ namespace {
 
 std::atomic<bool> running{false};
 MPI_Comm own{};
+bool goes_on = false;  // after a rank has failed
 int rank = 0, ranks = 1;
 // Of each rank: where it runs, by which clock, and whether it can record.
 struct Node {
@@ -394,6 +396,8 @@ void job_begins() {
   if (library_calls.Comm_split(handles.comm_world, 0, rank, &own) != MPI_SUCCESS ||
       !learn_nodes(records))
     return recorder.give_up();
+  goes_on = goes_on_after_failures();
+  if (goes_on) library_calls.Comm_set_errhandler(own, handles.errors_return);
   Header& header = recorder.record().header;
   describe_this_rank(header);
   header.event_room = static_cast<std::uint32_t>(of_all_ranks(kEvents)) & ~1U;
@@ -410,6 +414,7 @@ void job_ends() {
   if (!job_running()) return;
   running.store(false, std::memory_order_release);
   release_all_guards(Unknown::never_touched);
+  if (goes_on && !all_are_left(own)) return;  // what is left on each node is the record
   Record& record = recorder.record();
   Header& header = record.header;
   for (std::uint32_t i = 0; i < header.sites; ++i) recorder.note_touches(record.sites[i]);

@@ -2,8 +2,6 @@
 // launcher, in the environment or in a file.
 #include "library/failures.h"
 
-#include <mpi.h>
-
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "library/search.h"
@@ -29,5 +27,12 @@ bool goes_on_after_failures() {
 }
 
 #endif
+
+bool all_are_left(MPI_Comm comm) {
+  using Agree = int(MPI_Comm, int*);
+  auto* const agree = reinterpret_cast<Agree*>(find_behind_weft("PMPIX_Comm_agree"));
+  int everybody = 1;
+  return agree && agree(comm, &everybody) == MPI_SUCCESS;
+}
 
 }  // namespace weft
