@@ -140,9 +140,11 @@ def ends(call):
 def blocking_body(call, calls):
     lines = [f"  BlockingCall guard(CallId::{short(call)});"]
     form = nonblocking_form(call, calls)
+    collective = call.get("collective") or call["class"] == "blocking_collective"
+    alone = "must_not_block" if collective else "must_help"
     if form and any(a["name"] == "flag" for a in form["args"]):
         lines += [
-            "  if (guard.must_not_block())",
+            f"  if (guard.{alone}())",
             "    return guard.repeat([&](int* flag) {",
             f"      return next_calls.{short(form)}({arguments(form)});",
             "    });",
@@ -150,7 +152,7 @@ def blocking_body(call, calls):
     elif form:
         status = "status" if any(a["name"] == "status" for a in call["args"]) else "nullptr"
         lines += [
-            f"  if (guard.must_not_block() && next_calls.{short(form)}) {{",
+            f"  if (guard.{alone}() && next_calls.{short(form)}) {{",
             "    const auto post = [&](MPI_Request* request) {",
             f"      return next_calls.{short(form)}({arguments(form)});",
             "    };",

@@ -28,6 +28,7 @@
 #include "library/failures.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
+#include "library/in_finalize.h"
 #include "library/search.h"
 
 namespace weft::advise {
@@ -287,6 +288,24 @@ void hand_over(const std::vector<char>& mine) {
   library_calls.Send(mine.data(), static_cast<int>(count), handles.byte, 0, kTag, own);
 }
 
+// Collective, in MPI_Finalize; other ranks may be waiting for what the application's callbacks do
+// there, so that this comes behind them.
+int hand_over_records(MPI_Comm, int, void*, void*) {
+  if (job_running() || !recorder.recording() || own == handles.comm_null) return MPI_SUCCESS;
+  const std::vector<char> mine = packed(recorder.record());
+  if (rank == 0)
+    collect(mine);
+  else
+    hand_over(mine);
+  int written = rank == 0 && file.close();
+  library_calls.Bcast(&written, sizeof written, handles.byte, 0, own);
+  library_calls.Comm_free(&own);
+  // Without the job's file, what is left on each node is better than nothing.
+  if (written) recorder.remove_file();
+  return MPI_SUCCESS;
+}
+bool comes_in_callback = false;
+
 // Handles become what the record needs: of all communicators that there are, since one that were
 // looked at anew would count as another. Never destroyed, like all that an exit may still call.
 std::unordered_map<std::uint64_t, Communicator>& seen() {
@@ -407,6 +426,7 @@ void job_begins() {
   guards_begin((overhead ? std::atof(overhead) : 5) / 100);
   for (const MPI_Comm comm : {handles.comm_world, handles.comm_self}) communicator(comm);
   header.began_ns = header.ended_ns = now_ns();
+  comes_in_callback = call_in_finalize(hand_over_records);
   running.store(true, std::memory_order_release);
 }
 
@@ -425,16 +445,7 @@ void job_ends() {
   header.copy_bytes_per_ms = copied_per_ms();
   header.finalized = 1;
   recorder.keep_arrivals(of_all_ranks(kArrivals));
-  const std::vector<char> mine = packed(record);
-  if (rank == 0)
-    collect(mine);
-  else
-    hand_over(mine);
-  int written = rank == 0 && file.close();
-  library_calls.Bcast(&written, sizeof written, handles.byte, 0, own);
-  library_calls.Comm_free(&own);
-  // Without the job's file, what is left on each node is better than nothing.
-  if (written) recorder.remove_file();
+  if (!comes_in_callback) hand_over_records(handles.comm_self, 0, nullptr, nullptr);
 }
 
 }  // namespace weft::advise

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <cstdlib>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -11,7 +12,10 @@
 #include "interpose/nothing_called.h"
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
+#include "library/handles.h"
+#include "library/in_finalize.h"
 #include "library/search.h"
+#include "library/this_thread.h"
 #include "runtime/agreement.h"
 #include "runtime/bind.h"
 #include "runtime/runtime.h"
@@ -51,9 +55,31 @@ Beginning beginning_for(int required) {
   return {config, weft::keeps_level(config, one_node, required == MPI_THREAD_MULTIPLE)};
 }
 
+// From here on until end_within() the application calls MPI again.
+int application_calls(MPI_Comm, int, void*, void*) {
+  this_thread = 0;
+  return MPI_SUCCESS;
+}
+
+// What of MPI_Finalize is watched: what comes behind the application's callbacks. nullptr: it is
+// not called now.
+std::optional<WatchedCall>* rest_of_finalize = nullptr;
+
+int end_within(MPI_Comm, int, void*, void*) {
+  this_thread = kInside;
+  if (rest_of_finalize) rest_of_finalize->emplace(CallId::Finalize);
+  Runtime::end();
+  return MPI_SUCCESS;
+}
+
+bool ends_in_callback = false;  // by end_within(), which the library calls
+
 void begin(const Beginning& beginning, int asked_level, int level) {
-  if (beginning.refusal.empty())
-    return Runtime::begin(beginning.config, asked_level, level, beginning.by_rule);
+  if (beginning.refusal.empty()) {
+    Runtime::begin(beginning.config, asked_level, level, beginning.by_rule);
+    ends_in_callback = Runtime::active() && call_in_finalize(end_within);
+    return;
+  }
   if (bind_library()) end_job_refusing(beginning.refusal);
   refuse({beginning.refusal});
 }
@@ -97,15 +123,22 @@ void end_streams() {
     end();
 }
 
+// The application's callbacks of MPI_COMM_SELF run inside the library's MPI_Finalize, between two
+// of Weft's: what they call is offered to Weft as from outside MPI. Where a session goes on, MPICH
+// finalises in the last MPI_Session_finalize.
 int Finalize() {
-  int code = MPI_SUCCESS;
-  {
-    const WatchedCall watched(CallId::Finalize);
-    end_streams();
-    Runtime::end();
-    code = next_calls.Finalize();
-  }
-  stop_watchdog();
+  std::optional<WatchedCall> rest;
+  rest_of_finalize = &rest;
+  end_streams();
+  if (Runtime* runtime = Runtime::active()) runtime->finalize_begins();
+  if (!ends_in_callback || !call_in_finalize(application_calls))
+    end_within(handles.comm_self, 0, nullptr, nullptr);
+  const int code = next_calls.Finalize();
+  rest.reset();
+  rest_of_finalize = nullptr;
+  Runtime* const left = Runtime::active();
+  if (left && !left->ends_with_last_session()) Runtime::end_without_library();
+  if (!Runtime::active()) stop_watchdog();
   return code;
 }
 

@@ -10,6 +10,7 @@
 #include "library/generated/library_calls.h"
 #include "runtime/blocking_call.h"
 #include "runtime/held.h"
+#include "runtime/incomplete.h"
 #include "runtime/runtime.h"
 
 namespace weft {
@@ -61,7 +62,10 @@ Places<MPI_Win>& windows() {
 }  // namespace
 
 void BlockingCall::after_held(MPI_Comm comm) {
-  if (Runtime* runtime = Runtime::active()) let_held_go(*runtime, comm);
+  Runtime* const runtime = Runtime::active();
+  if (!runtime) return;
+  let_held_go(*runtime, comm);
+  finish_before_blocking(*runtime, comm);
 }
 
 void BlockingCall::meet(MPI_Comm comm) {

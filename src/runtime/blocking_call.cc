@@ -25,6 +25,11 @@ BlockingCall::~BlockingCall() {
     track->span(call_name(id_), began_ns_, now_ns());
 }
 
+bool BlockingCall::must_help() const {
+  const Runtime* const runtime = Runtime::active();
+  return alone_ || (runtime && runtime->callers_go_on());
+}
+
 int BlockingCall::drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status) {
   MPI_Request request;
   const int code = post(&request);

@@ -44,6 +44,8 @@ std::int64_t rounds_done(const Operations& operations) {
 
 // Until all are done, or nothing has gone on for a while.
 void bring_forward(Runtime& runtime, const Operations& operations) {
+  for (auto& operation : operations)
+    if (auto* persistent = operation->persistent()) persistent->hand_over();
   std::int64_t before = -1, since_ns = 0;
   while (!all_done(operations)) {
     runtime.progress.poll();
@@ -61,7 +63,43 @@ bool in_library(CollectiveOperation& operation) {
   return !operation.done() && worker && !worker->is_idle();
 }
 
+Operations under_way(Runtime& runtime) {
+  Operations operations = runtime.requests.all();
+  std::erase_if(operations, [](auto& one) { return !one->active(); });
+  return operations;
+}
+
+std::ptrdiff_t busy_workers(Runtime& runtime) {
+  const auto all = runtime.communicators.all();
+  const auto operations = runtime.requests.all();
+  return std::count_if(all.begin(), all.end(),
+                       [](auto& one) { return one->worker && !one->worker->is_idle(); }) +
+         std::count_if(operations.begin(), operations.end(),
+                       [](auto& one) { return in_library(*one); });
+}
+
 }  // namespace
+
+void let_workers_end(Runtime& runtime) {
+  std::ptrdiff_t before = -1;
+  std::int64_t since_ns = 0;
+  while (const auto busy = busy_workers(runtime)) {
+    runtime.progress.poll();
+    if (busy != before) {
+      before = busy;
+      since_ns = now_ns();
+    }
+    if (now_ns() - since_ns > kPatience_ns) return;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+}
+
+void finish_before_blocking(Runtime& runtime, MPI_Comm comm) {
+  if (!runtime.callers_go_on()) return;
+  Operations operations = under_way(runtime);
+  std::erase_if(operations, [&](auto& one) { return one->communicator().user != comm; });
+  bring_forward(runtime, operations);
+}
 
 // Once all ranks are here, all have begun the same, and nothing keeps them from their end.
 void finish_comparisons(Runtime& runtime) {
@@ -91,12 +129,9 @@ void abort_job(const std::string& why) {
 }
 
 void settle_incomplete(Runtime& runtime, int rank) {
-  Operations operations = runtime.requests.all();
-  std::erase_if(operations, [](auto& one) { return !one->active(); });
+  const Operations operations = under_way(runtime);
   if (operations.empty()) return;
   const std::string who = "rank " + std::to_string(rank) + ": ";
-  for (auto& operation : operations)
-    if (auto* persistent = operation->persistent()) persistent->hand_over();
   say(who + "MPI_Finalize while " + std::to_string(operations.size()) +
       " collectives have not been completed by MPI_Wait or MPI_Test: " + by_name(operations));
   bring_forward(runtime, operations);

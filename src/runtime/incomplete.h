@@ -12,6 +12,14 @@ namespace weft {
 // cannot be finalised then.
 void settle_incomplete(Runtime& runtime, int rank);
 
+// Until the threads of engine tcc are inside no call of the library's, or none has ended for a
+// while.
+void let_workers_end(Runtime& runtime);
+
+// Where callers alone go on and one of them is about to block in a collective of the library's:
+// brings forward what is under way on this communicator, which all ranks have begun before.
+void finish_before_blocking(Runtime& runtime, MPI_Comm comm);
+
 // Says why and ends all ranks.
 [[noreturn]] void abort_job(const std::string& why);
 

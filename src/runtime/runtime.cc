@@ -510,9 +510,7 @@ void communicators_learnt(Runtime& runtime) {
 void Runtime::end() {
   Runtime* runtime = active();
   if (!runtime) return;
-  straight_epoch.store(0);
-  least_transfer_bytes.store(kNoTransfers);
-  begin_epoch();
+  nothing_goes_straight();
   runtime->stop_threads();
   runtime->in_hand.end();
   int rank = 0, ranks = 1;
@@ -535,8 +533,7 @@ void Runtime::end() {
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
   runtime->communicators.free_all();
-  blocking_taken.store(false, std::memory_order_release);
-  active_.store(nullptr, std::memory_order_release);
+  runtime->stand_aside();
 }
 
 bool Runtime::lets_straight_on() const {

@@ -39,8 +39,18 @@ class Runtime final : public Observer {
   // Right after the MPI library's own initialisation; collective over all ranks. level_kept: the
   // level of threads is the application's own, by keeps_level(). asked_level: by the application.
   static void begin(const Config& config, int asked_level, int thread_level, bool level_kept);
-  // Right before the MPI library's finalisation; collective over all ranks.
+  // The application has called MPI_Finalize, but its callbacks may still use all of MPI. From here
+  // on Weft's threads call a library no more that takes no locks then.
+  void finalize_begins();
+  // Within the MPI library's finalisation, while the library can still do everything; collective
+  // over all ranks.
   static void end();
+  // The library finalises in the last MPI_Session_finalize where a session outlives MPI_Finalize.
+  bool ends_with_last_session() const {
+    return library == Library::mpich || library == Library::intelmpi;
+  }
+  // The library is gone before end() has been called.
+  static void end_without_library();
 
   Runtime(const Config& config, Library library, ThreadMay thread_may, Scope scope);
 
@@ -51,6 +61,8 @@ class Runtime final : public Observer {
   bool operators_stay() const { return operators_stay_; }
   // Only callers inside MPI calls advance operations, so that no such call may block.
   bool callers_only() const { return !threads_allowed() && scope_ == Scope::all; }
+  // The same from some moment on, by which other ranks do not go: since finalize_begins().
+  bool callers_go_on() const { return callers_go_on_.load(std::memory_order_relaxed); }
   // The application may call MPI from several threads at a time: while one blocks, another may
   // start what needs this rank's later help.
   bool several_callers() const { return several_callers_; }
@@ -142,6 +154,8 @@ class Runtime final : public Observer {
   void share_cores();
   void agree_on_ways();
   void prepare_initialisations(int rank);
+  static void nothing_goes_straight();
+  void stand_aside();
   // A sentence about the whole run, for the summary; "": none.
   std::string remark() const;
   void write_trace(int rank, int ranks);
@@ -154,6 +168,7 @@ class Runtime final : public Observer {
   Room room_ = Room::a_core_each;  // the same
   NodeCores node_cores_;           // the same
   Beside beside_;                  // the same
+  std::atomic<bool> callers_go_on_{false};
   bool several_callers_ = false;
   bool may_have_threads_ = false;  // the library lets all threads call, and says so when asked
   bool may_learn() const;

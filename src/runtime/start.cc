@@ -12,6 +12,7 @@
 #include "runtime/call_copies.h"
 #include "runtime/contest.h"
 #include "runtime/held.h"
+#include "runtime/incomplete.h"
 #include "runtime/known_calls.h"
 #include "runtime/persistent.h"
 #include "runtime/plans.h"
@@ -261,8 +262,10 @@ bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>
 bool leave_to_worker(Runtime& runtime, Engine engine,
                      const std::shared_ptr<CollectiveOperation>& operation) {
   Worker* const worker = operation->communicator().worker.get();
-  if (!worker) return false;
-  if (engine == Engine::tcc)
+  if (!worker || (runtime.callers_go_on() && engine != Engine::tcc)) return false;
+  if (runtime.callers_go_on())
+    runtime.progress.submit(operation, false);  // whoever waits next blocks in its place
+  else if (engine == Engine::tcc)
     worker->submit(operation);
   else
     worker->begin(operation, [&runtime](std::shared_ptr<Operation> begun) {
@@ -551,12 +554,14 @@ bool carry_out(CallId id, const Call& call, const Plan* known, int* code) {
   if (!runtime) return false;
   if (!blocking_taken.load(std::memory_order_acquire)) [[unlikely]] {
     leave_all_alike(*runtime);
+    finish_before_blocking(*runtime, call.comm);
     return false;
   }
   runtime->in_hand.hand_over();
   const Plan* plan = known ? known : plan_for(*runtime, call, Use::blocking);
   if (!plan) {
     runtime->summary.passed_on(id, why_declined());
+    finish_before_blocking(*runtime, call.comm);
     return false;
   }
   const bool looked_at = runtime->observing() || watching.load(std::memory_order_relaxed);

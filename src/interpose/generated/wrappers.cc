@@ -9593,7 +9593,7 @@ static int Bsend(bool nested, const void* buf, int count, MPI_Datatype datatype,
   const auto next = bound(next_calls.Bsend, CallId::Bsend);
   if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Bsend);
-  if (guard.must_not_block() && next_calls.Ibsend) {
+  if (guard.must_help() && next_calls.Ibsend) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Ibsend(buf, count, datatype, dest, tag, comm, request);
     };
@@ -9618,7 +9618,7 @@ static int Bsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype d
   const auto next = bound(next_calls.Bsend_c, CallId::Bsend_c);
   if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Bsend_c);
-  if (guard.must_not_block() && next_calls.Ibsend_c) {
+  if (guard.must_help() && next_calls.Ibsend_c) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Ibsend_c(buf, count, datatype, dest, tag, comm, request);
     };
@@ -10858,7 +10858,7 @@ static int Mprobe(bool nested, int source, int tag, MPI_Comm comm, MPI_Message* 
   const auto next = bound(next_calls.Mprobe, CallId::Mprobe);
   if (nested) return next(source, tag, comm, message, status);
   BlockingCall guard(CallId::Mprobe);
-  if (guard.must_not_block())
+  if (guard.must_help())
     return guard.repeat([&](int* flag) {
       return next_calls.Improbe(source, tag, comm, flag, message, status);
     });
@@ -10880,7 +10880,7 @@ static int Mrecv(bool nested, void* buf, int count, MPI_Datatype datatype, MPI_M
   const auto next = bound(next_calls.Mrecv, CallId::Mrecv);
   if (nested) return next(buf, count, datatype, message, status);
   BlockingCall guard(CallId::Mrecv);
-  if (guard.must_not_block() && next_calls.Imrecv) {
+  if (guard.must_help() && next_calls.Imrecv) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Imrecv(buf, count, datatype, message, request);
     };
@@ -10905,7 +10905,7 @@ static int Mrecv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatyp
   const auto next = bound(next_calls.Mrecv_c, CallId::Mrecv_c);
   if (nested) return next(buf, count, datatype, message, status);
   BlockingCall guard(CallId::Mrecv_c);
-  if (guard.must_not_block() && next_calls.Imrecv_c) {
+  if (guard.must_help() && next_calls.Imrecv_c) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Imrecv_c(buf, count, datatype, message, request);
     };
@@ -10929,7 +10929,7 @@ static int Probe(bool nested, int source, int tag, MPI_Comm comm, MPI_Status* st
   const auto next = bound(next_calls.Probe, CallId::Probe);
   if (nested) return next(source, tag, comm, status);
   BlockingCall guard(CallId::Probe);
-  if (guard.must_not_block())
+  if (guard.must_help())
     return guard.repeat([&](int* flag) {
       return next_calls.Iprobe(source, tag, comm, flag, status);
     });
@@ -10966,7 +10966,7 @@ static int Recv(bool nested, void* buf, int count, MPI_Datatype datatype, int so
   const auto next = bound(next_calls.Recv, CallId::Recv);
   if (nested) return next(buf, count, datatype, source, tag, comm, status);
   BlockingCall guard(CallId::Recv);
-  if (guard.must_not_block() && next_calls.Irecv) {
+  if (guard.must_help() && next_calls.Irecv) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Irecv(buf, count, datatype, source, tag, comm, request);
     };
@@ -10991,7 +10991,7 @@ static int Recv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatype
   const auto next = bound(next_calls.Recv_c, CallId::Recv_c);
   if (nested) return next(buf, count, datatype, source, tag, comm, status);
   BlockingCall guard(CallId::Recv_c);
-  if (guard.must_not_block() && next_calls.Irecv_c) {
+  if (guard.must_help() && next_calls.Irecv_c) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Irecv_c(buf, count, datatype, source, tag, comm, request);
     };
@@ -11016,7 +11016,7 @@ static int Rsend(bool nested, const void* buf, int count, MPI_Datatype datatype,
   const auto next = bound(next_calls.Rsend, CallId::Rsend);
   if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Rsend);
-  if (guard.must_not_block() && next_calls.Irsend) {
+  if (guard.must_help() && next_calls.Irsend) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Irsend(buf, count, datatype, dest, tag, comm, request);
     };
@@ -11041,7 +11041,7 @@ static int Rsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype d
   const auto next = bound(next_calls.Rsend_c, CallId::Rsend_c);
   if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Rsend_c);
-  if (guard.must_not_block() && next_calls.Irsend_c) {
+  if (guard.must_help() && next_calls.Irsend_c) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Irsend_c(buf, count, datatype, dest, tag, comm, request);
     };
@@ -11066,7 +11066,7 @@ static int Send(bool nested, const void* buf, int count, MPI_Datatype datatype, 
   const auto next = bound(next_calls.Send, CallId::Send);
   if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Send);
-  if (guard.must_not_block() && next_calls.Isend) {
+  if (guard.must_help() && next_calls.Isend) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Isend(buf, count, datatype, dest, tag, comm, request);
     };
@@ -11091,7 +11091,7 @@ static int Send_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype da
   const auto next = bound(next_calls.Send_c, CallId::Send_c);
   if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Send_c);
-  if (guard.must_not_block() && next_calls.Isend_c) {
+  if (guard.must_help() && next_calls.Isend_c) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Isend_c(buf, count, datatype, dest, tag, comm, request);
     };
@@ -11118,7 +11118,7 @@ static int Sendrecv(bool nested, const void* sendbuf, int sendcount, MPI_Datatyp
   if (nested) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, status);
   BlockingCall guard(CallId::Sendrecv);
-  if (guard.must_not_block() && next_calls.Isendrecv) {
+  if (guard.must_help() && next_calls.Isendrecv) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request);
@@ -11151,7 +11151,7 @@ static int Sendrecv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI
   if (nested) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, status);
   BlockingCall guard(CallId::Sendrecv_c);
-  if (guard.must_not_block() && next_calls.Isendrecv_c) {
+  if (guard.must_help() && next_calls.Isendrecv_c) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
       recvcount, recvtype, source, recvtag, comm, request);
@@ -11182,7 +11182,7 @@ static int Sendrecv_replace(bool nested, void* buf, int count, MPI_Datatype data
   const auto next = bound(next_calls.Sendrecv_replace, CallId::Sendrecv_replace);
   if (nested) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   BlockingCall guard(CallId::Sendrecv_replace);
-  if (guard.must_not_block() && next_calls.Isendrecv_replace) {
+  if (guard.must_help() && next_calls.Isendrecv_replace) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
       comm, request);
@@ -11210,7 +11210,7 @@ static int Sendrecv_replace_c(bool nested, void* buf, MPI_Count count, MPI_Datat
   const auto next = bound(next_calls.Sendrecv_replace_c, CallId::Sendrecv_replace_c);
   if (nested) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   BlockingCall guard(CallId::Sendrecv_replace_c);
-  if (guard.must_not_block() && next_calls.Isendrecv_replace_c) {
+  if (guard.must_help() && next_calls.Isendrecv_replace_c) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag,
       comm, request);
@@ -11303,7 +11303,7 @@ static int Ssend(bool nested, const void* buf, int count, MPI_Datatype datatype,
   const auto next = bound(next_calls.Ssend, CallId::Ssend);
   if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Ssend);
-  if (guard.must_not_block() && next_calls.Issend) {
+  if (guard.must_help() && next_calls.Issend) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Issend(buf, count, datatype, dest, tag, comm, request);
     };
@@ -11328,7 +11328,7 @@ static int Ssend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype d
   const auto next = bound(next_calls.Ssend_c, CallId::Ssend_c);
   if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Ssend_c);
-  if (guard.must_not_block() && next_calls.Issend_c) {
+  if (guard.must_help() && next_calls.Issend_c) {
     const auto post = [&](MPI_Request* request) {
       return next_calls.Issend_c(buf, count, datatype, dest, tag, comm, request);
     };
@@ -11734,7 +11734,7 @@ static int Win_wait(bool nested, MPI_Win win) {
   const auto next = bound(next_calls.Win_wait, CallId::Win_wait);
   if (nested) return next(win);
   BlockingCall guard(CallId::Win_wait);
-  if (guard.must_not_block())
+  if (guard.must_help())
     return guard.repeat([&](int* flag) {
       return next_calls.Win_test(win, flag);
     });

@@ -82,6 +82,9 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Dist_graph_neighbors, find, "PMPI_Dist_graph_neighbors", missing);
   bind(library_calls.Get_library_version, find, "PMPI_Get_library_version", missing);
   bind(library_calls.Comm_get_attr, find, "PMPI_Comm_get_attr", missing);
+  bind(library_calls.Comm_create_keyval, find, "PMPI_Comm_create_keyval", missing);
+  bind(library_calls.Comm_set_attr, find, "PMPI_Comm_set_attr", missing);
+  bind(library_calls.Comm_free_keyval, find, "PMPI_Comm_free_keyval", missing);
   bind(library_calls.Comm_split_type, find, "PMPI_Comm_split_type", missing);
   bind(library_calls.Comm_get_errhandler, find, "PMPI_Comm_get_errhandler", missing);
   bind(library_calls.Errhandler_free, find, "PMPI_Errhandler_free", missing);

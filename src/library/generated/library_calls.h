@@ -73,6 +73,10 @@ struct LibraryCalls {
   int (*Dist_graph_neighbors)(MPI_Comm, int, int*, int*, int, int*, int*);
   int (*Get_library_version)(char*, int*);
   int (*Comm_get_attr)(MPI_Comm, int, void*, int*);
+  int (*Comm_create_keyval)(MPI_Comm_copy_attr_function*, MPI_Comm_delete_attr_function*, int*,
+      void*);
+  int (*Comm_set_attr)(MPI_Comm, int, void*);
+  int (*Comm_free_keyval)(int*);
   int (*Comm_split_type)(MPI_Comm, int, int, MPI_Info, MPI_Comm*);
   int (*Comm_get_errhandler)(MPI_Comm, MPI_Errhandler*);
   int (*Errhandler_free)(MPI_Errhandler*);

@@ -1,0 +1,153 @@
+// Finalize: what the delete callbacks of MPI_COMM_SELF do inside MPI_Finalize, where all of MPI
+// still works (row 39). Libraries such as PETSc end themselves there.
+#include <vector>
+
+#include "faults.h"
+
+namespace faults {
+namespace {
+
+// What the program has made before MPI_Finalize and its callbacks use; never destroyed, since they
+// run when main() may be over.
+struct Left {
+  MPI_Comm late = MPI_COMM_NULL;
+  MPI_Request pending = MPI_REQUEST_NULL, persistent = MPI_REQUEST_NULL;
+  Sum* pending_sum = nullptr;
+  Sum* persistent_sum = nullptr;
+  std::vector<int> called;  // the callbacks' numbers
+};
+Left* left = nullptr;
+int ranks = 0, rank = 0;
+
+// Every way of a sum.
+void add_up(MPI_Comm comm) {
+  const int size = size_of(comm);
+  Sum started(10, comm), replayed(10, comm);
+  MPI_Request requests[2];
+  started.start(&requests[0]);
+  replayed.initialise(&requests[1]);
+  MPI_Start(&requests[1]);
+  int own = 1, all = 0;
+  MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_SUM, comm);
+  MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  MPI_Request_free(&requests[1]);
+  expect(all == size, "a blocking sum in a callback");
+  expect(started.right_of(size), "a sum started in a callback");
+  expect(replayed.right_of(size), "a persistent sum made in a callback");
+}
+
+// Rank 0 does in a callback what the others have done before MPI_Finalize.
+void add_up_late() {
+  add_up(left->late);
+}
+
+void end_what_is_pending() {
+  MPI_Wait(&left->pending, MPI_STATUS_IGNORE);
+  expect(left->pending_sum->right(), "a sum that was pending in MPI_Finalize");
+  for (int i = 0; i < 3; ++i) {
+    left->persistent_sum->reset();
+    MPI_Start(&left->persistent);
+    MPI_Wait(&left->persistent, MPI_STATUS_IGNORE);
+    expect(left->persistent_sum->right(), "a persistent sum started in a callback");
+  }
+  MPI_Request_free(&left->persistent);
+}
+
+void use_new_communicators() {
+  MPI_Comm copy, half, self;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  add_up(copy);
+  MPI_Comm_split(copy, rank == 0 ? 0 : 1, rank, &half);
+  add_up(half);
+  MPI_Comm_dup(MPI_COMM_SELF, &self);
+  for (MPI_Comm* one : {&self, &half, &copy}) MPI_Comm_free(one);
+}
+
+// Some ranks block in a collective of the library's before they wait for what they have started;
+// others wait for that first.
+void cross() {
+  Sum sum(1000, MPI_COMM_WORLD);
+  MPI_Request request;
+  sum.start(&request);
+  if (rank % 2) MPI_Wait(&request, MPI_STATUS_IGNORE);
+  int word = rank;
+  MPI_Bcast(&word, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (rank % 2 == 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
+  expect(sum.right() && word == 0, "a broadcast between a sum's start and its wait");
+}
+
+// The same with a message.
+void cross_a_message() {
+  Sum sum(1000, MPI_COMM_WORLD);
+  MPI_Request request;
+  sum.start(&request);
+  int word = rank;
+  if (rank == 0) MPI_Recv(&word, 1, MPI_INT, ranks - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (rank == ranks - 1) MPI_Send(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+  expect(sum.right() && word == (rank == 0 ? ranks - 1 : rank), "a message before a sum's wait");
+}
+
+using Part = void (*)();
+constexpr Part kParts[] = {cross_a_message, cross, use_new_communicators, end_what_is_pending,
+                           add_up_late};
+
+int part(MPI_Comm, int, void* which, void*) {
+  int finalized = 1;
+  MPI_Finalized(&finalized);
+  expect(!finalized, "MPI_Finalized in a callback");
+  const Part* const now = static_cast<const Part*>(which);
+  left->called.push_back(static_cast<int>(now - kParts));
+  if (*now != add_up_late || rank == 0) (*now)();
+  return MPI_SUCCESS;
+}
+
+void begin() {
+  MPI_Init(nullptr, nullptr);
+  left = new Left;
+  ranks = size_of(MPI_COMM_WORLD);
+  rank = rank_of(MPI_COMM_WORLD);
+  MPI_Comm_dup(MPI_COMM_WORLD, &left->late);
+  left->pending_sum = new Sum(10, MPI_COMM_WORLD);
+  left->persistent_sum = new Sum(10, MPI_COMM_WORLD);
+  left->persistent_sum->initialise(&left->persistent);
+}
+
+void set_on_self(MPI_Comm_delete_attr_function* callback, const Part* value) {
+  int key;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, callback, &key, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, const_cast<Part*>(value));
+  MPI_Comm_free_keyval(&key);
+}
+
+void uses_mpi_in_finalize() {
+  begin();
+  for (const Part& one : kParts) set_on_self(part, &one);
+  left->pending_sum->start(&left->pending);
+  if (rank > 0) add_up(left->late);
+  MPI_Finalize();
+  expect(left->called == std::vector<int>({4, 3, 2, 1, 0}), "the order of callbacks");
+}
+
+int fail(MPI_Comm, int, void*, void*) {
+  return MPI_ERR_OTHER;
+}
+
+// After it Open MPI calls no other callback; MPICH ends the program.
+void fails_in_finalize() {
+  begin();
+  set_on_self(fail, nullptr);
+  add_up(MPI_COMM_WORLD);
+  MPI_Finalize();
+}
+
+}  // namespace
+
+const std::vector<Case>& finalize_cases() {
+  static const std::vector<Case> cases = {{"uses-mpi-in-finalize", uses_mpi_in_finalize, true},
+                                          {"fails-in-finalize", fails_in_finalize, true}};
+  return cases;
+}
+
+}  // namespace faults

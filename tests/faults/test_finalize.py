@@ -1,0 +1,40 @@
+"""What the delete callbacks of MPI_COMM_SELF do inside MPI_Finalize (row 39)."""
+
+import re
+
+import pytest
+from job import ENGINES, Job
+
+USES = "uses-mpi-in-finalize"
+
+
+@pytest.mark.parametrize(
+    ("engine", "options"),
+    [
+        (None, []),
+        *((engine, []) for engine in ENGINES),
+        *((engine, ["--blocking"]) for engine in ("function", "thread", "tcc")),
+    ],
+)
+def test_callbacks_in_finalize_may_use_all_of_mpi(mpi, engine, options):
+    """What they complete was not left incomplete, so that nothing is said."""
+    done = Job(mpi, [USES], engine, ranks=3, options=options).right()
+    assert "wrong" not in done.err
+    assert done.sentences() == []
+
+
+@pytest.mark.parametrize("engine", ["auto", "thread"])
+def test_the_summary_counts_what_callbacks_call(mpi, engine):
+    """On each of three ranks four initialisations, before and inside MPI_Finalize."""
+    done = Job(mpi, [USES], engine, ranks=3, options=["--summary"]).right()
+    assert "wrong" not in done.err
+    assert re.search(r"MPI_Allreduce_init +12\b", done.err), done.err
+
+
+def test_a_callback_that_fails_ends_nothing_but_itself(mpi):
+    """MPICH ends the program; Open MPI calls none of the other callbacks, Weft's among them."""
+    if mpi == "mpich":
+        pytest.skip("MPICH ends the program")
+    done = Job(mpi, ["fails-in-finalize"], "thread", options=["--summary"]).right()
+    (sentence,) = {line.split("weft: ")[1] for line in done.sentences()}
+    assert sentence.startswith("no summary and no trace: a delete callback of MPI_COMM_SELF")
