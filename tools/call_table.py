@@ -150,6 +150,16 @@ def argument(call, *roles):
     return None
 
 
+def with_origin(call):
+    """The call of the next definition; what comes of it of a session is noted."""
+    made, passed = argument(call, "new_comm"), f"next({arguments(call)})"
+    if made and (parent := argument(call, "comm")):
+        return f"made_of({parent}, {made}, {passed})"
+    if made and argument(call, "group"):
+        return f"made_of_groups({made}, {passed})"
+    return passed
+
+
 def lines(calls, make):
     """make(call) for each call, in an #if where some family's header lacks the call."""
     out = []

@@ -19,6 +19,7 @@ from call_table import (
     normalised,
     parameters,
     short,
+    with_origin,
     wrap,
 )
 from generate_wrappers import BOUND
@@ -95,7 +96,12 @@ def by_name(call, passed):
     if name == "Finalize":
         return ["  visit.ending();", f"  return {passed};"]
     if name in ("Comm_free", "Comm_disconnect"):
-        return [f"  visit.forgets(*{argument(call, 'comm_inout')});", f"  return {passed};"]
+        comm = argument(call, "comm_inout")
+        return [
+            f"  forget_if_of_session(*{comm});",
+            f"  visit.forgets(*{comm});",
+            f"  return {passed};",
+        ]
     if name == "Win_free":
         return [f"  return visit.window_freed({passed});"]
     if name == "Request_free":
@@ -110,17 +116,17 @@ def by_name(call, passed):
     return None
 
 
-def made_of(call, passed):
+def made_of(call):
     """The call, with what it makes of a communicator."""
     comm, copies = argument(call, "new_comm"), "dup" in call["name"]
     if not comm or not (copies or call["class"] == "comm_new"):
-        return passed
+        return with_origin(call)
     parent = argument(call, "comm") or "handles.comm_null"
-    return f"visit.made({parent}, {comm}, {str(copies).lower()}, {passed})"
+    return f"visit.made({parent}, {comm}, {str(copies).lower()}, {with_origin(call)})"
 
 
 def body(call):
-    passed, kind = made_of(call, f"next({arguments(call)})"), call["class"]
+    passed, kind = made_of(call), call["class"]
     if found := by_name(call, passed):
         return found
     if kind == "completion":
@@ -189,6 +195,7 @@ def wrappers_cc(calls, library):
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
 #include "library/search.h"
+#include "library/session_communicators.h"
 
 {BOUND.replace("weft::interpose", "weft::advise")}#undef RETURN_ADDRESS
 #define CALLED (Called{{__builtin_return_address(0), __builtin_dwarf_cfa()}})

@@ -20,6 +20,7 @@ from call_table import (
     normalised,
     parameters,
     short,
+    with_origin,
     wrap,
 )
 
@@ -126,7 +127,7 @@ def passed_on(call):
             f"  if (code == MPI_SUCCESS) begin_{call['begins']}({given});",
             "  return code;",
         ]
-    return [f"  return next({arguments(call)});"]
+    return [f"  return {with_origin(call)};"]
 
 
 def ends(call):
@@ -166,7 +167,7 @@ def comm_new_body(call):
     return [
         f"  BlockingCall guard(CallId::{short(call)});",
         *meeting(call),
-        f"  const int code = next({arguments(call)});",
+        f"  const int code = {with_origin(call)};",
         f"  communicator_created({argument(call, 'new_comm')}, code);",
         "  return code;",
     ]
@@ -280,7 +281,7 @@ def wrapper(call, calls):
     else:
         text += [
             f"  const auto next = {slot};",
-            f"  if ({when_nested(call)}) return next({passed});",
+            f"  if ({when_nested(call)}) return {with_origin(call)};",
         ]
         text += [*body(call, calls), "}"]
     offers = {
@@ -392,6 +393,7 @@ def wrappers_cc(calls, library):
 #include "runtime/known_calls.h"
 #include "runtime/runtime.h"
 #include "library/search.h"
+#include "library/session_communicators.h"
 #include "runtime/start.h"
 
 {BOUND}{lines(calls, lambda call: wrapper(call, by_name))}

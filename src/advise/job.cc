@@ -30,6 +30,7 @@
 #include "library/handles.h"
 #include "library/in_finalize.h"
 #include "library/search.h"
+#include "library/session_communicators.h"
 
 namespace weft::advise {
 namespace {
@@ -322,6 +323,7 @@ std::unordered_map<std::uint64_t, std::uint32_t>& made() {
 
 std::vector<int> world_ranks(MPI_Comm comm, int size) {
   std::vector<int> here(static_cast<std::size_t>(size)), there(here.size(), -1);
+  if (is_of_session(comm)) return there;
   for (std::size_t i = 0; i < here.size(); ++i) here[i] = static_cast<int>(i);
   MPI_Group group{}, world{};
   library_calls.Comm_group(comm, &group);

@@ -10,6 +10,7 @@
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
+#include "library/session_communicators.h"
 #include "runtime/blocking_call.h"
 #include "runtime/epoch.h"
 #include "runtime/freed_later.h"
@@ -85,8 +86,9 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   const auto post = [&](MPI_Request* request) {
     return library_calls.Comm_idup(comm, newcomm, request);
   };
-  const int code =
+  const int made =
       guard.must_not_block() ? guard.drive(post, nullptr) : next_calls.Comm_dup(comm, newcomm);
+  const int code = made_of(comm, newcomm, made);
   if (code == MPI_SUCCESS) add_communicator(*newcomm, inherited_hints(comm));
   return code;
 }
@@ -116,7 +118,7 @@ int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   int code = MPI_SUCCESS;
   const bool is_held = runtime && hold_duplication(*runtime, CallId::Comm_idup, comm, std::nullopt,
                                                    newcomm, request, &code);
-  return is_held ? code : next_calls.Comm_idup(comm, newcomm, request);
+  return is_held ? code : made_of(comm, newcomm, next_calls.Comm_idup(comm, newcomm, request));
 }
 
 int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
@@ -124,13 +126,15 @@ int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Req
   int code = MPI_SUCCESS;
   const bool is_held = runtime && hold_duplication(*runtime, CallId::Comm_idup_with_info, comm,
                                                    info, newcomm, request, &code);
-  return is_held ? code : next_calls.Comm_idup_with_info(comm, info, newcomm, request);
+  return is_held
+             ? code
+             : made_of(comm, newcomm, next_calls.Comm_idup_with_info(comm, info, newcomm, request));
 }
 
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   BlockingCall guard(CallId::Comm_dup_with_info);
   guard.meet(comm);
-  const int code = next_calls.Comm_dup_with_info(comm, info, newcomm);
+  const int code = made_of(comm, newcomm, next_calls.Comm_dup_with_info(comm, info, newcomm));
   if (code == MPI_SUCCESS) add_communicator(*newcomm, hints_on(*newcomm, info));
   return code;
 }
@@ -165,6 +169,7 @@ int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Co
   if (runtime) let_held_go(*runtime, *comm);
   if (runtime) runtime->in_hand.hand_over();
   const auto known = runtime ? runtime->communicators.remove(*comm) : nullptr;
+  forget_if_of_session(*comm);
   const int code = free(comm);
   if (!known) return code;
   if (code == MPI_SUCCESS) {

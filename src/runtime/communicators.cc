@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
+#include "library/session_communicators.h"
 #include "runtime/epoch.h"
 #include "runtime/sites.h"
 
@@ -135,6 +136,7 @@ std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& mem
 }
 
 bool Communicators::may_have_shadow(MPI_Comm user) {
+  if (is_of_session(user)) return false;
   int inter = 0, size = 0;
   library_calls.Comm_test_inter(user, &inter);
   if (inter) return false;

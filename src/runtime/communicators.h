@@ -157,7 +157,8 @@ inline constexpr int kMostThatTry = 15;
 
 class Communicators {
  public:
-  // Neither two groups, nor one rank, nor processes of other jobs. The same on all its ranks.
+  // Neither two groups, nor one rank, nor processes of other jobs, nor of a session. The same on
+  // all its ranks.
   static bool may_have_shadow(MPI_Comm user);
 
   // What is wanted beside a shadow: one of its own where there are fewer than most_own; leaders and

@@ -12,6 +12,7 @@
 #include "base/repeated.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
+#include "library/session_communicators.h"
 #include "patterns/tree.h"
 #include "runtime/node_heaps.h"
 #include "schedule/schedule.h"
@@ -94,6 +95,7 @@ Place own_place(MPI_Comm here, int rank) {
 }  // namespace
 
 std::vector<int> world_ranks_of(MPI_Comm comm, int ranks) {
+  if (is_of_session(comm)) return std::vector<int>(static_cast<std::size_t>(ranks), -1);
   MPI_Group group, world;
   std::vector<int> members(static_cast<std::size_t>(ranks)), found(members.size());
   std::iota(members.begin(), members.end(), 0);

@@ -7,6 +7,7 @@
 #include "coll/algorithm.h"
 #include "library/handles.h"
 #include "library/search.h"
+#include "library/session_communicators.h"
 #include "library/this_thread.h"
 #include "runtime/blocking_call.h"
 #include "runtime/contest.h"
@@ -292,6 +293,7 @@ std::optional<Reason> decline_at_once(Runtime& runtime, MPI_Comm comm,
                                       const Communicator* communicator, Kind kind, Use use) {
   if (runtime.native())
     return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::level_kept;
+  if (!communicator && is_of_session(comm)) return Reason::session;
   if (!communicator)
     return runtime.communicators.is_crowded_out(comm) ? Reason::crowded : Reason::communicator;
   if (runtime.engine_for(*communicator) == Engine::native) return Reason::engine_native;

@@ -22,6 +22,7 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
     "the MPI library's own call was measured, and is as fast here",
     "communicator with one rank, two groups or processes of other jobs, or not made by an "
     "intercepted call",
+    "communicator of a session",
     "communicator beside so many others that Weft has no tags left for its messages",
     "no topology, or a grid in which both neighbors of a dimension are one rank",
     "nothing to move",

@@ -26,13 +26,14 @@ enum class Reason : std::uint8_t {
   learnt,
   library_wins,
   communicator,
+  session,
   crowded,
   topology,
   empty,
   large,
   arguments,
 };
-inline constexpr int kReasons = 12;
+inline constexpr int kReasons = 13;
 
 // What engine `auto` does inside one node, and what to do about it.
 inline constexpr const char* kLevelKept =

@@ -7,6 +7,7 @@
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
 #include "library/search.h"
+#include "library/session_communicators.h"
 
 #define WEFT_WRAPPER extern "C" __attribute__((visibility("default")))
 #define RETURN_ADDRESS __builtin_return_address(0)
@@ -62,6 +63,7 @@ WEFT_WRAPPER int PMPI_Cancel(MPI_Request* request) {
 
 static int Comm_free([[maybe_unused]] Visit& visit, MPI_Comm* comm) {
   const auto next = bound(next_calls.Comm_free, CallId::Comm_free);
+  forget_if_of_session(*comm);
   visit.forgets(*comm);
   return next(comm);
 }
@@ -77,8 +79,8 @@ WEFT_WRAPPER int PMPI_Comm_free(MPI_Comm* comm) {
 static int Comm_idup([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Comm* newcomm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Comm_idup, CallId::Comm_idup);
-  return visit.started(nullptr, request, visit.made(comm, newcomm, true, next(comm, newcomm,
-      request)));
+  return visit.started(nullptr, request, visit.made(comm, newcomm, true, made_of(comm, newcomm,
+      next(comm, newcomm, request))));
 }
 WEFT_WRAPPER int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   Visit visit(CallId::Comm_idup, false, CALLED);
@@ -92,8 +94,8 @@ WEFT_WRAPPER int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* r
 static int Comm_idup_with_info([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Info info,
     MPI_Comm* newcomm, MPI_Request* request) {
   const auto next = bound(next_calls.Comm_idup_with_info, CallId::Comm_idup_with_info);
-  return visit.started(nullptr, request, visit.made(comm, newcomm, true, next(comm, info, newcomm,
-      request)));
+  return visit.started(nullptr, request, visit.made(comm, newcomm, true, made_of(comm, newcomm,
+      next(comm, info, newcomm, request))));
 }
 WEFT_WRAPPER int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
     MPI_Request* request) {
@@ -3969,8 +3971,8 @@ WEFT_WRAPPER int PMPI_Win_test(MPI_Win win, int* flag) {
 static int Cart_create([[maybe_unused]] Visit& visit, MPI_Comm comm_old, int ndims,
     const int* dims, const int* periods, int reorder, MPI_Comm* comm_cart) {
   const auto next = bound(next_calls.Cart_create, CallId::Cart_create);
-  return visit.made(comm_old, comm_cart, false, next(comm_old, ndims, dims, periods, reorder,
-      comm_cart));
+  return visit.made(comm_old, comm_cart, false, made_of(comm_old, comm_cart, next(comm_old, ndims,
+      dims, periods, reorder, comm_cart)));
 }
 WEFT_WRAPPER int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims, const int* periods,
     int reorder, MPI_Comm* comm_cart) {
@@ -3986,7 +3988,8 @@ WEFT_WRAPPER int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims,
 static int Cart_sub([[maybe_unused]] Visit& visit, MPI_Comm comm, const int* remain_dims,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Cart_sub, CallId::Cart_sub);
-  return visit.made(comm, newcomm, false, next(comm, remain_dims, newcomm));
+  return visit.made(comm, newcomm, false, made_of(comm, newcomm, next(comm, remain_dims,
+      newcomm)));
 }
 WEFT_WRAPPER int MPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
   Visit visit(CallId::Cart_sub, false, CALLED);
@@ -4000,7 +4003,7 @@ WEFT_WRAPPER int PMPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* 
 static int Comm_create([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Group group,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create, CallId::Comm_create);
-  return visit.made(comm, newcomm, false, next(comm, group, newcomm));
+  return visit.made(comm, newcomm, false, made_of(comm, newcomm, next(comm, group, newcomm)));
 }
 WEFT_WRAPPER int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
   Visit visit(CallId::Comm_create, false, CALLED);
@@ -4014,8 +4017,8 @@ WEFT_WRAPPER int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newc
 static int Comm_create_from_group([[maybe_unused]] Visit& visit, MPI_Group group,
     const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create_from_group, CallId::Comm_create_from_group);
-  return visit.made(handles.comm_null, newcomm, false, next(group, stringtag, info, errhandler,
-      newcomm));
+  return visit.made(handles.comm_null, newcomm, false, made_of_groups(newcomm, next(group,
+      stringtag, info, errhandler, newcomm)));
 }
 WEFT_WRAPPER int MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newcomm) {
@@ -4031,7 +4034,7 @@ WEFT_WRAPPER int PMPI_Comm_create_from_group(MPI_Group group, const char* string
 static int Comm_create_group([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Group group,
     int tag, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create_group, CallId::Comm_create_group);
-  return visit.made(comm, newcomm, false, next(comm, group, tag, newcomm));
+  return visit.made(comm, newcomm, false, made_of(comm, newcomm, next(comm, group, tag, newcomm)));
 }
 WEFT_WRAPPER int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
     MPI_Comm* newcomm) {
@@ -4046,7 +4049,7 @@ WEFT_WRAPPER int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
 
 static int Comm_dup([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_dup, CallId::Comm_dup);
-  return visit.made(comm, newcomm, true, next(comm, newcomm));
+  return visit.made(comm, newcomm, true, made_of(comm, newcomm, next(comm, newcomm)));
 }
 WEFT_WRAPPER int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   Visit visit(CallId::Comm_dup, false, CALLED);
@@ -4060,7 +4063,7 @@ WEFT_WRAPPER int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
 static int Comm_dup_with_info([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Info info,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_dup_with_info, CallId::Comm_dup_with_info);
-  return visit.made(comm, newcomm, true, next(comm, info, newcomm));
+  return visit.made(comm, newcomm, true, made_of(comm, newcomm, next(comm, info, newcomm)));
 }
 WEFT_WRAPPER int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   Visit visit(CallId::Comm_dup_with_info, false, CALLED);
@@ -4074,7 +4077,7 @@ WEFT_WRAPPER int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm*
 static int Comm_split([[maybe_unused]] Visit& visit, MPI_Comm comm, int color, int key,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_split, CallId::Comm_split);
-  return visit.made(comm, newcomm, false, next(comm, color, key, newcomm));
+  return visit.made(comm, newcomm, false, made_of(comm, newcomm, next(comm, color, key, newcomm)));
 }
 WEFT_WRAPPER int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
   Visit visit(CallId::Comm_split, false, CALLED);
@@ -4088,7 +4091,8 @@ WEFT_WRAPPER int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* ne
 static int Comm_split_type([[maybe_unused]] Visit& visit, MPI_Comm comm, int split_type, int key,
     MPI_Info info, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_split_type, CallId::Comm_split_type);
-  return visit.made(comm, newcomm, false, next(comm, split_type, key, info, newcomm));
+  return visit.made(comm, newcomm, false, made_of(comm, newcomm, next(comm, split_type, key, info,
+      newcomm)));
 }
 WEFT_WRAPPER int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
     MPI_Comm* newcomm) {
@@ -4105,8 +4109,8 @@ static int Dist_graph_create([[maybe_unused]] Visit& visit, MPI_Comm comm_old, i
     const int* sources, const int* degrees, const int* destinations, const int* weights,
     MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   const auto next = bound(next_calls.Dist_graph_create, CallId::Dist_graph_create);
-  return visit.made(comm_old, comm_dist_graph, false, next(comm_old, n, sources, degrees,
-      destinations, weights, info, reorder, comm_dist_graph));
+  return visit.made(comm_old, comm_dist_graph, false, made_of(comm_old, comm_dist_graph,
+      next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph)));
 }
 WEFT_WRAPPER int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sources,
     const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
@@ -4129,8 +4133,9 @@ static int Dist_graph_create_adjacent([[maybe_unused]] Visit& visit, MPI_Comm co
     MPI_Comm* comm_dist_graph) {
   const auto next = bound(next_calls.Dist_graph_create_adjacent,
       CallId::Dist_graph_create_adjacent);
-  return visit.made(comm_old, comm_dist_graph, false, next(comm_old, indegree, sources,
-      sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph));
+  return visit.made(comm_old, comm_dist_graph, false, made_of(comm_old, comm_dist_graph,
+      next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
+      reorder, comm_dist_graph)));
 }
 WEFT_WRAPPER int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
     const int* sources, const int* sourceweights, int outdegree, const int* destinations,
@@ -4150,8 +4155,8 @@ WEFT_WRAPPER int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree
 static int Graph_create([[maybe_unused]] Visit& visit, MPI_Comm comm_old, int nnodes,
     const int* index, const int* edges, int reorder, MPI_Comm* comm_graph) {
   const auto next = bound(next_calls.Graph_create, CallId::Graph_create);
-  return visit.made(comm_old, comm_graph, false, next(comm_old, nnodes, index, edges, reorder,
-      comm_graph));
+  return visit.made(comm_old, comm_graph, false, made_of(comm_old, comm_graph, next(comm_old,
+      nnodes, index, edges, reorder, comm_graph)));
 }
 WEFT_WRAPPER int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* index,
     const int* edges, int reorder, MPI_Comm* comm_graph) {
@@ -4167,7 +4172,8 @@ WEFT_WRAPPER int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* ind
 static int Intercomm_merge([[maybe_unused]] Visit& visit, MPI_Comm intercomm, int high,
     MPI_Comm* newintracomm) {
   const auto next = bound(next_calls.Intercomm_merge, CallId::Intercomm_merge);
-  return visit.made(intercomm, newintracomm, false, next(intercomm, high, newintracomm));
+  return visit.made(intercomm, newintracomm, false, made_of(intercomm, newintracomm,
+      next(intercomm, high, newintracomm)));
 }
 WEFT_WRAPPER int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   Visit visit(CallId::Intercomm_merge, false, CALLED);
@@ -5293,7 +5299,7 @@ WEFT_WRAPPER int PMPI_Buffer_flush() {
 static int Comm_accept([[maybe_unused]] Visit& visit, const char* port_name, MPI_Info info,
     int root, MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_accept, CallId::Comm_accept);
-  return next(port_name, info, root, comm, newcomm);
+  return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
@@ -5309,7 +5315,7 @@ WEFT_WRAPPER int PMPI_Comm_accept(const char* port_name, MPI_Info info, int root
 static int Comm_connect([[maybe_unused]] Visit& visit, const char* port_name, MPI_Info info,
     int root, MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_connect, CallId::Comm_connect);
-  return next(port_name, info, root, comm, newcomm);
+  return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
@@ -5354,6 +5360,7 @@ WEFT_WRAPPER int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI
 #endif
 static int Comm_disconnect([[maybe_unused]] Visit& visit, MPI_Comm* comm) {
   const auto next = bound(next_calls.Comm_disconnect, CallId::Comm_disconnect);
+  forget_if_of_session(*comm);
   visit.forgets(*comm);
   return next(comm);
 }
@@ -5398,7 +5405,8 @@ static int Comm_spawn([[maybe_unused]] Visit& visit, const char* command, char**
     int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* intercomm,
     int* array_of_errcodes) {
   const auto next = bound(next_calls.Comm_spawn, CallId::Comm_spawn);
-  return next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+  return made_of(comm, intercomm, next(command, argv, maxprocs, info, root, comm, intercomm,
+      array_of_errcodes));
 }
 WEFT_WRAPPER int MPI_Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info,
     int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
@@ -5417,8 +5425,8 @@ static int Comm_spawn_multiple([[maybe_unused]] Visit& visit, int count, char** 
     char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
     MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
   const auto next = bound(next_calls.Comm_spawn_multiple, CallId::Comm_spawn_multiple);
-  return next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root,
-      comm, intercomm, array_of_errcodes);
+  return made_of(comm, intercomm, next(count, array_of_commands, array_of_argv, array_of_maxprocs,
+      array_of_info, root, comm, intercomm, array_of_errcodes));
 }
 WEFT_WRAPPER int MPI_Comm_spawn_multiple(int count, char** array_of_commands,
     char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
@@ -6285,7 +6293,8 @@ WEFT_WRAPPER int PMPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Coun
 static int Intercomm_create([[maybe_unused]] Visit& visit, MPI_Comm local_comm, int local_leader,
     MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm* newintercomm) {
   const auto next = bound(next_calls.Intercomm_create, CallId::Intercomm_create);
-  return next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+  return made_of(local_comm, newintercomm, next(local_comm, local_leader, peer_comm, remote_leader,
+      tag, newintercomm));
 }
 WEFT_WRAPPER int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
     int remote_leader, int tag, MPI_Comm* newintercomm) {
@@ -6305,8 +6314,8 @@ static int Intercomm_create_from_groups([[maybe_unused]] Visit& visit, MPI_Group
     MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
   const auto next = bound(next_calls.Intercomm_create_from_groups,
       CallId::Intercomm_create_from_groups);
-  return next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler,
-      newintercomm);
+  return made_of_groups(newintercomm, next(local_group, local_leader, remote_group, remote_leader,
+      stringtag, info, errhandler, newintercomm));
 }
 WEFT_WRAPPER int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info,

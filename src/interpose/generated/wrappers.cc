@@ -10,6 +10,7 @@
 #include "runtime/known_calls.h"
 #include "runtime/runtime.h"
 #include "library/search.h"
+#include "library/session_communicators.h"
 #include "runtime/start.h"
 
 #define WEFT_WRAPPER extern "C" __attribute__((visibility("default")))
@@ -77,7 +78,7 @@ WEFT_WRAPPER int PMPI_Comm_free(MPI_Comm* comm) {
 
 static int Comm_idup(bool nested, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   const auto next = bound(next_calls.Comm_idup, CallId::Comm_idup);
-  if (nested) return next(comm, newcomm, request);
+  if (nested) return made_of(comm, newcomm, next(comm, newcomm, request));
   return special::Comm_idup(comm, newcomm, request);
 }
 WEFT_WRAPPER int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
@@ -92,7 +93,7 @@ WEFT_WRAPPER int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* r
 static int Comm_idup_with_info(bool nested, MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Comm_idup_with_info, CallId::Comm_idup_with_info);
-  if (nested) return next(comm, info, newcomm, request);
+  if (nested) return made_of(comm, newcomm, next(comm, info, newcomm, request));
   return special::Comm_idup_with_info(comm, info, newcomm, request);
 }
 WEFT_WRAPPER int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
@@ -6832,10 +6833,12 @@ WEFT_WRAPPER int PMPI_Win_test(MPI_Win win, int* flag) {
 static int Cart_create(bool nested, MPI_Comm comm_old, int ndims, const int* dims,
     const int* periods, int reorder, MPI_Comm* comm_cart) {
   const auto next = bound(next_calls.Cart_create, CallId::Cart_create);
-  if (nested) return next(comm_old, ndims, dims, periods, reorder, comm_cart);
+  if (nested) return made_of(comm_old, comm_cart, next(comm_old, ndims, dims, periods, reorder,
+      comm_cart));
   BlockingCall guard(CallId::Cart_create);
   guard.meet(comm_old);
-  const int code = next(comm_old, ndims, dims, periods, reorder, comm_cart);
+  const int code = made_of(comm_old, comm_cart, next(comm_old, ndims, dims, periods, reorder,
+      comm_cart));
   communicator_created(comm_cart, code);
   return code;
 }
@@ -6852,10 +6855,10 @@ WEFT_WRAPPER int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims,
 
 static int Cart_sub(bool nested, MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Cart_sub, CallId::Cart_sub);
-  if (nested) return next(comm, remain_dims, newcomm);
+  if (nested) return made_of(comm, newcomm, next(comm, remain_dims, newcomm));
   BlockingCall guard(CallId::Cart_sub);
   guard.meet(comm);
-  const int code = next(comm, remain_dims, newcomm);
+  const int code = made_of(comm, newcomm, next(comm, remain_dims, newcomm));
   communicator_created(newcomm, code);
   return code;
 }
@@ -6870,10 +6873,10 @@ WEFT_WRAPPER int PMPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* 
 
 static int Comm_create(bool nested, MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create, CallId::Comm_create);
-  if (nested) return next(comm, group, newcomm);
+  if (nested) return made_of(comm, newcomm, next(comm, group, newcomm));
   BlockingCall guard(CallId::Comm_create);
   guard.meet(comm);
-  const int code = next(comm, group, newcomm);
+  const int code = made_of(comm, newcomm, next(comm, group, newcomm));
   communicator_created(newcomm, code);
   return code;
 }
@@ -6889,9 +6892,9 @@ WEFT_WRAPPER int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newc
 static int Comm_create_from_group(bool nested, MPI_Group group, const char* stringtag,
     MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create_from_group, CallId::Comm_create_from_group);
-  if (nested) return next(group, stringtag, info, errhandler, newcomm);
+  if (nested) return made_of_groups(newcomm, next(group, stringtag, info, errhandler, newcomm));
   BlockingCall guard(CallId::Comm_create_from_group);
-  const int code = next(group, stringtag, info, errhandler, newcomm);
+  const int code = made_of_groups(newcomm, next(group, stringtag, info, errhandler, newcomm));
   communicator_created(newcomm, code);
   return code;
 }
@@ -6909,9 +6912,9 @@ WEFT_WRAPPER int PMPI_Comm_create_from_group(MPI_Group group, const char* string
 static int Comm_create_group(bool nested, MPI_Comm comm, MPI_Group group, int tag,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create_group, CallId::Comm_create_group);
-  if (nested) return next(comm, group, tag, newcomm);
+  if (nested) return made_of(comm, newcomm, next(comm, group, tag, newcomm));
   BlockingCall guard(CallId::Comm_create_group);
-  const int code = next(comm, group, tag, newcomm);
+  const int code = made_of(comm, newcomm, next(comm, group, tag, newcomm));
   communicator_created(newcomm, code);
   return code;
 }
@@ -6928,7 +6931,7 @@ WEFT_WRAPPER int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
 
 static int Comm_dup(bool nested, MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_dup, CallId::Comm_dup);
-  if (nested) return next(comm, newcomm);
+  if (nested) return made_of(comm, newcomm, next(comm, newcomm));
   return special::Comm_dup(comm, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
@@ -6942,7 +6945,7 @@ WEFT_WRAPPER int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
 
 static int Comm_dup_with_info(bool nested, MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_dup_with_info, CallId::Comm_dup_with_info);
-  if (nested) return next(comm, info, newcomm);
+  if (nested) return made_of(comm, newcomm, next(comm, info, newcomm));
   return special::Comm_dup_with_info(comm, info, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
@@ -6956,10 +6959,10 @@ WEFT_WRAPPER int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm*
 
 static int Comm_split(bool nested, MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_split, CallId::Comm_split);
-  if (nested) return next(comm, color, key, newcomm);
+  if (nested) return made_of(comm, newcomm, next(comm, color, key, newcomm));
   BlockingCall guard(CallId::Comm_split);
   guard.meet(comm);
-  const int code = next(comm, color, key, newcomm);
+  const int code = made_of(comm, newcomm, next(comm, color, key, newcomm));
   communicator_created(newcomm, code);
   return code;
 }
@@ -6975,10 +6978,10 @@ WEFT_WRAPPER int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* ne
 static int Comm_split_type(bool nested, MPI_Comm comm, int split_type, int key, MPI_Info info,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_split_type, CallId::Comm_split_type);
-  if (nested) return next(comm, split_type, key, info, newcomm);
+  if (nested) return made_of(comm, newcomm, next(comm, split_type, key, info, newcomm));
   BlockingCall guard(CallId::Comm_split_type);
   guard.meet(comm);
-  const int code = next(comm, split_type, key, info, newcomm);
+  const int code = made_of(comm, newcomm, next(comm, split_type, key, info, newcomm));
   communicator_created(newcomm, code);
   return code;
 }
@@ -6997,12 +7000,12 @@ static int Dist_graph_create(bool nested, MPI_Comm comm_old, int n, const int* s
     const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
     MPI_Comm* comm_dist_graph) {
   const auto next = bound(next_calls.Dist_graph_create, CallId::Dist_graph_create);
-  if (nested) return next(comm_old, n, sources, degrees, destinations, weights, info, reorder,
-      comm_dist_graph);
+  if (nested) return made_of(comm_old, comm_dist_graph, next(comm_old, n, sources, degrees,
+      destinations, weights, info, reorder, comm_dist_graph));
   BlockingCall guard(CallId::Dist_graph_create);
   guard.meet(comm_old);
-  const int code = next(comm_old, n, sources, degrees, destinations, weights, info, reorder,
-      comm_dist_graph);
+  const int code = made_of(comm_old, comm_dist_graph, next(comm_old, n, sources, degrees,
+      destinations, weights, info, reorder, comm_dist_graph));
   communicator_created(comm_dist_graph, code);
   return code;
 }
@@ -7026,12 +7029,12 @@ static int Dist_graph_create_adjacent(bool nested, MPI_Comm comm_old, int indegr
     const int* destweights, MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   const auto next = bound(next_calls.Dist_graph_create_adjacent,
       CallId::Dist_graph_create_adjacent);
-  if (nested) return next(comm_old, indegree, sources, sourceweights, outdegree, destinations,
-      destweights, info, reorder, comm_dist_graph);
+  if (nested) return made_of(comm_old, comm_dist_graph, next(comm_old, indegree, sources,
+      sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph));
   BlockingCall guard(CallId::Dist_graph_create_adjacent);
   guard.meet(comm_old);
-  const int code = next(comm_old, indegree, sources, sourceweights, outdegree, destinations,
-      destweights, info, reorder, comm_dist_graph);
+  const int code = made_of(comm_old, comm_dist_graph, next(comm_old, indegree, sources,
+      sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph));
   communicator_created(comm_dist_graph, code);
   return code;
 }
@@ -7053,10 +7056,12 @@ WEFT_WRAPPER int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree
 static int Graph_create(bool nested, MPI_Comm comm_old, int nnodes, const int* index,
     const int* edges, int reorder, MPI_Comm* comm_graph) {
   const auto next = bound(next_calls.Graph_create, CallId::Graph_create);
-  if (nested) return next(comm_old, nnodes, index, edges, reorder, comm_graph);
+  if (nested) return made_of(comm_old, comm_graph, next(comm_old, nnodes, index, edges, reorder,
+      comm_graph));
   BlockingCall guard(CallId::Graph_create);
   guard.meet(comm_old);
-  const int code = next(comm_old, nnodes, index, edges, reorder, comm_graph);
+  const int code = made_of(comm_old, comm_graph, next(comm_old, nnodes, index, edges, reorder,
+      comm_graph));
   communicator_created(comm_graph, code);
   return code;
 }
@@ -7073,10 +7078,10 @@ WEFT_WRAPPER int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* ind
 
 static int Intercomm_merge(bool nested, MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   const auto next = bound(next_calls.Intercomm_merge, CallId::Intercomm_merge);
-  if (nested) return next(intercomm, high, newintracomm);
+  if (nested) return made_of(intercomm, newintracomm, next(intercomm, high, newintracomm));
   BlockingCall guard(CallId::Intercomm_merge);
   guard.meet(intercomm);
-  const int code = next(intercomm, high, newintracomm);
+  const int code = made_of(intercomm, newintracomm, next(intercomm, high, newintracomm));
   communicator_created(newintracomm, code);
   return code;
 }
@@ -9688,10 +9693,10 @@ WEFT_WRAPPER int PMPI_Buffer_flush() {
 static int Comm_accept(bool nested, const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_accept, CallId::Comm_accept);
-  if (nested) return next(port_name, info, root, comm, newcomm);
+  if (nested) return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
   BlockingCall guard(CallId::Comm_accept);
   guard.meet(comm);
-  return next(port_name, info, root, comm, newcomm);
+  return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
@@ -9707,10 +9712,10 @@ WEFT_WRAPPER int PMPI_Comm_accept(const char* port_name, MPI_Info info, int root
 static int Comm_connect(bool nested, const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_connect, CallId::Comm_connect);
-  if (nested) return next(port_name, info, root, comm, newcomm);
+  if (nested) return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
   BlockingCall guard(CallId::Comm_connect);
   guard.meet(comm);
-  return next(port_name, info, root, comm, newcomm);
+  return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
@@ -9803,10 +9808,12 @@ WEFT_WRAPPER int PMPI_Comm_join(int fd, MPI_Comm* intercomm) {
 static int Comm_spawn(bool nested, const char* command, char** argv, int maxprocs, MPI_Info info,
     int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
   const auto next = bound(next_calls.Comm_spawn, CallId::Comm_spawn);
-  if (nested) return next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+  if (nested) return made_of(comm, intercomm, next(command, argv, maxprocs, info, root, comm,
+      intercomm, array_of_errcodes));
   BlockingCall guard(CallId::Comm_spawn);
   guard.meet(comm);
-  return next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+  return made_of(comm, intercomm, next(command, argv, maxprocs, info, root, comm, intercomm,
+      array_of_errcodes));
 }
 WEFT_WRAPPER int MPI_Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info,
     int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
@@ -9825,12 +9832,12 @@ static int Comm_spawn_multiple(bool nested, int count, char** array_of_commands,
     char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
     MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
   const auto next = bound(next_calls.Comm_spawn_multiple, CallId::Comm_spawn_multiple);
-  if (nested) return next(count, array_of_commands, array_of_argv, array_of_maxprocs,
-      array_of_info, root, comm, intercomm, array_of_errcodes);
+  if (nested) return made_of(comm, intercomm, next(count, array_of_commands, array_of_argv,
+      array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes));
   BlockingCall guard(CallId::Comm_spawn_multiple);
   guard.meet(comm);
-  return next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root,
-      comm, intercomm, array_of_errcodes);
+  return made_of(comm, intercomm, next(count, array_of_commands, array_of_argv, array_of_maxprocs,
+      array_of_info, root, comm, intercomm, array_of_errcodes));
 }
 WEFT_WRAPPER int MPI_Comm_spawn_multiple(int count, char** array_of_commands,
     char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
@@ -10794,10 +10801,12 @@ WEFT_WRAPPER int PMPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Coun
 static int Intercomm_create(bool nested, MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
     int remote_leader, int tag, MPI_Comm* newintercomm) {
   const auto next = bound(next_calls.Intercomm_create, CallId::Intercomm_create);
-  if (nested) return next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+  if (nested) return made_of(local_comm, newintercomm, next(local_comm, local_leader, peer_comm,
+      remote_leader, tag, newintercomm));
   BlockingCall guard(CallId::Intercomm_create);
   guard.after_held(local_comm);
-  return next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+  return made_of(local_comm, newintercomm, next(local_comm, local_leader, peer_comm, remote_leader,
+      tag, newintercomm));
 }
 WEFT_WRAPPER int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
     int remote_leader, int tag, MPI_Comm* newintercomm) {
@@ -10817,11 +10826,11 @@ static int Intercomm_create_from_groups(bool nested, MPI_Group local_group, int 
     MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
   const auto next = bound(next_calls.Intercomm_create_from_groups,
       CallId::Intercomm_create_from_groups);
-  if (nested) return next(local_group, local_leader, remote_group, remote_leader, stringtag, info,
-      errhandler, newintercomm);
+  if (nested) return made_of_groups(newintercomm, next(local_group, local_leader, remote_group,
+      remote_leader, stringtag, info, errhandler, newintercomm));
   BlockingCall guard(CallId::Intercomm_create_from_groups);
-  return next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler,
-      newintercomm);
+  return made_of_groups(newintercomm, next(local_group, local_leader, remote_group, remote_leader,
+      stringtag, info, errhandler, newintercomm));
 }
 WEFT_WRAPPER int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info,

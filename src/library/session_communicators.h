@@ -1,0 +1,42 @@
+// Communicators of sessions: those that are made of a group alone, and all that are made of these.
+// Their groups must meet no group of MPI_COMM_WORLD's in a call, so that they have to be known from
+// where they come from. Sessions may be there before MPI_Init and after MPI_Finalize.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+
+namespace weft {
+
+// How many are known; 0 in programs without sessions.
+inline std::atomic<int> session_communicators{0};
+
+bool is_known_of_session(MPI_Comm comm);
+void note_of_session(MPI_Comm comm, bool is_of_session);
+
+inline bool is_of_session(MPI_Comm comm) {
+  return session_communicators.load(std::memory_order_relaxed) != 0 && is_known_of_session(comm);
+}
+
+// The library returned `code` and, if that is success, a communicator made of `parent`.
+inline int made_of(MPI_Comm parent, const MPI_Comm* made, int code) {
+  if (session_communicators.load(std::memory_order_relaxed) != 0 && code == MPI_SUCCESS)
+      [[unlikely]]
+    note_of_session(*made, is_known_of_session(parent));
+  return code;
+}
+
+// The same of groups.
+inline int made_of_groups(const MPI_Comm* made, int code) {
+  if (code == MPI_SUCCESS) note_of_session(*made, true);
+  return code;
+}
+
+// Before the library frees it: another one may get its handle.
+inline void forget_if_of_session(MPI_Comm comm) {
+  if (session_communicators.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    note_of_session(comm, false);
+}
+
+}  // namespace weft
