@@ -45,8 +45,10 @@ bool has_mpi_library() {
   return find_behind_weft("PMPI_Finalize") != nullptr;
 }
 
-[[gnu::destructor]] void say_that_there_was_nothing_to_do() {
-  if (has_begun || !started_by_weft_run() || !is_first_rank() || had_children()) return;
+// A program that failed has said its own last word.
+void say_that_there_was_nothing_to_do(int status, void*) {
+  if (status != 0 || has_begun || !started_by_weft_run() || !is_first_rank() || had_children())
+    return;
   // MPI_Init would have refused it.
   if (const auto config = checked_config(); !config) say(config.error().message);
   if (!wants_summary() && has_mpi_library()) return;
@@ -54,6 +56,11 @@ bool has_mpi_library() {
   say((wants_summary() ? "no summary: " : "nothing to do: ") + program +
       " has not called MPI_Init of a shared MPI library; see with 'ldd " + program +
       "' whether it is linked to one");
+}
+
+// Registered before the program's own, and so called after them.
+[[gnu::constructor]] void watch_for_the_end() {
+  if (started_by_weft_run()) on_exit(say_that_there_was_nothing_to_do, nullptr);
 }
 
 }  // namespace

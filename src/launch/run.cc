@@ -16,6 +16,7 @@
 #include "base/first_rank.h"
 #include "base/started.h"
 #include "launch/help.h"
+#include "launch/job_command.h"
 #include "launch/launcher.h"
 #include "launch/options.h"
 #include "launch/program.h"
@@ -165,6 +166,11 @@ void set_preload(const std::string& library) {
   setenv("LD_PRELOAD", value.c_str(), 1);
 }
 
+bool wants_summary() {
+  const char* const asked = std::getenv("WEFT_SUMMARY");
+  return asked && *asked && std::string_view(asked) != "0";
+}
+
 bool same_file(const std::string& a, const std::string& b) {
   struct stat one, other;
   return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
@@ -207,6 +213,7 @@ int start_program(const std::string& self, const RunOptions& options) {
   set_preload(*library);
   if (options.watched && options.engines) trace_for_advisor();
   setenv(kStartedVariable, std::to_string(getpid()).c_str(), 1);
+  if (wants_summary()) tell_job_command(options.command);
   return become(path, command.data());
 }
 
@@ -248,6 +255,7 @@ int run(const std::string& self, int argc, char** argv) {
   const Launcher launcher = launcher_of_command(options->command[0]);
   if (launcher == Launcher::none) return start_program(self, *options);
   if (!options->refusal.empty()) return refuse(options->refusal);
+  if (wants_summary()) tell_job_command(options->command);
   std::vector<std::string> prefix;
   if (options->watched) prefix = watching_words(self);
   prefix.insert(prefix.end(), {self, "run"});

@@ -13,7 +13,7 @@ BlockingCall::BlockingCall(CallId id) : id_(id) {
   if (!runtime) return;
   handed_over_ = runtime->progress.caller_blocks();
   alone_ = runtime->callers_only();
-  if (runtime->application_track()) began_ns_ = now_ns();
+  if (runtime->observing()) began_ns_ = now_ns();
 }
 
 BlockingCall::~BlockingCall() {
@@ -21,8 +21,10 @@ BlockingCall::~BlockingCall() {
   Runtime* runtime = Runtime::active();
   if (!runtime) return;
   if (handed_over_) runtime->progress.caller_returns();
-  if (auto* track = began_ns_ ? runtime->application_track() : nullptr)
-    track->span(call_name(id_), began_ns_, now_ns());
+  if (began_ns_ == 0) return;
+  const std::int64_t ended_ns = now_ns();
+  runtime->summary.spent(id_, ended_ns - began_ns_);
+  if (auto* track = runtime->application_track()) track->span(call_name(id_), began_ns_, ended_ns);
 }
 
 bool BlockingCall::must_help() const {

@@ -48,7 +48,7 @@ class BlockingCall {
   const WatchedCall watched_{id_};
   bool handed_over_ = false;
   bool alone_ = false;
-  long long began_ns_ = 0;  // 0: no trace
+  long long began_ns_ = 0;  // 0: nobody observes
 };
 
 }  // namespace weft

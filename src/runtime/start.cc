@@ -525,7 +525,9 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   else
     code = carry_out_within_reach(runtime, id, call, plan);
   if (entered == 0) return code;
-  if (auto* track = runtime.application_track()) track->span(call_name(id), entered, now_ns());
+  const std::int64_t ended = now_ns();
+  runtime.summary.spent(id, ended - entered);
+  if (auto* track = runtime.application_track()) track->span(call_name(id), entered, ended);
   return code;
 }
 
@@ -549,11 +551,23 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
 
 }  // namespace
 
+namespace {
+
+// Blocking calls are not offered to Weft at all. A summary counts each of them; else those that are
+// alike go straight to the library from now on.
+[[gnu::noinline]] void leave_blocking(Runtime& runtime, CallId id) {
+  if (!runtime.observing()) return leave_all_alike(runtime);
+  known_calls.last_alike = Alike::none;
+  runtime.summary.passed_on(id, runtime.native() ? Reason::engine_native : Reason::outside_memory);
+}
+
+}  // namespace
+
 bool carry_out(CallId id, const Call& call, const Plan* known, int* code) {
   Runtime* runtime = Runtime::active();
   if (!runtime) return false;
   if (!blocking_taken.load(std::memory_order_acquire)) [[unlikely]] {
-    leave_all_alike(*runtime);
+    leave_blocking(*runtime, id);
     finish_before_blocking(*runtime, call.comm);
     return false;
   }

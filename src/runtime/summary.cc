@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
+#include "base/amounts.h"
 #include "base/log.h"
+#include "base/started.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/learnt.h"
@@ -32,7 +35,8 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
 constexpr std::size_t kInMemory = 6 + kReasons;
 constexpr std::size_t kDirect = kInMemory + 1;
 constexpr std::size_t kWaitedForHandled = kDirect + 1;
-constexpr std::size_t kNumbers = kWaitedForHandled + 1;
+constexpr std::size_t kInside = kWaitedForHandled + 1;
+constexpr std::size_t kNumbers = kInside + 1;
 using CallNumbers = std::array<std::int64_t, kNumbers>;
 
 std::int64_t seen(const CallNumbers& numbers) {
@@ -41,83 +45,91 @@ std::int64_t seen(const CallNumbers& numbers) {
   return total;
 }
 
-// One line of the text form: times are means per completed call, over all ranks.
-std::string text_line(CallId id, const CallNumbers& n) {
-  char line[256];
-  std::snprintf(line, sizeof line, "  %-22s %9lld %9lld %14lld", call_name(id),
-                static_cast<long long>(seen(n)), static_cast<long long>(n[0]),
-                static_cast<long long>(n[1]));
-  std::string text = line;
-  if (n[2] > 0) {
-    const double completed = static_cast<double>(n[2]) * 1e3;
-    std::snprintf(line, sizeof line, " %13.1f %12.1f", static_cast<double>(n[3]) / completed,
-                  static_cast<double>(n[4]) / completed);
-    text += line;
-  } else {
-    text += "             –            –";  // blocking: not timed
-  }
-  if (n[5] > 0) {
-    std::snprintf(
-        line, sizeof line, " %7.1f %%",
-        100.0 * (1.0 - static_cast<double>(n[kWaitedForHandled]) / static_cast<double>(n[5])));
-    text += line;
-  } else {
-    text += "         –";
-  }
-  for (std::size_t r = 0; r < kReasons; ++r)
-    if (n[6 + r] > 0)
-      text += "\n      passed on " + std::to_string(n[6 + r]) + ": " + kReasonTexts[r];
+constexpr const char* kNone = "–";
+
+// Right-aligned in so many columns, behind a space. Units outside ASCII are two bytes and one
+// column.
+std::string cell(const std::string& text, std::size_t columns) {
+  const auto is_first = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+  const auto used = static_cast<std::size_t>(std::count_if(text.begin(), text.end(), is_first));
+  return " " + std::string(columns > used ? columns - used : 0, ' ') + text;
+}
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * share);
+  return text;
+}
+
+std::string mean_time(std::int64_t ns, std::int64_t calls) {
+  return calls > 0 ? time_words(static_cast<double>(ns) / 1e9 / static_cast<double>(calls)) : kNone;
+}
+
+std::string line_of(const std::string& call, const std::array<std::string, 8>& cells) {
+  constexpr std::array<std::size_t, 8> kColumns = {8, 8, 9, 8, 7, 11, 8, 8};
+  std::string text = "  " + call + std::string(call.size() < 22 ? 22 - call.size() : 0, ' ');
+  for (std::size_t i = 0; i < cells.size(); ++i) text += cell(cells[i], kColumns[i]);
   return text + "\n";
 }
 
-// What a user asks next: what is still to be won, and whether it helped. Blocking calls are not
-// timed.
+std::string heading() {
+  return line_of("call",
+                 {"calls", "by Weft", "data", "time", "of run", "start–wait", "waited", "hidden"});
+}
+
+// Where the run was: inside blocking calls, and waiting for others.
+double inside_s(const CallNumbers& n, int ranks) {
+  return static_cast<double>(n[4] + n[kInside]) / 1e9 / ranks;
+}
+
+// One line of the text form: time is the mean over ranks, start–wait and waited are means over
+// completed calls.
+std::string text_line(CallId id, const CallNumbers& n, double seconds, int ranks) {
+  const double inside = inside_s(n, ranks);
+  const bool timed = n[4] + n[kInside] > 0;
+  const double hidden =
+      n[5] > 0 ? 1.0 - static_cast<double>(n[kWaitedForHandled]) / static_cast<double>(n[5]) : 0;
+  std::string text =
+      line_of(call_name(id),
+              {std::to_string(seen(n)), std::to_string(n[0]), data_words(n[1]),
+               timed ? time_words(inside) : kNone, timed ? percent(inside / seconds) : kNone,
+               mean_time(n[3], n[2]), mean_time(n[4], n[2]), n[5] > 0 ? percent(hidden) : kNone});
+  for (std::size_t r = 0; r < kReasons; ++r)
+    if (n[6 + r] > 0)
+      text += "      passed on " + std::to_string(n[6 + r]) + ": " + kReasonTexts[r] + "\n";
+  return text;
+}
+
+// What a user asks next: what is still to be won, and whether it helped.
 std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, int ranks,
                        Engine engine) {
   constexpr double kMoreThanAll = 1.01;  // the seconds are rank 0's
-  double waited_s = 0;
-  std::int64_t completed = 0;
-  for (const CallNumbers& n : totals) {
-    completed += n[2];
-    waited_s += static_cast<double>(n[4]) / 1e9;
-  }
+  double share = 0;
+  for (const CallNumbers& n : totals)
+    if (seen(n) > 0) share += inside_s(n, ranks) / seconds;
   std::string text;
-  if (completed > 0) {
-    const double share = waited_s / (seconds * ranks);
-    char line[128];
-    std::snprintf(line, sizeof line, "  waiting in these calls took %.1f %% of the ranks' time%s\n",
-                  100.0 * share,
-                  share > kMoreThanAll ? ", since several threads waited at a time" : "");
-    text = line;
-  }
+  if (share > 0)
+    text = "  these calls took " + percent(share) + " of the ranks' time" +
+           (share > kMoreThanAll ? ", since several threads waited at a time" : "") + "\n";
   const bool chosen = engine != Engine::automatic && engine != Engine::native;
   const std::string with =
       chosen ? "--with '--engine " + std::string(engine_name(engine)) + "' " : "";
-  return text + "  did it help? weft try " + with +
-         "-- mpiexec ... ./app runs it without Weft and with it, in turn\n";
-}
-
-// Where no call was counted: which are not.
-std::string nothing_seen(const Config& config) {
-  std::string text = "  no collective that Weft handles was called";
-  if (config.engine == Engine::native)
-    text += "; under engine native blocking ones are not counted";
-  else if (config.engine != Engine::automatic && config.blocking != Config::Blocking::always)
-    text += "; without --blocking, blocking ones are not counted";
-  return text + "\n";
+  const char* const command = std::getenv(kCommandVariable);
+  return text + "  did it help? weft try " + with + "-- " +
+         (command && *command ? command : "mpiexec ... ./app") +
+         " runs it without Weft and with it, in turn\n";
 }
 
 // The application's own messages; "" where none was large.
 std::string transfers_line(std::int64_t transfers, std::int64_t least_bytes) {
   if (transfers == 0) return "";
   return "  messages of the program's own that Weft's thread looked after, from " +
-         std::to_string(least_bytes) + " bytes on: " + std::to_string(transfers) + "\n";
+         data_words(least_bytes) + " on: " + std::to_string(transfers) + "\n";
 }
 
 std::string one_copy_line(std::int64_t bytes) {
   if (bytes == 0) return "";
-  return "  bytes that the system copied once, in place of two copies: " + std::to_string(bytes) +
-         "\n";
+  return "  data that the system copied once, in place of two copies: " + data_words(bytes) + "\n";
 }
 
 // What became of a program's collectives under engine agent.
@@ -280,6 +292,7 @@ void Summary::report(const Config& config, const std::string& remark, const char
     own[i][kInMemory] = c.in_memory;
     own[i][kDirect] = c.direct;
     own[i][kWaitedForHandled] = c.waited_for_handled_ns;
+    own[i][kInside] = c.inside_ns;
   }
   library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
                        handles.int64, handles.sum, 0, all);
@@ -296,17 +309,16 @@ void Summary::report(const Config& config, const std::string& remark, const char
   char elapsed[64];
   std::snprintf(elapsed, sizeof elapsed, ", %.2f s from MPI_Init to MPI_Finalize", seconds);
   std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +
-                     engine_name(config.engine) + elapsed + why +
-                     "\n  call                        seen   handled          bytes  "
-                     " start–wait µs    waited µs    hidden\n";
+                     engine_name(config.engine) + elapsed + why + "\n" + heading();
   bool any = false;
   for (int i = 0; i < kCalls; ++i) {
     const CallNumbers& n = totals[static_cast<std::size_t>(i)];
     if (seen(n) == 0) continue;
-    text += text_line(static_cast<CallId>(i), n);
+    text += text_line(static_cast<CallId>(i), n, seconds, ranks);
     any = true;
   }
-  text += any ? last_lines(totals, seconds, ranks, config.engine) : nothing_seen(config);
+  text += any ? last_lines(totals, seconds, ranks, config.engine)
+              : "  no collective that Weft knows was called\n";
   text += text_of(learnt, seconds);
   text += agents_line(config.engine, counted, totals);
   text += transfers_line(counted.transfers, config.least_transfer_bytes);

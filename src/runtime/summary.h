@@ -58,6 +58,11 @@ class Summary {
   // It needed no copy, or one by the kernel; a persistent request counts once.
   void direct(CallId id);
   void passed_on(CallId id, Reason reason);
+  // The application has spent so long inside a blocking call.
+  void spent(CallId id, std::int64_t ns) {
+    if (wanted_)
+      counters_[static_cast<std::size_t>(id)].inside_ns.fetch_add(ns, std::memory_order_relaxed);
+  }
   // It has been left to the agent of a core; each start of a persistent request counts.
   void left_to_agent() {
     if (wanted_) left_to_agent_.fetch_add(1, std::memory_order_relaxed);
@@ -94,6 +99,7 @@ class Summary {
     std::atomic<std::int64_t> waited_ns{0};
     std::atomic<std::int64_t> duration_ns{0};  // from start to complete, of those handled
     std::atomic<std::int64_t> waited_for_handled_ns{0};
+    std::atomic<std::int64_t> inside_ns{0};  // of blocking calls
     std::array<std::atomic<std::int64_t>, kReasons> passed_on{};
   };
   const bool wanted_;

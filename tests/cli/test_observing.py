@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from weft import installation, mpi_libraries
+from weft.lab import lab_problem
 
 RANKS = 3
 
@@ -71,9 +72,10 @@ def test_summary_is_said_once_with_calls_and_hidden_share(observed):
     said = observed("thread", "--summary")
     assert said.count("summary of 3 ranks, MPICH, engine thread") == 1
     line = next(line for line in said.splitlines() if "MPI_Iallreduce" in line)
-    seen, handled, size = (int(word) for word in line.split()[1:4])
+    cells = line.split()
+    seen, handled = map(int, cells[1:3])
     assert 0 < handled <= seen
-    assert size == handled * 512 * 1024
+    assert cells[4] == "MiB" and float(cells[3]) == pytest.approx(handled / 2, rel=0.01)
     assert line.rstrip().endswith("%")
 
 
@@ -83,11 +85,17 @@ def test_summary_is_said_once_with_calls_and_hidden_share(observed):
 def test_summary_says_how_long_it_took_and_how_to_compare_it(observed, engine, options):
     said = observed(engine, "--summary")
     seconds = re.search(r"([0-9.]+) s from MPI_Init to MPI_Finalize", said)
-    waited = re.search(r"waiting in these calls took ([0-9.]+) % of the ranks' time", said)
+    waited = re.search(r"these calls took ([0-9.]+) % of the ranks' time", said)
     assert seconds and waited, said
     assert float(seconds[1]) > 0
     assert 0 < float(waited[1]) < 100
-    assert f"did it help? weft try {options}-- mpiexec ... ./app" in said
+    command = next(line for line in said.splitlines() if "did it help?" in line)
+    library = mpi_libraries.implementation("mpich")
+    assert (
+        f"weft try {options}-- {library.mpiexec} -n {RANKS} {library.program('overlap')} "
+        in command
+    )
+    assert "weft run" not in command
 
 
 def test_summary_says_why_more_than_all_time_was_waited(call, compiled_for):
@@ -125,15 +133,51 @@ def test_what_is_hidden_is_of_the_calls_that_weft_handled(call, tmp_path, name):
     done = call(*run, **library.environment())
     assert done.returncode == 0, done.stderr
     line = next(line for line in done.stderr.splitlines() if "MPI_Iallreduce" in line)
-    _, seen, handled, _, _, waited_us, hidden, _ = line.split()
+    _, seen, handled, *_, waited, unit, hidden, _ = line.split()
     assert (int(seen), int(handled)) == (40, 20)
-    assert float(waited_us) > 5000
+    assert unit == "ms" and float(waited) > 5
     assert 0 <= float(hidden) <= 100
 
 
-def test_a_program_with_blocking_calls_is_not_said_to_have_none(call, tmp_path):
+@pytest.mark.parametrize("engine", ["auto", "native", "thread"])
+def test_blocking_calls_have_their_time_and_share_whoever_carries_them_out(call, engine):
     library = mpi_libraries.implementation("mpich")
     program = [*library.launcher(2), library.program("latency"), "--forms", "blocking"]
-    done = call("run", "--engine", "native", "--summary", "--", *program)
+    program += ["--bytes", "64KiB", "--collective", "allreduce"]
+    done = call("run", "--engine", engine, "--summary", "--", *program)
     assert done.returncode == 0, done.stderr
-    assert "blocking ones are not counted" in done.stderr
+    seconds = float(re.search(r"([0-9.]+) s from MPI_Init", done.stderr)[1])
+    line = next(line for line in done.stderr.splitlines() if "MPI_Allreduce " in line)
+    found = re.match(
+        r"\s+MPI_Allreduce\s+(\d+)\s+(\d+)\s+[\d.]+ \w+\s+([\d.]+) (\w+)\s+([\d.]+) %", line
+    )
+    calls, by_weft, time, unit, share = found.groups()
+    assert int(calls) > 0 and (int(by_weft) > 0) == (engine == "auto")
+    spent = float(time) * {"s": 1, "ms": 1e-3, "µs": 1e-6}[unit]
+    assert float(share) == pytest.approx(100 * spent / seconds, rel=0.05, abs=0.06)
+
+
+def test_the_next_command_is_that_of_the_launcher_or_the_lab(call, tmp_path):
+    """As it was typed, without weft run; behind mpiexec it is found above the ranks."""
+    library = mpi_libraries.implementation("mpich")
+    program = str(library.program("latency"))
+    inside = ["--forms", "blocking", "--bytes", "8", "--collective", "allreduce"]
+    weft = str(installation.weft_command())
+    rank = [weft, "run", "--summary", "--", program, *inside]
+    done = subprocess.run(
+        [*map(str, library.launcher(2)), *rank], capture_output=True, text=True, timeout=60
+    )
+    typed = " ".join([*map(str, library.launcher(2)), program, *inside])
+    assert f"did it help? weft try -- {typed} runs it" in done.stderr, done.stderr
+    if lab_problem():
+        return
+    done = call("lab", "run", "--nodes", 2, "--", *rank)
+    typed = " ".join(["weft lab run --nodes 2 --", program, *inside])
+    assert f"did it help? weft try -- {typed} runs it" in done.stderr, done.stderr
+
+
+def test_a_program_that_fails_before_mpi_has_its_own_last_word(call):
+    failing = call("run", "--summary", "--", "python3", "-c", "raise SystemExit('gone')")
+    assert failing.stderr == "gone\n"
+    well = call("run", "--summary", "--", "python3", "-c", "pass")
+    assert "weft: no summary: python3 has not called MPI_Init" in well.stderr

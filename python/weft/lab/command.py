@@ -1,6 +1,7 @@
 """`weft lab run`: one job in a lab of its own."""
 
 import json
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -84,7 +85,7 @@ def run(
         raise typer.Exit(127)
     try:
         with Lab(nodes, per_node, rate, burst, mpi, cores, check, delay) as lab:
-            result = lab.run(command)
+            result = lab.run(command, env=as_typed(command))
             plan, used = lab.plan, lab.mpi.name
     except LabError as error:
         print(f"weft: {error}", file=sys.stderr)
@@ -95,6 +96,18 @@ def run(
     if counts:
         write_counts(counts, plan, used, result)
     raise typer.Exit(result.returncode)
+
+
+def as_typed(command: list[str]) -> dict[str, str]:
+    """The job without Weft, as its summary names it to the user (src/base/started.h)."""
+    words = command
+    if Path(command[0]).name == "weft" and command[1:2] == ["run"]:
+        if "--" not in command:
+            return {}
+        words = command[command.index("--") + 1 :]
+    options = sys.argv[: len(sys.argv) - len(command)]
+    started = ["weft", *options[1:], *([] if options[-1] == "--" else ["--"]), *words]
+    return {"WEFT_COMMAND": shlex.join(started)}
 
 
 def tell(plan: Plan, result: LabResult) -> None:
