@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -177,7 +178,7 @@ def test_the_next_command_is_that_of_the_launcher_or_the_lab(call, tmp_path):
 
 
 def test_a_program_that_fails_before_mpi_has_its_own_last_word(call):
-    failing = call("run", "--summary", "--", "python3", "-c", "raise SystemExit('gone')")
+    failing = call("run", "--summary", "--", sys.executable, "-c", "raise SystemExit('gone')")
     assert failing.stderr == "gone\n"
-    well = call("run", "--summary", "--", "python3", "-c", "pass")
-    assert "weft: no summary: python3 has not called MPI_Init" in well.stderr
+    well = call("run", "--summary", "--", sys.executable, "-c", "pass")
+    assert f"weft: no summary: {sys.executable} has not called MPI_Init" in well.stderr
