@@ -106,10 +106,12 @@ void use_two_groups(MPI_Comm comm) {
 }
 
 void use_windows(MPI_Comm comm) {
-  const int rank = rank_of(comm), size = size_of(comm);
+  MPI_Comm node;
+  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  const int rank = rank_of(node), size = size_of(node);
   int* memory = nullptr;
   MPI_Win window;
-  MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &memory, &window);
+  MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, node, &memory, &window);
   MPI_Win_fence(0, window);
   *memory = -1;
   MPI_Win_fence(0, window);
@@ -117,6 +119,7 @@ void use_windows(MPI_Comm comm) {
   MPI_Win_fence(0, window);
   expect(*memory == (rank + size - 1) % size, "a window on a session's communicator");
   MPI_Win_free(&window);
+  add_up_and_free(node);
 }
 
 // Everything that is made of it.
