@@ -95,12 +95,22 @@ std::pair<std::uintptr_t, std::uintptr_t> object_around(void* address) {
 
 }  // namespace
 
+namespace {
+
+// A call that only the MPI library defines by this name: some tools define PMPI_Init and the calls
+// for files themselves.
+void* within_library() {
+  return find_behind_weft("PMPI_Get_library_version");
+}
+
+}  // namespace
+
 // Where the Fortran layer is part of the library itself, its calls cannot be told from the
 // library's own: then none are taken for the library's.
 void note_library() {
-  void* const init = find_behind_weft("PMPI_Init");
-  if (!init) return;
-  const auto [begin, end] = object_around(init);
+  void* const within = within_library();
+  if (!within) return;
+  const auto [begin, end] = object_around(within);
   void* const fortran = find_behind_weft("mpi_init_");
   const auto address = reinterpret_cast<std::uintptr_t>(fortran);
   if (begin <= address && address < end) return;
@@ -162,10 +172,10 @@ void missing_call(CallId id) {
 }
 
 Result<bool> check_family() {
-  void* const init = find_behind_weft("PMPI_Init");
-  const std::string file = file_of(init);
+  void* const within = within_library();
+  const std::string file = file_of(within);
   if (file.empty()) return Error{"no MPI library found in this process"};
-  if (!of_this_family(file) && !of_this_family(linked_name_of(init)))
+  if (!of_this_family(file) && !of_this_family(linked_name_of(within)))
     return Error{"this program runs with " + file + ", but Weft was loaded for " +
                  kLibraryNames[0] + ": use 'weft run --mpi ...' to name the right one"};
   return true;
