@@ -81,6 +81,18 @@ def test_the_map_of_winners_has_a_field_for_each_size_and_amount(several):
     assert not any("thread" in cell.said for cell in rows["64 KiB"])
 
 
+@pytest.mark.parametrize(
+    ("share", "n", "names"), [(0.9, 9, ["thread"]), (-0.3, 9, ["blocking"]), (0.9, 3, [])]
+)
+def test_the_line_that_is_advised_is_thick_and_none_is_where_nothing_is_decided(share, n, names):
+    found = result({"thread": hides(share)})
+    found.points = [replace(p, total_us=replace(p.total_us, n=n)) for p in found.points]
+    source = Source("x", found)
+    (case,) = source.cases
+    graph = effect_page.time_graph(case, effect_page.looks([source]))
+    assert [line.name for line in graph.lines if line.strong] == names
+
+
 def test_page_opens_offline_and_is_small(several):
     text = effect_page.render([Source("here.json", several)])
     assert len(text.encode()) < MOST_BYTES

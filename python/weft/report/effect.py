@@ -342,6 +342,16 @@ def recommended(case: Case) -> Curve | None:
     return min(equal, key=simplicity)
 
 
+def advised(case: Case) -> Curve | None:
+    """Whose line a picture stresses: the blocking call's where it is to stay; None: not decided."""
+    curve = recommended(case)
+    return case.blocking if curve is None and _is_certain(case) else curve
+
+
+def _is_certain(case: Case) -> bool:
+    return all(r.total.is_certain for curve in case.curves for r in curve.readings.values())
+
+
 def _present(case: Case, amount: int) -> list[Curve]:
     return [curve for curve in case.candidates if amount in curve.readings]
 
@@ -400,7 +410,7 @@ def _no_gain(case: Case) -> str:
     ]
     if not verdicts:
         return "no candidate was measured."
-    if not all(r.total.is_certain for curve in case.curves for r in curve.readings.values()):
+    if not _is_certain(case):
         return (
             f"not decided: some have fewer than {FEWEST} samples, too few for a confidence"
             " interval; measure longer (--time-budget)."

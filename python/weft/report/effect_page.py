@@ -85,7 +85,7 @@ def time_graph(case: Case, styles: dict[str, Look], tall: float = 260) -> Graph:
         (c.at_us / scale, height(case, c.at_us) / scale, f"crossing at {duration(c.at_us)}")
         for c in overtaken
     ]
-    advised = effect.recommended(case) or case.blocking
+    advised = effect.advised(case)
     lines = [time_line(curve, case, styles, curve is advised) for curve in case.curves]
     return Graph(
         [ideal_line(case), *lines],
