@@ -22,15 +22,17 @@ struct Known {
   std::uintptr_t address;
   // The function's own return address lies so far above the place of this one, in bytes; 0: not
   // known. It is the same at each call but in a function whose frame has no fixed size.
-  std::uint16_t up;
+  std::uint32_t up;
   std::uint16_t seen;  // so often in a row by unwinding
   Binding binding;
   bool follows_call;
+  bool own;   // in the program's own file
+  bool last;  // nothing called its function
 };
 constexpr std::uint16_t kSure = 3, kVaries = UINT16_MAX;
-constexpr std::uintptr_t kLargest = 1024;  // bytes of a binding's frame
+constexpr std::uintptr_t kLargest = 1 << 20;  // bytes of a frame
 // By return address; a thread's own, so that no lock is needed.
-constexpr std::size_t kKnown = 256;
+constexpr std::size_t kKnown = 1024;
 constinit thread_local Known known[kKnown] __attribute__((tls_model("initial-exec"))) = {};
 
 // Whether a call comes right before this address in a file's code: anything else is no address that
@@ -51,12 +53,20 @@ bool follows_call(std::uintptr_t address, const char* file) {
   return false;
 }
 
+static_assert(kKnown == std::size_t{1} << (64 - 54));
+
 Known& known_at(std::uintptr_t address) {
-  Known& entry = known[(address >> 2) % kKnown];
+  Known& entry = known[address * UINT64_C(0x9e3779b97f4a7c15) >> 54];
   if (entry.address == address) return entry;
   // Not dladdr, which also looks through all symbols of that file.
   const Place place = place_of(address - 1);
-  entry = {address, 0, 0, binding_of(place.file), follows_call(address, place.file)};
+  entry = {.address = address,
+           .up = 0,
+           .seen = 0,
+           .binding = binding_of(place.file),
+           .follows_call = follows_call(address, place.file),
+           .own = place.file[0] == '\0',
+           .last = false};
   return entry;
 }
 
@@ -66,60 +76,94 @@ Binding binding_at(std::uintptr_t address) {
 
 void learn(std::uintptr_t address, std::uintptr_t up) {
   Known& entry = known_at(address);
-  if (entry.seen == kVaries || entry.binding == Binding::none) return;
+  if (entry.seen == kVaries) return;
   if (up == 0 || up > kLargest || up % sizeof(void*) != 0 || (entry.up && entry.up != up)) {
     entry.seen = kVaries;
     return;
   }
-  entry.up = static_cast<std::uint16_t>(up);
+  entry.up = static_cast<std::uint32_t>(up);
   entry.seen = std::min<std::uint16_t>(kSure, static_cast<std::uint16_t>(entry.seen + 1));
 }
 
+// Takes return addresses from the innermost on, as far as they are wanted.
+class Way {
+ public:
+  // all: of a wrapper its callers, too.
+  explicit Way(bool all) : all_(all) {}
+
+  // Whether the next one is wanted.
+  bool add(const Known& entry) {
+    if (caller.address == 0 && entry.binding != Binding::none) return ++bindings_ < kMostBindings;
+    caller.way = (caller.way ^ entry.address) * UINT64_C(0x9e3779b97f4a7c15);
+    if (caller.address == 0) {
+      caller.address = entry.address;
+      caller.own = entry.own;
+    } else if (own_ > 0 && !entry.own) {
+      return false;  // what called the program's own functions
+    } else if (caller.outers < (entry.own ? kOuter : kOuter - kOwn + 1)) {
+      caller.outer[caller.outers++] = {.address = entry.address, .own = entry.own};
+    }
+    own_ += entry.own;
+    return all_ && own_ < kOwn && ++frames_ < kMost;
+  }
+
+  Caller caller;
+
+ private:
+  static constexpr int kMostBindings = 8, kOwn = 4, kMost = 32;
+  const bool all_;
+  int bindings_ = 0, own_ = 0, frames_ = 0;
+};
+
 // From frame to frame, as the tables of each file describe them, which takes microseconds.
-std::uintptr_t behind_binding() {
+Caller by_unwinding(bool all) {
   struct Walk {
-    std::uintptr_t found, address, place;
-  } walk{};
+    Way way;
+    std::uintptr_t address, place;
+  } walk{Way(all), 0, 0};
   const auto visit = [](_Unwind_Context* frame, void* data) {
     auto& so_far = *static_cast<Walk*>(data);
     const std::uintptr_t address = _Unwind_GetIP(frame);
-    if (!address) return _URC_END_OF_STACK;
+    if (!address) return _URC_NO_REASON;  // the end
     const std::uintptr_t place = _Unwind_GetCFA(frame);
     if (so_far.address) learn(so_far.address, place - so_far.place);
     so_far.address = address;
     so_far.place = place;
-    if (binding_at(address) != Binding::none) return _URC_NO_REASON;
-    so_far.found = address;
-    return _URC_END_OF_STACK;
+    return so_far.way.add(known_at(address)) ? _URC_NO_REASON : _URC_END_OF_STACK;
   };
-  _Unwind_Backtrace(visit, &walk);
-  return walk.found;
+  if (_Unwind_Backtrace(visit, &walk) == _URC_END_OF_STACK && walk.address)
+    known_at(walk.address).last = true;
+  return walk.way.caller;
 }
 
-// The same by what has been learnt; 0: not all of it is known, or something else lies where the
+// The same by what has been learnt. False: not all of it is known, or something else lies where the
 // return address should.
-std::uintptr_t behind_known_binding(Called called) {
+bool by_what_is_known(Called called, Way& way) {
 #if defined(__x86_64__)
   auto address = reinterpret_cast<std::uintptr_t>(called.address);
   auto place = reinterpret_cast<std::uintptr_t>(called.frame_end) - sizeof address;
-  for (int frames = 0; frames < 8; ++frames) {
+  for (;;) {
     const Known& entry = known_at(address);
-    if (!entry.follows_call) return 0;
-    if (entry.binding == Binding::none) return address;
-    if (entry.seen != kSure) return 0;
+    if (!entry.follows_call) return false;
+    if (!way.add(entry) || entry.last) return true;
+    if (entry.seen != kSure) return false;
     place += entry.up;
     std::memcpy(&address, reinterpret_cast<const void*>(place), sizeof address);
   }
+#else
+  return false;
 #endif
-  return 0;
 }
 
 // Every so often by unwinding all the same, which finds out where a frame's size varies.
-std::uintptr_t caller_of_binding(Called called) {
+Caller way_to(Called called, bool all) {
   constexpr std::uint32_t kCheck = 64;
   static constinit thread_local std::uint32_t calls = 0;
-  const std::uintptr_t quick = ++calls % kCheck ? behind_known_binding(called) : 0;
-  return quick ? quick : behind_binding();
+  Way way(all);
+  if (++calls % kCheck && by_what_is_known(called, way)) return way.caller;
+  Caller found = by_unwinding(all);
+  if (!found.address) found.address = reinterpret_cast<std::uintptr_t>(called.address);
+  return found;
 }
 
 // What is used of Python's C interface (3.9 and later), from the interpreter that is in this
@@ -128,6 +172,7 @@ struct Python {
   int (*GILState_Ensure)();
   void (*GILState_Release)(int);
   void* (*GetFrame)();      // borrowed
+  void* (*GetBack)(void*);  // new; nullptr: there is none
   void* (*GetCode)(void*);  // new
   int (*GetLine)(void*);
   void* (*GetAttr)(void*, const char*);  // new
@@ -146,8 +191,8 @@ const Python& python() {
     };
     p.ready = bind(p.GILState_Ensure, "PyGILState_Ensure") &&
               bind(p.GILState_Release, "PyGILState_Release") &&
-              bind(p.GetFrame, "PyEval_GetFrame") && bind(p.GetCode, "PyFrame_GetCode") &&
-              bind(p.GetLine, "PyFrame_GetLineNumber") &&
+              bind(p.GetFrame, "PyEval_GetFrame") && bind(p.GetBack, "PyFrame_GetBack") &&
+              bind(p.GetCode, "PyFrame_GetCode") && bind(p.GetLine, "PyFrame_GetLineNumber") &&
               bind(p.GetAttr, "PyObject_GetAttrString") && bind(p.Utf8, "PyUnicode_AsUTF8") &&
               bind(p.Release, "Py_DecRef") && bind(p.ForgetError, "PyErr_Clear");
     return p;
@@ -162,12 +207,22 @@ const Python& python() {
 struct Written {
   void* code;
   int line;
+  bool own;            // no library's
+  std::uint32_t walk;  // that has used it last, and may hold its words
   char place[kWhere];
+  char file[kPath];
 };
-constexpr std::size_t kWritten = 32;
+constexpr std::size_t kWritten = 64;
 constinit thread_local Written* written __attribute__((tls_model("initial-exec"))) = nullptr;
 
-void write_place(const Python& p, void* code, int line, char* place) {
+// Where Python and what was installed for it lies.
+bool of_library(const char* path) {
+  for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen"})
+    if (std::strstr(path, part)) return true;
+  return false;
+}
+
+void write_place(const Python& p, void* code, Written& entry) {
   void* const file = p.GetAttr(code, "co_filename");
   void* const name = p.GetAttr(code, "co_name");
   const char* const path = file ? p.Utf8(file) : nullptr;
@@ -177,43 +232,78 @@ void write_place(const Python& p, void* code, int line, char* place) {
   // Of a path that is longer its end.
   constexpr std::size_t kLongest = 430;
   const std::size_t length = path ? std::strlen(path) : 0;
-  std::snprintf(place, kWhere, "%s:%d:%.64s",
-                length > kLongest ? path + length - kLongest
-                : length          ? path
-                                  : "?",
-                line, function ? function : "?");
+  const auto end_of = [&](std::size_t most) {
+    return length > most ? path + length - most : length ? path : "?";
+  };
+  std::snprintf(entry.place, kWhere, "%s:%d:%.64s", end_of(kLongest), entry.line,
+                function ? function : "?");
+  std::snprintf(entry.file, kPath, "%s", end_of(kPath - 1));
+  entry.own = !of_library(entry.file);
   for (void* object : {name, file})
     if (object) p.Release(object);
 }
 
 // Takes the reference over.
-const char* place_in(const Python& p, void* code, int line) {
+const Written& place_in(const Python& p, void* code, int line, std::uint32_t walk) {
   constexpr std::uintptr_t kAligned = 16;
   const std::uintptr_t key =
       reinterpret_cast<std::uintptr_t>(code) / kAligned + static_cast<std::uintptr_t>(line);
-  Written& entry = written[key % kWritten];
-  if (entry.code == code && entry.line == line) {
+  std::size_t at = key % kWritten;
+  const auto is_it = [&] { return written[at].code == code && written[at].line == line; };
+  while (!is_it() && written[at].walk == walk) at = (at + 1) % kWritten;
+  Written& entry = written[at];
+  entry.walk = walk;
+  if (is_it()) {
     p.Release(code);
-    return entry.place;
+    return entry;
   }
   if (entry.code) p.Release(entry.code);
   entry.code = code;
   entry.line = line;
-  write_place(p, code, line, entry.place);
-  return entry.place;
+  write_place(p, code, entry);
+  return entry;
 }
 
-const char* python_caller() {
+// From the innermost function on to those that are no library's, as of Way. Each frame but the
+// first is a reference.
+void add_python_frames(const Python& p, Caller& caller) {
+  constexpr int kOwn = 4, kMost = 24;
+  static_assert(kMost < kWritten);
+  static constinit thread_local std::uint32_t walk = 0;
+  ++walk;
+  int own = 0;
+  void* frame = p.GetFrame();
+  for (int frames = 0; frame && frames < kMost; ++frames) {
+    void* const code = p.GetCode(frame);
+    const Written& here = place_in(p, code, p.GetLine(frame), walk);
+    const bool more = frames == 0 || own == 0 || here.own;
+    if (frames == 0) {
+      caller.where = here.place;
+      caller.own = here.own;
+    } else if (more && caller.outers < (here.own ? kOuter : kOuter - kOwn + 1)) {
+      caller.outer[caller.outers++] = {.file = here.file, .line = here.line, .own = here.own};
+    }
+    if (more)
+      caller.way = (caller.way ^ reinterpret_cast<std::uintptr_t>(here.code)) * 131 +
+                   static_cast<std::uint64_t>(here.line);
+    own += here.own;
+    void* const back = more && own < kOwn ? p.GetBack(frame) : nullptr;
+    if (frames > 0) p.Release(frame);
+    frame = back;
+  }
+  if (frame) p.Release(frame);
+}
+
+Caller python_caller(std::uintptr_t address) {
+  Caller caller{.address = address, .binding = Binding::python};
   const Python& p = python();
-  if (!p.ready) return "";
+  if (!p.ready) return caller;
   if (!written) written = static_cast<Written*>(std::calloc(kWritten, sizeof(Written)));
-  if (!written) return "";
+  if (!written) return caller;
   const int state = p.GILState_Ensure();
-  void* const frame = p.GetFrame();
-  void* const code = frame ? p.GetCode(frame) : nullptr;
-  const char* const place = code ? place_in(p, code, p.GetLine(frame)) : "";
+  add_python_frames(p, caller);
   p.GILState_Release(state);
-  return place;
+  return caller;
 }
 
 }  // namespace
@@ -231,15 +321,16 @@ std::uintptr_t caller_address(Called called) {
   const auto address = reinterpret_cast<std::uintptr_t>(called.address);
   const Binding binding = binding_at(address);
   if (binding == Binding::python) return 0;
-  const std::uintptr_t behind = binding == Binding::fortran ? caller_of_binding(called) : 0;
-  return behind ? behind : address;
+  return binding == Binding::fortran ? way_to(called, false).address : address;
 }
 
 Caller find_caller(Called called) {
   const auto address = reinterpret_cast<std::uintptr_t>(called.address);
   const Binding binding = binding_at(address);
-  if (binding == Binding::python) return {address, python_caller(), binding};
-  return {caller_address(called), "", binding};
+  if (binding == Binding::python) return python_caller(address);
+  Caller found = way_to(called, true);
+  found.binding = binding;
+  return found;
 }
 
 }  // namespace weft::advise

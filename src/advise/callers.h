@@ -7,10 +7,25 @@
 
 namespace weft::advise {
 
+// A function that called the one before, on the way from the program to MPI.
+struct Outer {
+  std::uintptr_t address = 0;  // behind the call
+  const char* file = "";       // of an interpreter's program, with the line
+  int line = 0;                // 0: an address tells more
+  bool own = false;            // a line of the program's, not of a library's
+};
+inline constexpr int kOuter = 6;  // kept: of a library's the innermost, of the program's all
+
 struct Caller {
   std::uintptr_t address = 0;  // behind the call
   const char* where = "";      // of an interpreter's program: "file:line:function"
   Binding binding = Binding::none;
+  // Who called that function: as many as it takes to come to lines of the program's own. A call in
+  // a wrapper is as many as the wrapper has callers.
+  Outer outer[kOuter] = {};
+  int outers = 0;
+  bool own = false;       // the innermost
+  std::uint64_t way = 0;  // of all functions on the way, as a number
 };
 
 // Of a function that the application calls: the address behind that call, and the end of the

@@ -19,6 +19,7 @@ inline constexpr int kMessageWaits = 128;  // what comes after finds no place
 inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
 inline constexpr int kWhere = 512;
+inline constexpr int kOuters = 6;       // callers of the function that calls MPI
 inline constexpr int kWindows = 32;     // kept of each side of a site, chosen at random
 inline constexpr int kTouches = 4;      // instructions of each side of a site, the first seen
 inline constexpr int kArrivals = 8192;  // the first eighth stays, the others are thinned out
@@ -85,6 +86,15 @@ struct Windows {
 // Of a reduction, as far as a replay can tell them apart.
 enum class Operator : std::uint64_t { other, sum, min, max, prod };
 
+// A function on the way from the program to a call.
+struct OuterPlace {
+  std::uint64_t offset;  // in the module, as its symbols count
+  std::uint32_t module;  // one more than its number; 0: this one and all after it are free
+  std::uint32_t line;    // of an interpreter's file, which the module is then; else 0
+  std::uint32_t own;     // it is the program's, not a library's
+  std::uint32_t unused;
+};
+
 // One call site, call, kind of communicator and size class of one rank. Of a persistent collective:
 // where it was planned; a call is a start.
 struct Site {
@@ -94,10 +104,12 @@ struct Site {
   std::uint32_t call;  // CallId
   std::uint32_t comm_size;
   std::uint32_t comm_nodes;
-  std::uint32_t comm_kind;   // 0 world, 1 self, 2 another
-  std::uint32_t size_class;  // 0: no bytes; k: from 2^(k-1) bytes on
-  std::uint32_t binding;     // of a language, that it is called by: Binding
-  char where[kWhere];        // file, line and function of an interpreter's call; "": none
+  std::uint32_t comm_kind;    // 0 world, 1 self, 2 another
+  std::uint32_t size_class;   // 0: no bytes; k: from 2^(k-1) bytes on
+  std::uint32_t binding;      // of a language, that it is called by: Binding
+  char where[kWhere];         // file, line and function of an interpreter's call; "": none
+  OuterPlace outer[kOuters];  // who called that function, the innermost first (callers.h)
+  std::uint64_t own;          // the call itself is in the program, not in a library
   std::uint64_t calls;
   std::uint64_t bytes;
   std::uint64_t ns;  // inside the call

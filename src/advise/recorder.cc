@@ -21,6 +21,7 @@
 namespace weft::advise {
 
 constinit Recorder recorder;
+static_assert(kOuter == kOuters);
 
 namespace {
 
@@ -50,7 +51,7 @@ void* map_file(const char* path, std::size_t bytes) {
 
 std::uint64_t key_of(const Caller& caller, CallId call, const Communicator& comm,
                      std::uint32_t size_class) {
-  std::uint64_t key = caller.address;
+  std::uint64_t key = caller.address + mixed(caller.way);
   for (const char* at = caller.where; *at; ++at) key = key * 131 + static_cast<unsigned char>(*at);
   key = mixed(key + (static_cast<std::uint64_t>(call) << 48));
   return mixed(key ^ (static_cast<std::uint64_t>(comm.size) << 32) ^
@@ -120,7 +121,10 @@ Site& Recorder::site(const Caller& caller, CallId call, const Communicator& comm
   if (keys[at]) return record_->sites[places[at]];
   if (record_->header.sites == kSites) return record_->sites[kSites - 1];
   if (record_->header.sites == kSites - 1) {
-    Site& others = another({1, kOthers}, call, comm);
+    Caller beyond;
+    beyond.address = 1;
+    beyond.where = kOthers;
+    Site& others = another(beyond, call, comm);
     others.next_window = UINT64_MAX;
     return others;
   }
@@ -143,6 +147,19 @@ Site& Recorder::another(const Caller& caller, CallId call, const Communicator& c
   std::snprintf(site.where, sizeof site.where, "%s", caller.where);
   site.binding = static_cast<std::uint32_t>(caller.binding);
   site.next_window = 1;
+  site.own = caller.own;
+  for (int i = 0; i < caller.outers; ++i) {
+    const Outer& outer = caller.outer[i];
+    const Place there = outer.line ? Place{} : place_of(outer.address);
+    const char* const file = outer.line      ? outer.file
+                             : there.file[0] ? there.file
+                                             : record_->header.program;
+    site.outer[i] = {.offset = there.offset,
+                     .module = 1 + module_of(file),
+                     .line = static_cast<std::uint32_t>(outer.line),
+                     .own = outer.own,
+                     .unused = 0};
+  }
   site.address = caller.address;
   ++record_->header.sites;
   return site;

@@ -15,17 +15,32 @@
 namespace weft::advise {
 namespace {
 
-// Of all that a persistent call would fix.
-std::uint64_t fingerprint(const Call& call, std::uint64_t bytes) {
+// Buffers there are gone when their function returns, which may be before the next call.
+bool on_stack(const void* buffer, Called called) {
+  constexpr std::uintptr_t kStack = 8 << 20;
+  return reinterpret_cast<std::uintptr_t>(buffer) -
+             reinterpret_cast<std::uintptr_t>(called.frame_end) <
+         kStack;
+}
+
+// Of all that a persistent call would fix; 0: it cannot be planned. A handle may be that of another
+// object which was made since: so communicators count by their identity, types by what they span.
+std::uint64_t fingerprint(const Call& call, const Communicator& comm, std::uint64_t bytes,
+                          Called called) {
+  if (on_stack(call.sendbuf, called) || on_stack(call.recvbuf, called)) return 0;
   std::uint64_t found = bytes;
   const auto add = [&](std::uint64_t word) { found = (found ^ word) * 0x9e3779b97f4a7c15; };
+  for (const Bytes& side : {read_by_mpi(call, comm), received(call, comm)}) {
+    add(reinterpret_cast<std::uintptr_t>(side.begin));
+    add(side.count);
+  }
   for (const void* buffer : {call.sendbuf, static_cast<const void*>(call.recvbuf)})
     add(reinterpret_cast<std::uintptr_t>(buffer));
   for (const MPI_Datatype type : {call.sendtype, call.recvtype}) add(number_of(type));
-  add(number_of(call.comm));
+  add(comm.identity);
   add(number_of(call.op));
   add(static_cast<std::uint64_t>(call.root));
-  return found;
+  return found | 1;
 }
 
 Operator operator_of(const Call& call) {
@@ -41,7 +56,7 @@ void count_call(Site& site, std::uint64_t bytes, Times times, std::uint64_t argu
   site.ns += static_cast<std::uint64_t>(times.left_ns - times.began_ns);
   if (site.left_ns) site.gap_ns = times.began_ns - site.left_ns;
   site.left_ns = times.left_ns;
-  site.repeated += site.calls > 1 && site.arguments == arguments;
+  site.repeated += site.calls > 1 && arguments != 0 && site.arguments == arguments;
   site.arguments = arguments;
 }
 
@@ -153,7 +168,7 @@ int Visit::blocking(const Call& call, int code) {
   Communicator& comm = communicator(call.comm);
   const std::uint64_t bytes = payload(call, comm);
   Site& site = recorder.site(caller, id_, comm, bytes);
-  count_call(site, bytes, {began_ns_, left_ns_}, fingerprint(call, bytes));
+  count_call(site, bytes, {began_ns_, left_ns_}, fingerprint(call, comm, bytes, called_));
   site.op = operator_of(call);
   constexpr std::int64_t kSite = 300;  // ns
   recorder.took(kSite);
@@ -179,7 +194,7 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
     Communicator& comm = communicator(call->comm);
     const std::uint64_t bytes = payload(*call, comm);
     site = &recorder.site(caller, id_, comm, bytes);
-    count_call(*site, bytes, {began_ns_, left_ns_}, fingerprint(*call, bytes));
+    count_call(*site, bytes, {began_ns_, left_ns_}, fingerprint(*call, comm, bytes, called_));
     site->op = operator_of(*call);
     ++comm.sequence;
     if (!comm.inter) recorder.arrival(comm, *site, began_ns_, left_ns_, call->root);
@@ -233,7 +248,7 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   note_planned(*request, {.site = &site,
                           .starts = starts,
                           .bytes = bytes,
-                          .arguments = fingerprint(call, bytes),
+                          .arguments = fingerprint(call, comm, bytes, called_),
                           .root = call.root,
                           .sent = sent(call, comm),
                           .read = read_by_mpi(call, comm),

@@ -24,7 +24,7 @@ def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> stor
     site = {**shared, "site": 0, "comm_size": ranks, "comm_nodes": 2, "size_class": 4, "bytes": 8}
     zero = dict.fromkeys(
         ("after", "before", "completed", "between_ns", "waited_ns", "tests", "repeated"), 0
-    ) | {"after_broken": 0, "before_broken": 0, "binding": 0}
+    ) | {"after_broken": 0, "before_broken": 0, "binding": 0, "own": 1}
     machine = {
         "cores": 4,
         "threads": 1,
@@ -49,6 +49,7 @@ def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> stor
         "unknown": [],
         "touch": [],
         "message_wait": [],
+        "outer_place": [],
         "arrival": [
             {"rank": r, "site": 0, "comm": "1", "sequence": 1, "arrived_ns": came, "left_ns": left}
             | {"comm_rank": r, "root": root}

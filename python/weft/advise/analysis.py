@@ -23,6 +23,7 @@ from weft.advise.record import BINDINGS, BROKEN_OFF, NO_END, OPERATORS, UNKNOWNS
 from weft.advise.sites import MessageWait, Site, Toucher, Windows
 from weft.advise.store import SCHEMA, Stored
 from weft.advise.timeline import Timeline, timeline
+from weft.advise.ways import group_key, outer_of, tell_apart, ways_of
 
 COMMUNICATORS = ("MPI_COMM_WORLD", "MPI_COMM_SELF", "a communicator")
 # Every rank needs something of every other: nobody leaves before the last comes.
@@ -66,6 +67,16 @@ class Advice:
             if site.unchanged
         ]
         return sum(found) if found else None
+
+    @property
+    def free_noise_us(self) -> float:
+        """Half of what the replays of that are apart."""
+        apart = [
+            (site.unchanged.high - site.unchanged.low) / 2 * len(site.members) / max(1, self.ranks)
+            for site in self.sites
+            if site.unchanged
+        ]
+        return sum(apart)
 
     @property
     def best(self) -> list[Site]:
@@ -311,11 +322,6 @@ def whole_call(sources: dict[tuple[str, int], str], frame: Frame, binding: str) 
     return "\n".join(statement(lines, language_of(frame.file, binding)))
 
 
-def group_key(row: dict) -> tuple:
-    names = ("module", "offset", "place", "call", "comm_kind", "comm_size", "size_class")
-    return tuple(row[name] for name in names)
-
-
 def gathered(rows: Iterable[dict], group_of: dict) -> dict:
     found = defaultdict(list)
     for row in rows:
@@ -325,7 +331,10 @@ def gathered(rows: Iterable[dict], group_of: dict) -> dict:
 
 
 def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
-    group_of = {(row["rank"], row["site"]): group_key(row) for row in stored["site"]}
+    ways = ways_of(stored)
+    members_ = [(row["rank"], row["site"]) for row in stored["site"]]
+    keys = [group_key(row, ways[one]) for one, row in zip(members_, stored["site"])]
+    group_of = dict(zip(members_, keys))
     rows = gathered(stored["site"], group_of)
     windows = gathered(stored["time_window"], group_of)
     unknowns = gathered(stored["unknown"], group_of)
@@ -376,13 +385,17 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             users=touchers("after", members, touches, toucher),
             writers=touchers("before", members, touches, toucher),
             binding=binding_of(first),
+            own=bool(first["own"]),
+            outer=outer_of(ways[first["rank"], first["site"]], frames),
             unknown=unknown,
             gain_high_us=None,
             why_no_gain="",
             between_us=total["between_ns"] / 1e3 / done if done else None,
             waited_us=total["waited_ns"] / 1e3 / done if done else None,
             tests=total["tests"] / done if done else 0,
-            repeated=sum(row["repeated"] for row in members) / max(1, total["calls"]),
+            # A first call has none before it.
+            repeated=sum(row["repeated"] for row in members)
+            / max(1, total["calls"] - len(members)),
             members={(row["rank"], row["site"]) for row in members},
             source=sources.get((here[0].file, here[0].line), ""),
             statement=whole_call(sources, here[0], binding_of(first)),
@@ -394,6 +407,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             won[row["form"]].append(row["us"])
         site.add_replay(won)
         found.append(site)
+    tell_apart(found)
     return sorted(found, key=lambda site: -site.time_us)
 
 
@@ -504,6 +518,11 @@ def as_toucher(one: Toucher) -> dict:
     return {"function": frame.function, **place, "windows": one.windows}
 
 
+def as_caller(frame: Frame) -> dict:
+    names = ("function", "file", "line")
+    return {name: getattr(frame, name) or None for name in names}
+
+
 def as_message_wait(one: MessageWait) -> dict:
     frame = one.frames[0]
     place = {"function": frame.function, "file": frame.file or None, "line": frame.line or None}
@@ -524,6 +543,7 @@ def as_json(advice: Advice) -> dict:
             "file": frame.file or None,
             "line": frame.line or None,
             "source": one.source or None,
+            "callers": [as_caller(caller) for caller in one.callers],
             "call": one.call,
             "communicator": one.communicator,
             "ranks": one.comm_size,

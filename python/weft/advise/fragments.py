@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from weft.advise.names import base_name, is_persistent
-from weft.advise.sites import MessageWait, Site, Toucher
+from weft.advise.sites import MessageWait, Site, Toucher, is_vector
 
 MANY_TESTS, OFTEN_US = 10, 5.0
 SOME_OF_IT = 0.05  # of a wait: less is no reason to move it
@@ -160,14 +160,15 @@ def error(site: Site) -> str:
 
 
 def same(site: Site) -> str:
-    if site.arguments is not None:
+    if site.arguments is not None and not site.callers:
         return ""
     return "  " + COMMENTS[site.language].format("the same arguments as before").rstrip()
 
 
 def changed_call(site: Site, name: str, *more: str) -> str:
-    """The call by this name, with the site's arguments where they are known, and more of them."""
-    known = None if site.object_method else site.arguments
+    """The call by this name, with the site's arguments where they are known, and more of them.
+    Those of a wrapper are no callers'."""
+    known = None if site.object_method or site.callers else site.arguments
     words = ["…"] if known is None else known.words
     if site.language == "python":
         return f"{known.comm if known else 'comm'}.{method(name)}({', '.join(words)})"
@@ -254,6 +255,16 @@ def planned(site: Site) -> str:
     request = "request" if site.language == "fortran" else "&request"
     call = changed_call(site, name, "MPI_INFO_NULL", request)
     return PERSISTENT[site.language].format(call=call, error=error(site))
+
+
+def split(site: Site) -> str:
+    """What is to be said of a wrapper, which returns before its result is used; "": it is none."""
+    if not site.callers:
+        return ""
+    return (
+        f"{site.function} has several callers: split it into one function that starts the call and"
+        " one that waits, and keep the buffers until then."
+    )
 
 
 def buffers(site: Site) -> str:
@@ -348,6 +359,8 @@ def of_nonblocking(site: Site) -> str:
     )
 
 
+# With an array of counts, beside the vector collectives.
+COUNTED = ("alltoallw", "reduce_scatter", "neighbor_alltoallw")
 HALO = {
     "c": (
         "MPI_Irecv(…); MPI_Isend(…);  /* the edges */\n"
@@ -398,9 +411,11 @@ def of_messages(wait: MessageWait) -> tuple[str, str]:
 
 
 def persistent(site: Site) -> str:
-    """The call that would plan this one once; "": its arguments change, or it is a rare one."""
-    rare = site.repeated < 0.9 or site.calls < 10
-    if rare or base_name(site.call) == "barrier" or is_persistent(site.call):
+    """The call that would plan this one once; "": its arguments change, it is a rare one, or it has
+    arrays of counts, whose numbers may change."""
+    name = base_name(site.call)
+    rare = site.repeated < 1 or site.calls < 10
+    if rare or name in ("barrier", *COUNTED) or is_vector(name) or is_persistent(site.call):
         return ""
     if site.object_method:  # which pickles anew each time
         return ""

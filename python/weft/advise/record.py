@@ -40,7 +40,7 @@ UNKNOWNS = (
 BROKEN_OFF = UNKNOWNS[UNKNOWNS.index("too many accesses right beside the result") :]
 # In the order of `enum class Binding`.
 BINDINGS = ("", "fortran", "python")
-PATH, WHERE, WINDOWS, TOUCHES = 256, 512, 32, 4
+PATH, WHERE, OUTERS, WINDOWS, TOUCHES = 256, 512, 6, 32, 4
 # The room in the file of a rank that has not finished.
 SITES, MODULES, ARRIVALS, MESSAGE_WAITS = 1024, 64, 8192, 128
 NO_END = -1
@@ -90,6 +90,18 @@ class Windows(Structure):
         return [(one.least_ns, one.most_ns) for one in kept]
 
 
+class OuterPlace(Structure):
+    """A function on the way from the program to a call."""
+
+    _fields_ = (
+        ("offset", c_uint64),
+        ("module", c_uint32),  # one more than its number; 0: none
+        ("line", c_uint32),  # of an interpreter's file, which the module is then
+        ("own", c_uint32),
+        ("unused", c_uint32),
+    )
+
+
 class Site(Structure):
     _fields_ = (
         ("address", c_uint64),
@@ -102,6 +114,8 @@ class Site(Structure):
         ("size_class", c_uint32),
         ("binding", c_uint32),  # of BINDINGS
         ("where", c_char * WHERE),
+        ("outer", OuterPlace * OUTERS),
+        ("own", c_uint64),
         ("calls", c_uint64),
         ("bytes", c_uint64),
         ("ns", c_uint64),

@@ -14,6 +14,7 @@ from weft.advise.analysis import LEAST_WORTH, LITTLE, Advice
 from weft.advise.fragments import microseconds, size
 from weft.advise.names import is_nonblocking
 from weft.advise.sites import MessageWait, Site, Windows
+from weft.advise.places import Frame
 
 MOST_SITES, MOST_CHANGES = 12, 2
 NO_SITES = "There is none: no rank called a collective."
@@ -25,10 +26,14 @@ def per_cent(share: float) -> str:
 
 
 def short_place(site: Site | MessageWait) -> str:
-    frame = site.frames[0]
-    return (
-        f"{frame.function} {Path(frame.file).name}:{frame.line}" if frame.file else frame.function
-    )
+def short_frame(frame: Frame) -> str:
+    place = f"{Path(frame.file).name}:{frame.line}" if frame.file else ""
+    return " ".join(filter(None, (frame.function, place)))
+
+
+    """With its callers where there are others at the place, or it lies in a library."""
+    callers = site.callers if isinstance(site, Site) else []
+    return " from ".join(map(short_frame, (site.frames[0], *callers)))
 
 
 def headline(advice: Advice) -> str:
@@ -289,7 +294,8 @@ def show(advice: Advice, files: list[str]) -> None:
         say(f"\n{title}: {worth(site, advice)}")
         if called(site):
             say(f"   [dim]It says:[/] {escape(called(site))}")
-        hints = (fragments.use(site), fragments.buffers(site), fragments.running(site))
+        hints = (fragments.use(site), fragments.buffers(site), fragments.split(site))
+        hints += (fragments.running(site),)
         say(f"   [dim]{escape(' '.join(filter(None, hints)))}[/]")
         for line in fragments.fragment(site).splitlines():
             say(f"     {escape(line)}", soft_wrap=True)

@@ -24,7 +24,7 @@ METHOD = re.compile(rf"\.({'|'.join(OBJECT_METHODS)})\(")
 
 def is_vector(name: str) -> bool:
     """Of a base name: with a count for each rank."""
-    return name in ("allgatherv", "alltoallv", "gatherv", "scatterv")
+    return name.removeprefix("neighbor_") in ("allgatherv", "alltoallv", "gatherv", "scatterv")
 
 
 # What a replay tells, as in the record: what Weft wins without a change, and what the change wins
@@ -110,6 +110,14 @@ class Toucher:
         return f"{Path(frame.file).name}:{frame.line}" if frame.file else frame.function
 
 
+@dataclass(frozen=True)
+class Outer:
+    """A function that called the one before, on the way from the program to a call."""
+
+    frame: Frame
+    own: bool  # of the program, not of a library
+
+
 @dataclass
 class MessageWait:
     """A place that completes messages which were started before; of the average rank."""
@@ -154,7 +162,7 @@ class Site:
     between_us: float | None = None  # of non-blocking calls: from the start to the completing call
     waited_us: float | None = None
     tests: float = 0
-    repeated: float = 0  # part of the calls with the arguments of the one before
+    repeated: float = 0  # part of the calls with the arguments of the one before; 1: always
     members: set[tuple[int, int]] = field(default_factory=set)  # rank and its site
     changed: Spread | None = None  # what the change won in the replay, on top of the next
     unchanged: Spread | None = None  # what Weft won in the replay without a change
@@ -166,6 +174,16 @@ class Site:
     users: list[Toucher] = field(default_factory=list)  # that touch its result first, mostly
     writers: list[Toucher] = field(default_factory=list)  # that write last what it sends
     binding: str = ""  # of record.BINDINGS
+    own: bool = True  # the call stands in the program, not in a library
+    outer: list[Outer] = field(default_factory=list)  # the way there, the innermost first
+    told_by: int = 0  # so many of these tell the call from others at its place
+
+    @property
+    def callers(self) -> list[Frame]:
+        """Lines that the call has to be told from others at its place, or of the program's own."""
+        needed = next((i + 1 for i, one in enumerate(self.outer) if one.own), 0)
+        most = self.told_by if self.own else max(self.told_by, needed)
+        return [one.frame for one in self.outer[:most] if one.own or not needed]
 
     @property
     def function(self) -> str:

@@ -40,7 +40,9 @@ CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT DEFAULT '?', offset I
   after INTEGER DEFAULT 0, before INTEGER DEFAULT 0, completed INTEGER, between_ns INTEGER,
   waited_ns INTEGER, tests INTEGER, repeated INTEGER DEFAULT 0,
   op INTEGER DEFAULT 0, after_broken INTEGER DEFAULT -1, before_broken INTEGER DEFAULT -1,
-  binding INTEGER DEFAULT 0, PRIMARY KEY (rank, site));
+  binding INTEGER DEFAULT 0, own INTEGER DEFAULT 1, PRIMARY KEY (rank, site));
+CREATE TABLE outer_place (rank INTEGER, site INTEGER, depth INTEGER, module TEXT, offset INTEGER,
+  line INTEGER, own INTEGER);
 CREATE TABLE time_window (rank INTEGER, site INTEGER, side TEXT, least_ns INTEGER,
   most_ns INTEGER);
 CREATE TABLE message_wait (rank INTEGER, module TEXT, offset INTEGER, place TEXT, call TEXT,
@@ -81,8 +83,16 @@ def site_rows(one: RankRecord) -> Iterable[tuple]:
             *(site.size_class, site.calls, site.bytes, site.ns, site.after.measured),
             *(site.before.measured, site.completed),
             *(site.between_ns, site.waited_ns, site.tests, site.repeated, site.op),
-            *(site.after.broken_off, site.before.broken_off, site.binding),
+            *(site.after.broken_off, site.before.broken_off, site.binding, site.own),
         )
+
+
+def outer_rows(one: RankRecord) -> Iterable[tuple]:
+    for number, site in enumerate(one.sites):
+        for depth, outer in enumerate(site.outer):
+            if outer.module:
+                place = one.modules[outer.module - 1], outer.offset, outer.line, outer.own
+                yield (one.head.rank, number, depth, *place)
 
 
 Place = tuple[str, int]  # a module, and an offset in it
@@ -118,6 +128,7 @@ def insert_rank(database: sqlite3.Connection, one: RankRecord) -> None:
     rows = [(rank, text(t.name), t.calls, t.ns, t.timed, t.variance_ns2) for t in called]
     insert(database, "call", rows)
     insert(database, "site", site_rows(one))
+    insert(database, "outer_place", outer_rows(one))
     insert(database, "message_wait", message_wait_rows(one))
     for number, site in enumerate(one.sites):
         for side, windows in (("after", site.after), ("before", site.before)):
@@ -154,6 +165,8 @@ def insert_places(database: sqlite3.Connection, ranks: list[RankRecord]) -> None
     for one, site in sites:
         for windows in (site.after, site.before):
             wanted += [place for place, _ in touches(one, windows)]
+    outers = [row[3:6] for one in ranks for row in outer_rows(one)]
+    wanted += [(module, offset) for module, offset, line in outers if not line]
     waits = [(one, wait) for one in ranks for wait in one.message_waits]
     wanted += [(one.modules[wait.module], wait.offset) for one, wait in waits if not wait.where]
     found = places.resolve(wanted)
@@ -164,7 +177,8 @@ def insert_places(database: sqlite3.Connection, ranks: list[RankRecord]) -> None
     shown = [frame for frames in found.values() for frame in frames if frame.file]
     wheres = [text(here.where) for _, here in (*sites, *waits) if here.where]
     shown += [places.of_interpreter(where)[0] for where in wheres]
-    lines = places.source_lines({(frame.file, frame.line) for frame in shown})
+    called = {(module, line) for module, _, line in outers if line}
+    lines = places.source_lines({(frame.file, frame.line) for frame in shown} | called)
     insert(database, "source", [(*place, line) for place, line in lines.items()])
 
 

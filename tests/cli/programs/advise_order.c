@@ -9,7 +9,7 @@ enum { COUNT = 8192, ROWS = 6 };
 #define CASE __attribute__((noinline)) static void
 #define SUM(from, to, count) MPI_Allreduce(from, to, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)
 
-static double *in, *other, *out, *more, *rows, *sums, *one;
+static double *in, *other, *out, *more, *rows, *sums, *one, *mine;
 static double sink;
 static int rank, ranks;
 
@@ -121,6 +121,40 @@ CASE free_kinds(int round) {
   use(other);
 }
 
+/* Wrappers: each caller's calls are calls of their own. */
+__attribute__((noinline)) static void wrapped(const double* from, double* to) {
+  SUM(from, to, COUNT);
+  sink += 1;
+}
+__attribute__((noinline)) static void wrapped_twice(const double* from, double* to) {
+  wrapped(from, to);
+  sink += 1;
+}
+CASE needs_in_a_wrapper(int round) {
+  fill(in, round);
+  wrapped(in, out);
+  in[1] = out[1] * 0.5;
+  wrapped(in, more); /* needs the wrapper before */
+  use(more);
+}
+CASE free_in_a_wrapper(int round) {
+  fill(mine, round);
+  fill(mine + COUNT, round);
+  wrapped_twice(mine, out);
+  wrapped_twice(mine + COUNT, more); /* free of the wrapper before */
+  use(out);
+  use(more);
+}
+__attribute__((noinline)) static double sum_of(double part) {
+  double sum = 0;
+  MPI_Allreduce(&part, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  return sum;
+}
+CASE needs_numbers_of_a_wrapper(void) {
+  const double first = sum_of(1);
+  sink += sum_of(first * 0.5) * 1e-9;
+}
+
 static double* doubles(int rows_) {
   double* made = aligned_alloc(4096, rows_ * COUNT * sizeof *made);
   memset(made, 0, rows_ * COUNT * sizeof *made);
@@ -132,7 +166,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   in = doubles(1), other = doubles(1), out = doubles(1), more = doubles(1);
-  rows = doubles(ROWS), sums = doubles(ROWS), one = doubles(1);
+  rows = doubles(ROWS), sums = doubles(ROWS), one = doubles(1), mine = doubles(2);
   one[0] = 1;
   const int rounds = atoi(argv[1]);
   for (int i = 0; i < rounds; ++i) {
@@ -151,6 +185,9 @@ int main(int argc, char** argv) {
     free_of_each_other(i);
     free_rows(i);
     free_kinds(i);
+    needs_in_a_wrapper(i);
+    free_in_a_wrapper(i);
+    needs_numbers_of_a_wrapper();
   }
   if (rank == 0) printf("checksum %.6f\n", sink + one[0]);
   MPI_Finalize();
