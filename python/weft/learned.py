@@ -4,7 +4,6 @@ It reads the file in which Weft keeps plans (src/select/plan_cache.h). A site is
 program tell apart: the collectives of one kind and about one size on one communicator.
 """
 
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from weft import __version__
+from weft import __version__, files, messages
 from weft.advise.places import NO_TOOL, Frame, resolve, tool
 from weft.kept_plans import HEADER, VERSIONS, cache_file, this_machine
 from weft.stored import ResultError
@@ -359,15 +358,15 @@ def learned(
         # Weft makes the file when it has something to keep; one that the user names is there.
         sites = read(found, program) if found and (file or found.exists()) else []
     except OSError as error:
-        print(f"weft learned: {found}: {error.strerror}", file=sys.stderr)
+        messages.say("weft learned", error)
         raise typer.Exit(1) from None
     except ResultError as error:
-        print(f"weft learned: {error}", file=sys.stderr)
+        messages.say("weft learned", error)
         raise typer.Exit(2) from None
     if json:
         import json as format_
 
-        json.write_text(format_.dumps(as_json(sites), indent=1) + "\n")
+        files.write_text(json, format_.dumps(as_json(sites), indent=1) + "\n")
     if sites:
         show(sites, console)
     elif not found:

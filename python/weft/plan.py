@@ -7,7 +7,6 @@ the next program.
 
 import os
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -272,5 +271,7 @@ def plan(
             if not summary.plans:
                 show_why_none(console, summary, count)
     except (PlanError, settings.SettingsError, mpi_libraries.MpiError, stored.ResultError) as error:
-        print(f"weft plan: {error}", file=sys.stderr)
+        from weft import messages
+
+        messages.say("weft plan", error)
         raise typer.Exit(2) from None

@@ -1,10 +1,15 @@
 // Words of the user, turned into a Config; every refusal names the choices.
 #include "base/config.h"
 
+#include <sys/stat.h>
+
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
 #include <utility>
+
+#include "base/quoted.h"
 
 namespace weft {
 namespace {
@@ -13,16 +18,24 @@ constexpr std::array<const char*, kEngines> kEngineNames = {
     "native", "assist", "function", "thread", "tcc", "agent", "auto"};
 
 Error unknown(const std::string& what, std::string_view text, const char* choices) {
-  return Error{"unknown " + what + " '" + std::string(text) + "'; choose one of " + choices};
+  return Error{"unknown " + what + " " + quoted(text) + "; choose one of " + choices};
 }
 
 Result<int> parse_number(std::string_view text, int low, const std::string& what) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low)
-    return Error{what + " needs a whole number of at least " + std::to_string(low) + ", not '" +
-                 std::string(text) + "'"};
-  return value;
+  const bool is_number = end == text.data() + text.size() && !text.empty();
+  if (error == std::errc() && is_number && value >= low) return value;
+  const bool too_large = error == std::errc::result_out_of_range && is_number && text[0] != '-';
+  return Error{what + " needs a whole number of at " +
+               (too_large ? "most " + std::to_string(INT32_MAX) : "least " + std::to_string(low)) +
+               ", not " + quoted(text)};
+}
+
+constexpr const char* kMostOfAUnit = " is a number of at most 2147483647, and its unit, not ";
+
+bool is_beyond(std::errc failed, std::int64_t number) {
+  return failed == std::errc::result_out_of_range ? number >= 0 : number > INT32_MAX;
 }
 
 bool take_prefix(std::string_view& text, std::string_view prefix) {
@@ -132,8 +145,8 @@ Result<double> parse_percent(std::string_view text, const std::string& what) {
   const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   const bool in_range = percent >= 0 && percent <= 100;
   if (failed == std::errc() && in_range && (unit.empty() || unit == "%")) return percent;
-  return Error{what + " is a share in per cent such as 1, 0.5 or 0, and at most 100, not '" +
-               std::string(text) + "'"};
+  return Error{what + " is a share in per cent such as 1, 0.5 or 0, and at most 100, not " +
+               quoted(text)};
 }
 
 Result<bool> parse_transport(std::string_view text) {
@@ -144,7 +157,7 @@ Result<bool> parse_transport(std::string_view text) {
 Result<std::string> parse_xpmem(std::string_view text) {
   if (text == "auto" || text == "off" || text.find('/') != std::string_view::npos)
     return std::string(text);
-  return Error{"xpmem is auto, off or the path of a library, not '" + std::string(text) + "'"};
+  return Error{"xpmem is auto, off or the path of a library, not " + quoted(text)};
 }
 
 Result<OneCopyUse> parse_one_copy(std::string_view text) {
@@ -159,7 +172,7 @@ Result<bool> Config::read_reproducible() {
   const char* const text = std::getenv("WEFT_REPRODUCIBLE");
   const std::string_view word = text ? text : "";
   if (word != "0" && word != "1" && !word.empty())
-    return Error{"WEFT_REPRODUCIBLE is 1 or 0, not '" + std::string(word) + "'"};
+    return Error{"WEFT_REPRODUCIBLE is 1 or 0, not " + quoted(word)};
   reproducible = word == "1";
   if (!reproducible) return true;
   const bool by_rounds = engine == Engine::function || has_progress_thread(engine);
@@ -176,11 +189,11 @@ Result<bool> Config::read_reproducible() {
 Result<std::int64_t> parse_duration(std::string_view text, const std::string& what) {
   constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
       {"us", 1}, {"ms", 1'000}, {"s", 1'000'000}};
-  const Error error{what + " is a time such as 10ms, 500us, 1s or 0, not '" + std::string(text) +
-                    "'"};
+  const Error error{what + " is a time such as 10ms, 500us, 1s or 0, not " + quoted(text)};
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc() || number < 0 || number > INT32_MAX) return error;
+  if (is_beyond(failed, number)) return Error{what + kMostOfAUnit + quoted(text)};
+  if (failed != std::errc() || number < 0) return error;
   const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   if (unit.empty() && number == 0) return number;
   for (const auto& [name, us] : kUnits)
@@ -196,14 +209,13 @@ Result<std::int64_t> parse_transfers(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (is_beyond(failed, number))
+    return Error{std::string("transfers") + kMostOfAUnit + quoted(text)};
   for (const auto& [name, bytes] : kUnits)
-    if (failed == std::errc() && number > 0 && number <= INT32_MAX && unit == name)
-      return number * bytes;
-  return Error{"transfers is auto, off or a size such as 65536, 64KiB or 1MiB, not '" +
-               std::string(text) + "'"};
+    if (failed == std::errc() && number > 0 && unit == name) return number * bytes;
+  return Error{"transfers is auto, off or a size such as 65536, 64KiB or 1MiB, not " +
+               quoted(text)};
 }
-
-namespace {
 
 // Variable XDG_CACHE_HOME: the user's cache directory, where weft/plans keeps measured plans.
 std::string default_plan_cache() {
@@ -211,6 +223,18 @@ std::string default_plan_cache() {
   if (cache && *cache == '/') return std::string(cache) + "/weft/plans";
   const char* home = std::getenv("HOME");
   return home && *home == '/' ? std::string(home) + "/.cache/weft/plans" : "";
+}
+
+namespace {
+
+// A file of the user's, named by mistake. One that cannot be read is said where it is used.
+bool holds_something_else(const std::string& name) {
+  struct stat status;
+  if (stat(name.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  std::ifstream file(name, std::ios::binary);
+  std::string begin(kPlansBegin.size(), '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return file.gcount() > 0 && begin != kPlansBegin;
 }
 
 }  // namespace
@@ -266,6 +290,10 @@ Result<Config> Config::from_environment() {
   const char* plan_cache = std::getenv("WEFT_PLAN_CACHE");
   config.plan_cache_file = plan_cache ? plan_cache : default_plan_cache();
   if (config.plan_cache_file == "none") config.plan_cache_file.clear();
+  if (plan_cache && holds_something_else(config.plan_cache_file))
+    return Error{"the file of plans " + quoted(plan_cache) +
+                 " is nothing of Weft's, and stays as it is: name another with --plan-cache, or "
+                 "none"};
   if (const char* text = std::getenv("WEFT_SHARED_HEAP"); text && *text) {
     auto bytes = parse_number(text, 4096, "the shared heap (BYTES of the smallest allocation)");
     if (!bytes) return bytes.error();
@@ -298,13 +326,13 @@ Result<Config> Config::from_environment() {
     } else if (word == "1") {
       config.summary = true;
     } else if (word != "0" && *text) {
-      return Error{"WEFT_SUMMARY is 1, 0 or json:FILE, not '" + std::string(text) + "'"};
+      return Error{"WEFT_SUMMARY is 1, 0 or json:FILE, not " + quoted(text)};
     }
   }
   if (const char* text = std::getenv("WEFT_BLOCKING")) {
     const std::string_view word = text;
     if (word != "0" && word != "1" && !word.empty())
-      return Error{"WEFT_BLOCKING is 1 or 0, not '" + std::string(word) + "'"};
+      return Error{"WEFT_BLOCKING is 1 or 0, not " + quoted(word)};
     if (!word.empty())
       config.blocking = word == "1" ? Config::Blocking::always : Config::Blocking::never;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/generated/variable_names.h"
+#include "base/quoted.h"
 
 namespace weft {
 namespace {
@@ -36,33 +37,63 @@ std::size_t edits(std::string_view from, std::string_view to) {
 
 }  // namespace
 
-std::string meant_by(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return "";
-  name.remove_prefix(kPrefix.size());
+namespace {
+
+// What parts of Weft and its tests tell each other, and what module systems and CMake call the
+// place of an installation.
+bool is_of_others(std::string_view name) {
+  constexpr std::string_view kOwn[] = {"ADVISE_", "FAULTS_", "LAB_",           "STANDIN_",
+                                       "TEST_",   "STARTED", "PRELOAD_BEFORE", "REQUIRE_ALL"};
+  constexpr std::string_view kPlaces[] = {"",    "ROOT", "DIR",     "HOME",   "PATH",
+                                          "LIB", "BIN",  "INCLUDE", "PREFIX", "VERSION"};
+  return std::ranges::any_of(kOwn, [&](auto start) { return name.starts_with(start); }) ||
+         std::ranges::find(kPlaces, name) != std::end(kPlaces);
+}
+
+struct Nearest {
+  std::string_view name;
+  std::size_t edits = std::string_view::npos;
+
+  bool is_meant() const { return 4 * edits <= name.size(); }
+};
+
+// Of Weft's names the one that takes the fewest edits.
+Nearest nearest_to(std::string_view name) {
   std::string capitals(name);
   std::ranges::transform(capitals, capitals.begin(), capital);
-  std::string_view meant;
-  std::size_t fewest = std::string_view::npos;
+  Nearest nearest;
   for (std::string_view rest = kVariableNames; !rest.empty();) {
     const std::string_view known = rest.substr(0, rest.find(' '));
     rest.remove_prefix(std::min(known.size() + 1, rest.size()));
-    if (name == known) return "";
+    if (name == known) return {known, 0};
     const std::size_t needed = edits(capitals, known);
-    if (4 * needed > known.size() || needed >= fewest) continue;
-    meant = known;
-    fewest = needed;
+    const Nearest here{known, std::max<std::size_t>(needed, 1)};
+    const bool is_better =
+        here.is_meant() == nearest.is_meant() ? here.edits < nearest.edits : here.is_meant();
+    if (is_better) nearest = here;
   }
-  return meant.empty() ? "" : std::string(kPrefix).append(meant);
+  return nearest;
+}
+
+}  // namespace
+
+std::string sentence_on_variable(std::string_view full_name) {
+  if (!full_name.starts_with(kPrefix)) return "";
+  const std::string_view name = full_name.substr(kPrefix.size());
+  const Nearest nearest = nearest_to(name);
+  if (nearest.edits == 0 || (!nearest.is_meant() && is_of_others(name))) return "";
+  const std::string known = std::string(kPrefix).append(nearest.name);
+  const std::string begins = printable(full_name) + " is not a variable of Weft";
+  return nearest.is_meant() ? begins + ": did you mean " + known + "?"
+                            : begins + " and has no effect: the nearest that it has is " + known;
 }
 
 std::vector<std::string> misspelt_variables(const char* const* environment) {
   std::vector<std::string> sentences;
   for (; environment && *environment; ++environment) {
     const std::string_view entry = *environment;
-    if (!entry.starts_with(kPrefix)) continue;
-    const std::string name(entry.substr(0, entry.find('=')));
-    if (const std::string meant = meant_by(name); !meant.empty())
-      sentences.push_back(name + " is not a variable of Weft: did you mean " + meant + "?");
+    std::string sentence = sentence_on_variable(entry.substr(0, entry.find('=')));
+    if (!sentence.empty()) sentences.push_back(std::move(sentence));
   }
   return sentences;
 }

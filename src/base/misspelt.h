@@ -1,5 +1,5 @@
-// Variables whose names come close to one of Weft's, which the user has meant.
-// Why only these: WEFT_ROOT and the like are module systems' and CMake's.
+// Variables that begin with WEFT_ and that nothing reads, with the one of Weft's that comes
+// closest. WEFT_ROOT and the like pass: they are module systems' and CMake's.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace weft {
 
-// The variable of Weft's that this name is likely to stand for; empty: it is one of Weft's, or like
-// none of them.
-std::string meant_by(std::string_view name);
+// What is to be said of a variable of that name; empty: nothing, since it is one of Weft's or no
+// business of its.
+std::string sentence_on_variable(std::string_view name);
 
 // A sentence for each such variable among "NAME=VALUE"..., nullptr.
 std::vector<std::string> misspelt_variables(const char* const* environment);

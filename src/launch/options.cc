@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/config.h"
+#include "base/quoted.h"
 #include "launch/algorithm_names.h"
 #include "launch/option_table.h"
 
@@ -21,7 +22,7 @@ Result<bool> check_algorithm(Kind kind, std::string_view name) {
     if (name == one) return true;
     choices += (choices.empty() ? "" : ", ") + std::string(one);
   }
-  return Error{"unknown algorithm '" + std::string(name) + "' for " + kind_name(kind) +
+  return Error{"unknown algorithm " + quoted(name) + " for " + kind_name(kind) +
                "; choose one of " + choices};
 }
 
@@ -40,8 +41,7 @@ Result<bool> set_algorithm(std::string_view value) {
     setenv(variable.c_str(), std::string(value.substr(equals + 1)).c_str(), 1);
     return true;
   }
-  return Error{"--algorithm needs KIND=NAME, not '" + std::string(value) + "'; KIND is one of " +
-               kinds};
+  return Error{"--algorithm needs KIND=NAME, not " + quoted(value) + "; KIND is one of " + kinds};
 }
 
 const Option* find_option(std::string_view name) {
@@ -76,7 +76,7 @@ Result<bool> take_option(int argc, char** argv, int& i, RunOptions& options) {
   const bool inside = equals != std::string_view::npos;
   std::string value(inside ? argument.substr(equals + 1) : "");
   const Option* option = find_option(argument.substr(0, equals));
-  if (!option) return Error{"unknown option '" + std::string(argument) + "'; see weft run --help"};
+  if (!option) return Error{"unknown option " + quoted(argument) + "; see weft run --help"};
   if (set_flag(*option, value, options)) return true;
   if (!inside && option->alone)
     value = option->alone;
@@ -92,7 +92,7 @@ Result<Family> family_of_word(std::string_view text) {
   if (text == "mpich" || text == "intelmpi") return Family::mpich;
   if (text == "openmpi") return Family::openmpi;
   if (text == "abi") return Family::abi;
-  return Error{"unknown MPI '" + std::string(text) + "'; choose one of " + kMpiChoices};
+  return Error{"unknown MPI " + quoted(text) + "; choose one of " + kMpiChoices};
 }
 
 const char* family_name(Family family) {

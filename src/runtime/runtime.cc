@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/misspelt.h"
+#include "base/whole_file.h"
 #include "library/failures.h"
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
@@ -91,16 +92,16 @@ void stop_threads_at_exit() {
 
 // Rank 0 collects the ranks' texts one by one, so that no shared file system and no more memory
 // than one text's is needed.
-// `file` null: nothing can be written, the other ranks must still be rid of theirs.
-void write_texts_of_all(const std::string& own, MPI_Comm all, int ranks, std::FILE* file) {
-  if (file) std::fwrite(own.data(), 1, own.size(), file);
+// The other ranks must be rid of theirs even where nothing can be written.
+void write_texts_of_all(const std::string& own, MPI_Comm all, int ranks, WholeFile& file) {
+  file.add(own);
   for (int rank = 1; rank < ranks; ++rank) {
     std::int64_t bytes = 0;
     library_calls.Recv(&bytes, sizeof bytes, handles.byte, rank, 0, all, MPI_STATUS_IGNORE);
     std::string text(static_cast<std::size_t>(bytes), '\0');
     library_calls.Recv(text.data(), static_cast<int>(bytes), handles.byte, rank, 0, all,
                        MPI_STATUS_IGNORE);
-    if (file) std::fprintf(file, ",\n%s", text.c_str());
+    file.add(",\n" + text);
   }
 }
 
@@ -563,14 +564,11 @@ void Runtime::write_trace(int rank, int ranks) {
     send_text(events, reports_);
     return;
   }
-  std::FILE* file = std::fopen(config.trace_file.c_str(), "w");
-  if (!file)
-    say("cannot write the trace to " + config.trace_file + ": name a file that can be written");
-  if (file) std::fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
+  WholeFile file(config.trace_file);
+  file.add("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
   write_texts_of_all(events, reports_, ranks, file);
-  if (!file) return;
-  std::fputs("\n]}\n", file);
-  std::fclose(file);
+  file.add("\n]}\n");
+  if (const int error = file.finish()) say(not_written("the trace", config.trace_file, error));
 }
 
 }  // namespace weft

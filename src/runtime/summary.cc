@@ -9,6 +9,7 @@
 #include "base/amounts.h"
 #include "base/log.h"
 #include "base/started.h"
+#include "base/whole_file.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/learnt.h"
@@ -205,37 +206,37 @@ void write_json(const std::string& file_name, const Config& config, const char* 
                 double seconds, const std::vector<CallNumbers>& totals,
                 const Summary::Counted& counted, const std::vector<PlanRecord>& plans,
                 const LearntReport& learnt) {
-  std::FILE* file = std::fopen(file_name.c_str(), "w");
-  if (!file) {
-    say("cannot write the summary to " + file_name + ": name a file that can be written");
-    return;
-  }
-  std::fprintf(file,
-               "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,"
-               "\"seconds\":%.6f,",
-               mpi, engine_name(config.engine), ranks, seconds);
-  std::fprintf(file,
-               "\"transfers\":%lld,\"one_copy_bytes\":%lld,\"left_to_agent\":%lld,"
-               "\"ended_by_agent\":%lld,",
-               static_cast<long long>(counted.transfers),
-               static_cast<long long>(counted.one_copy_bytes),
-               static_cast<long long>(counted.left_to_agent),
-               static_cast<long long>(counted.ended_by_agent));
-  std::fputs("\"calls\":[", file);
+  WholeFile file(file_name);
+  char line[256];
+  std::snprintf(line, sizeof line,
+                "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,"
+                "\"seconds\":%.6f,",
+                mpi, engine_name(config.engine), ranks, seconds);
+  file.add(line);
+  std::snprintf(line, sizeof line,
+                "\"transfers\":%lld,\"one_copy_bytes\":%lld,\"left_to_agent\":%lld,"
+                "\"ended_by_agent\":%lld,",
+                static_cast<long long>(counted.transfers),
+                static_cast<long long>(counted.one_copy_bytes),
+                static_cast<long long>(counted.left_to_agent),
+                static_cast<long long>(counted.ended_by_agent));
+  file.add(line);
+  file.add("\"calls\":[");
   bool first = true;
   for (int i = 0; i < kCalls; ++i) {
     const CallNumbers& n = totals[static_cast<std::size_t>(i)];
     if (seen(n) == 0) continue;
-    std::fprintf(file, "%s\n%s", first ? "" : ",", json_entry(static_cast<CallId>(i), n).c_str());
+    file.add((first ? "\n" : ",\n") + json_entry(static_cast<CallId>(i), n));
     first = false;
   }
-  std::fputs("],\"plans\":[", file);
+  file.add("],\"plans\":[");
   for (std::size_t i = 0; i < plans.size(); ++i)
-    std::fprintf(file, "%s\n%s", i ? "," : "", json_entry(plans[i]).c_str());
-  std::fprintf(file, "],\"trials_cost_us\":%.3f,\"won_us\":%.3f,\"learnt\":[%s]}\n",
-               static_cast<double>(learnt.trials_cost_ns) / 1e3,
-               static_cast<double>(learnt.won_ns) / 1e3, json_of(learnt).c_str());
-  std::fclose(file);
+    file.add((i ? ",\n" : "\n") + json_entry(plans[i]));
+  std::snprintf(line, sizeof line, "],\"trials_cost_us\":%.3f,\"won_us\":%.3f,\"learnt\":[",
+                static_cast<double>(learnt.trials_cost_ns) / 1e3,
+                static_cast<double>(learnt.won_ns) / 1e3);
+  file.add(line + json_of(learnt) + "]}\n");
+  if (const int error = file.finish()) say(not_written("the summary", file_name, error));
 }
 
 }  // namespace

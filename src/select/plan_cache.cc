@@ -16,7 +16,10 @@
 #include <set>
 #include <thread>
 
+#include "base/config.h"
 #include "base/log.h"
+#include "base/quoted.h"
+#include "base/whole_file.h"
 
 namespace weft {
 namespace {
@@ -112,7 +115,8 @@ Contents contents_of(std::string text) {
   const auto begins = [&](std::string_view header) { return text.starts_with(header); };
   if (text.empty() || begins(kHeader) || std::ranges::any_of(kOldHeaders, begins))
     return {std::move(text)};
-  return {"", begins("# weft plans, ") ? "is of another Weft" : "is nothing of Weft's"};
+  if (begins(kPlansBegin)) return {"", "is of another Weft"};
+  return {"", "is nothing of Weft's", false};
 }
 
 bool read_all(int file, std::string& text) {
@@ -136,17 +140,13 @@ Contents read_file(const std::string& name) {
   const Descriptor file(open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) return {};
   struct stat status;
-  if (file.get() < 0) {
-    const std::string fault = cannot_be_read();
-    const bool is_own =
-        errno == EACCES && stat(name.c_str(), &status) == 0 && status.st_uid == geteuid();
-    return {"", fault, is_own};
-  }
-  if (fstat(file.get(), &status) != 0) return {"", cannot_be_read(), false};
+  if (file.get() < 0 || fstat(file.get(), &status) != 0) return {"", cannot_be_read(), false};
   if (!S_ISREG(status.st_mode)) return {"", "is no regular file", false};
-  if (status.st_size > kMostBytes) return {"", "is longer than 16 MiB"};
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  const bool is_too_long = status.st_size > kMostBytes;
+  const auto bytes = is_too_long ? kPlansBegin.size() : static_cast<std::size_t>(status.st_size);
+  std::string text(bytes, '\0');
   if (!read_all(file.get(), text)) return {"", cannot_be_read(), false};
+  if (is_too_long) return {"", "is longer than 16 MiB", text == kPlansBegin};
   return contents_of(std::move(text));
 }
 
@@ -214,30 +214,6 @@ bool lock_within(Milliseconds patience, int directory) {
   }
 }
 
-bool write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t length = write(file, text.data(), text.size());
-    if (length <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(length));
-  }
-  return true;
-}
-
-// With the lock, so that a file of this name is one that an earlier process has left. False: the
-// old one stays, and errno says why. Some file systems say only at the end that there was no room.
-bool replace_file(const std::string& name, const std::string& text) {
-  const std::string fresh = name + "." + std::to_string(getpid());
-  unlink(fresh.c_str());
-  const int file = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return false;
-  const bool written = write_all(file, text);
-  if (close(file) == 0 && written && rename(fresh.c_str(), name.c_str()) == 0) return true;
-  const int why = errno;
-  unlink(fresh.c_str());
-  errno = why;
-  return false;
-}
-
 // A second name, which nothing has; the file itself goes where the system gives none. "": it has no
 // other name, and errno says why.
 std::string put_aside(const std::string& name) {
@@ -282,7 +258,7 @@ std::optional<Sound> sound_text(const std::string& name, Says says) {
   Contents contents = read_file(name);
   const std::string fault = fault_of(contents);
   if (fault.empty()) return Sound{std::move(contents.text)};
-  const std::string begins = "the file of plans " + name + " " + fault + ": ";
+  const std::string begins = "the file of plans " + printable(name) + " " + fault + ": ";
   const std::string aside = contents.may_go ? put_aside(name) : "";
   if (!aside.empty()) {
     const char* const rest =
@@ -296,8 +272,8 @@ std::optional<Sound> sound_text(const std::string& name, Says says) {
   return std::nullopt;
 }
 
-std::string cannot_be_written(const std::string& name) {
-  return name + " cannot be written (" + std::strerror(errno) +
+std::string cannot_be_written(const std::string& name, int error) {
+  return printable(name) + " cannot be written (" + std::strerror(error) +
          "); name another file with --plan-cache, or none";
 }
 
@@ -305,21 +281,20 @@ std::string cannot_be_written(const std::string& name) {
 std::string sentence_of(const std::string& name, const Sound& before) {
   const int gone = before.aside.empty() ? lines_of_other_versions(before.text) : 0;
   if (gone == 0) return before.sentence;
-  return "the file of plans " + name + " had " + std::to_string(gone) +
+  return "the file of plans " + printable(name) + " had " + std::to_string(gone) +
          (gone == 1 ? " line of another version" : " lines of other versions") +
          " of Weft: these are gone, and what they said is measured and learnt anew";
 }
 
 // Why it could not; "": it is done.
 std::string replace_file(const std::string& name, const Sound& before, const std::string& text) {
-  if (replace_file(name, text)) {
-    const std::string sentence = sentence_of(name, before);
-    if (!sentence.empty()) say(sentence);
-    return "";
+  if (const int error = write_whole(name, text)) {
+    if (!before.aside.empty()) put_back(before.aside, name);
+    return cannot_be_written(name, error);
   }
-  const std::string why = cannot_be_written(name);
-  if (!before.aside.empty()) put_back(before.aside, name);
-  return why;
+  const std::string sentence = sentence_of(name, before);
+  if (!sentence.empty()) say(sentence);
+  return "";
 }
 
 // As much as a file may have; the oldest lines come first.
@@ -336,7 +311,7 @@ std::string_view newest(std::string_view lines) {
 template <class Do>
 std::string with_lock(const std::string& name, Milliseconds patience, Do what) {
   const Descriptor directory(open(directory_of(name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0) return cannot_be_written(name);
+  if (directory.get() < 0) return cannot_be_written(name, errno);
   if (lock_within(patience, directory.get())) return what();
   return "other processes have been writing " + name + " for a second";
 }
@@ -352,7 +327,7 @@ void mend_file(const std::string& name) {
 
 // Why they are not kept; "": they are, or it has been said.
 std::string merge_into_file(const std::string& name, const std::vector<PlanCache::Entry>& entries) {
-  make_directories(directory_of(name));
+  if (name == default_plan_cache()) make_directories(directory_of(name));
   return with_lock(name, kAtTheEnd, [&] {
     const auto before = sound_text(name, Says::what_has_moved);
     if (!before) return std::string();

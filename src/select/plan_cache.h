@@ -4,9 +4,9 @@
 // missing.
 // Why text, one line each: anybody can read, sort and delete it, and a damaged line harms no other.
 // A file that cannot be read or written is no error: plans are then measured in every run, which is
-// said. What is damaged, too long or nothing of Weft's is kept aside, and its place is taken by a
-// new file. Keys begin with Weft's version. Lines of others go when the file is written, so that it
-// does not grow with each of them, and whoever writes says so.
+// said. What is damaged, too long or of another Weft is kept aside, and its place is taken by a new
+// file; what is nothing of Weft's stays. Keys begin with Weft's version. Lines of others go when
+// the file is written, so that it does not grow with each of them, and whoever writes says so.
 #pragma once
 
 #include <cstdint>

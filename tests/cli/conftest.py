@@ -50,9 +50,11 @@ def environment() -> dict[str, str]:
 def call(weft, environment):
     """Runs `weft ARGUMENTS` with extra variables; the text of both streams is in the result."""
 
-    def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess:
+    def run(
+        *arguments: object, in_front: Sequence[str] = (), **variables: str
+    ) -> subprocess.CompletedProcess:
         return subprocess.run(
-            [weft, *map(str, arguments)],
+            [*in_front, weft, *map(str, arguments)],
             env={**environment, **variables},
             capture_output=True,
             text=True,

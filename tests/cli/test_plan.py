@@ -293,11 +293,11 @@ def test_a_cache_that_cannot_be_one_is_no_error(few_plans, tmp_path):
     assert cache.is_dir()
 
 
-def test_what_is_no_cache_is_kept_aside(few_plans, tmp_path):
+def test_a_cache_of_another_weft_is_kept_aside(few_plans, tmp_path):
     cache = tmp_path / "plans"
-    cache.write_text("dear diary\n")
+    cache.write_text("# weft plans, version 5\n")
     assert sources(few_plans(cache=cache)) == {"measured"}
-    assert (tmp_path / "plans.aside").read_text() == "dear diary\n"
+    assert (tmp_path / "plans.aside").read_text() == "# weft plans, version 5\n"
     with_doubts(cache, 0)
     assert sources(few_plans(cache=cache)) == {"cache"}
 

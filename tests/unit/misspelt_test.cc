@@ -18,19 +18,28 @@ TEST(Misspelt, NamesTheVariableThatIsMeant) {
            {"WEFT_ALGORITHM_allreduce", "WEFT_ALGORITHM_ALLREDUCE"},
            {"WEFT_ALGORITHM_REDUCE_SCATER", "WEFT_ALGORITHM_REDUCE_SCATTER"},
            {"WEFT_GPU_NOTIFI", "WEFT_GPU_NOTIFY"}})
-    EXPECT_EQ(meant_by(name), meant) << name;
+    EXPECT_EQ(sentence_on_variable(name),
+              std::string(name) + " is not a variable of Weft: did you mean " + meant + "?");
 }
 
 TEST(Misspelt, SaysNothingOfWhatIsRightOrOfOthers) {
-  for (const char* name :
-       {"WEFT_ENGINE", "WEFT_ALGORITHM_BCAST", "WEFT_LAPS", "WEFT_STARTED", "WEFT_ROOT", "WEFT_DIR",
-        "WEFT_HOME", "WEFT_PATH", "WEFT_LIB", "WEFT_API", "WEFT_MPI_LIB", "WEFT_",
-        "WEFT_ADVISE_DIRECTORY", "WEFT_LAB_SHELL", "WEFTENGINE", "ENGIN"})
-    EXPECT_EQ(meant_by(name), "") << name;
+  for (const char* name : {"WEFT_ENGINE", "WEFT_ALGORITHM_BCAST", "WEFT_LAPS", "WEFT_STARTED",
+                           "WEFT_ROOT", "WEFT_DIR", "WEFT_HOME", "WEFT_PATH", "WEFT_LIB", "WEFT_",
+                           "WEFT_ADVISE_DIRECTORY", "WEFT_LAB_SHELL", "WEFTENGINE", "ENGIN"})
+    EXPECT_EQ(sentence_on_variable(name), "") << name;
   for (const launch::Option& option : launch::option_table()) {
     if (std::string_view(option.variable) == "WEFT_ALGORITHM_KIND") continue;
-    EXPECT_EQ(meant_by(option.variable), "") << option.variable;
+    EXPECT_EQ(sentence_on_variable(option.variable), "") << option.variable;
   }
+}
+
+TEST(Misspelt, NamesTheNearestOfWhatNothingReads) {
+  EXPECT_EQ(sentence_on_variable("WEFT_API"),
+            "WEFT_API is not a variable of Weft and has no effect: the nearest that it has is "
+            "WEFT_MPI");
+  EXPECT_EQ(sentence_on_variable("WEFT_TR\n"),
+            "WEFT_TR\\n is not a variable of Weft and has no effect: the nearest that it has is "
+            "WEFT_MPI");
 }
 
 TEST(Misspelt, HasASentenceForEachOfTheEnvironment) {

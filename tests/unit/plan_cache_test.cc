@@ -14,6 +14,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/config.h"
+
 namespace weft {
 namespace {
 
@@ -50,13 +52,11 @@ class PlanCacheFile : public testing::Test {
     ASSERT_TRUE(mkdtemp(name.data()));
     directory_ = name;
     file_ = directory_ / "a/b/plans";
+    std::filesystem::create_directories(file_.parent_path());
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
-  void write(const std::string& text) {
-    std::filesystem::create_directories(file_.parent_path());
-    std::ofstream(file_) << text;
-  }
+  void write(const std::string& text) { std::ofstream(file_) << text; }
   std::string read() const {
     std::ostringstream text;
     text << std::ifstream(file_).rdbuf();
@@ -193,8 +193,8 @@ TEST_F(PlanCacheFile, EmptyLinesAndRemarksAreNoDamage) {
 TEST_F(PlanCacheFile, WhatIsNoCacheIsKeptAside) {
   const std::string long_one = "# weft plans, version 4\n" + std::string((16 << 20) + 1, '#');
   for (const auto& [text, fault] :
-       {std::pair<std::string, std::string>{"dear diary\n", "is nothing of Weft's"},
-        {"# weft plans, version 5\na\tb\t1\tb/1=1\n", "is of another Weft"},
+       {std::pair<std::string, std::string>{"# weft plans, version 5\na\tb\t1\tb/1=1\n",
+                                            "is of another Weft"},
         {long_one, "is longer than 16 MiB"}}) {
     write(text);
     PlanCache cache(file_);
@@ -212,25 +212,37 @@ TEST_F(PlanCacheFile, WhatIsNoCacheIsKeptAside) {
 
 // By whoever writes first, such as before rank 0 has read it.
 TEST_F(PlanCacheFile, WhoeverMovesTheFileAsideSaysSo) {
-  write("dear diary\n");
+  write("# weft plans, version 5\n");
   testing::internal::CaptureStderr();
   put(file_, "a", kOther);
   put(file_, "b", kPlan);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            sentence("is nothing of Weft's", "a new one is begun"));
-  EXPECT_EQ(aside(), "dear diary\n");
+            sentence("is of another Weft", "a new one is begun"));
+  EXPECT_EQ(aside(), "# weft plans, version 5\n");
   EXPECT_EQ(PlanCache(file_).find("a"), kOther);
   EXPECT_EQ(PlanCache(file_).find("b"), kPlan);
 }
 
+TEST_F(PlanCacheFile, WhatIsNothingOfWeftsStays) {
+  for (const std::string text :
+       {std::string("dear diary\n"), std::string((16 << 20) + 1, '#'), std::string("#")}) {
+    write(text);
+    PlanCache cache(file_);
+    EXPECT_NE(said_of(cache).find("it stays there, and no plans are kept"), std::string::npos);
+    put(cache, "a", kOther);
+    EXPECT_TRUE(read() == text);
+    EXPECT_EQ(entries(), 1);
+  }
+}
+
 TEST_F(PlanCacheFile, NothingThatIsKeptAsideIsReplaced) {
   for (int i = 1; i <= 9; ++i) {
-    write("diary " + std::to_string(i));
+    write("# weft plans, diary " + std::to_string(i));
     PlanCache cache(file_);
     EXPECT_NE(said_of(cache), "");
-    EXPECT_EQ(aside(i > 1 ? std::to_string(i) : ""), "diary " + std::to_string(i));
+    EXPECT_EQ(aside(i > 1 ? std::to_string(i) : ""), "# weft plans, diary " + std::to_string(i));
   }
-  write("diary 10");
+  write("# weft plans, diary 10");
   PlanCache cache(file_);
   const std::string said = said_of(cache);
   EXPECT_NE(said.find("it stays there (File exists), and no plans are kept"), std::string::npos);
@@ -239,7 +251,7 @@ TEST_F(PlanCacheFile, NothingThatIsKeptAsideIsReplaced) {
   put(cache, "a", kOther);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // it has been said
   EXPECT_EQ(cache.find("a"), without_doubts(kOther));
-  EXPECT_EQ(read(), "diary 10");
+  EXPECT_EQ(read(), "# weft plans, diary 10");
   EXPECT_EQ(entries(), 10);
 }
 
@@ -299,6 +311,17 @@ TEST_F(PlanCacheFile, WhatCannotBeAFileIsNoError) {
   EXPECT_NE(said.find("is no regular file: it stays there, and no plans are kept"),
             std::string::npos);
   EXPECT_TRUE(std::filesystem::is_fifo(file_));
+}
+
+TEST_F(PlanCacheFile, MakesNoDirectoriesButThoseOfTheUsersCache) {
+  put(directory_ / "none" / "plans", "a", kPlan);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "none"));
+  const std::string cache = directory_ / "cache";
+  setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+  const std::string file = default_plan_cache();
+  put(std::filesystem::path(file), "a", kPlan);
+  unsetenv("XDG_CACHE_HOME");
+  EXPECT_EQ(PlanCache(file).find("a"), kPlan);
 }
 
 TEST_F(PlanCacheFile, WritersAtTheSameTimeLoseNothingThatWasWritten) {

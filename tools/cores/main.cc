@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../finite.h"
 #include "select/split_model.h"
 #include "topo/placement.h"
 
@@ -166,10 +167,10 @@ int main(int argc, char** argv) {
   model->add_option("--collective", options.collective)
       ->check(CLI::IsMember({"bcast", "reduce", "gather", "scatter", "allreduce"}));
   model->add_option("--arity", options.model.arity)->check(CLI::Range(2, 64));
-  model->add_option("--computation", options.model.computation)->check(CLI::Range(0.0, 1e12));
+  model->add_option("--computation", options.model.computation)->check(weft::finite_range(0, 1e12));
   model->add_option("--level-cost", options.model.level_cost)
       ->delimiter(',')
-      ->check(CLI::Range(1e-6, 1e6));
+      ->check(weft::finite_range(1e-6, 1e6));
   model->add_flag("--dataflow", options.model.dataflow);
   try {
     app.parse(argc, argv);

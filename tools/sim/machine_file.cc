@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iomanip>
 #include <iterator>
@@ -234,7 +235,7 @@ class Reader {
 
 Result<Machine> read_machine(const std::string& path) {
   std::ifstream file(path);
-  if (!file)
+  if (!file || std::filesystem::is_directory(path))
     return Error{path + " cannot be read; --machine names a file or a machine that is there"};
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   return Reader(path, text).read();

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "../finite.h"
+#include "base/whole_file.h"
 #include "calibrate.h"
 #include "machine_file.h"
 #include "select/selector.h"
@@ -149,17 +151,15 @@ Result<Shape> make_setup(const Options& options, Setup& setup) {
 
 Result<bool> write_traces(const std::string& path, const Traces& traces, const std::string& host,
                           double end_us) {
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  if (!file)
-    return Error{"cannot write the trace to " + path + ": name a file that can be written"};
-  std::fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
+  WholeFile file(path);
+  file.add("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
   const auto end_ns = static_cast<std::int64_t>(std::llround(end_us * 1e3));
   for (std::size_t rank = 0; rank < traces.size(); ++rank) {
-    if (rank > 0) std::fputs(",\n", file);
-    std::fputs(traces[rank].events_json(static_cast<int>(rank), host, 0, end_ns).c_str(), file);
+    if (rank > 0) file.add(",\n");
+    file.add(traces[rank].events_json(static_cast<int>(rank), host, 0, end_ns));
   }
-  std::fputs("\n]}\n", file);
-  std::fclose(file);
+  file.add("\n]}\n");
+  if (const int error = file.finish()) return Error{not_written("the trace", path, error)};
   return true;
 }
 
@@ -248,9 +248,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--callers", options.callers)->check(CLI::IsMember({"help", "leave"}));
   app.add_option("--order", options.order)->check(CLI::IsMember({"dataflow", "levels"}));
   app.add_option("--split", options.split);
-  app.add_option("--compute", options.compute_us)->check(CLI::Range(0.0, 1e9));
+  app.add_option("--compute", options.compute_us)->check(finite_range(0, 1e9));
   app.add_option("--calls", options.calls)->check(CLI::Range(0, 1 << 20));
-  app.add_option("--noise", options.noise)->check(CLI::Range(0.0, 100.0));
+  app.add_option("--noise", options.noise)->check(finite_range(0, 100));
   app.add_option("--seed", options.seed);
   app.add_option("--copies", options.copies)->check(CLI::Range(1, 2));
   app.add_option("--trace", options.trace);

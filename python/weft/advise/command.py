@@ -21,7 +21,9 @@ NOT_STARTED = (126, 127)  # statuses of what could not be started, which has bee
 
 
 def refuse(message: object) -> typer.Exit:
-    print(f"weft advise: {message}", file=sys.stderr)
+    from weft import messages
+
+    messages.say("weft advise", message)
     return typer.Exit(2)
 
 
@@ -220,11 +222,15 @@ def told_where_it_fails() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        print(f"weft advise: {error.filename}: {error.strerror}", file=sys.stderr)
+        from weft import messages
+
+        messages.say("weft advise", error)
 
 
 def write_json(path: Path, document: dict) -> None:
-    path.write_text(json.dumps(document, indent=2) + "\n")
+    from weft import files
+
+    files.write_text(path, json.dumps(document, indent=2) + "\n")
 
 
 def present(advice: "Advice", files: Files) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from weft import files
 from weft.advise import compare, fragments, show, timeline
 from weft.advise.analysis import LEAST_WORTH, Advice
 from weft.report import html
@@ -79,7 +80,7 @@ def write(path: Path, advice: Advice) -> None:
         show=show,
         fragments=fragments,
     )
-    path.write_text(text, errors="backslashreplace")  # names of files may be no text
+    files.write_text(path, text, errors="backslashreplace")  # names of files may be no text
 
 
 def write_comparison(path: Path, found: compare.Comparison) -> None:
@@ -104,4 +105,4 @@ def write_comparison(path: Path, found: compare.Comparison) -> None:
         microseconds=fragments.microseconds,
         least=LEAST_WORTH,
     )
-    path.write_text(text, errors="backslashreplace")
+    files.write_text(path, text, errors="backslashreplace")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft import files
 from weft.advise.record import AFTER, BEFORE, CALL, IN_FLIGHT, SENT, WAIT
 from weft.advise.store import Stored
 
@@ -132,7 +133,7 @@ def write_trace(path: Path, line: Timeline) -> None:
     """Chrome's format, which Perfetto opens."""
     document = {"displayTimeUnit": "ms", "traceEvents": trace_events(line)}
     document["otherData"] = {"events": line.recorded, "kept": line.kept}
-    path.write_text(json.dumps(document) + "\n")
+    files.write_text(path, json.dumps(document) + "\n")
 
 
 # For the page -------------------------------------------------------------------------------------

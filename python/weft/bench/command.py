@@ -35,6 +35,7 @@ PresetName = Literal[
     "atmosphere",
     "gpu-stencil",
 ]
+SAMPLES = Path("out/bench.sqlite")
 # With --resume, the run's own settings hold; these may be named anew.
 OF_RESUME = {"resume", "retry", "time_budget", "json_file", "csv_file"}
 
@@ -219,7 +220,7 @@ def bench(
             rich_help_panel=FILES,
             metavar="FILE",
         ),
-    ] = Path("out/bench.sqlite"),
+    ] = SAMPLES,
     json_file: Annotated[
         Optional[Path],
         typer.Option(
@@ -248,7 +249,9 @@ def bench(
     try:
         raise typer.Exit(carry_out_options(given, said))
     except (SettingsError, ResultError, LabError, MpiError) as error:
-        print(f"weft bench: {error}", file=sys.stderr)
+        from weft import messages
+
+        messages.say("weft bench", error)
         raise typer.Exit(2) from None
 
 
@@ -364,9 +367,11 @@ def numbered(file: Path, number: int) -> Path:
 def start(
     wanted: "Settings", out: Path, json_file: Optional[Path], csv_file: Optional[Path]
 ) -> int:
+    from weft import files
     from weft.bench import machine, places
     from weft.bench.store import Store
 
+    files.make_own_folder(out, SAMPLES)
     place = places.place(wanted)
     with Store(out) as store:
         run = store.new_run(machine.describe(place.description), wanted.to_json())

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from annotated_types import MinLen
 
-from weft import building, info, installation, mpi_libraries, stored
+from weft import building, files, info, installation, mpi_libraries, stored
 from weft.bench import places, settings, statistics
 from weft.bench.result import Statistic, ranks_in_words
 from weft.bench.settings import SettingsError
@@ -157,18 +157,13 @@ def run_of(figures: RunFigures, where: str) -> Run:
 def try_to_write(path: Path) -> None:
     """SettingsError if a result could not be kept there; what it holds stays."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        was_there = path.exists()
-        path.open("a").close()
-        if not was_there:
-            path.unlink()
+        files.try_to_write(path)
     except OSError as error:
         raise SettingsError(f"cannot write {path}: {error.strerror}") from None
 
 
 def save(result: KernelResult, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result.to_json(), indent=1) + "\n")
+    files.write_text(path, json.dumps(result.to_json(), indent=1) + "\n")
 
 
 def load(path: Path) -> KernelResult | None:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from weft import stored
+from weft import files, stored
 
 SCHEMA = "weft-bench/1"
 MEASURED, CANNOT_RUN, STOPPED, FAILED = "measured", "cannot run", "stopped", "failed"
@@ -159,8 +159,7 @@ def hidden_share(communication_us: float, computation_us: float, total_us: float
 
 
 def save_json(result: Result, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result.to_json(), indent=1) + "\n")
+    files.write_text(path, json.dumps(result.to_json(), indent=1) + "\n")
 
 
 def save_csv(result: Result, path: Path) -> None:
@@ -168,8 +167,7 @@ def save_csv(result: Result, path: Path) -> None:
     names = [f.name for f in fields(Point)]
     spread = [f.name for f in fields(Statistic)]
     header = [n for n in names if n != "total_us"] + [f"total_us_{n}" for n in spread]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
+    with files.whole(path, newline="") as file:
         writer = csv.writer(file)
         writer.writerow(header)
         for point in result.points:

@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
-from weft import stored
+from weft import files, stored
 from weft.bench import statistics
 from weft.bench.result import (
     FAILED,
@@ -90,8 +90,9 @@ class Store:
         self.path = path
         if not create and not path.exists():
             raise reject(path, "there is no such file")
-        path.parent.mkdir(parents=True, exist_ok=True)
         new = not path.exists() or path.stat().st_size == 0
+        if create:
+            files.try_to_write(path)
         try:
             self.connection = sqlite3.connect(path)
             if new:
@@ -100,7 +101,11 @@ class Store:
                 self.connection.commit()
             self.check()
         except sqlite3.Error as error:
-            raise reject(path, f"not a result of weft bench, or damaged: {error}") from None
+            if not new:
+                raise reject(path, f"not a result of weft bench, or damaged: {error}") from None
+            self.connection.close()
+            path.unlink(missing_ok=True)
+            raise reject(path, f"cannot be written: {error}") from None
 
     def check(self) -> None:
         rows = self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")

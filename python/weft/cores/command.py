@@ -1,7 +1,6 @@
 """`weft place` and `weft model`: their options."""
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional
@@ -117,7 +116,9 @@ def model(
 
 
 def refuse(command: str, message: str) -> None:
-    print(f"weft {command}: {message}", file=sys.stderr)
+    from weft import messages
+
+    messages.say(f"weft {command}", message)
     raise typer.Exit(2)
 
 

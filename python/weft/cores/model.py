@@ -109,6 +109,7 @@ def lines(model: Model) -> dict:
 
 
 def write(path: Path, model: Model) -> None:
+    from weft import files
     from weft.report import html
     from weft.report.svg import DASHED, DOTTED, Graph, Line, Look, look
 
@@ -127,7 +128,6 @@ def write(path: Path, model: Model) -> None:
     both = Line("blocking, then computation", plain.look, ranks, found["blocking_total"])
     work = Line("computation", Look("faint", DOTTED), ranks, found["computation"])
     communication = [*splits("communication"), plain, work]
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = html.render(
         "model.html.j2",
         model=model,
@@ -137,4 +137,4 @@ def write(path: Path, model: Model) -> None:
         communication=graph(communication, "Time of communication over the ranks"),
         totals=graph([*splits("totals"), both], "Time of both over the ranks"),
     )
-    path.write_text(text)
+    files.write_text(path, text)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from weft import files
 from weft.cores.native import Placement
 
 WIDEST = 8  # cells in a row
@@ -131,7 +132,7 @@ def drawing(placement: Placement) -> str:
 def show(placement: Placement, out: Path | None = None) -> None:
     console = Console()
     if out:
-        out.write_text(drawing(placement))
+        files.write_text(out, drawing(placement))
     console.print(picture(placement, console.width))
     if placement.note:
         console.print(placement.note, style="yellow", markup=False, highlight=False)

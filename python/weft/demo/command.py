@@ -9,6 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 SECONDS = 90.0
+PAGE = Path("out/demo.html")
 
 
 def demo(
@@ -22,9 +23,7 @@ def demo(
     time_budget: Annotated[
         str, typer.Option(help="Stop at the latest after this time.")
     ] = f"{SECONDS:.0f}s",
-    out: Annotated[Path, typer.Option("-o", "--out", help="The page to write.")] = Path(
-        "out/demo.html"
-    ),
+    out: Annotated[Path, typer.Option("-o", "--out", help="The page to write.")] = PAGE,
 ) -> None:
     """Run one unmodified MPI program without and with Weft, and show the difference."""
     # Loaded here: the other commands start without it.

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from weft import mpi_libraries
+from weft import files, messages, mpi_libraries
 from weft.bench import settings
 from weft.bench.settings import SettingsError
-from weft.demo.command import typed, weft_typed
+from weft.demo.command import PAGE, typed, weft_typed
 from weft.demo.place import RANKS, DemoError, open_place
 from weft.demo.rounds import Rounds, State, Subject
 from weft.lab import LabError
@@ -29,7 +29,8 @@ def run(mpi: str | None, time_budget: str, out: Path) -> int:
     console = Console()
     try:
         seconds = settings.seconds("--time-budget", time_budget)
-        out.parent.mkdir(parents=True, exist_ok=True)  # rather now than behind the measurement
+        files.make_own_folder(out, PAGE)  # rather now than behind the measurement
+        files.try_to_write(out)
         library = choose(mpi)
         console.print(
             f"One unmodified MPI program, {RANKS} ranks under {library.name}, without and with Weft"
@@ -44,7 +45,7 @@ def run(mpi: str | None, time_budget: str, out: Path) -> int:
             found = measure(console, Rounds(where, library, left_s))
             network, is_lab = where.network, where.is_lab
     except (DemoError, LabError, ResultError, MpiError, SettingsError) as error:
-        Console(stderr=True).print(f"weft demo: {error}", style="red", markup=False)
+        Console(stderr=True).print(f"weft demo: {messages.shown(error)}", style="red", markup=False)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -9,6 +9,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from weft import files, messages
 from weft.lab.lab import Lab, LabResult, search_path
 from weft.lab.plan import LabError, Plan
 
@@ -81,14 +82,14 @@ def run(
 ) -> None:
     """Run an MPI program with each node in a network namespace of its own."""
     if command[0] != "weft" and not shutil.which(command[0], path=search_path()):
-        print(f"weft: {command[0]}: not found, or not executable", file=sys.stderr)
+        messages.say("weft", f"{command[0]}: not found, or not executable")
         raise typer.Exit(127)
     try:
         with Lab(nodes, per_node, rate, burst, mpi, cores, check, delay) as lab:
             result = lab.run(command, env=as_typed(command))
             plan, used = lab.plan, lab.mpi.name
     except LabError as error:
-        print(f"weft: {error}", file=sys.stderr)
+        messages.say("weft", error)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
@@ -130,4 +131,4 @@ def write_counts(path: Path, plan: Plan, mpi: str, result: LabResult) -> None:
         "sent_bytes": by_host(plan, result),
         "status": result.returncode,
     }
-    path.write_text(json.dumps(facts, indent=2) + "\n")
+    files.write_text(path, json.dumps(facts, indent=2) + "\n")

@@ -1,6 +1,5 @@
 """`weft report` and `weft compare`: results as pages, and two results against each other."""
 
-import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +19,9 @@ MOST_SHOWN = 6  # results, in the terminal: the oldest and the newest ones
 
 
 def fail(verb: str, message: object) -> typer.Exit:
-    print(f"weft {verb}: {message}", file=sys.stderr)
+    from weft import messages
+
+    messages.say(f"weft {verb}", message)
     return typer.Exit(2)
 
 

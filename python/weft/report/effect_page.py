@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from weft import files
 from weft.bench.result import MEASURED, Result
 from weft.report import effect, html, scaling
 from weft.report.effect import Case, Curve, duration
@@ -289,5 +290,4 @@ def render(sources: Sequence[Source]) -> str:
 
 def write(path: Path, sources: Sequence[Source]) -> None:
     page = render(sources)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page)
+    files.write_text(path, page)

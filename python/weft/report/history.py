@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from weft import files
 from weft.bench.result import Result, Statistic
 from weft.report import html, versus
 from weft.report.effect import duration, percent
@@ -157,5 +158,4 @@ def write(path: Path, names: Sequence[str], found: Sequence[Course], sentence: s
         cases=cases,
         graphs=[graph(title, shown, len(names)) for title, shown in cases.items()],
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    files.write_text(path, text)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from weft import files
 from weft.bench import choice, statistics
 from weft.bench.kernels import BLOCKING, KernelResult, Run
 from weft.bench.presets import findings, measured_for
@@ -86,5 +87,4 @@ def render(results: Sequence[KernelResult]) -> str:
 
 def write(path: Path, results: Sequence[KernelResult]) -> None:
     page = render(results)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page)
+    files.write_text(path, page)

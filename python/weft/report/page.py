@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from weft import files
 from weft.report import html
 from weft.report.overlap import (
     CallComparison,
@@ -82,5 +83,4 @@ def render(found: Sequence[Comparison | CallComparison], network: str) -> str:
 
 
 def write(path: Path, found: Sequence[Comparison | CallComparison], network: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(found, network))
+    files.write_text(path, render(found, network))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
+from weft import files
 from weft.report.effect_page import Source, looks, time_graph
 from weft.report.svg import LIGHT, TEXT, Field, Graph, definitions, swatch, tag
 
@@ -63,5 +64,4 @@ def write(path: Path, sources: Sequence[Source]) -> None:
         font_family="Helvetica, Arial, sans-serif",
         font_size=TEXT - 1,
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text + "\n")
+    files.write_text(path, text + "\n")

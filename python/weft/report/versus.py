@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from weft import files
 from weft.bench.result import Result, Statistic
 from weft.bench.statistics import FASTER, SAME, SLOWER, ratio, verdict
 from weft.report import effect, html
@@ -228,5 +229,4 @@ def render(versus: Versus, names: Sequence[str], verdict: str = "") -> str:
 
 
 def write(path: Path, versus: Versus, names: Sequence[str], verdict: str = "") -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(versus, names, verdict))
+    files.write_text(path, render(versus, names, verdict))

@@ -106,7 +106,9 @@ def reproduce(
             raise SettingsError("give NAME, or --list alone or with --json")
         found, interrupted = carry_out(name, only, mpi, time_budget, out)
     except (SettingsError, MpiError) as error:
-        print(f"weft reproduce: {error}", file=sys.stderr)
+        from weft import messages
+
+        messages.say("weft reproduce", error)
         raise typer.Exit(2) from None
     answer(found, name, as_json, page_of(name, out))
     if interrupted:
@@ -191,9 +193,10 @@ def chosen_findings(name: str, only: Optional[str], bench: "Bench") -> list["Pub
 
 def begin(path: Path) -> None:
     """A page that cannot be written is refused before anything is measured."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a"):
-        pass
+    from weft import files
+
+    files.make_own_folder(path, PAGE)
+    files.try_to_write(path)
 
 
 def answer(found: "Reproductions", name: str, as_json: bool, path: Optional[Path]) -> None:

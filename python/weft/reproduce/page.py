@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from weft import files
 from weft.reproduce.findings import (
     CANNOT,
     DOES_NOT_HOLD,
@@ -155,7 +156,7 @@ def write(path: Path, found: Reproductions) -> None:
         way=way,
         chart=chart,
     )
-    path.write_text(text)
+    files.write_text(path, text)
 
 
 def chart(figure: Figure) -> Graph | Bars:

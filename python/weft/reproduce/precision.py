@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft import building, mpi_libraries
+from weft import building, files, mpi_libraries
 from weft.bench import kernels, places
 from weft.probe import how_to_build
 from weft.reproduce.findings import CANNOT, MEASURED, Figure, Finding, Line, Part, verdict_if
@@ -88,10 +88,10 @@ def run(mpi: str, options: str) -> str:
 def part(bench: Bench) -> Part:
     mpi = bench.mpis[0]
     tables = {}
-    bench.folder.mkdir(parents=True, exist_ok=True)
+    bench.folder.mkdir(exist_ok=True)
     for problem, words in PROBLEMS.items():
         said = run(mpi, f"{STUDY} {words}")
-        (bench.folder / f"precision-{problem.split()[0]}.txt").write_text(said)
+        files.write_text(bench.folder / f"precision-{problem.split()[0]}.txt", said)
         tables[problem] = table(said)
     return Part(
         findings=findings(tables[WELL], tables[ILL]),

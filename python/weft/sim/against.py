@@ -22,7 +22,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from weft import installation, mpi_libraries
+from weft import files, installation, mpi_libraries
 from weft.bench.settings import SettingsError, lab_words
 from weft.lab import Lab, LabError
 from weft.mpi_libraries import Implementation, MpiError
@@ -217,11 +217,11 @@ def against_measured(
     try:
         facts, words, mpi = described(machine, lab or "nodes=2,rate=200mbit", mpi_name)
         if out:
-            out.parent.mkdir(parents=True, exist_ok=True)
+            files.try_to_write(out)
         for row in compare(facts, words, mpi, list(cases()), missing):
             rows.append(row)
             if out:  # what follows may fail
-                out.write_text(answer() + "\n")
+                files.write_text(out, answer() + "\n")
     except (MpiError, LabError, SettingsError, subprocess.TimeoutExpired) as error:
         raise SimError(str(error)) from None
     if not rows:

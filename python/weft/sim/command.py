@@ -1,6 +1,5 @@
 """`weft sim`: its options."""
 
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal, Optional
@@ -279,7 +278,9 @@ def sim(
         answers = runs.carry_out(machine, words, variants, trace, bool(out))
         runs.show(answers, as_json, out)
     except (native.SimError, ResultError, OSError) as error:
-        print(f"weft sim: {error}", file=sys.stderr)
+        from weft import messages
+
+        messages.say("weft sim", error)
         raise typer.Exit(2) from None
 
 

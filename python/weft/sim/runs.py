@@ -161,10 +161,10 @@ def show(answers: list[Answer], as_json: bool, out: Path | None) -> None:
 
 
 def write(path: Path, answers: list[Answer]) -> None:
+    from weft import files
     from weft.report import html
 
     end_us = max(answer.run.total_us for answer in answers)
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = html.render(
         "sim.html.j2",
         title=title(answers[0].run),
@@ -172,7 +172,7 @@ def write(path: Path, answers: list[Answer]) -> None:
         drawings=[drawing(answer, end_us) for answer in answers if answer.spans],
         end=end_us,
     )
-    path.write_text(text)
+    files.write_text(path, text)
 
 
 def drawing(answer: Answer, end_us: float) -> dict[str, Any]:
@@ -188,6 +188,7 @@ def drawing(answer: Answer, end_us: float) -> dict[str, Any]:
 
 def calibrate(out: Path | None, lab: str | None, mpi: str | None) -> None:
     """Messages are measured where there is an MPI library; between nodes, in the lab."""
+    from weft import files
     from weft.mpi_libraries import MpiError, chosen
     from weft.sim.calibration import with_messages
 
@@ -203,6 +204,5 @@ def calibrate(out: Path | None, lab: str | None, mpi: str | None) -> None:
     if not out:
         print(text)
         return
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text + "\n")
+    files.write_text(out, text + "\n")
     print(f"{out}: use it with weft sim --machine {out}")

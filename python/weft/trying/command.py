@@ -13,7 +13,9 @@ NATIVE = "--engine native"
 
 
 def refuse(message: object) -> typer.Exit:
-    print(f"weft try: {message}", file=sys.stderr)
+    from weft import messages
+
+    messages.say("weft try", message)
     return typer.Exit(2)
 
 
@@ -104,7 +106,9 @@ def try_program(
 def write(file: Optional[Path], answer: dict) -> None:
     if not file:
         return
+    from weft import files
+
     try:
-        file.write_text(json.dumps(answer, indent=2) + "\n")
+        files.write_text(file, json.dumps(answer, indent=2) + "\n")
     except OSError as error:
         raise refuse(error) from None

@@ -1,0 +1,101 @@
+// The place is what a symbolic link points to, so that the link stays.
+#include "base/whole_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/quoted.h"
+
+namespace weft {
+namespace {
+
+std::string behind_links(std::string name) {
+  char* const real = realpath(name.c_str(), nullptr);
+  if (real) name = real;
+  std::free(real);
+  return name;
+}
+
+// The directory takes no new name, but the file may be writable.
+bool may_lie_in_place(int error) {
+  return error == EACCES || error == EPERM || error == ENAMETOOLONG;
+}
+
+}  // namespace
+
+WholeFile::WholeFile(std::string name) : name_(behind_links(std::move(name))) {
+  struct stat status;
+  const bool is_there = stat(name_.c_str(), &status) == 0;
+  if (is_there && !S_ISREG(status.st_mode))
+    open(O_WRONLY);
+  else if (is_there && access(name_.c_str(), W_OK) != 0)
+    fail(errno);  // a file of the user's that may not be written stays
+  else
+    open_part();
+  if (!part_.empty() && is_there && fchmod(fileno(file_), status.st_mode & 07777) != 0) fail(errno);
+}
+
+void WholeFile::open_part() {
+  part_ = name_ + "." + std::to_string(getpid()) + ".part";
+  unlink(part_.c_str());  // of a process that was killed
+  open(O_WRONLY | O_CREAT | O_EXCL);
+  if (file_) return;
+  part_.clear();
+  if (!may_lie_in_place(error_)) return;
+  error_ = 0;
+  open(O_WRONLY | O_CREAT | O_TRUNC);
+}
+
+WholeFile::~WholeFile() {
+  give_up();
+}
+
+void WholeFile::open(int flags) {
+  const int file = ::open((part_.empty() ? name_ : part_).c_str(), flags | O_CLOEXEC, 0666);
+  if (file >= 0) file_ = fdopen(file, "w");
+  if (file_) return;
+  fail(errno);
+  if (file >= 0) close(file);
+}
+
+void WholeFile::fail(int error) {
+  if (error_ == 0) error_ = error;
+}
+
+void WholeFile::add(std::string_view text) {
+  if (error_ == 0 && std::fwrite(text.data(), 1, text.size(), file_) != text.size()) fail(errno);
+}
+
+int WholeFile::finish() {
+  if (error_ == 0 && std::fflush(file_) != 0) fail(errno);
+  if (file_ && std::fclose(std::exchange(file_, nullptr)) != 0) fail(errno);
+  if (error_ == 0 && !part_.empty() && std::rename(part_.c_str(), name_.c_str()) != 0) fail(errno);
+  if (error_ == 0) part_.clear();
+  give_up();
+  return error_;
+}
+
+// A file that is written where it is has no part: there is nothing to go back to.
+void WholeFile::give_up() {
+  if (file_) std::fclose(std::exchange(file_, nullptr));
+  if (!part_.empty()) unlink(std::exchange(part_, "").c_str());
+}
+
+std::string not_written(const std::string& what, const std::string& name, int error) {
+  return "cannot write " + what + " to " + printable(name) + " (" + std::strerror(error) +
+         "): name a file that can be written";
+}
+
+int write_whole(const std::string& name, std::string_view text) {
+  WholeFile file(name);
+  file.add(text);
+  return file.finish();
+}
+
+}  // namespace weft
