@@ -63,6 +63,7 @@ def findings() -> Iterator[Finding]:
     yield from check_fortran(found)
     for name, command in info.not_here().items():
         yield Finding(name, None, "not here", command)
+    yield of_sanitizers()
     yield check_lab()
     yield check_shm_space()
     yield check_locked_memory()
@@ -178,6 +179,12 @@ def check_fortran(found: list[Implementation]) -> Iterator[Finding]:
         "sudo apt-get install libopenmpi-dev, or libmpich-dev; weft run serves their programs, too"
     )
     yield Finding("mpifort, for programs in Fortran", None, note, fix)
+
+
+def of_sanitizers() -> Finding:
+    """What users of sanitizers wonder about, since their runtimes want to be loaded first."""
+    note = "weft run loads the runtime that they need (libasan, liblsan, libtsan) before Weft"
+    return Finding("programs built with a sanitizer", True, note)
 
 
 def check_lab() -> Finding:

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/started.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
 #include "interpose/nothing_called.h"
@@ -44,8 +45,21 @@ struct Beginning {
   bool keeps_level() const { return by_rule || config.engine == Engine::native; }
 };
 
+// Programs that this one starts have no use for Weft, and none for a sanitizer's runtime that is
+// loaded on its account: either would be an error in programs that are built the other way.
+void keep_runtime_from_children() {
+  const char* const before = std::getenv(kPreloadBeforeVariable);
+  if (!before) return;
+  if (*before)
+    setenv("LD_PRELOAD", before, 1);
+  else
+    unsetenv("LD_PRELOAD");
+  unsetenv(kPreloadBeforeVariable);
+}
+
 Beginning beginning_for(int required) {
   mpi_has_begun();
+  keep_runtime_from_children();
   if (const auto family = check_family(); !family) refuse(family.error());
   const auto checked = checked_config();
   if (!checked) return {Config(), true, checked.error().message};

@@ -164,7 +164,7 @@ std::string why_not(const DynamicPart& part, const std::string& path, const stru
 }
 
 Program refused(std::string why_not) {
-  return {false, std::move(why_not), Family::unknown, ""};
+  return {false, std::move(why_not), Family::unknown, "", ""};
 }
 
 Program judge(const MappedFile& file, const Elf64_Ehdr& elf, const std::string& path,
@@ -173,13 +173,13 @@ Program judge(const MappedFile& file, const Elf64_Ehdr& elf, const std::string& 
   if (auto reason = why_not(part, path, status); !reason.empty()) return refused(reason);
   Program program;
   for (const auto library : part.needed) {
+    if (program.sanitizer.empty() && is_sanitizer(library)) program.sanitizer = library;
     const Family family = family_of(library);
-    if (family == Family::unknown) continue;
+    if (family == Family::unknown || program.family != Family::unknown) continue;
     program.family = family;
     program.mpi_library = library;
-    return program;
   }
-  if (holds_an_mpi_library(file, elf))
+  if (program.family == Family::unknown && holds_an_mpi_library(file, elf))
     return refused(
         "has its MPI library linked into it: Weft cannot come before that; link it to the shared "
         "library, which 'ldd " +
@@ -194,6 +194,16 @@ bool is_program(const std::string& path) {
 }
 
 }  // namespace
+
+// GCC's and Clang's. That of undefined behaviour replaces no calls, and may come anywhere.
+bool is_sanitizer(std::string_view library) {
+  library.remove_prefix(library.rfind('/') + 1);
+  for (const std::string_view start :
+       {"libasan.so", "libhwasan.so", "liblsan.so", "libtsan.so", "libclang_rt.asan",
+        "libclang_rt.hwasan", "libclang_rt.lsan", "libclang_rt.tsan"})
+    if (library.substr(0, start.size()) == start) return true;
+  return false;
+}
 
 std::string find_in_path(const std::string& name) {
   struct stat status;

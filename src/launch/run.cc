@@ -19,6 +19,7 @@
 #include "launch/job_command.h"
 #include "launch/launcher.h"
 #include "launch/options.h"
+#include "launch/preload.h"
 #include "launch/program.h"
 
 namespace weft::launch {
@@ -112,16 +113,27 @@ Result<std::string> find_library(const std::string& self, const std::string& wha
                            : "build")};
 }
 
+// Whether the heap's library is asked for and can serve: a sanitizer allocates all memory itself.
+bool wants_heap(const std::string& name, const Program& program) {
+  const char* const bytes = std::getenv("WEFT_SHARED_HEAP");
+  if (!bytes || !*bytes || program.sanitizer.empty()) return bytes && *bytes;
+  if (is_first_rank())
+    std::fprintf(stderr,
+                 "weft: %s has its memory from the sanitizer's runtime (%s), and none from the "
+                 "shared heap: leave --shared-heap out, or build it without the sanitizer\n",
+                 name.c_str(), program.sanitizer.c_str());
+  return false;
+}
+
 // What is to be preloaded: the advisor's library, which sees the application's calls before Weft's
 // does; the family's; and with --shared-heap the heap's.
-Result<std::string> find_libraries(const std::string& self, Family family,
+Result<std::string> find_libraries(const std::string& self, Family family, const Program& program,
                                    const RunOptions& options) {
   const std::string name = family_name(family);
-  const char* const heap_bytes = std::getenv("WEFT_SHARED_HEAP");
   std::vector<std::string> wanted;
   if (options.watched) wanted.push_back("advise-" + name);
   if (options.engines) wanted.push_back(name);
-  if (options.engines && heap_bytes && *heap_bytes) wanted.emplace_back("heap");
+  if (options.engines && wants_heap(options.command[0], program)) wanted.emplace_back("heap");
   std::string found;
   for (const auto& one : wanted) {
     auto library = find_library(self, one);
@@ -151,19 +163,11 @@ std::vector<std::string> watching_words(const std::string& self) {
   return words;
 }
 
-// Weft's library first, then what was there, without another of Weft's libraries.
-void set_preload(const std::string& library) {
-  std::string value = library;
-  const char* before = std::getenv("LD_PRELOAD");
-  std::string_view rest = before ? before : "";
-  while (!rest.empty()) {
-    const auto end = rest.find_first_of(" :");
-    const std::string_view entry = rest.substr(0, end);
-    if (!entry.empty() && entry.find("/libweft-") == std::string_view::npos)
-      value.append(":").append(entry);
-    rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
-  }
-  setenv("LD_PRELOAD", value.c_str(), 1);
+void say_what_is_loaded(const std::string& library, const std::string& reason,
+                        const std::string& sanitizer) {
+  const std::string behind =
+      sanitizer.empty() ? "" : "; behind the sanitizer's runtime, " + sanitizer;
+  std::fprintf(stderr, "weft: loads %s: %s%s\n", library.c_str(), reason.c_str(), behind.c_str());
 }
 
 bool wants_summary() {
@@ -206,11 +210,10 @@ int start_program(const std::string& self, const RunOptions& options) {
   if (!options.refusal.empty() && !is_said_later) return refuse(options.refusal);
   auto choice = choose_family(name, *program, options.mpi, launcher_of_environment());
   if (!choice) return refuse(choice.error().message);
-  auto library = find_libraries(self, choice->family, options);
+  auto library = find_libraries(self, choice->family, *program, options);
   if (!library) return refuse(choice->reason + "; " + library.error().message);
-  if (options.verbose)
-    std::fprintf(stderr, "weft: loads %s: %s\n", library->c_str(), choice->reason.c_str());
-  set_preload(*library);
+  set_preload(*library, program->sanitizer);
+  if (options.verbose) say_what_is_loaded(*library, choice->reason, program->sanitizer);
   if (options.watched && options.engines) trace_for_advisor();
   setenv(kStartedVariable, std::to_string(getpid()).c_str(), 1);
   if (wants_summary()) tell_job_command(options.command);

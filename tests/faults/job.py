@@ -37,12 +37,23 @@ CAN_ENCLOSE = (
 )
 
 
+# What is on it afterwards is printed.
+FULL_DISK = """
+mount -t tmpfs -o size=8k tmpfs "$0" && head -c 8192 /dev/zero >"$0/all" || exit 1
+"$@"
+status=$?
+ls -A "$0" | sed '/^all$/d; s/^/on the full disk: /'
+exit $status
+"""
+
+
 @dataclass
 class Done:
     status: int
     out: str
     err: str
     left: list[str]
+    left_by_library: list[str]
 
     @property
     def text(self) -> str:
@@ -68,6 +79,9 @@ class Job:
     shm_size: str = "50%"
     as_somebody: bool = False
     limits: str = ""  # of each rank, in the words of ulimit
+    program: list[str | Path] | None = None  # in place of `faults`
+    weft: list[str] | None = None  # in place of `run` and its options
+    full_disk: Path | None = None  # a directory that is to be one
 
     def __post_init__(self):
         self.library = mpi_libraries.implementation(self.mpi)
@@ -82,6 +96,8 @@ class Job:
 
     def command(self) -> list[str]:
         words = ["unshare", "--mount", "--ipc"] if CAN_ENCLOSE else []
+        if self.full_disk:
+            words += ["sh", "-c", FULL_DISK, self.full_disk]
         words += [HERE / "enclosed.sh", self.run, self.report, self.shm_size]
         if self.as_somebody and os.geteuid() == 0:  # whom RLIMIT_NPROC does not bind
             words += ["setpriv", "--reuid", self.somebody, "--regid", self.somebody]
@@ -98,7 +114,10 @@ class Job:
         if self.engine:
             words += [installation.weft_command(), "run", "--engine", self.engine]
             words += [*OPTIONS.get(self.engine, []), *self.options, "--"]
-        words += [self.library.program("faults"), "--limit-s", self.limit_s - 1, *self.cases]
+        elif self.weft:
+            words += [installation.weft_command(), *self.weft, "--"]
+        faults = [self.library.program("faults"), "--limit-s", self.limit_s - 1, *self.cases]
+        words += self.program or faults
         return [str(word) for word in words]
 
     def environment(self) -> dict[str, str]:
@@ -134,10 +153,13 @@ class Job:
         lines = self.report.read_text().splitlines()
         shutil.rmtree(self.directory, ignore_errors=True)
         enclosed = "enclosed" in lines
-        left = [line for line in lines if line != "enclosed" and not OF_THE_LIBRARY.search(line)]
+        lines = [line for line in lines if line != "enclosed"]
+        left = [line for line in lines if not OF_THE_LIBRARY.search(line)]
+        of_library = [line for line in lines if OF_THE_LIBRARY.search(line)]
         if not enclosed:  # /dev/shm is everybody's
             left = [line for line in left if line.startswith("process") or "weft" in line]
-        return Done(process.returncode, out, err, left)
+            of_library = []
+        return Done(process.returncode, out, err, left, of_library)
 
     def done(self) -> Done:
         """Runs it to its end; nothing may be left of it, and it may not have hung."""

@@ -1,0 +1,18 @@
+// A program that is built with a sanitizer: one sum, and a child that neither Weft nor the
+// sanitizer is loaded into on Weft's account.
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int one = 1, sum = 0, ranks = 0;
+  MPI_Request request;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  printf("%s, preload=%s.\n", sum == ranks ? "right" : "wrong",
+         getenv("LD_PRELOAD") ? getenv("LD_PRELOAD") : "");
+  MPI_Finalize();
+  return 0;
+}
