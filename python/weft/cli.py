@@ -7,11 +7,11 @@ would not see their options. What a command needs is loaded when it runs, so tha
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated, Optional
+from typing import Annotated, NoReturn, Optional
 
 import typer
 
-from weft import __version__
+from weft import __version__, messages
 from weft import learned as learned_command
 from weft import plan as plan_command
 from weft.advise import command as advise_command
@@ -165,6 +165,9 @@ def options(
     pass
 
 
+REFUSED = 2
+
+
 def main() -> None:
     """Errors of the command line are one sentence, as all others are."""
     try:
@@ -174,13 +177,25 @@ def main() -> None:
     except OSError as error:
         if error.filename is None:
             raise
-        print(f"weft: {error.filename}: {error.strerror}", file=sys.stderr)
-        sys.exit(2)
+        messages.say("weft", error)
+        end(REFUSED)
     except Exception as error:
+        if type(error).__module__ == "sqlite3":  # which is loaded only where it is used
+            messages.say("weft", f"what was measured cannot be kept: {error}")
+            end(REFUSED)
         if not hasattr(error, "format_message"):  # of the command line's parser
             raise
         if text := error.format_message().replace("Value error, ", ""):
             context = getattr(error, "ctx", None)
-            print(f"{context.command_path if context else 'weft'}: {text}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    sys.exit(status if isinstance(status, int) else 0)
+            messages.say(context.command_path if context else "weft", text)
+        end(error.exit_code)
+    end(status if isinstance(status, int) else 0)
+
+
+def end(status: int) -> NoReturn:
+    """One verb of Python's stands in front of ranks: the others must hear of what it refuses."""
+    if status == REFUSED and sys.argv[1:2] == ["advise"]:
+        from weft.advise import launched
+
+        launched.end_with_all(sys.argv[2:])
+    sys.exit(status)

@@ -2,6 +2,7 @@
 // MPI_Finalize, which are collective anyway. No shared file system is needed.
 #include "advise/job.h"
 
+#include <dlfcn.h>
 #include <mpi.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #include "advise/variables.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "library/end_together.h"
 #include "library/failures.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
@@ -39,9 +41,11 @@ std::atomic<bool> running{false};
 MPI_Comm own{};
 bool goes_on = false;  // after a rank has failed
 int rank = 0, ranks = 1;
-// Of each rank: where it runs, by which clock, and whether it can record.
+enum Part : std::uint64_t { kCannotRecord, kRecords, kRefused };
+// Of each rank: where it runs, by which clock, and its part in the record.
 struct Node {
-  std::uint64_t host, clock, records;
+  std::uint64_t host, clock;
+  Part part;
 };
 std::vector<Node> nodes;
 
@@ -100,13 +104,29 @@ void describe_this_rank(Header& header) {
   header.began_ns = header.ended_ns = now_ns();
 }
 
-// False: some rank cannot record.
-bool learn_nodes(bool records) {
-  const Node here{hash(host_name().c_str()), boot(), records};
+bool any_has(Part part) {
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Node& n) { return n.part == part; });
+}
+
+// Of whatever comes next in the program: Weft's own, where that is loaded behind the advisor's.
+int finalize() {
+  using Finalize = int();
+  for (void* const found : {dlsym(RTLD_NEXT, "MPI_Finalize"), find_behind_weft("PMPI_Finalize")})
+    if (auto* const call = reinterpret_cast<Finalize*>(found)) return call();
+  return MPI_SUCCESS;
+}
+
+// False: some rank cannot record. Does not return where some rank's command line was refused.
+bool learn_nodes(Part part) {
+  const Node here{hash(host_name().c_str()), boot(), part};
   nodes.resize(static_cast<std::size_t>(ranks));
   library_calls.Allgather(&here, sizeof here, handles.byte, nodes.data(), sizeof here, handles.byte,
                           own);
-  return std::all_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.records; });
+  if (any_has(kRefused)) {
+    recorder.give_up();
+    end_together(finalize, 2);
+  }
+  return !any_has(kCannotRecord);
 }
 
 void count_nodes(Header& header) {
@@ -406,16 +426,21 @@ bool is_spawned() {
   return get_parent && get_parent(&parent) == MPI_SUCCESS && parent != handles.comm_null;
 }
 
+Part own_part() {
+  if (std::getenv(kRefusedVariable)) return kRefused;
+  std::string why = "there is no memory for its record";
+  if (recorder.recording() && (rank > 0 || file.open(&why))) return kRecords;
+  say("advise records nothing of this job: " + why);
+  return kCannotRecord;
+}
+
 void job_begins() {
   if (job_running() || !bind_all() || is_spawned()) return;
   library_calls.Comm_rank(handles.comm_world, &rank);
   recorder.open();
   library_calls.Comm_size(handles.comm_world, &ranks);
-  std::string why = "there is no memory for its record";
-  const bool records = recorder.recording() && (rank > 0 || file.open(&why));
-  if (!records) say("advise records nothing of this job: " + why);
   if (library_calls.Comm_split(handles.comm_world, 0, rank, &own) != MPI_SUCCESS ||
-      !learn_nodes(records))
+      !learn_nodes(own_part()))
     return recorder.give_up();
   goes_on = goes_on_after_failures();
   if (goes_on) library_calls.Comm_set_errhandler(own, handles.errors_return);

@@ -11,6 +11,10 @@ inline constexpr const char* kOverheadVariable = "WEFT_ADVISE_OVERHEAD";
 inline constexpr const char* kParentVariable = "WEFT_ADVISE_PARENT";
 // Set where the advisor watches: `weft run` then loads its library, too.
 inline constexpr const char* kWatchedVariable = "WEFT_ADVISE_WATCHED";
+// Set in the first rank where its command line was refused: in MPI_Init all ranks end, since the
+// others know nothing of it and would wait.
+inline constexpr const char* kRefusedVariable = "WEFT_ADVISE_REFUSED";
+inline constexpr const char* kRefusedOption = "--refused";
 // In the directory, where it is on the node of the process that shows the report.
 inline constexpr const char* kHere = "here";
 // In the directory: the trace of such a job, for the rows of Weft's threads.

@@ -24,13 +24,15 @@ struct Arguments {
   std::string directory, overhead, mpi;
   // Instead of the program: replay, of a plan, as library or auto, with this MPI library.
   std::string replay, form, plan, libraries;
-  bool verify = false;
+  bool verify = false, refused = false, help = false;
   std::vector<std::string> command;
 };
 
 // Of options that are Python's: "--out FILE", but not "--out=FILE" or "-oFILE".
 bool has_value_behind(std::string_view word) {
-  if (word == "--verify" || word == "--help" || word.find('=') != word.npos) return false;
+  for (const std::string_view flag : {"--verify", "--help", advise::kRefusedOption})
+    if (word == flag) return false;
+  if (word.find('=') != word.npos) return false;
   return word.substr(0, 2) == "--" || word.size() == 2;
 }
 
@@ -49,7 +51,9 @@ Arguments read(int argc, char** argv) {
       found.command.assign(argv + i + (word == "--"), argv + argc);
       break;
     }
-    found.verify |= std::string_view(argv[i]) == "--verify";
+    found.verify |= word == "--verify";
+    found.help |= word == "--help";
+    found.refused |= word == advise::kRefusedOption;
     if (const char* directory = value_of(i, "--directory"))
       found.directory = directory;
     else if (const char* overhead = value_of(i, "--overhead"))
@@ -103,11 +107,36 @@ int replay(const std::string& self, const Arguments& arguments) {
   return become(arguments.replay, words.data());
 }
 
+int refuse(const std::string& message) {
+  std::fprintf(stderr, "weft: %s\n", message.c_str());
+  return 2;
+}
+
+// With the advisor's library loaded as it is in the ranks that are run.
+int start_watched(const std::string& self, const Arguments& arguments) {
+  auto options = watching_options(arguments.mpi, arguments.command);
+  if (!options) return refuse(options.error().message);
+  return start_program(self, *options);
+}
+
+// Python has refused in a rank: the other ranks are on their way to MPI_Init, where this one tells
+// them, by the advisor's library in its own program.
+int end_with_all(const std::string& self, const Arguments& arguments) {
+  const auto& command = arguments.command;
+  if (command.empty() || launcher_of_command(command[0]) != Launcher::none || starts_lab(command))
+    return 2;
+  setenv(advise::kRefusedVariable, "1", 1);
+  Arguments plain;  // what was refused may be --mpi
+  plain.command = command;
+  return start_watched(self, plain);
+}
+
 }  // namespace
 
 std::optional<int> advise(const std::string& self, int argc, char** argv) {
   Arguments arguments = read(argc, argv);
-  if (arguments.command.empty()) return std::nullopt;
+  if (arguments.refused) return end_with_all(self, arguments);
+  if (arguments.command.empty() || arguments.help) return std::nullopt;
   const Launcher launcher = launcher_of_command(arguments.command[0]);
   const bool prepared = !arguments.directory.empty();
   // Every rank says so, since the launcher may end the others before they do. The variables of a
@@ -133,12 +162,7 @@ std::optional<int> advise(const std::string& self, int argc, char** argv) {
   end_with_parent();
   if (prepared) setenv(advise::kDirectoryVariable, arguments.directory.c_str(), 1);
   if (!arguments.overhead.empty()) setenv(advise::kOverheadVariable, arguments.overhead.c_str(), 1);
-  auto options = watching_options(arguments.mpi, arguments.command);
-  if (!options) {
-    std::fprintf(stderr, "weft: %s\n", options.error().message.c_str());
-    return 2;
-  }
-  return start_program(self, *options);
+  return start_watched(self, arguments);
 }
 
 }  // namespace weft::launch

@@ -4,12 +4,11 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "library/end_together.h"
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
@@ -112,9 +111,7 @@ std::string why_it_ends(const std::vector<Facts>& of_ranks) {
 [[noreturn]] void end_job(const std::string& why) {
   if (!why.empty()) say(why);
   greatest(handles.comm_world, {});  // nobody ends before it has been said
-  next_calls.Finalize();
-  std::fflush(nullptr);
-  std::_Exit(2);
+  end_together(next_calls.Finalize, 2);
 }
 
 }  // namespace

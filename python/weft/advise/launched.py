@@ -6,6 +6,8 @@ commands, and its `--` tells where the program begins.
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
 
 from weft import installation
@@ -25,3 +27,25 @@ def words(options: list[str], command: list[str]) -> list[str]:
     native = [str(installation.weft_command()), "advise", *options, "--"]
     program = command.index("--") + 1 if is_lab(command) else 0
     return [*command[:program], *native, *command[program:]]
+
+
+has_started = False  # set once the program, or its launcher, runs
+# Of the first rank of a job, as launchers tell their processes (src/base/first_rank.cc).
+RANK_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
+
+
+def is_rank() -> bool:
+    return any(os.environ.get(name) for name in RANK_VARIABLES)
+
+
+def end_with_all(arguments: list[str]) -> None:
+    """Where this is a rank that refuses before it has started anything: has all ranks end in
+    MPI_Init. Else it comes back.
+
+    The others know nothing of what the first one has refused, such as a file that it cannot write.
+    """
+    if has_started or not is_rank():
+        return
+    native = installation.weft_command()
+    with contextlib.suppress(OSError):
+        os.execv(native, [str(native), "advise", "--refused", *arguments])

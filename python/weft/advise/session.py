@@ -43,6 +43,7 @@ def run(command: list[str], overhead: float, mpi: str, directory: Path) -> int:
     options = ["--directory", str(directory), "--overhead", f"{overhead:g}"]
     words = launched.words([*options, *(["--mpi", mpi] if mpi else [])], command)
     environment = {**os.environ, "WEFT_ADVISE_PARENT": str(os.getpid())}
+    launched.has_started = True
     # Launchers talk to their ranks by inherited descriptors.
     process = subprocess.Popen(words, close_fds=False, env=environment)
     with signals_for(process):

@@ -1,0 +1,40 @@
+"""A disk on which no file has room: what Weft would have written there is absent, and one sentence
+says so (row 45). Files that the Python part writes: tests/cli/test_files.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from job import CAN_ENCLOSE, Job
+
+NO_ROOM = "(No space left on device)"
+NAME = "name a file that can be written"
+
+
+@pytest.mark.skipif(not CAN_ENCLOSE, reason="a small disk is mounted by root")
+def test_files_of_a_job_are_absent(mpi, tmp_path):
+    """All of them, in one job."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    names = {"--summary=json:": "summary", "--trace=": "trace", "--plan-cache=": "plans"}
+    options = [f"{option}{disk / name}" for option, name in names.items()]
+    options += ["--init-budget", "10s", "--one-copy", "off"]
+    done = Job(mpi, ["persistent-never-freed"], "auto", options=options, full_disk=disk).right()
+    assert "on the full disk" not in done.out, done.out
+    assert sorted(done.sentences()) == [
+        f"weft: cannot write the summary to {disk}/summary {NO_ROOM}: {NAME}",
+        f"weft: cannot write the trace to {disk}/trace {NO_ROOM}: {NAME}",
+        f"weft: what this run has measured and learnt is not kept: {disk}/plans cannot be written"
+        f" {NO_ROOM}; name another file with --plan-cache, or none",
+    ]
+
+
+@pytest.mark.parametrize("name", ["none/file", "/dev/full"])
+def test_files_that_cannot_be_written_are_named(mpi, tmp_path, name):
+    """Missing folders are not made."""
+    file = tmp_path / Path(name)
+    options = [f"--summary=json:{file}", f"--trace={file}"]
+    done = Job(mpi, ["work"], "thread", options=options).right()
+    assert len(done.sentences()) == 2, done.text
+    assert not (tmp_path / "none").exists()
