@@ -4,7 +4,6 @@
 // then it is asked for by its name.
 #include "library/search.h"
 
-#include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
@@ -12,10 +11,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
 
+#include "base/loaded_object.h"
 #include "base/log.h"
 #include "library/generated/next_calls.h"
+#include "library/linker.h"
 #include "library/this_thread.h"
 
 namespace weft {
@@ -35,62 +35,55 @@ constexpr const char* kLibraryNames[] = {"libmpi.so.12"};
 void* late_library() {
   static void* library = nullptr;
   for (std::size_t i = 0; !library && i < std::size(kLibraryNames); ++i)
-    library = dlopen(kLibraryNames[i], RTLD_LAZY | RTLD_NOLOAD);
+    library = linker().dlopen(kLibraryNames[i], RTLD_LAZY | RTLD_NOLOAD);
   return library;
 }
 
 }  // namespace
 
 void* find(const char* name) {
-  if (void* next = dlsym(RTLD_NEXT, name)) return next;
+  if (void* next = linker().dlsym(RTLD_NEXT, name)) return next;
   void* library = late_library();
-  return library ? dlsym(library, name) : nullptr;
+  return library ? linker().dlsym(library, name) : nullptr;
 }
 
 void* find_behind_weft(const char* name) {
   void* const next = find(name);
   if (file_of(next).rfind("libweft-", 0) != 0) return next;
   void* const library = late_library();
-  return library ? dlsym(library, name) : nullptr;
+  return library ? linker().dlsym(library, name) : nullptr;
 }
 
 // Variables by the global order, not the next one: the program may hold the copy that counts.
 void* find_variable(const char* name) {
-  if (void* first = dlsym(RTLD_DEFAULT, name)) return first;
+  if (void* first = linker().dlsym(RTLD_DEFAULT, name)) return first;
   void* library = late_library();
-  return library ? dlsym(library, name) : nullptr;
+  return library ? linker().dlsym(library, name) : nullptr;
 }
 
 namespace {
 
 // The MPI library in memory. Written once, before the end that makes it visible.
-struct Extent {
+struct Known {
   std::uintptr_t begin = 0;
   std::atomic<std::uintptr_t> end = 0;  // 0: not known; pairs with the acquire in from_library()
 };
-Extent library_extent;
+Known known_library;
 
-// The loaded object that holds `address`, or no extent.
-std::pair<std::uintptr_t, std::uintptr_t> object_around(void* address) {
+Extent object_around(void* address) {
   struct Search {
-    std::uintptr_t address, begin = 0, end = 0;
-  } search{reinterpret_cast<std::uintptr_t>(address)};
+    void* address;
+    Extent found{};
+  } search{address};
   const auto visit = [](dl_phdr_info* object, std::size_t, void* data) {
     auto& wanted = *static_cast<Search*>(data);
-    std::uintptr_t begin = UINTPTR_MAX, end = 0;
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-      const auto& segment = object->dlpi_phdr[i];
-      if (segment.p_type != PT_LOAD) continue;
-      begin = std::min(begin, object->dlpi_addr + segment.p_vaddr);
-      end = std::max(end, object->dlpi_addr + segment.p_vaddr + segment.p_memsz);
-    }
-    if (wanted.address < begin || wanted.address >= end) return 0;
-    wanted.begin = begin;
-    wanted.end = end;
+    const Extent extent = extent_of(*object);
+    if (!extent.holds(wanted.address)) return 0;
+    wanted.found = extent;
     return 1;
   };
   dl_iterate_phdr(visit, &search);
-  return {search.begin, search.end};
+  return search.found;
 }
 
 }  // namespace
@@ -105,17 +98,30 @@ void* within_library() {
 
 }  // namespace
 
+Extent extent_of(const dl_phdr_info& object) {
+  Extent extent{UINTPTR_MAX, 0};
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const auto& segment = object.dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD) continue;
+    extent.begin = std::min(extent.begin, object.dlpi_addr + segment.p_vaddr);
+    extent.end = std::max(extent.end, object.dlpi_addr + segment.p_vaddr + segment.p_memsz);
+  }
+  return extent;
+}
+
+Extent library_extent() {
+  return check_family() ? object_around(within_library()) : Extent();
+}
+
 // Where the Fortran layer is part of the library itself, its calls cannot be told from the
 // library's own: then none are taken for the library's.
 void note_library() {
   void* const within = within_library();
   if (!within) return;
-  const auto [begin, end] = object_around(within);
-  void* const fortran = find_behind_weft("mpi_init_");
-  const auto address = reinterpret_cast<std::uintptr_t>(fortran);
-  if (begin <= address && address < end) return;
-  library_extent.begin = begin;
-  library_extent.end.store(end, std::memory_order_release);
+  const Extent library = object_around(within);
+  if (library.holds(find_behind_weft("mpi_init_"))) return;
+  known_library.begin = library.begin;
+  known_library.end.store(library.end, std::memory_order_release);
 }
 
 std::string file_of(void* address) {
@@ -130,18 +136,9 @@ namespace {
 // By which programs are linked to the object that holds `address`. Its file may have another name:
 // interpreters open libmpi.so.
 std::string linked_name_of(void* address) {
-  Dl_info info;
-  link_map* object = nullptr;
-  if (!address || !dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP))
-    return "";
-  ElfW(Addr) strings = 0, name = 0;
-  for (const ElfW(Dyn)* entry = object->l_ld; entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag == DT_STRTAB) strings = entry->d_un.d_ptr;
-    if (entry->d_tag == DT_SONAME) name = entry->d_un.d_val;
-  }
-  if (strings == 0 || name == 0) return "";
-  if (strings < object->l_addr) strings += object->l_addr;  // not on all processors it is moved
-  return reinterpret_cast<const char*>(strings + name);
+  const link_map* const object = address ? object_of(address) : nullptr;
+  const char* const name = object ? LoadedObject(*object).linked_name() : nullptr;
+  return name ? name : "";
 }
 
 bool of_this_family(const std::string& file) {
@@ -162,8 +159,8 @@ void bind_now() {
 
 bool from_library(const void* caller) {
   const auto address = reinterpret_cast<std::uintptr_t>(caller);
-  const auto end = library_extent.end.load(std::memory_order_acquire);
-  return address < end && address >= library_extent.begin;
+  const auto end = known_library.end.load(std::memory_order_acquire);
+  return address < end && address >= known_library.begin;
 }
 
 void missing_call(CallId id) {

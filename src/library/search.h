@@ -2,6 +2,9 @@
 // process.
 #pragma once
 
+#include <link.h>
+
+#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -18,6 +21,17 @@ void* find_behind_weft(const char* name);
 void* find_variable(const char* name);
 // The name, without its directory, of the file that an address was loaded from.
 std::string file_of(void* address);
+// Where an object lies in memory.
+struct Extent {
+  std::uintptr_t begin = 0, end = 0;
+  bool holds(const void* address) const {
+    const auto place = reinterpret_cast<std::uintptr_t>(address);
+    return begin <= place && place < end;
+  }
+};
+Extent extent_of(const dl_phdr_info& object);
+// That of the MPI library; empty where none is loaded, or one of another family.
+Extent library_extent();
 // Remembers where the MPI library lies in memory, for from_library().
 void note_library();
 

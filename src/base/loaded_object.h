@@ -1,0 +1,54 @@
+// An object that is loaded into this process, by its own dynamic section. No call of the dynamic
+// linker's is needed, so that this tells what these calls themselves are, before any constructor.
+#pragma once
+
+#include <link.h>
+
+#include <cstdint>
+
+namespace weft {
+
+class LoadedObject {
+ public:
+  LoadedObject(ElfW(Addr) base, const ElfW(Dyn) * dynamic);
+  explicit LoadedObject(const link_map& map) : LoadedObject(map.l_addr, map.l_ld) {}
+
+  // The name by which programs are linked to it; nullptr: it has none.
+  const char* linked_name() const { return has_name_ ? strings_ + name_ : nullptr; }
+
+  // Where it defines this symbol; nullptr: it does not.
+  void* defined(const char* symbol) const;
+
+  // A place that the dynamic linker fills with the address of a symbol which others define.
+  struct Slot {
+    const char* symbol;
+    void** place;
+    bool may_wait;  // filled at the first call, if the object is bound lazily
+  };
+  template <class Visit>
+  void for_each_slot(Visit visit) const {
+    for (const Relocations& table : {all_, calls_})
+      for (const auto* entry = table.first; entry != table.first + table.count; ++entry)
+        if (const Slot slot = slot_of(*entry, table.first == calls_.first); slot.symbol)
+          visit(slot);
+  }
+
+ private:
+  struct Relocations {
+    const ElfW(Rela) * first;
+    std::size_t count;
+  };
+  template <class Pointer>
+  void point(Pointer& member, ElfW(Addr) address) const;
+  Slot slot_of(const ElfW(Rela) & entry, bool may_wait) const;
+
+  ElfW(Addr) base_;
+  const char* strings_ = nullptr;
+  const ElfW(Sym) * symbols_ = nullptr;
+  const std::uint32_t* hashes_ = nullptr;
+  ElfW(Xword) name_ = 0;
+  bool has_name_ = false;
+  Relocations all_{}, calls_{};
+};
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+#include "library/linker.h"
+
+#include <link.h>
+
+#include "base/loaded_object.h"
+
+namespace weft {
+namespace {
+
+// Why not by dlsym(RTLD_NEXT): that is what is looked for.
+template <class Function>
+void find_behind(const link_map* object, const char* name, Function& function) {
+  for (object = object->l_next; object; object = object->l_next)
+    if (void* const found = LoadedObject(*object).defined(name)) {
+      function = reinterpret_cast<Function>(found);
+      return;
+    }
+}
+
+Linker find_linker() {
+  Linker found{};
+  const link_map* const own = object_of(reinterpret_cast<const void*>(&find_linker));
+  find_behind(own, "dlsym", found.dlsym);
+  find_behind(own, "dlopen", found.dlopen);
+  return found;
+}
+
+}  // namespace
+
+const link_map* object_of(const void* address) {
+  Dl_info info;
+  link_map* object = nullptr;
+  return dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) ? object
+                                                                                     : nullptr;
+}
+
+const Linker& linker() {
+  static const Linker found = find_linker();
+  return found;
+}
+
+}  // namespace weft
