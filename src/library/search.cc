@@ -86,10 +86,6 @@ Extent object_around(void* address) {
   return search.found;
 }
 
-}  // namespace
-
-namespace {
-
 // A call that only the MPI library defines by this name: some tools define PMPI_Init and the calls
 // for files themselves.
 void* within_library() {
