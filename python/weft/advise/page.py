@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from weft import files
-from weft.advise import compare, fragments, show, timeline
+from weft.advise import compare, fragments, record, show, timeline
 from weft.advise.analysis import LEAST_WORTH, Advice
 from weft.report import html
 from weft.report.svg import Bar, Bars, Lanes, Span, unit_of
@@ -15,8 +15,17 @@ MOST_CHARACTERS = 60  # of a name beside a bar
 TRANSFER, WAITING, UNKNOWN = "transferring", "waiting for the last rank", "not split"
 COLOURS = {TRANSFER: "plain", WAITING: "bar", UNKNOWN: "faint"}
 BEFORE, AFTER = ("before", "bar"), ("after", "best")
-# By kind of span (weft.advise.timeline).
-SHADES = ("plain", "best", "bar", "faint", "gain", "line", "work", "look", "line")
+SHADES = {
+    record.CALL: "plain",
+    record.IN_FLIGHT: "best",
+    record.WAIT: "bar",
+    record.AFTER: "faint",
+    record.BEFORE: "gain",
+    timeline.GAP: "line",
+    timeline.WORKING: "work",
+    timeline.POLLING: "look",
+    timeline.ASLEEP: "line",
+}
 
 
 def chart(advice: Advice) -> Bars:
@@ -57,13 +66,13 @@ def lanes(line: timeline.Timeline) -> Lanes | None:
         (name, [Span(s.began_us / scale, s.ended_us / scale, s.kind, s.name) for s in spans])
         for name, spans in found
     ]
-    names = [timeline.KINDS.get(kind, "") for kind in range(len(SHADES))]
+    kinds = range(max(SHADES) + 1)
     return Lanes(
         rows,
         last_us / scale,
         f"{unit} since MPI_Init",
         "What each rank did in its collectives",
-        list(zip(names, SHADES)),
+        [(timeline.KINDS.get(kind, ""), SHADES.get(kind, "line")) for kind in kinds],
         unit,
     )
 
