@@ -217,6 +217,7 @@ def exports_map(calls, library):
 {names}
     pthread_create; pthread_sigmask; sigprocmask; sigaction; sigaltstack; signal;
     fork; system; popen; posix_spawn; posix_spawnp;
+    longjmp; _longjmp; siglongjmp; __longjmp_chk;
   local:
     *;
 }};

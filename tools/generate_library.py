@@ -38,7 +38,7 @@ def next_calls_h(calls, library):
 #include <mpi.h>
 
 #include "library/older_mpi.h"
-#include "library/this_thread.h"
+#include "base/this_thread.h"
 
 namespace weft {{
 
@@ -52,7 +52,7 @@ struct Next {{
   Function* mpi_bound() const {{ return __atomic_load_n(&mpi, __ATOMIC_ACQUIRE); }}
   Function* pmpi_bound() const {{ return __atomic_load_n(&pmpi, __ATOMIC_ACQUIRE); }}
   Function* bound_by(bool profiling) const {{ return profiling ? pmpi_bound() : mpi_bound(); }}
-  operator Function*() const {{ return bound_by(this_thread & kProfiling); }}
+  operator Function*() const {{ return bound_by(this_thread.is & kProfiling); }}
 }};
 
 struct NextCalls {{

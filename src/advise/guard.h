@@ -15,6 +15,7 @@
 
 #include "advise/record.h"
 #include "advise/threads.h"
+#include "base/left_calls.h"
 
 namespace weft::advise {
 
@@ -87,6 +88,23 @@ inline bool nobody_looks() {
 // results is open.
 void enter_mpi();
 void leave_mpi();
+// The same of a call that may be left.
+class InMpi final : public Duty {
+ public:
+  constexpr InMpi() = default;
+  void begin() {
+    enter_mpi();
+    Duty::begin();
+  }
+  void end() {
+    Duty::end();
+    leave_mpi();
+  }
+
+ private:
+  void fulfil() override { leave_mpi(); }
+};
+inline constinit thread_local InMpi in_mpi __attribute__((tls_model("initial-exec")));
 
 // Time that guarding has taken.
 std::int64_t guarding_ns();

@@ -22,7 +22,7 @@
 #include "advise/guard.h"
 #include "advise/recorder.h"
 #include "advise/system_calls.h"
-#include "library/this_thread.h"
+#include "base/this_thread.h"
 
 #define WEFT_SHOWN extern "C" __attribute__((visibility("default")))
 
@@ -318,7 +318,7 @@ WEFT_SHOWN int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   using weft::advise::Start;
   auto* start = static_cast<Start*>(malloc(sizeof(Start)));
   if (!start) return call(thread, attributes, routine, argument);
-  *start = {routine, argument, (weft::this_thread & weft::kInside) != 0};
+  *start = {routine, argument, weft::this_thread.is_inside()};
   if (!start->of_library) weft::advise::another_thread_begins();
   const MayBlock announced;
   const int code = call(thread, attributes, weft::advise::begin_thread, start);

@@ -360,7 +360,7 @@ void Visit::note_messages(Completed& completed) {
 
 // Last of all: the window begins where the program goes on.
 void Visit::watch_results(const Results& results) {
-  if (!enters_) enter_mpi();  // pages that others share are closed when it is left
+  if (!enters_) in_mpi.begin();  // pages that others share are closed when it is left
   enters_ = true;
   const std::lock_guard held(recorder.lock());
   for (int i = 0; i < results.count; ++i) watch_completed(*results.sites[i], results.samples[i]);

@@ -16,10 +16,10 @@
 #include "advise/recorder.h"
 #include "advise/requests.h"
 #include "base/clock.h"
+#include "base/left_calls.h"
 #include "library/generated/call_ids.h"
 #include "library/generated/next_calls.h"
 #include "library/search.h"
-#include "library/this_thread.h"
 #include "transport/mpi/call.h"
 
 namespace weft::advise {
@@ -34,7 +34,7 @@ class Visit {
   Visit(CallId id, bool profiling, Called called);
   // Of calls that never wait, which a program may make a million times a second.
   [[gnu::always_inline]] Visit(CallId id, bool profiling, Called called, Waits waits)
-      : before_(this_thread),
+      : before_(bits_at_begin(called.frame_end)),
         records_(!(before_ & kInside) && recorder.recording() &&
                  !(profiling && from_library(called.address))),
         watching_(records_ && guards_exist()),
@@ -43,13 +43,13 @@ class Visit {
         id_(id),
         called_(called),
         began_ns_(timed_ ? now_ns() : 0) {
-    this_thread = static_cast<std::uint8_t>(kInside | (profiling ? kProfiling : 0));
-    if (enters_) enter_mpi();
+    this_thread.is = static_cast<std::uint8_t>(kInside | (profiling ? kProfiling : 0));
+    if (enters_) in_mpi.begin();
   }
   [[gnu::always_inline]] ~Visit() {
     if (timed_ && !counted_) count_now();
-    if (enters_) leave_mpi();
-    this_thread = before_;
+    if (enters_) in_mpi.end();
+    this_thread.is = before_;
   }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;

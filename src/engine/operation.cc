@@ -49,6 +49,12 @@ bool Operation::advance_to_the_end(bool callers_part) {
   return end(result);
 }
 
+void Operation::was_left() {
+  stage_ = Stage::over;
+  error_ = Error{"its operator never returned"};
+  advance();
+}
+
 std::optional<Operation::Rest> Operation::rest() const {
   const bool is_program =
       !schedule_->program.empty() && !execution_.may_be_direct() && stage_ != Stage::over;

@@ -72,6 +72,9 @@ class Operation {
   // Others have carried out all the rest, and ended its turn: only the end is left.
   void is_over() { stage_ = Stage::over; }
 
+  // Whoever advanced it never came back: it has failed.
+  void was_left();
+
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   void wait_done() const;  // sleeps in the kernel until done()
   // It was its caller's, and is advanced by others from now on. Before their first advance().

@@ -103,9 +103,31 @@ void Progress::poll_callers_own() {
 }
 
 void Progress::poll() {
-  if (under_way() == 0) return;
+  if (under_way() > 0) try_advance_all(Who::caller);
+}
+
+std::optional<Progress::Found> Progress::try_advance_all(Who who) {
   const std::unique_lock lock(advancing_, std::try_to_lock);
-  if (lock) advance_all(Who::caller);
+  if (!lock) return std::nullopt;
+  advancing_duty_.begin();
+  const Found found = advance_all(who);
+  advancing_duty_.end();
+  return found;
+}
+
+// By an operator of the application's that jumped, or ended its thread, which holds the lock still.
+// What it was in has failed.
+void Progress::advance_was_left() {
+  {
+    const std::lock_guard lock(advancing_, std::adopt_lock);
+    if (at_ < active_.size()) {
+      active_[at_].operation->was_left();
+      count(active_[at_], -1);
+      active_[at_].operation.reset();
+    }
+    std::erase_if(active_, [](const Entry& entry) { return !entry.operation; });
+  }
+  wake_thread();
 }
 
 // Where the agent has it no more. It is taken from the agent where a caller waits for it, and is
@@ -177,10 +199,14 @@ Progress::Found Progress::advance_all(Who who) {
   }
   Found found;
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < active_.size(); ++i) {
-    Entry entry = std::move(active_[i]);
+  const auto keep = [&](Entry& entry) {
+    if (&active_[kept] != &entry) active_[kept] = std::move(entry);
+    ++kept;
+  };
+  for (at_ = 0; at_ < active_.size(); ++at_) {
+    Entry& entry = active_[at_];
     if (!may_advance(*entry.operation, who)) {
-      active_[kept++] = std::move(entry);
+      keep(entry);
       continue;
     }
     const auto round = entry.operation->round();
@@ -189,11 +215,13 @@ Progress::Found Progress::advance_all(Who who) {
     if (entry.wants_thread && entry.operation->is_at_callers_part()) leave_to_callers(entry);
     if (!done) {
       found.hides_rounds = found.hides_rounds || entry.operation->schedule().hides_rounds();
-      active_[kept++] = std::move(entry);
+      keep(entry);
       continue;
     }
     count(entry, -1);
+    entry.operation.reset();
   }
+  at_ = kNowhere;
   active_.resize(kept);
   return found;
 }
@@ -268,11 +296,7 @@ void Progress::thread_main() {
       continue;
     }
     const std::uint32_t calls_before = baton_.calls();
-    Found found;
-    {
-      const std::unique_lock lock(advancing_, std::try_to_lock);
-      found = lock ? advance_all(Who::thread) : Found{.hides_rounds = true};
-    }
+    const Found found = try_advance_all(Who::thread).value_or(Found{.hides_rounds = true});
     const int transfers = transfers_.load();
     if (transfers > 0 && waiting_.is_look_due(now_ns(), transfers, transfers_started_.load(),
                                               transfers_opened_.load()))

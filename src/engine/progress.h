@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "base/left_calls.h"
 #include "engine/baton.h"
 #include "engine/observer.h"
 #include "engine/operation.h"
@@ -105,6 +106,17 @@ class Progress {
   // those that another caller submits meanwhile. caller_returns only where caller_blocks said true.
   bool caller_blocks();
   void caller_returns();
+  // Lives where it has said true.
+  class Blocked {
+   public:
+    explicit Blocked(Progress& progress) : progress_(progress) {}
+    ~Blocked() { progress_.caller_returns(); }
+    Blocked(const Blocked&) = delete;
+    Blocked& operator=(const Blocked&) = delete;
+
+   private:
+    Progress& progress_;
+  };
 
   // So many transfers of the application's are left to the thread, which looks after them from time
   // to time; or, negative, a caller has come for so many. started: of these, so many have just
@@ -135,6 +147,31 @@ class Progress {
   bool is_back(Who who, Entry& entry);
   bool take_back(Entry& entry);
   void take_all_back();
+  // A caller that helps. It may pause: a sleeping one helps nobody, and what other callers start
+  // meanwhile is the thread's.
+  class Helping {
+   public:
+    explicit Helping(Progress& progress) : progress_(progress) { go_on(); }
+    ~Helping() {
+      if (helps_) pause();
+    }
+    Helping(const Helping&) = delete;
+    Helping& operator=(const Helping&) = delete;
+    void pause() {
+      helps_ = false;
+      progress_.helping_.fetch_sub(1);
+      progress_.wake_thread();
+    }
+    void go_on() {
+      helps_ = true;
+      progress_.helping_.fetch_add(1);
+    }
+
+   private:
+    Progress& progress_;
+    bool helps_ = false;
+  };
+
   bool thread_has_work() const;
   void wake_thread();
   void ensure_thread();
@@ -149,7 +186,9 @@ class Progress {
     bool progressed = false;    // an operation went on by at least a round
     bool hides_rounds = false;  // one that is left may have gone on unseen
   };
+  std::optional<Found> try_advance_all(Who who);  // nullopt: another thread advances
   Found advance_all(Who who);
+  void advance_was_left();
   bool advance(Who who, Entry& entry);
   bool may_advance(const Operation& operation, Who who) const {
     return who == Who::caller || !operation.by_callers() || blocked_.load() > 0;
@@ -161,8 +200,22 @@ class Progress {
   std::atomic<unsigned> waits_in_hand_{0};  // about so many, where several callers wait
   Observer& observer_;
 
+  // Begins where the lock is had, and ends before it is let go.
+  class Advancing final : public Duty {
+   public:
+    explicit Advancing(Progress& progress) : progress_(progress) {}
+
+   private:
+    void fulfil() override { progress_.advance_was_left(); }
+    Progress& progress_;
+  };
+
   std::mutex advancing_;  // held by whoever advances; guards active_
+  Advancing advancing_duty_{*this};
   std::vector<Entry> active_;
+  static constexpr std::size_t kNowhere = SIZE_MAX;
+  std::size_t at_ =
+      kNowhere;             // in active_: what is advanced now; of those before it some have moved
   std::mutex inbox_mutex_;  // guards inbox_ and the start of thread_
   std::vector<Entry> inbox_;
 
@@ -190,22 +243,18 @@ class Progress {
 template <class Complete, class Sleep>
 [[gnu::noinline]] void Progress::drive_until(Complete complete, Sleep sleep) {
   constexpr int kPollsOnOwnCore = 64, kPollsOnSharedCore = 2, kPollsPerCall = 16;
-  helping_.fetch_add(1);
+  Lasting<Helping> helping(*this);
   for (int polls = 0; !complete(); ++polls) {
     if (polls % kPollsPerCall == kPollsPerCall - 1) observer_.keep_library_going();
     if (under_way() > 0) {
       poll();
       if (polls >= (shared_core_ > 0 ? kPollsOnSharedCore : kPollsOnOwnCore)) yield_core();
     } else {
-      // A sleeping caller helps nobody: what other callers start meanwhile is the thread's.
-      helping_.fetch_sub(1);
-      wake_thread();
+      helping->pause();
       sleep();
-      helping_.fetch_add(1);
+      helping->go_on();
     }
   }
-  helping_.fetch_sub(1);
-  wake_thread();
 }
 
 template <class Advance>

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/clock.h"
+#include "base/left_calls.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
 #include "interpose/persistent_alone.h"
@@ -38,27 +39,21 @@ bool must_always_help(const Runtime& runtime) {
 // to Weft's.
 class LibraryWaits {
  public:
-  explicit LibraryWaits(Runtime* runtime)
-      : runtime_(runtime && runtime->several_callers() && runtime->progress.caller_blocks()
-                     ? runtime
-                     : nullptr) {}
-  ~LibraryWaits() {
-    if (runtime_) runtime_->progress.caller_returns();
+  explicit LibraryWaits(Runtime* runtime) {
+    if (runtime && runtime->several_callers() && runtime->progress.caller_blocks())
+      blocked_.begin(runtime->progress);
   }
-  LibraryWaits(const LibraryWaits&) = delete;
-  LibraryWaits& operator=(const LibraryWaits&) = delete;
 
  private:
-  Runtime* const runtime_;
+  Lasting<Progress::Blocked> blocked_;
 };
 
 // One completion call of the application over some of Weft's, the library's and null requests.
 // The library is not shown Weft's persistent ones: some libraries' calls for arrays go wrong over
-// persistent requests.
+// persistent requests. Where the call is left, the application's array may be gone with its frame.
 class Completion {
  public:
   Completion(Runtime& runtime, CallId id, int count, MPI_Request* requests);
-  ~Completion();  // brings what became of the library's requests to the application's
 
   MPI_Request* for_library() { return hidden_.empty() ? requests_.data() : hidden_.data(); }
 
@@ -84,6 +79,7 @@ class Completion {
   int finish_array(int code, MPI_Status* statuses, const int* indices, int count);
 
  private:
+  void bring_back();  // what became of the library's requests, to the application's
   void completed_at(int index, MPI_Status* status, bool partly);
   void observe_completed();
   bool is_completed(const Ours& ours) const;
@@ -122,7 +118,7 @@ Completion::Completion(Runtime& runtime, CallId id, int count, MPI_Request* requ
     if (ours.operation->times.waiting_since == 0) ours.operation->times.waiting_since = began_ns_;
 }
 
-Completion::~Completion() {
+void Completion::bring_back() {
   for (const std::size_t i : hidden_at_) hidden_[i] = before_[i];
   std::copy(hidden_.begin(), hidden_.end(), requests_.begin());
 }
@@ -242,6 +238,7 @@ void Completion::observe_completed() {
 }
 
 int Completion::finish_single(int code, int index) {
+  bring_back();
   if (index != MPI_UNDEFINED) completed_at(index, nullptr, false);
   observe_completed();
   if (code != MPI_SUCCESS) return code;
@@ -252,6 +249,7 @@ int Completion::finish_single(int code, int index) {
 }
 
 int Completion::finish_array(int code, MPI_Status* statuses, const int* indices, int count) {
+  bring_back();
   const bool with_statuses = statuses != MPI_STATUSES_IGNORE;
   const auto place = [&](int k) { return indices ? indices[k] : k; };
   for (int k = 0; k < count; ++k)
@@ -289,17 +287,17 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
 
 // Of any kind, also of the library's.
 [[gnu::noinline]] int wait_for_any(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
-  Completion completion(runtime, CallId::Wait, 1, request);
-  completion.drive_to_end();
+  Lasting<Completion> completion(runtime, CallId::Wait, 1, request);
+  completion->drive_to_end();
   const auto wait = [&] {
     const LibraryWaits waits(&runtime);
     return next_calls.Wait(request, status);
   };
-  const int code = completion.must_keep_helping() ? completion.drive_until_flag([&](int* flag) {
+  const int code = completion->must_keep_helping() ? completion->drive_until_flag([&](int* flag) {
     return next_calls.Test(request, flag, status);
   })
-                                                  : wait();
-  return completion.finish_single(code, 0);
+                                                   : wait();
+  return completion->finish_single(code, 0);
 }
 
 // Null where the library alone has a say: nothing of Weft's is held and nothing is watched.
@@ -348,14 +346,14 @@ int wait_all(int count, MPI_Request* requests, MPI_Status* statuses) {
     return next_calls.Waitall(count, requests, statuses);
   }
   if (wait_for_persistent(*runtime, count, requests, statuses)) return MPI_SUCCESS;
-  Completion completion(*runtime, CallId::Waitall, count, requests);
-  completion.drive_to_end();
+  Lasting<Completion> completion(*runtime, CallId::Waitall, count, requests);
+  completion->drive_to_end();
   const auto wait = [&] {
     const LibraryWaits waits(runtime);
-    return next_calls.Waitall(count, completion.for_library(), statuses);
+    return next_calls.Waitall(count, completion->for_library(), statuses);
   };
-  const int code = completion.must_keep_helping() ? completion.wait_all(statuses) : wait();
-  return completion.finish_array(code, statuses, nullptr, count);
+  const int code = completion->must_keep_helping() ? completion->wait_all(statuses) : wait();
+  return completion->finish_array(code, statuses, nullptr, count);
 }
 
 int wait_any(int count, MPI_Request* requests, int* index, MPI_Status* status) {
@@ -365,10 +363,10 @@ int wait_any(int count, MPI_Request* requests, int* index, MPI_Status* status) {
     const LibraryWaits waits(Runtime::active());
     return next_calls.Waitany(count, requests, index, status);
   }
-  Completion completion(*runtime, CallId::Waitany, count, requests);
-  const int code = completion.drive_until_flag(
-      [&](int* flag) { return completion.test_any(index, flag, status); });
-  return completion.finish_single(code, *index);
+  Lasting<Completion> completion(*runtime, CallId::Waitany, count, requests);
+  const int code = completion->drive_until_flag(
+      [&](int* flag) { return completion->test_any(index, flag, status); });
+  return completion->finish_single(code, *index);
 }
 
 int wait_some(int count, MPI_Request* requests, int* completed, int* indices,
@@ -379,13 +377,13 @@ int wait_some(int count, MPI_Request* requests, int* completed, int* indices,
     const LibraryWaits waits(Runtime::active());
     return next_calls.Waitsome(count, requests, completed, indices, statuses);
   }
-  Completion completion(*runtime, CallId::Waitsome, count, requests);
-  const int code = completion.drive_until_flag([&](int* flag) {
-    const int tested = completion.test_some(completed, indices, statuses);
+  Lasting<Completion> completion(*runtime, CallId::Waitsome, count, requests);
+  const int code = completion->drive_until_flag([&](int* flag) {
+    const int tested = completion->test_some(completed, indices, statuses);
     *flag = *completed != 0;  // MPI_UNDEFINED where no request is active
     return tested;
   });
-  return completion.finish_array(code, statuses, indices, *completed);
+  return completion->finish_array(code, statuses, indices, *completed);
 }
 
 int test(MPI_Request* request, int* flag, MPI_Status* status) {
@@ -399,39 +397,39 @@ int test(MPI_Request* request, int* flag, MPI_Status* status) {
     return *flag ? persistent.complete(status) : MPI_SUCCESS;
   }
   runtime->progress.poll();
-  Completion completion(*runtime, CallId::Test, 1, request);
-  const int code = next_calls.Test(completion.for_library(), flag, status);
-  return completion.finish_single(code, *flag ? 0 : MPI_UNDEFINED);
+  Lasting<Completion> completion(*runtime, CallId::Test, 1, request);
+  const int code = next_calls.Test(completion->for_library(), flag, status);
+  return completion->finish_single(code, *flag ? 0 : MPI_UNDEFINED);
 }
 
 int test_all(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Testall(count, requests, flag, statuses);
-  Completion completion(*runtime, CallId::Testall, count, requests);
+  Lasting<Completion> completion(*runtime, CallId::Testall, count, requests);
   runtime->progress.poll();
   *flag = 0;
-  if (completion.persistent_pending()) return MPI_SUCCESS;
-  const int code = next_calls.Testall(count, completion.for_library(), flag, statuses);
-  return completion.finish_array(code, statuses, nullptr, *flag ? count : 0);
+  if (completion->persistent_pending()) return MPI_SUCCESS;
+  const int code = next_calls.Testall(count, completion->for_library(), flag, statuses);
+  return completion->finish_array(code, statuses, nullptr, *flag ? count : 0);
 }
 
 int test_any(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Testany(count, requests, index, flag, status);
-  Completion completion(*runtime, CallId::Testany, count, requests);
+  Lasting<Completion> completion(*runtime, CallId::Testany, count, requests);
   runtime->progress.poll();
-  const int code = completion.test_any(index, flag, status);
-  return completion.finish_single(code, *flag ? *index : MPI_UNDEFINED);
+  const int code = completion->test_any(index, flag, status);
+  return completion->finish_single(code, *flag ? *index : MPI_UNDEFINED);
 }
 
 int test_some(int count, MPI_Request* requests, int* completed, int* indices,
               MPI_Status* statuses) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Testsome(count, requests, completed, indices, statuses);
-  Completion completion(*runtime, CallId::Testsome, count, requests);
+  Lasting<Completion> completion(*runtime, CallId::Testsome, count, requests);
   runtime->progress.poll();
-  const int code = completion.test_some(completed, indices, statuses);
-  return completion.finish_array(code, statuses, indices, *completed);
+  const int code = completion->test_some(completed, indices, statuses);
+  return completion->finish_array(code, statuses, indices, *completed);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
+#include "base/left_calls.h"
 #include "library/search.h"
-#include "library/this_thread.h"
 
 namespace weft::interpose {
 
@@ -19,12 +19,12 @@ namespace weft::interpose {
 // but what it does to objects that Weft knows counts.
 class Entry {
  public:
-  explicit Entry(const void* profiled_by)
-      : before_(this_thread),
-        nested_((before_ & kInside) || (profiled_by && from_library(profiled_by))) {
-    this_thread = profiled_by ? kInside | kProfiling : kInside;
+  [[gnu::always_inline]] explicit Entry(const void* profiled_by)
+      : before_(bits_at_begin(__builtin_dwarf_cfa())),
+        nested_(before_ != 0 || (profiled_by && from_library(profiled_by))) {
+    this_thread.is = profiled_by ? kInside | kProfiling : kInside;
   }
-  ~Entry() { this_thread = before_; }
+  ~Entry() { this_thread.is = before_; }
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
   bool nested() const { return nested_; }

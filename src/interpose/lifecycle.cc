@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/this_thread.h"
 #include "base/started.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
@@ -16,7 +17,6 @@
 #include "library/handles.h"
 #include "library/in_finalize.h"
 #include "library/search.h"
-#include "library/this_thread.h"
 #include "runtime/agreement.h"
 #include "runtime/bind.h"
 #include "runtime/runtime.h"
@@ -71,7 +71,7 @@ Beginning beginning_for(int required) {
 
 // From here on until end_within() the application calls MPI again.
 int application_calls(MPI_Comm, int, void*, void*) {
-  this_thread = 0;
+  this_thread.is = 0;
   return MPI_SUCCESS;
 }
 
@@ -80,7 +80,7 @@ int application_calls(MPI_Comm, int, void*, void*) {
 std::optional<WatchedCall>* rest_of_finalize = nullptr;
 
 int end_within(MPI_Comm, int, void*, void*) {
-  this_thread = kInside;
+  this_thread.is = kInside;
   if (rest_of_finalize) rest_of_finalize->emplace(CallId::Finalize);
   Runtime::end();
   return MPI_SUCCESS;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "base/log.h"
 #include "interpose/generated/bodies.h"
@@ -100,7 +101,7 @@ namespace {
 Runtime* holds_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_Request* request) {
   Runtime* runtime = newcomm && request ? Runtime::active() : nullptr;
 #if defined(WEFT_FAMILY_OPENMPI)
-  if (runtime && (this_thread & kProfiling)) {
+  if (runtime && (this_thread.is & kProfiling)) {
     let_held_go(*runtime, comm);
     return nullptr;
   }
@@ -161,24 +162,43 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
 
 namespace {
 
+// A communicator that is about to be freed. Known again if it is not, also where a callback of the
+// application's leaves the call.
+class Forgotten {
+ public:
+  Forgotten(Runtime& runtime, MPI_Comm comm)
+      : runtime_(runtime), known_(runtime.communicators.remove(comm)) {}
+  ~Forgotten() {
+    if (known_) runtime_.communicators.put_back(known_);
+  }
+  Forgotten(const Forgotten&) = delete;
+  Forgotten& operator=(const Forgotten&) = delete;
+
+  void is_freed() {
+    const auto freed = std::exchange(known_, nullptr);
+    if (!freed) return;
+    freed->freed.store(true);
+    runtime_.learnt.note(*freed);
+    freed->sites->forget_comparisons();
+  }
+
+ private:
+  Runtime& runtime_;
+  std::shared_ptr<Communicator> known_;
+};
+
 // What Weft knows of the communicator is gone before the library gives its handle to another one.
 int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Comm*)) {
   std::optional<BlockingCall> guard;
   if (!nested) guard.emplace(id);
   Runtime* runtime = Runtime::active();
-  if (runtime) let_held_go(*runtime, *comm);
-  if (runtime) runtime->in_hand.hand_over();
-  const auto known = runtime ? runtime->communicators.remove(*comm) : nullptr;
   forget_if_of_session(*comm);
+  if (!runtime) return free(comm);
+  let_held_go(*runtime, *comm);
+  runtime->in_hand.hand_over();
+  Lasting<Forgotten> forgotten(*runtime, *comm);
   const int code = free(comm);
-  if (!known) return code;
-  if (code == MPI_SUCCESS) {
-    known->freed.store(true);
-    runtime->learnt.note(*known);
-    known->sites->forget_comparisons();
-  } else {
-    runtime->communicators.put_back(known);
-  }
+  if (code == MPI_SUCCESS) forgotten->is_freed();
   return code;
 }
 

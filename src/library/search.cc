@@ -16,11 +16,8 @@
 #include "base/log.h"
 #include "library/generated/next_calls.h"
 #include "library/linker.h"
-#include "library/this_thread.h"
 
 namespace weft {
-
-constinit thread_local std::uint8_t this_thread __attribute__((tls_model("initial-exec"))) = 0;
 
 namespace {
 

@@ -11,17 +11,15 @@ namespace weft {
 BlockingCall::BlockingCall(CallId id) : id_(id) {
   Runtime* runtime = Runtime::active();
   if (!runtime) return;
-  handed_over_ = runtime->progress.caller_blocks();
+  if (runtime->progress.caller_blocks()) handed_over_.begin(runtime->progress);
   alone_ = runtime->callers_only();
   if (runtime->observing()) began_ns_ = now_ns();
 }
 
 BlockingCall::~BlockingCall() {
-  if (!handed_over_ && began_ns_ == 0) return;
-  Runtime* runtime = Runtime::active();
+  handed_over_.end();
+  Runtime* runtime = began_ns_ ? Runtime::active() : nullptr;
   if (!runtime) return;
-  if (handed_over_) runtime->progress.caller_returns();
-  if (began_ns_ == 0) return;
   const std::int64_t ended_ns = now_ns();
   runtime->summary.spent(id_, ended_ns - began_ns_);
   if (auto* track = runtime->application_track()) track->span(call_name(id_), began_ns_, ended_ns);

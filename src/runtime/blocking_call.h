@@ -5,6 +5,8 @@
 
 #include <functional>
 
+#include "base/left_calls.h"
+#include "engine/progress.h"
 #include "library/generated/call_ids.h"
 #include "runtime/watchdog.h"
 
@@ -46,7 +48,7 @@ class BlockingCall {
  private:
   const CallId id_;
   const WatchedCall watched_{id_};
-  bool handed_over_ = false;
+  Lasting<Progress::Blocked> handed_over_;
   bool alone_ = false;
   long long began_ns_ = 0;  // 0: nobody observes
 };

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/this_thread.h"
 #include "coll/algorithm.h"
 #include "library/handles.h"
 #include "library/search.h"
 #include "library/session_communicators.h"
-#include "library/this_thread.h"
 #include "runtime/blocking_call.h"
 #include "runtime/contest.h"
 #include "runtime/device_memory.h"
@@ -376,7 +376,7 @@ const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, 
 }
 
 bool is_left_at_site(const Plan& plan, const void* profiled_by) {
-  if ((this_thread & kInside) || (profiled_by && from_library(profiled_by))) return false;
+  if (this_thread.is_inside() || (profiled_by && from_library(profiled_by))) return false;
   Site& site = *plan.ways->site;
   const auto way = site.learner.way_at_once();
   if (!way || site.key.blocking) return false;

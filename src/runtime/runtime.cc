@@ -14,13 +14,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/misspelt.h"
+#include "base/this_thread.h"
 #include "base/whole_file.h"
 #include "library/failures.h"
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
 #include "library/search.h"
-#include "library/this_thread.h"
 #include "runtime/agreement.h"
 #include "runtime/bind.h"
 #include "runtime/failures.h"
@@ -473,7 +473,7 @@ Trace::Track* Runtime::application_track() {
 }
 
 void Runtime::thread_started(const char* name, int index) {
-  this_thread = kInside;
+  this_thread.is = kInside;
   const std::string full = "weft-" + std::string(name) + (index > 0 ? std::to_string(index) : "");
   pthread_setname_np(pthread_self(), full.substr(0, 15).c_str());
   if (thread_core_ >= 0) move_to_core(thread_core_);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
@@ -109,19 +110,23 @@ void TransfersInHand::take(int count, const MPI_Request* requests) {
   Runtime* runtime = Runtime::active();
   for (int i = 0; runtime && i < count; ++i) {
     if (!runtime->transfers.take(requests[i])) continue;
-    if (!taken_) taken_ = std::make_unique<std::vector<Taken>>();
-    taken_->push_back({requests[i], i});
+    if (!taken_) taken_.begin();
+    taken_->all.push_back({requests[i], i});
   }
 }
 
-void TransfersInHand::give_back(bool all, int count, const int* indices) {
+void TransfersInHand::AllTaken::give_back(bool completed, int count, const int* indices) {
   Runtime* runtime = Runtime::active();
   const int n = std::max(count, 0);  // MPI_UNDEFINED: none
-  for (const auto& [request, index] : *taken_)
+  for (const auto& [request, index] : std::exchange(all, {}))
     if (runtime)
-      runtime->transfers.give_back(request,
-                                   all || std::find(indices, indices + n, index) != indices + n);
-  taken_.reset();
+      runtime->transfers.give_back(
+          request, completed || std::find(indices, indices + n, index) != indices + n);
+}
+
+void TransfersInHand::give_back(bool all, int count, const int* indices) {
+  taken_->give_back(all, count, indices);
+  taken_.end();
 }
 
 }  // namespace weft

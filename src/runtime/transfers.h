@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/config.h"
+#include "base/left_calls.h"
 #include "engine/progress.h"
 #include "runtime/epoch.h"
 
@@ -132,10 +133,16 @@ class TransfersInHand {
     MPI_Request request;
     int index;
   };
+  // Where the call is left, nobody knows which have been completed, either.
+  struct AllTaken {
+    std::vector<Taken> all;
+    void give_back(bool completed, int count, const int* indices);
+    ~AllTaken() { give_back(true, 0, nullptr); }
+  };
   void take(int count, const MPI_Request* requests);
   void give_back(bool all, int count, const int* indices);
 
-  std::unique_ptr<std::vector<Taken>> taken_;
+  Lasting<AllTaken> taken_;
 };
 
 }  // namespace weft

@@ -12,11 +12,12 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/this_thread.h"
 #include "engine/thread.h"
-#include "library/this_thread.h"
 #include "runtime/runtime.h"
 
 namespace weft {
@@ -79,10 +80,13 @@ Watchdog& watchdog() {
   return *instance;
 }
 
-// A thread's place, given back when it ends.
+// A thread's place, given back when it ends. A call that was left may end after that.
 struct OwnPlace {
   Place* place = watchdog().take_place();
-  ~OwnPlace() { watchdog().give_back(place); }
+  ~OwnPlace() {
+    static Place nobodys;
+    watchdog().give_back(std::exchange(place, &nobodys));
+  }
 };
 
 Place& own_place() {
@@ -150,6 +154,7 @@ Place* Watchdog::take_place() {
 
 void Watchdog::give_back(Place* place) {
   const std::lock_guard lock(mutex_);
+  place->call.store(-1, std::memory_order_relaxed);
   place->taken = false;
 }
 
@@ -176,7 +181,7 @@ void Watchdog::stop() {
 }
 
 void Watchdog::run() {
-  this_thread = kInside;
+  this_thread.is = kInside;
   pthread_setname_np(pthread_self(), "weft-watchdog");
   const auto period = std::chrono::milliseconds(std::min(250 * seconds_, 1000));
   std::unique_lock lock(mutex_);
@@ -264,13 +269,13 @@ void stop_watchdog() {
   if (watching.load()) watchdog().stop();
 }
 
-void WatchedCall::enter(CallId id) {
+WatchedCall::Entered::Entered(CallId id) {
   Place& place = own_place();
   place.since_ns.store(now_ns(), std::memory_order_relaxed);
   place.call.store(static_cast<int>(id), std::memory_order_release);
 }
 
-void WatchedCall::leave() {
+WatchedCall::Entered::~Entered() {
   own_place().call.store(-1, std::memory_order_release);
 }
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "base/left_calls.h"
 #include "library/generated/call_ids.h"
 
 namespace weft {
@@ -19,20 +20,19 @@ extern std::atomic<bool> watching;  // written by start_watchdog, stop_watchdog
 // Lives while the application is inside a call that may wait for another process.
 class WatchedCall {
  public:
-  explicit WatchedCall(CallId id) : entered_(watching.load(std::memory_order_relaxed)) {
-    if (entered_) enter(id);
+  explicit WatchedCall(CallId id) {
+    if (watching.load(std::memory_order_relaxed)) entered_.begin(id);
   }
-  ~WatchedCall() {
-    if (entered_) leave();
-  }
-  WatchedCall(const WatchedCall&) = delete;
-  WatchedCall& operator=(const WatchedCall&) = delete;
 
  private:
-  static void enter(CallId id);
-  static void leave();
-
-  const bool entered_;
+  class Entered {
+   public:
+    explicit Entered(CallId id);
+    ~Entered();
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+  };
+  Lasting<Entered> entered_;
 };
 
 }  // namespace weft

@@ -1,0 +1,85 @@
+// Whether the outermost call still goes on, its frame tells: it is on the stack, or not. The stack
+// is looked through only after a jump, or an exception through Weft's frames.
+#include "base/left_calls.h"
+
+#include <pthread.h>
+#include <unwind.h>
+
+#include "base/own_code.h"
+
+namespace weft {
+
+constinit thread_local ThisThread this_thread __attribute__((tls_model("initial-exec")));
+constinit thread_local const void* outermost_call __attribute__((tls_model("initial-exec"))) =
+    nullptr;
+
+namespace {
+
+constinit thread_local Duty* last_duty __attribute__((tls_model("initial-exec"))) = nullptr;
+
+constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))) = false;
+
+// Not by a destructor of the thread's, which runs also where the process exits: a call may do that.
+[[gnu::noinline]] void await_thread_end() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made{};
+    pthread_key_create(&made, [](void*) {
+      awaits_end = false;
+      fulfil_duties(nullptr);
+    });
+    return made;
+  }();
+  awaits_end = pthread_setspecific(key, &awaits_end) == 0;
+}
+
+// A frame ends where the stack of its caller's frame lies at the call.
+bool is_on_stack(const void* frame_end) {
+  struct Walk {
+    const void* wanted;
+    bool was_in_weft = false, found = false;
+  } walk{frame_end};
+  const auto visit = [](_Unwind_Context* frame, void* data) {
+    auto& so_far = *static_cast<Walk*>(data);
+    const auto place = reinterpret_cast<const void*>(_Unwind_GetCFA(frame));
+    so_far.found = so_far.was_in_weft && place == so_far.wanted;
+    so_far.was_in_weft = is_own_code(reinterpret_cast<const void*>(_Unwind_GetIP(frame)));
+    return so_far.found || place > so_far.wanted ? _URC_END_OF_STACK : _URC_NO_REASON;
+  };
+  _Unwind_Backtrace(visit, &walk);
+  return walk.found;
+}
+
+}  // namespace
+
+bool outer_call_goes_on(const void* frame_end) {
+  if (this_thread.is_inside()) {
+    if (!this_thread.was_left || !outermost_call) return true;
+    if (outermost_call > frame_end && is_on_stack(outermost_call)) return true;
+  }
+  this_thread = {};
+  fulfil_duties(nullptr);
+  return false;
+}
+
+void Duty::begin() {
+  if (!awaits_end) [[unlikely]]
+    await_thread_end();
+  before_ = last_duty;
+  last_duty = this;
+}
+
+void Duty::end() {
+  if (last_duty != this) [[unlikely]]
+    fulfil_duties(this);
+  last_duty = before_;
+}
+
+void fulfil_duties(const Duty* until) {
+  while (last_duty && last_duty != until) {
+    Duty* const left = last_duty;
+    left->end();
+    left->fulfil();
+  }
+}
+
+}  // namespace weft

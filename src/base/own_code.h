@@ -1,0 +1,20 @@
+// Whether an address lies in this library, or program, itself.
+#pragma once
+
+#include <cstdint>
+
+// The linker's: where the loaded file begins and its code ends.
+extern "C" {
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+}
+
+namespace weft {
+
+inline bool is_own_code(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  return at >= reinterpret_cast<std::uintptr_t>(__ehdr_start) &&
+         at < reinterpret_cast<std::uintptr_t>(etext);
+}
+
+}  // namespace weft

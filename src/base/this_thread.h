@@ -1,0 +1,25 @@
+// This thread: whether it is inside Weft, and by which name the application called. In two bytes,
+// since every wrapper reads, writes and restores it.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace weft {
+
+// Bits of ThisThread::is.
+inline constexpr std::uint8_t kInside = 1;     // in a wrapper, or a thread of Weft's
+inline constexpr std::uint8_t kProfiling = 2;  // called by the name PMPI_X
+
+struct ThisThread {
+  std::uint8_t is = 0;
+  std::uint8_t was_left = 0;  // 1: a call may have been left without its end (base/left_calls.h)
+
+  bool is_inside() const { return (is & kInside) != 0; }
+  bool is_untouched() const { return std::bit_cast<std::uint16_t>(*this) == 0; }
+};
+
+// In the executable's own TLS block: the library is always loaded at start.
+extern constinit thread_local ThisThread this_thread __attribute__((tls_model("initial-exec")));
+
+}  // namespace weft
