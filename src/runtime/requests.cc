@@ -149,6 +149,7 @@ void RequestedOperation::announce() {
 
 // Only the schedule, which is verified, keeps the send buffer from being written.
 int call_error_handler(CollectiveOperation& operation, int code) {
+  operation.take_exception().throw_on();
   const bool freed = operation.communicator().freed.load();
   library_calls.Comm_call_errhandler(freed ? handles.comm_world : operation.communicator().user,
                                      code);

@@ -95,6 +95,9 @@ class CollectiveOperation : public Operation {
   // True once: whoever reports the error to the application's handler.
   bool claim_error() { return error_code_ != MPI_SUCCESS && !error_reported_.exchange(true); }
 
+  // What made it fail, if an operator of the application's has thrown that.
+  Exception take_exception() { return transport_.take_exception(); }
+
   Times times;
 
  protected:
@@ -185,7 +188,8 @@ struct NativeRequest {
 // Like the statuses of the library's own non-blocking collectives: nothing received, no source.
 void set_status(MPI_Status* status);
 
-// Calls the handler of the communicator that the application used; returns `code`.
+// Calls the handler of the communicator that the application used; returns `code`. Where an
+// operator has thrown an exception, it throws that on.
 int call_error_handler(CollectiveOperation& operation, int code);
 
 // How many communicators hold calls (runtime/held.h).

@@ -20,6 +20,8 @@ MpiTransport::MpiTransport(const Call& call, const Schedule& schedule, const Ope
       operands_(operands),
       route_(route),
       tag_(tag),
+      runs_operator_(!operands.reduce && reduces(schedule.shape.kind)),
+      tests_otherwise_(runs_operator_),
       many_(schedule.most_posted > few_.size() ? schedule.most_posted : 0),
       requests_(many_.empty() ? few_.data() : many_.data()) {}
 
@@ -42,6 +44,15 @@ std::int64_t MpiTransport::element_bytes(Unit unit) const {
   return layout_of(schedule_.shape, unit).size;
 }
 
+template <class Code>
+[[gnu::noinline]] int MpiTransport::without_exception(Code code) {
+  if (!runs_operator_) return code();
+  int result = MPI_SUCCESS;
+  const auto into_result = [&] { result = code(); };
+  exception_ = exception_of(into_result);
+  return exception_ ? MPI_ERR_OTHER : result;
+}
+
 Result<bool> MpiTransport::start(const Step& step) {
   int code = MPI_SUCCESS;
   switch (step.kind) {
@@ -50,18 +61,20 @@ Result<bool> MpiTransport::start(const Step& step) {
       code = post_message(step);
       break;
     case StepKind::reduce:
-      code = reduce(step);
+      code = without_exception([&] { return reduce(step); });
       break;
     case StepKind::copy:
       code = copy(step.first, step.second);
       break;
     case StepKind::library_blocking:
-      code = library_blocking(call_, route_.comm);
+      code = without_exception([&] { return library_blocking(call_, route_.comm); });
       break;
     case StepKind::library_nonblocking:
       if (later_) return later_->begin();
-      code =
-          library_nonblocking(call_, route_.comm, &requests_[static_cast<std::size_t>(posted_++)]);
+      code = without_exception([&] {
+        return library_nonblocking(call_, route_.comm,
+                                   &requests_[static_cast<std::size_t>(posted_++)]);
+      });
       break;
     case StepKind::leaders:
       return call_leaders(step);
@@ -102,7 +115,8 @@ void MpiTransport::give_up_leading() {
 Result<bool> MpiTransport::call_leaders(const Step& step) {
   if (leaders_->turns.stopped()) return Error{"", MPI_ERR_OTHER};
   if (!leaders_->turns.has_come(turn_)) return false;
-  const int code = call_leaders(step, &requests_[static_cast<std::size_t>(posted_++)]);
+  const int code = without_exception(
+      [&] { return call_leaders(step, &requests_[static_cast<std::size_t>(posted_++)]); });
   if (code != MPI_SUCCESS) return Error{"", code};
   if (--calls_left_ == 0) leaders_->turns.end(turn_);
   return true;
@@ -153,9 +167,24 @@ int MpiTransport::post_large(const Step& step, MPI_Request* request) {
   return MPI_ERR_COUNT;
 }
 
-// One by one, not by MPI_Testall: its errors would reach the handler of no communicator of ours.
 Result<bool> MpiTransport::test() {
+  if (tests_otherwise_) [[unlikely]]
+    return test_otherwise();
+  return test_posted();
+}
+
+[[gnu::noinline]] Result<bool> MpiTransport::test_otherwise() {
   if (later_) return later_->over();
+  Result<bool> result = false;
+  const int code = without_exception([&] {
+    result = test_posted();
+    return MPI_SUCCESS;
+  });
+  return code == MPI_SUCCESS ? result : Error{"", code};
+}
+
+// One by one, not by MPI_Testall: its errors would reach the handler of no communicator of ours.
+inline Result<bool> MpiTransport::test_posted() {
   for (; tested_ < posted_; ++tested_) {
     int done = 0;
     MPI_Request* request = &requests_[static_cast<std::size_t>(tested_)];

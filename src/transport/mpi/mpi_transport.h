@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <utility>
 #include <vector>
 
+#include "base/users_code.h"
 #include "transport/mpi/call.h"
 #include "transport/mpi/leaders.h"
 #include "transport/rank_map.h"
@@ -35,12 +37,22 @@ class MpiTransport final : public Transport {
   void give_up_leading();
 
   // Its one step, a collective of the library's, is left to this.
-  void leave_to(Later& later) { later_ = &later; }
+  void leave_to(Later& later) {
+    later_ = &later;
+    tests_otherwise_ = true;
+  }
 
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
+  // What an operator of the application's has thrown: the operation has failed.
+  Exception take_exception() { return std::exchange(exception_, {}); }
+
  private:
+  template <class Code>
+  int without_exception(Code code);  // MPI error code
+  Result<bool> test_otherwise();
+  Result<bool> test_posted();
   void* address(const Location& at) const { return operands_.address(at); }
   MPI_Datatype type(Unit unit) const {
     if (unit == Unit::send) return call_.sendtype;
@@ -67,6 +79,8 @@ class MpiTransport final : public Transport {
   const Operands& operands_;
   const Route& route_;
   const int tag_;
+  const bool runs_operator_;  // perhaps one of the application's
+  bool tests_otherwise_;
   std::array<MPI_Request, 4> few_;  // most schedules post no more in a round
   std::vector<MPI_Request> many_;   // else
   MPI_Request* const requests_;     // of the round, either here or there
@@ -76,6 +90,7 @@ class MpiTransport final : public Transport {
   Leaders* leaders_ = nullptr;      // of schedules with calls of leaders
   std::uint32_t turn_ = 0;
   std::uint32_t calls_left_ = 0;
+  Exception exception_;
 };
 
 }  // namespace weft
