@@ -65,7 +65,7 @@ class Done:
 
 @dataclass
 class Job:
-    """One job. engine None: without Weft, natively."""
+    """One job. engine None: without Weft, natively; "advise": under the advisor instead."""
 
     mpi: str
     cases: list[str]
@@ -111,7 +111,9 @@ class Job:
         words += ["env"] + [f"{name}={value}" for name, value in self.variables.items()]
         if self.tools:
             words += ["LD_PRELOAD=" + ":".join(map(str, self.tools))]
-        if self.engine:
+        if self.engine == "advise":
+            words += [installation.weft_command(), "advise", "--"]
+        elif self.engine:
             words += [installation.weft_command(), "run", "--engine", self.engine]
             words += [*OPTIONS.get(self.engine, []), *self.options, "--"]
         elif self.weft:
@@ -139,6 +141,7 @@ class Job:
         return subprocess.Popen(
             self.command(),
             env=self.environment(),
+            cwd=self.directory,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

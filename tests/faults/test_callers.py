@@ -1,5 +1,5 @@
-"""What goes on while the program is blocked in MPI: what another of its threads starts meanwhile
-(row 38), and what was started before a collective call that others reach later (row 39)."""
+"""What goes on while the program is blocked in MPI: what another of its threads starts meanwhile,
+and what was started before a collective call that others reach later."""
 
 import pytest
 from job import Job

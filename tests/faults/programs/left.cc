@@ -1,0 +1,358 @@
+// Row 38: calls of MPI's that never return, since a callback of the program's throws an exception,
+// jumps, or ends its thread. A sum is under way meanwhile, and is waited for afterwards.
+#include <pthread.h>
+#include <setjmp.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "faults.h"
+
+namespace faults {
+namespace {
+
+struct Leaves : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+enum class By { exception, jump, jump_with_mask, thread_exit, cancel };
+By by = By::exception;
+jmp_buf back;
+sigjmp_buf back_with_mask;
+
+[[noreturn]] void leave() {
+  switch (by) {
+    case By::exception:
+      throw Leaves("left");
+    case By::jump:
+      longjmp(back, 1);
+    case By::jump_with_mask:
+      siglongjmp(back_with_mask, 1);
+    case By::thread_exit:
+      pthread_exit(nullptr);
+    case By::cancel:
+      pthread_cancel(pthread_self());
+      pthread_testcancel();
+  }
+  std::abort();
+}
+
+void leaving_handler(MPI_Comm*, int*, ...) {
+  leave();
+}
+
+int leaving_copy(MPI_Comm, int, void*, void*, void*, int*) {
+  leave();
+}
+
+int leaving_deletion(MPI_Comm, int, void*, void*) {
+  leave();
+}
+
+std::atomic<bool> operator_leaves{false};
+
+void add_or_leave(void* in, void* inout, int* count, MPI_Datatype*) {
+  if (operator_leaves.exchange(false)) leave();
+  for (int i = 0; i < *count; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
+}
+
+// The caller's frame lies so deep that whatever was called before lies above it.
+template <class Call>
+[[gnu::noinline]] void deeply(Call call) {
+  std::array<volatile char, 1 << 14> room;
+  room.front() = 0;
+  call();
+  room.back() = 1;
+}
+
+// Whether the call is left; in the way of `by`.
+template <class Call>
+[[gnu::noinline]] bool leaves(Call call) {
+  if (by == By::jump && setjmp(back) != 0) return true;
+  if (by == By::jump_with_mask && sigsetjmp(back_with_mask, 1) != 0) return true;
+  try {
+    call();
+  } catch (const Leaves&) {
+    return true;
+  }
+  return false;
+}
+
+// Messages to this rank itself, whose errors leave. MPICH tells those of a wait to the world's
+// handler.
+class Alone {
+ public:
+  Alone() {
+    MPI_Comm_create_errhandler(leaving_handler, &handler_);
+    for (const MPI_Comm comm : {MPI_COMM_SELF, MPI_COMM_WORLD})
+      MPI_Comm_set_errhandler(comm, handler_);
+  }
+  ~Alone() {
+    for (const MPI_Comm comm : {MPI_COMM_SELF, MPI_COMM_WORLD})
+      MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&handler_);
+  }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+  // The message is longer than the receive.
+  void receive_blocking() {
+    send();
+    int one = 0;
+    MPI_Recv(&one, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  }
+  void receive_and_wait() {
+    send();
+    MPI_Irecv(&one_, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &receive_);
+    MPI_Wait(&receive_, MPI_STATUS_IGNORE);
+  }
+  void complete_sends() {
+    for (MPI_Request& sent : sends_) MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    sends_.clear();
+  }
+
+ private:
+  void send() {
+    static const int two[2] = {1, 2};
+    MPI_Isend(two, 2, MPI_INT, 0, 0, MPI_COMM_SELF, &sends_.emplace_back());
+  }
+
+  MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
+  std::vector<MPI_Request> sends_;
+  MPI_Request receive_ = MPI_REQUEST_NULL;
+  int one_ = 0;
+};
+
+constexpr int kInts = 1 << 16;
+
+// Later calls are right: all that was under way is completed, and more.
+template <class Act>
+void around(MPI_Comm comm, const char* what, Act act) {
+  Sum sum(kInts, comm);
+  MPI_Request request, more;
+  sum.start(&request);
+  act();
+  deeply([&] { MPI_Wait(&request, MPI_STATUS_IGNORE); });
+  expect(sum.right(), what);
+  sum.reset();
+  sum.initialise(&more);
+  MPI_Start(&more);
+  MPI_Wait(&more, MPI_STATUS_IGNORE);
+  expect(sum.right(), what);
+  MPI_Request_free(&more);
+  expect(sum_of_ranks(comm) == sum_of_ranks(MPI_COMM_WORLD), what);
+  int one = 1, all = 0;
+  MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, comm);
+  expect(all == size_of(comm), what);
+}
+
+constexpr By kGoesOn[] = {By::exception, By::jump, By::jump_with_mask};
+
+// The next call comes from a frame that lies deeper than the one that was left, and from one above.
+template <class Call>
+void leave_in_all_ways(MPI_Comm comm, const char* what, Call call) {
+  for (const By way : kGoesOn)
+    for (const bool deep : {false, true})
+      around(comm, what, [&] {
+        by = way;
+        expect(leaves([&] { deep ? deeply(call) : call(); }), what);
+      });
+}
+
+void out_of_handlers() {
+  OwnWorld comm;
+  Alone alone;
+  leave_in_all_ways(comm, "a receive that was left", [&] { alone.receive_blocking(); });
+  leave_in_all_ways(comm, "a wait that was left", [&] { alone.receive_and_wait(); });
+  alone.complete_sends();
+}
+
+// An attribute of a communicator, whose callbacks leave.
+class Attribute {
+ public:
+  Attribute() {
+    MPI_Comm_dup(MPI_COMM_SELF, &comm_);
+    MPI_Comm_create_keyval(leaving_copy, leaving_deletion, &key_, nullptr);
+    MPI_Comm_set_attr(comm_, key_, nullptr);
+  }
+  void copy() {
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_dup(comm_, &made);
+  }
+  void remove() { MPI_Comm_delete_attr(comm_, key_); }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int key_ = 0;
+};
+
+void out_of_attributes() {
+  OwnWorld comm;
+  Attribute attribute;
+  leave_in_all_ways(comm, "a duplication that was left", [&] { attribute.copy(); });
+  leave_in_all_ways(comm, "a deletion that was left", [&] { attribute.remove(); });
+}
+
+// A call inside a callback is left, and the callback, which notices, goes on in its own.
+void inside_a_callback() {
+  OwnWorld comm;
+  const auto deletion = [](MPI_Comm, int, void*, void* state) {
+    auto* const attribute = static_cast<Attribute*>(state);
+    expect(leaves([&] { attribute->remove(); }), "the inner call is left");
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return MPI_SUCCESS;
+  };
+  for (const By way : kGoesOn) {
+    Attribute attribute;
+    int key = 0;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deletion, &key, &attribute);
+    MPI_Comm own = MPI_COMM_NULL;
+    MPI_Comm_dup(comm, &own);
+    MPI_Comm_set_attr(own, key, nullptr);
+    by = way;
+    around(comm, "an inner call that was left", [&] { MPI_Comm_free(&own); });
+    expect(own == MPI_COMM_NULL, "the outer call has come to its end");
+    MPI_Comm_free_keyval(&key);
+  }
+}
+
+// Rank 1 is the root, and has no more to send when its operator runs.
+class Reduction {
+ public:
+  Reduction(int count, MPI_Comm comm)
+      : in_(static_cast<std::size_t>(count), 1), out_(in_.size()), comm_(comm) {
+    MPI_Op_create(add_or_leave, 1, &op_);
+  }
+  ~Reduction() { MPI_Op_free(&op_); }
+  Reduction(const Reduction&) = delete;
+  Reduction& operator=(const Reduction&) = delete;
+
+  void block() { MPI_Reduce(in_.data(), out_.data(), count(), MPI_INT, op_, 1, comm_); }
+  void start(MPI_Request* request) {
+    MPI_Ireduce(in_.data(), out_.data(), count(), MPI_INT, op_, 1, comm_, request);
+  }
+  void initialise(MPI_Request* request) {
+    MPI_Reduce_init(in_.data(), out_.data(), count(), MPI_INT, op_, 1, comm_, MPI_INFO_NULL,
+                    request);
+  }
+  // The root's call is left, and the next reduction is right.
+  template <class Call>
+  void leave(const char* what, Call call) {
+    const bool is_root = rank_of(comm_) == 1;
+    around(comm_, what, [&] {
+      by = By::exception;
+      operator_leaves = is_root;
+      expect(leaves(call) == is_root, what);
+    });
+    block();
+    expect(!is_root || out_.back() == size_of(comm_), what);
+  }
+
+ private:
+  int count() const { return static_cast<int>(in_.size()); }
+
+  std::vector<int> in_, out_;
+  MPI_Comm comm_;
+  MPI_Op op_;
+};
+
+// Of one number: the library may need more of a rank after the operator of a long reduction.
+void out_of_operators() {
+  OwnWorld comm;
+  Reduction reduction(1, comm);
+  reduction.leave("an operator that throws in MPI_Reduce", [&] { reduction.block(); });
+}
+
+constexpr int kLong = 100000;  // so many that a thread of somebody's may run the operator
+
+// Libraries themselves do not survive it.
+void out_of_requests() {
+  OwnWorld comm;
+  for (const int count : {1, 1000, kLong}) {
+    Reduction reduction(count, comm);
+    MPI_Request request = MPI_REQUEST_NULL;
+    reduction.leave("an operator that throws in MPI_Ireduce", [&] {
+      reduction.start(&request);
+      for (int i = 0; i < 100 && operator_leaves && count == kLong; ++i) rest(1000);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    });
+    expect(request == MPI_REQUEST_NULL, "a request that has failed is complete");
+    reduction.initialise(&request);
+    reduction.leave("an operator that throws in a persistent reduction", [&] {
+      MPI_Start(&request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    });
+    MPI_Request_free(&request);
+  }
+}
+
+void* remove_and_end(void* attribute) {
+  static_cast<Attribute*>(attribute)->remove();
+  return attribute;
+}
+
+void ended_threads() {
+  OwnWorld comm;
+  for (const By way : {By::thread_exit, By::cancel}) {
+    by = way;
+    Attribute attribute;
+    around(comm, "a thread that has ended in a call", [&] {
+      pthread_t thread;
+      void* result = nullptr;
+      pthread_create(&thread, nullptr, remove_and_end, &attribute);
+      pthread_join(thread, &result);
+      expect(result != &attribute, "the thread ends in its call");
+    });
+  }
+}
+
+std::atomic<bool> in_call{false};
+
+void* wait_for_ever(void*) {
+  int before = 0, never = 0;
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
+  in_call = true;
+  MPI_Recv(&never, 1, MPI_INT, MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  return nullptr;
+}
+
+// At any instruction: nobody may call MPI any more.
+void cancelled_at_once() {
+  pthread_t thread;
+  pthread_create(&thread, nullptr, wait_for_ever, nullptr);
+  while (!in_call) rest();
+  rest(1000 * (1 + rank_of(MPI_COMM_WORLD)));
+  pthread_cancel(thread);
+  pthread_join(thread, nullptr);
+  tell_all("joined");
+  std::_Exit(0);
+}
+
+// MPICH holds a lock around handlers where several threads may call it.
+void begin_funneled_and(void (*act)()) {
+  int provided = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  act();
+  MPI_Finalize();
+}
+
+}  // namespace
+
+const std::vector<Case>& left_cases() {
+  static const std::vector<Case> cases = {
+      {"out-of-handlers", [] { begin_funneled_and(out_of_handlers); }, true},
+      {"out-of-attributes", out_of_attributes},
+      {"inside-a-callback", inside_a_callback},
+      {"out-of-operators", out_of_operators},
+      {"out-of-requests", out_of_requests},
+      {"ended-threads", ended_threads},
+      {"cancelled-at-once", cancelled_at_once},
+  };
+  return cases;
+}
+
+}  // namespace faults
