@@ -223,8 +223,14 @@ def body(call, calls):
     if kind == "completion":
         return [f"  return complete::{short(call)}({arguments(call)});"]
     if kind == "special":
-        return [f"  return special::{short(call)}({arguments(call)});"]
+        given = ", ".join(filter(None, [asked_caller(call) and "from", arguments(call)]))
+        return [f"  return special::{short(call)}({given});"]
     return blocking_body(call, calls)
+
+
+def asked_caller(call):
+    """The parameter by which special::X is told what address has called; of most calls none."""
+    return "const void* from" if call.get("asks_caller") else None
 
 
 def straight_on(call, form):
@@ -273,8 +279,9 @@ def wrapper(call, calls):
     # Weft itself provides persistent collectives where the library has none.
     if call["class"] == "persistent_collective":
         slot = f"bound_or_null(next_calls.{name})"
-    nested = ", ".join(filter(None, ["bool nested", parameters(call)]))
-    entered = ", ".join(filter(None, ["entry.nested()", passed]))
+    nested = ", ".join(filter(None, ["bool nested", asked_caller(call), parameters(call)]))
+    from_ = "RETURN_ADDRESS" if asked_caller(call) else None
+    entered = ", ".join(filter(None, ["entry.nested()", from_, passed]))
     text = [f"static {call['return']} {name}({nested}) {{"]
     if call["class"] == "object":
         text += [f"  {slot};", f"  return object::{name}(nested, {passed});", "}"]
@@ -318,8 +325,8 @@ def wrapper(call, calls):
 
 def bodies_h(calls, library):
     def declare(call):
-        nested = ["bool nested"] if call["class"] == "object" else []
-        listed = ", ".join([*nested, *filter(None, [parameters(call)])])
+        nested = "bool nested" if call["class"] == "object" else None
+        listed = ", ".join(filter(None, [nested, asked_caller(call), parameters(call)]))
         return wrap(f"{call['return']} {short(call)}({listed});", 4)
 
     complete = lines([c for c in calls if c["class"] == "completion"], declare)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/left_calls.h"
+#include "interpose/generalised.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
 #include "interpose/persistent_alone.h"
@@ -442,8 +443,10 @@ bool any_is_ours(int count, const MPI_Request* requests) {
   runtime->in_hand.hand_over();
   const bool transfers = active_transfers.load(std::memory_order_relaxed) > 0;
   if (runtime->requests.held() == 0 && !transfers) return false;
+  const bool generalised = generalised_requests.load(std::memory_order_relaxed) > 0;
   return std::any_of(requests, requests + count, [&](MPI_Request request) {
     if (transfers && runtime->transfers.knows(request)) return true;
+    if (generalised && Requests::may_be_held(request)) return true;
     const auto operation = runtime->requests.find(request);
     if (!operation) return false;
     return operation->persistent() ? operation->active() : !operation->done();
@@ -451,49 +454,65 @@ bool any_is_ours(int count, const MPI_Request* requests) {
 }
 
 int Wait(MPI_Request* request, MPI_Status* status) {
-  TransfersInHand transfers(1, request);
-  return transfers.all_completed(wait(request, status));
+  return with_callbacks(status, report_by_wait, [&] {
+    TransfersInHand transfers(1, request);
+    return transfers.all_completed(wait(request, status));
+  });
 }
 
 int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  TransfersInHand transfers(count, requests);
-  return transfers.all_completed(wait_all(count, requests, statuses));
+  return with_callbacks(count, requests, statuses, nullptr, nullptr, [&] {
+    TransfersInHand transfers(count, requests);
+    return transfers.all_completed(wait_all(count, requests, statuses));
+  });
 }
 
 int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
-  TransfersInHand transfers(count, requests);
-  const int code = wait_any(count, requests, index, status);
-  return transfers.completed(code, 1, index);
+  return with_callbacks(status, report_by_wait, [&] {
+    TransfersInHand transfers(count, requests);
+    const int code = wait_any(count, requests, index, status);
+    return transfers.completed(code, 1, index);
+  });
 }
 
 int Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
-  TransfersInHand transfers(count, requests);
-  const int code = wait_some(count, requests, completed, indices, statuses);
-  return transfers.completed(code, *completed, indices);
+  return with_callbacks(count, requests, statuses, completed, indices, [&] {
+    TransfersInHand transfers(count, requests);
+    const int code = wait_some(count, requests, completed, indices, statuses);
+    return transfers.completed(code, *completed, indices);
+  });
 }
 
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  TransfersInHand transfers(1, request);
-  const int code = test(request, flag, status);
-  return transfers.all_completed(code, *flag);
+  return with_callbacks(status, report_by_wait, [&] {
+    TransfersInHand transfers(1, request);
+    const int code = test(request, flag, status);
+    return transfers.all_completed(code, *flag);
+  });
 }
 
 int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
-  TransfersInHand transfers(count, requests);
-  const int code = test_all(count, requests, flag, statuses);
-  return transfers.all_completed(code, *flag);
+  return with_callbacks(count, requests, statuses, nullptr, nullptr, [&] {
+    TransfersInHand transfers(count, requests);
+    const int code = test_all(count, requests, flag, statuses);
+    return transfers.all_completed(code, *flag);
+  });
 }
 
 int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
-  TransfersInHand transfers(count, requests);
-  const int code = test_any(count, requests, index, flag, status);
-  return transfers.completed(code, *flag ? 1 : 0, index);
+  return with_callbacks(status, report_by_wait, [&] {
+    TransfersInHand transfers(count, requests);
+    const int code = test_any(count, requests, index, flag, status);
+    return transfers.completed(code, *flag ? 1 : 0, index);
+  });
 }
 
 int Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
-  TransfersInHand transfers(count, requests);
-  const int code = test_some(count, requests, completed, indices, statuses);
-  return transfers.completed(code, *completed, indices);
+  return with_callbacks(count, requests, statuses, completed, indices, [&] {
+    TransfersInHand transfers(count, requests);
+    const int code = test_some(count, requests, completed, indices, statuses);
+    return transfers.completed(code, *completed, indices);
+  });
 }
 
 namespace {
@@ -514,7 +533,8 @@ void look_at(int count, const MPI_Request* requests) {
 
 int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   look_at(1, &request);
-  return next_calls.Request_get_status(request, flag, status);
+  return with_callbacks(status, report_by_status,
+                        [&] { return next_calls.Request_get_status(request, flag, status); });
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -522,19 +542,25 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 int Request_get_status_all(int count, const MPI_Request* requests, int* flag,
                            MPI_Status* statuses) {
   look_at(count, requests);
-  return next_calls.Request_get_status_all(count, requests, flag, statuses);
+  return with_callbacks(count, requests, statuses, nullptr, nullptr, [&] {
+    return next_calls.Request_get_status_all(count, requests, flag, statuses);
+  });
 }
 
 int Request_get_status_any(int count, const MPI_Request* requests, int* index, int* flag,
                            MPI_Status* status) {
   look_at(count, requests);
-  return next_calls.Request_get_status_any(count, requests, index, flag, status);
+  return with_callbacks(status, report_by_status, [&] {
+    return next_calls.Request_get_status_any(count, requests, index, flag, status);
+  });
 }
 
 int Request_get_status_some(int count, const MPI_Request* requests, int* completed, int* indices,
                             MPI_Status* statuses) {
   look_at(count, requests);
-  return next_calls.Request_get_status_some(count, requests, completed, indices, statuses);
+  return with_callbacks(count, requests, statuses, completed, indices, [&] {
+    return next_calls.Request_get_status_some(count, requests, completed, indices, statuses);
+  });
 }
 
 #endif

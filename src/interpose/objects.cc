@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "interpose/generalised.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
 #include "library/generated/library_calls.h"
@@ -235,7 +236,13 @@ int Request_free(bool, MPI_Request* request) {
   }
   NativeRequest forgotten;
   if (runtime && runtime->requests.watching()) runtime->requests.unwatch(*request, &forgotten);
-  return next_calls.Request_free(request);
+  const auto report = [](MPI_Request* like, MPI_Status*) {
+    const int code = next_calls.Request_free(like);
+    *like = handles.request_null;
+    return code;
+  };
+  return with_callbacks(MPI_STATUS_IGNORE, report,
+                        [&] { return next_calls.Request_free(request); });
 }
 
 int Cancel(bool, MPI_Request* request) {
@@ -245,7 +252,8 @@ int Cancel(bool, MPI_Request* request) {
     if (const auto operation = runtime->requests.find(*request))
       return call_error_handler(*operation, MPI_ERR_REQUEST);
   if (runtime && known_transfers.load() > 0) runtime->transfers.cancelled(*request);
-  return next_calls.Cancel(request);
+  const auto report = [](MPI_Request* like, MPI_Status*) { return next_calls.Cancel(like); };
+  return with_callbacks(MPI_STATUS_IGNORE, report, [&] { return next_calls.Cancel(request); });
 }
 
 int Type_free(bool, MPI_Datatype* type) {

@@ -175,6 +175,38 @@ WEFT_WRAPPER int PMPI_Init_thread(int* argc, char*** argv, int required, int* pr
   return Init_thread(visit, argc, argv, required, provided);
 }
 
+static int Grequest_complete([[maybe_unused]] Visit& visit, MPI_Request request) {
+  const auto next = bound(next_calls.Grequest_complete, CallId::Grequest_complete);
+  return next(request);
+}
+WEFT_WRAPPER int MPI_Grequest_complete(MPI_Request request) {
+  Visit visit(CallId::Grequest_complete, false, CALLED);
+  return Grequest_complete(visit, request);
+}
+WEFT_WRAPPER int PMPI_Grequest_complete(MPI_Request request) {
+  Visit visit(CallId::Grequest_complete, true, CALLED);
+  return Grequest_complete(visit, request);
+}
+
+static int Grequest_start([[maybe_unused]] Visit& visit, MPI_Grequest_query_function* query_fn,
+    MPI_Grequest_free_function* free_fn, MPI_Grequest_cancel_function* cancel_fn,
+    void* extra_state, MPI_Request* request) {
+  const auto next = bound(next_calls.Grequest_start, CallId::Grequest_start);
+  return next(query_fn, free_fn, cancel_fn, extra_state, request);
+}
+WEFT_WRAPPER int MPI_Grequest_start(MPI_Grequest_query_function* query_fn,
+    MPI_Grequest_free_function* free_fn, MPI_Grequest_cancel_function* cancel_fn,
+    void* extra_state, MPI_Request* request) {
+  Visit visit(CallId::Grequest_start, false, CALLED);
+  return Grequest_start(visit, query_fn, free_fn, cancel_fn, extra_state, request);
+}
+WEFT_WRAPPER int PMPI_Grequest_start(MPI_Grequest_query_function* query_fn,
+    MPI_Grequest_free_function* free_fn, MPI_Grequest_cancel_function* cancel_fn,
+    void* extra_state, MPI_Request* request) {
+  Visit visit(CallId::Grequest_start, true, CALLED);
+  return Grequest_start(visit, query_fn, free_fn, cancel_fn, extra_state, request);
+}
+
 static int Op_free([[maybe_unused]] Visit& visit, MPI_Op* op) {
   const auto next = bound(next_calls.Op_free, CallId::Op_free);
   return next(op);

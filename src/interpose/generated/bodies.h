@@ -36,6 +36,7 @@ namespace object {
 int Cancel(bool nested, MPI_Request* request);
 int Comm_free(bool nested, MPI_Comm* comm);
 int Free_mem(bool nested, void* base);
+int Grequest_complete(bool nested, MPI_Request request);
 int Op_free(bool nested, MPI_Op* op);
 int Request_free(bool nested, MPI_Request* request);
 int Start(bool nested, MPI_Request* request);
@@ -53,6 +54,9 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info);
 int Finalize();
 int Init(int* argc, char*** argv);
 int Init_thread(int* argc, char*** argv, int required, int* provided);
+int Grequest_start(const void* from, MPI_Grequest_query_function* query_fn,
+    MPI_Grequest_free_function* free_fn, MPI_Grequest_cancel_function* cancel_fn,
+    void* extra_state, MPI_Request* request);
 int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm);
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm);
 int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,

@@ -176,6 +176,41 @@ WEFT_WRAPPER int PMPI_Init_thread(int* argc, char*** argv, int required, int* pr
   return Init_thread(entry.nested(), argc, argv, required, provided);
 }
 
+static int Grequest_complete(bool nested, MPI_Request request) {
+  bound(next_calls.Grequest_complete, CallId::Grequest_complete);
+  return object::Grequest_complete(nested, request);
+}
+WEFT_WRAPPER int MPI_Grequest_complete(MPI_Request request) {
+  const Entry entry(nullptr);
+  return Grequest_complete(entry.nested(), request);
+}
+WEFT_WRAPPER int PMPI_Grequest_complete(MPI_Request request) {
+  const Entry entry(RETURN_ADDRESS);
+  return Grequest_complete(entry.nested(), request);
+}
+
+static int Grequest_start(bool nested, const void* from, MPI_Grequest_query_function* query_fn,
+    MPI_Grequest_free_function* free_fn, MPI_Grequest_cancel_function* cancel_fn,
+    void* extra_state, MPI_Request* request) {
+  const auto next = bound(next_calls.Grequest_start, CallId::Grequest_start);
+  if (nested) return next(query_fn, free_fn, cancel_fn, extra_state, request);
+  return special::Grequest_start(from, query_fn, free_fn, cancel_fn, extra_state, request);
+}
+WEFT_WRAPPER int MPI_Grequest_start(MPI_Grequest_query_function* query_fn,
+    MPI_Grequest_free_function* free_fn, MPI_Grequest_cancel_function* cancel_fn,
+    void* extra_state, MPI_Request* request) {
+  const Entry entry(nullptr);
+  return Grequest_start(entry.nested(), RETURN_ADDRESS, query_fn, free_fn, cancel_fn, extra_state,
+      request);
+}
+WEFT_WRAPPER int PMPI_Grequest_start(MPI_Grequest_query_function* query_fn,
+    MPI_Grequest_free_function* free_fn, MPI_Grequest_cancel_function* cancel_fn,
+    void* extra_state, MPI_Request* request) {
+  const Entry entry(RETURN_ADDRESS);
+  return Grequest_start(entry.nested(), RETURN_ADDRESS, query_fn, free_fn, cancel_fn, extra_state,
+      request);
+}
+
 static int Op_free(bool nested, MPI_Op* op) {
   bound(next_calls.Op_free, CallId::Op_free);
   return object::Op_free(nested, op);

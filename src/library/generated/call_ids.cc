@@ -18,6 +18,8 @@ constexpr const char* kNames[kCalls] = {
     "MPI_Free_mem",
     "MPI_Init",
     "MPI_Init_thread",
+    "MPI_Grequest_complete",
+    "MPI_Grequest_start",
     "MPI_Op_free",
     "MPI_Request_free",
     "MPI_Start",

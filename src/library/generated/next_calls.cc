@@ -40,6 +40,8 @@ void bind_next_calls(void* (*find)(const char* name)) {
   bind(next_calls.Free_mem, find, "PMPI_Free_mem");
   bind(next_calls.Init, find, "PMPI_Init");
   bind(next_calls.Init_thread, find, "PMPI_Init_thread");
+  bind(next_calls.Grequest_complete, find, "PMPI_Grequest_complete");
+  bind(next_calls.Grequest_start, find, "PMPI_Grequest_start");
   bind(next_calls.Op_free, find, "PMPI_Op_free");
   bind(next_calls.Request_free, find, "PMPI_Request_free");
   bind(next_calls.Start, find, "PMPI_Start");
@@ -732,10 +734,12 @@ bool library_is_next(bool (*is_library)(const void* function)) {
 #if !defined(WEFT_FAMILY_OPENMPI)
   all = all && is_next(next_calls.Ibsend_c, is_library);
 #endif
+  all = all && is_next(next_calls.Improbe, is_library);
   all = all && is_next(next_calls.Imrecv, is_library);
 #if !defined(WEFT_FAMILY_OPENMPI)
   all = all && is_next(next_calls.Imrecv_c, is_library);
 #endif
+  all = all && is_next(next_calls.Iprobe, is_library);
   all = all && is_next(next_calls.Irecv, is_library);
 #if !defined(WEFT_FAMILY_OPENMPI)
   all = all && is_next(next_calls.Irecv_c, is_library);
@@ -760,6 +764,7 @@ bool library_is_next(bool (*is_library)(const void* function)) {
 #if !defined(WEFT_FAMILY_OPENMPI)
   all = all && is_next(next_calls.Issend_c, is_library);
 #endif
+  all = all && is_next(next_calls.Parrived, is_library);
   all = all && is_next(next_calls.Allgather, is_library);
 #if !defined(WEFT_FAMILY_OPENMPI)
   all = all && is_next(next_calls.Allgather_c, is_library);

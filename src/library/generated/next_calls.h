@@ -35,6 +35,9 @@ struct NextCalls {
   Next<int(void*)> Free_mem;
   Next<int(int*, char***)> Init;
   Next<int(int*, char***, int, int*)> Init_thread;
+  Next<int(MPI_Request)> Grequest_complete;
+  Next<int(MPI_Grequest_query_function*, MPI_Grequest_free_function*,
+      MPI_Grequest_cancel_function*, void*, MPI_Request*)> Grequest_start;
   Next<int(MPI_Op*)> Op_free;
   Next<int(MPI_Request*)> Request_free;
   Next<int(MPI_Request*)> Start;

@@ -29,6 +29,7 @@ const std::vector<Case>& finalize_cases();    // finalize.cc
 const std::vector<Case>& session_cases();     // sessions.cc
 const std::vector<Case>& looked_up_cases();   // looked_up.cc
 const std::vector<Case>& left_cases();        // left.cc
+const std::vector<Case>& callback_cases();    // generalised.cc
 
 // Counts a failure of the current case and names it.
 void expect(bool good, const char* what);

@@ -30,10 +30,11 @@ void report_hang(int) {
 const Case* find(const char* name) {
 <<<<<<< HEAD
 <<<<<<< HEAD
+<<<<<<< HEAD
   for (const auto* cases :
        {&request_cases(), &collective_cases(), &many_cases(), &end_cases(), &limit_cases(),
         &operator_cases(), &caller_cases(), &nested_cases(), &failure_cases(), &finalize_cases(),
-        &session_cases(), &looked_up_cases(), &left_cases()})
+        &session_cases(), &looked_up_cases(), &left_cases(), &callback_cases()})
     for (const auto& one : *cases)
       if (std::strcmp(one.name, name) == 0) return &one;
   return nullptr;

@@ -1,0 +1,39 @@
+"""Callbacks of the program's own generalised requests that call MPI (row 44)."""
+
+import functools
+
+import pytest
+from job import Job
+
+CASE = "callbacks-that-call-mpi"
+TWO_NODES = ["-launcher", "fork", "-hosts", "a:2,b:1"]  # so that auto raises the level of threads
+# What Open MPI and MPICH make of a callback's error differs. MPICH itself fails where a program
+# with MPI_THREAD_MULTIPLE makes such calls.
+SETTINGS = [
+    *(
+        (mpi, engine, level, [])
+        for mpi in ("mpich", "openmpi")
+        for engine in ("auto", "thread", "function", "tcc", "assist")
+        for level in ("single", "multiple")
+    ),
+    ("mpich", "native", "single", []),
+    ("openmpi", "native", "multiple", []),
+    *(("mpich", engine, "single", TWO_NODES) for engine in ("auto", "native", "tcc")),
+]
+
+
+def run(mpi: str, engine: str | None, level: str, launcher: list[str]) -> str:
+    variables = {"FAULTS_LEVEL": level}
+    return Job(mpi, [CASE], engine, ranks=3, variables=variables, launcher_options=launcher).right().out
+
+
+@functools.cache
+def without_weft(mpi: str) -> str:
+    return run(mpi, None, "single", [])
+
+
+@pytest.mark.parametrize(("mpi", "engine", "level", "launcher"), SETTINGS)
+def test_callbacks_may_call_mpi(mpi, engine, level, launcher):
+    """Its errors, as the program prints them, are dealt with as the library alone does."""
+    assert "query_fn: class" in without_weft(mpi)
+    assert run(mpi, engine, level, launcher) == without_weft(mpi)
