@@ -241,6 +241,8 @@ def goes_straight_on(call):
     kind, short_ones = call["class"], " && ".join(f"is_short{what}" for what in moves(call))
     if short_ones:
         return f"{short_ones} && nothing_under_way()"
+    if kind == "nonblocking_poll" and argument(call, "flag") and "ends" not in call:
+        return "straight_epoch.load(std::memory_order_acquire) && nothing_under_way()"
     is_completion = kind == "completion" and "get_status" not in call["name"]
     if not is_completion and short(call) not in ("Start", "Startall"):
         return None

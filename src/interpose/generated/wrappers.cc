@@ -6307,15 +6307,24 @@ static int Improbe(bool nested, int source, int tag, MPI_Comm comm, int* flag,
   poll();
   return next(source, tag, comm, flag, message, status);
 }
+[[gnu::noinline]] static int Improbe_entered(int source, int tag, MPI_Comm comm, int* flag,
+    MPI_Message* message, MPI_Status* status, const void* caller) {
+  const Entry entry(caller);
+  return Improbe(entry.nested(), source, tag, comm, flag, message, status);
+}
 WEFT_WRAPPER int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
     MPI_Status* status) {
-  const Entry entry(nullptr);
-  return Improbe(entry.nested(), source, tag, comm, flag, message, status);
+  if (straight_epoch.load(std::memory_order_acquire) && nothing_under_way())
+    if (const auto straight = next_calls.Improbe.mpi_bound())
+      return straight(source, tag, comm, flag, message, status);
+  return Improbe_entered(source, tag, comm, flag, message, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
     MPI_Status* status) {
-  const Entry entry(RETURN_ADDRESS);
-  return Improbe(entry.nested(), source, tag, comm, flag, message, status);
+  if (straight_epoch.load(std::memory_order_acquire) && nothing_under_way())
+    if (const auto straight = next_calls.Improbe.pmpi_bound())
+      return straight(source, tag, comm, flag, message, status);
+  return Improbe_entered(source, tag, comm, flag, message, status, RETURN_ADDRESS);
 }
 
 static int Imrecv(bool nested, void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
@@ -6390,13 +6399,22 @@ static int Iprobe(bool nested, int source, int tag, MPI_Comm comm, int* flag, MP
   poll();
   return next(source, tag, comm, flag, status);
 }
-WEFT_WRAPPER int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  const Entry entry(nullptr);
+[[gnu::noinline]] static int Iprobe_entered(int source, int tag, MPI_Comm comm, int* flag,
+    MPI_Status* status, const void* caller) {
+  const Entry entry(caller);
   return Iprobe(entry.nested(), source, tag, comm, flag, status);
 }
+WEFT_WRAPPER int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  if (straight_epoch.load(std::memory_order_acquire) && nothing_under_way())
+    if (const auto straight = next_calls.Iprobe.mpi_bound())
+      return straight(source, tag, comm, flag, status);
+  return Iprobe_entered(source, tag, comm, flag, status, nullptr);
+}
 WEFT_WRAPPER int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  const Entry entry(RETURN_ADDRESS);
-  return Iprobe(entry.nested(), source, tag, comm, flag, status);
+  if (straight_epoch.load(std::memory_order_acquire) && nothing_under_way())
+    if (const auto straight = next_calls.Iprobe.pmpi_bound())
+      return straight(source, tag, comm, flag, status);
+  return Iprobe_entered(source, tag, comm, flag, status, RETURN_ADDRESS);
 }
 
 static int Irecv(bool nested, void* buf, int count, MPI_Datatype datatype, int source, int tag,
@@ -6838,13 +6856,22 @@ static int Parrived(bool nested, MPI_Request request, int partition, int* flag) 
   poll();
   return next(request, partition, flag);
 }
-WEFT_WRAPPER int MPI_Parrived(MPI_Request request, int partition, int* flag) {
-  const Entry entry(nullptr);
+[[gnu::noinline]] static int Parrived_entered(MPI_Request request, int partition, int* flag,
+    const void* caller) {
+  const Entry entry(caller);
   return Parrived(entry.nested(), request, partition, flag);
 }
+WEFT_WRAPPER int MPI_Parrived(MPI_Request request, int partition, int* flag) {
+  if (straight_epoch.load(std::memory_order_acquire) && nothing_under_way())
+    if (const auto straight = next_calls.Parrived.mpi_bound())
+      return straight(request, partition, flag);
+  return Parrived_entered(request, partition, flag, nullptr);
+}
 WEFT_WRAPPER int PMPI_Parrived(MPI_Request request, int partition, int* flag) {
-  const Entry entry(RETURN_ADDRESS);
-  return Parrived(entry.nested(), request, partition, flag);
+  if (straight_epoch.load(std::memory_order_acquire) && nothing_under_way())
+    if (const auto straight = next_calls.Parrived.pmpi_bound())
+      return straight(request, partition, flag);
+  return Parrived_entered(request, partition, flag, RETURN_ADDRESS);
 }
 
 static int Win_test(bool nested, MPI_Win win, int* flag) {

@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
       if (way == 6) MPI_Waitsome(2, requests, &done, indices, MPI_STATUSES_IGNORE);
       MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     }
+    MPI_Iprobe(other, 7, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     MPI_Start(&persistent[0]);
     MPI_Startall(1, &persistent[1]);
     MPI_Waitall(2, persistent, MPI_STATUSES_IGNORE);
