@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/this_thread.h"
 #include "base/started.h"
+#include "base/this_thread.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
 #include "interpose/nothing_called.h"

@@ -36,8 +36,8 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
 constexpr std::size_t kInMemory = 6 + kReasons;
 constexpr std::size_t kDirect = kInMemory + 1;
 constexpr std::size_t kWaitedForHandled = kDirect + 1;
-constexpr std::size_t kInside = kWaitedForHandled + 1;
-constexpr std::size_t kNumbers = kInside + 1;
+constexpr std::size_t kTimeInside = kWaitedForHandled + 1;
+constexpr std::size_t kNumbers = kTimeInside + 1;
 using CallNumbers = std::array<std::int64_t, kNumbers>;
 
 std::int64_t seen(const CallNumbers& numbers) {
@@ -80,14 +80,14 @@ std::string heading() {
 
 // Where the run was: inside blocking calls, and waiting for others.
 double inside_s(const CallNumbers& n, int ranks) {
-  return static_cast<double>(n[4] + n[kInside]) / 1e9 / ranks;
+  return static_cast<double>(n[4] + n[kTimeInside]) / 1e9 / ranks;
 }
 
 // One line of the text form: time is the mean over ranks, start–wait and waited are means over
 // completed calls.
 std::string text_line(CallId id, const CallNumbers& n, double seconds, int ranks) {
   const double inside = inside_s(n, ranks);
-  const bool timed = n[4] + n[kInside] > 0;
+  const bool timed = n[4] + n[kTimeInside] > 0;
   const double hidden =
       n[5] > 0 ? 1.0 - static_cast<double>(n[kWaitedForHandled]) / static_cast<double>(n[5]) : 0;
   std::string text =
@@ -293,7 +293,7 @@ void Summary::report(const Config& config, const std::string& remark, const char
     own[i][kInMemory] = c.in_memory;
     own[i][kDirect] = c.direct;
     own[i][kWaitedForHandled] = c.waited_for_handled_ns;
-    own[i][kInside] = c.inside_ns;
+    own[i][kTimeInside] = c.inside_ns;
   }
   library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
                        handles.int64, handles.sum, 0, all);

@@ -24,7 +24,11 @@ SETTINGS = [
 
 def run(mpi: str, engine: str | None, level: str, launcher: list[str]) -> str:
     variables = {"FAULTS_LEVEL": level}
-    return Job(mpi, [CASE], engine, ranks=3, variables=variables, launcher_options=launcher).right().out
+    return (
+        Job(mpi, [CASE], engine, ranks=3, variables=variables, launcher_options=launcher)
+        .right()
+        .out
+    )
 
 
 @functools.cache
