@@ -16,7 +16,7 @@ static void* by_handle(const char* name) {
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   static int (*next)(MPI_Request*, MPI_Status*);
-  if (!next) *(void**)&next = by_handle("PMPI_Wait");
+  if (!next) *(void**)&next = by_handle("MPI_Wait");
   return next(request, status);
 }
 
