@@ -260,6 +260,7 @@ std::optional<Unwritten> sent_by_mpi(const void* pointer, std::size_t bytes, std
     Bounds found{seen ? std::max<std::int64_t>(0, when_ns - guard.closed_ns) : 0, kNoEnd};
     if (guard.wrote_ns) found.most_ns = std::max<std::int64_t>(0, when_ns - guard.wrote_ns);
     guard.site->quiet_ns = found.most_ns == kNoEnd ? found.least_ns : found.most_ns;
+    guard.site->again_ns = when_ns - guard.set_ns;
     end_guard(guard);
     return Unwritten{found, writer};
   }

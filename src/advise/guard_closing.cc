@@ -56,7 +56,8 @@ std::int64_t own_ns() {
 // last write is to be expected, and how closely it must be known.
 void plan_closing(Guard& guard) {
   constexpr std::int64_t kParts = 128, kLeast = 20'000;
-  const std::int64_t gap = guard.site->gap_ns, quiet = guard.site->quiet_ns;
+  const std::int64_t again = guard.site->again_ns, quiet = guard.site->quiet_ns;
+  const std::int64_t gap = again ? again : guard.site->gap_ns;
   guard.pause_ns = std::max(kLeast, (quiet ? quiet : gap) / kParts);
   guard.not_before_ns = quiet ? guard.set_ns + gap - quiet - quiet / 4 : 0;
 }

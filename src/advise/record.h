@@ -128,7 +128,8 @@ struct Site {
   std::int64_t left_ns;       // when the last call ended
   std::int64_t gap_ns;        // from the call before to the last one
   std::int64_t quiet_ns;      // the last window before a call, at most; or 0
-  Operator op;                // of the last call
+  std::int64_t again_ns;  // from a call until its buffer was sent again, wherever that was; or 0
+  Operator op;            // of the last call
 };
 
 // A place that completes messages which were started before, by one call.

@@ -132,6 +132,7 @@ class Site(Structure):
         ("left_ns", c_int64),
         ("gap_ns", c_int64),
         ("quiet_ns", c_int64),
+        ("again_ns", c_int64),
         ("op", c_uint64),  # of OPERATORS
     )
 
