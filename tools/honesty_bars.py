@@ -127,7 +127,7 @@ def intervals(sites: list[dict], case: Case) -> list[float]:
 def measure_once(mpi: str, case: Case, directory: Path) -> Found:
     program = mpi_libraries.implementation(mpi).program(case.program)
     advice = directory / "advice.json"
-    words = [WEFT, "advise", "--verify", "--mpi", mpi, "--json", advice]
+    words = [WEFT, "advise", "--verify", "--time-budget", "30min", "--mpi", mpi, "--json", advice]
     words += ["--out", directory / "page.html", "--record", directory / "record"]
     blocking = [program, *case.arguments.split(), "--form", "blocking"]
     words += ["--", *launcher(mpi, case), *blocking, "--repetitions", case.steps]

@@ -56,6 +56,8 @@ complete -c weft -n '__weft_in weft advise' -l record -d 'Where the record of th
 complete -c weft -n '__weft_in weft advise' -l trace -d 'Also write each rank'\''s collectives and windows for Perfetto' -r -F
 complete -c weft -n '__weft_in weft advise' -l overhead -d 'The part of the run time that observing results may take' -x
 complete -c weft -n '__weft_in weft advise' -l verify -d 'Run the recorded calls again, blocking and with Weft, for the gain'\''s lower end'
+complete -c weft -n '__weft_in weft advise' -l time-budget -d 'With --verify' -x
+complete -c weft -n '__weft_in weft advise' -l sample -l no-sample -d 'Run some of the recorded calls again at the end, with and without Weft, so that the first line has a figure'
 complete -c weft -n '__weft_in weft advise' -l mpi -d 'mpich, intelmpi, openmpi or abi' -x
 complete -c weft -n '__weft_in weft advise' -l from -d 'Run nothing' -r -F
 complete -c weft -n '__weft_in weft advise' -l before -d 'With --from' -r -F

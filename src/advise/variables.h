@@ -9,6 +9,8 @@ inline constexpr const char* kDirectoryVariable = "WEFT_ADVISE_DIRECTORY";
 inline constexpr const char* kOverheadVariable = "WEFT_ADVISE_OVERHEAD";
 // The process that shows the report, where the first rank is its child.
 inline constexpr const char* kParentVariable = "WEFT_ADVISE_PARENT";
+// A rank of a job has asked for the advice: it starts no other job.
+inline constexpr const char* kInsideVariable = "WEFT_ADVISE_INSIDE";
 // Set where the advisor watches: `weft run` then loads its library, too.
 inline constexpr const char* kWatchedVariable = "WEFT_ADVISE_WATCHED";
 // Set in the first rank where its command line was refused: in MPI_Init all ranks end, since the

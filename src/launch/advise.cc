@@ -30,7 +30,8 @@ struct Arguments {
 
 // Of options that are Python's: "--out FILE", but not "--out=FILE" or "-oFILE".
 bool has_value_behind(std::string_view word) {
-  for (const std::string_view flag : {"--verify", "--help", advise::kRefusedOption})
+  for (const std::string_view flag :
+       {"--verify", "--sample", "--no-sample", "--help", advise::kRefusedOption})
     if (word == flag) return false;
   if (word.find('=') != word.npos) return false;
   return word.substr(0, 2) == "--" || word.size() == 2;
@@ -146,6 +147,7 @@ std::optional<int> advise(const std::string& self, int argc, char** argv) {
     std::fputs("weft advise: --verify starts a job: put weft advise before the launcher\n", stderr);
     return 2;
   }
+  if (launched_rank() && !starts_job) setenv(advise::kInsideVariable, "1", 1);
   if (!prepared && (launcher != Launcher::none || is_first_rank())) return std::nullopt;
   if (launcher != Launcher::none) {
     std::vector<std::string> prefix = {self, "advise", "--directory", arguments.directory};

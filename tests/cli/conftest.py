@@ -229,7 +229,13 @@ def advise(weft, environment, tmp_path):
         launcher = launcher or [mpi.mpiexec, "-n", "2"]
         if mpi.name == "openmpi":
             launcher += ["--oversubscribe", "--bind-to", "none"]
-        own = [weft, "advise", *options, *before]
+        own = [
+            weft,
+            "advise",
+            *([] if "--sample" in options else ["--no-sample"]),
+            *options,
+            *before,
+        ]
         words = [*launcher, *own, *command] if inside else [*own, *launcher, *command]
         return subprocess.run(
             [str(word) for word in words],

@@ -78,7 +78,9 @@ def test_no_gain_where_all_cores_of_a_node_compute(tmp_path):
         row["comm_nodes"] = 1
     advice = analysis.analyse(stored)
     assert advice.sites[0].gain_high_us == 0
-    said = next(reason for reason in show.reasons(advice) if reason.startswith("nothing to win"))
+    said = next(
+        reason for reason in show.reasons(advice) if reason.startswith("nothing to win by a")
+    )
     assert "the data are moved by the same cores" in said
     page.write(tmp_path / "p.html", advice)
     first = (tmp_path / "p.html").read_text().partition("Where the time is")[0]

@@ -266,5 +266,5 @@ def test_of_the_reasons_those_of_known_windows_come_first_and_each_place_once():
     unknown.call, unknown.unknown["after"] = "MPI_Bcast", {"the result is on the stack": 1}
     advice.sites = [unknown, unknown, known]
     first, *others = show.reasons(advice)
-    assert first == "nothing to win: all cores of the node compute (work f.c:7)"
+    assert first == "nothing to win by a change: all cores of the node compute (work f.c:7)"
     assert "window after unknown: the result is on the stack (work f.c:7)" in others

@@ -1,6 +1,7 @@
 """`weft advise`: its options."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ PAGE, COMPARISON = Path("weft-advise.html"), Path("weft-advise-comparison.html")
 HOW = "How the program is run"
 FILES = "What is written"
 LATER = "From a record, without a program"
+INSIDE = "WEFT_ADVISE_INSIDE"  # as src/advise/variables.h has it
+SAMPLE_S = 10.0  # for some replays at the end
 NOT_STARTED = (126, 127)  # statuses of what could not be started, which has been said
 
 
@@ -104,6 +107,22 @@ def advise(
             rich_help_panel=HOW,
         ),
     ] = False,
+    time_budget: Annotated[
+        str,
+        typer.Option(
+            help="With --verify: begin no round of replays that would end after this time.",
+            metavar="TIME",
+            rich_help_panel=HOW,
+        ),
+    ] = "5min",
+    sample: Annotated[
+        bool,
+        typer.Option(
+            help="Run some of the recorded calls again at the end, with and without Weft, so that"
+            " the first line has a figure.",
+            rich_help_panel=HOW,
+        ),
+    ] = True,
     mpi: Annotated[
         str,
         typer.Option(
@@ -134,6 +153,7 @@ def advise(
 ) -> None:
     """Say which collectives of a program would gain from running behind computation."""
     budget = per_cent(overhead)
+    budget_s = seconds("--time-budget", time_budget)
     if bool(command) == bool(from_record):
         raise refuse("give a program (weft advise -- ./app) or a record (--from FILE), one of both")
     if before and not from_record:
@@ -149,7 +169,9 @@ def advise(
     if command:
         status = observe(command, budget, mpi, record)
         if verify and status == 0:
-            replay(command, mpi, record)
+            replay(command, mpi, record, budget_s)
+        elif sample and status == 0 and not os.environ.get(INSIDE):
+            replay_some(command, mpi, record)
         elif verify:
             why = f"the command ended with {status}"
             print(f"weft advise: nothing was replayed: {why}", file=sys.stderr)
@@ -197,13 +219,40 @@ def collect(directory: Path, record: Path) -> None:
         raise refuse(error) from None
 
 
-def replay(command: list[str], mpi: str, record: Path) -> None:
+def seconds(option: str, text: str) -> float:
+    from weft.bench.settings import SettingsError
+    from weft.bench.settings import seconds as seconds_of
+
+    try:
+        return seconds_of(option, text)
+    except SettingsError as error:
+        raise refuse(error) from None
+
+
+def replay_some(command: list[str], mpi: str, record: Path) -> None:
+    """Where there is something to win, and Weft does not run already."""
+    from weft.advise.analysis import LITTLE
+
+    advice = load(record)
+    if advice.finalized and advice.collective_share >= LITTLE and not advice.with_weft:
+        print(
+            "weft advise: some of the calls are run again, with Weft and without, for the report's"
+            " first line (--no-sample leaves that out)",
+            file=sys.stderr,
+            flush=True,
+        )
+        replay(command, mpi, record, SAMPLE_S, sample=True)
+
+
+def replay(
+    command: list[str], mpi: str, record: Path, budget_s: float, sample: bool = False
+) -> None:
     from weft.advise import store
     from weft.advise import verify as verified
     from weft.stored import ResultError
 
     try:
-        rows = verified.run(command, mpi, store.read(record), load(record))
+        rows = verified.run(command, mpi, store.read(record), load(record), budget_s, sample)
         store.add_replay(record, rows)
     except ResultError as error:
         raise refuse(error) from None

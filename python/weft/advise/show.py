@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,24 +14,24 @@ from weft.advise import fragments
 from weft.advise.analysis import LEAST_WORTH, LITTLE, Advice
 from weft.advise.fragments import microseconds, size
 from weft.advise.names import is_nonblocking
-from weft.advise.sites import MessageWait, Site, Windows
 from weft.advise.places import Frame
+from weft.advise.sites import MessageWait, Site, Windows
 
 MOST_SITES, MOST_CHANGES = 12, 2
 NO_SITES = "There is none: no rank called a collective."
-NOTHING = "nothing to win"
+NOTHING = "nothing to win by a change"
 
 
 def per_cent(share: float) -> str:
     return f"{share * 100:.1f} %"
 
 
-def short_place(site: Site | MessageWait) -> str:
 def short_frame(frame: Frame) -> str:
     place = f"{Path(frame.file).name}:{frame.line}" if frame.file else ""
     return " ".join(filter(None, (frame.function, place)))
 
 
+def short_place(site: Site | MessageWait) -> str:
     """With its callers where there are others at the place, or it lies in a library."""
     callers = site.callers if isinstance(site, Site) else []
     return " from ".join(map(short_frame, (site.frames[0], *callers)))
@@ -52,6 +53,57 @@ def headline(advice: Advice) -> str:
     error = advice.mpi_error_us / advice.elapsed_us if advice.elapsed_us else 0
     about = f" (± {per_cent(error)})" if error > 0.001 else ""
     return f"{where}, {per_cent(advice.other_mpi_share)}{about} in other MPI calls."
+
+
+MAINLY = 0.8  # of the time in collectives: that one is named
+CLEAR = 0.02  # of the run time: a figure that is more than what runs vary by
+
+
+def where_the_time_is(advice: Advice) -> str:
+    """ "88 % of the time is in MPI_Allreduce"."""
+    us: dict[str, float] = {}
+    for site in advice.sites:
+        us[site.call] = us.get(site.call, 0) + site.time_us * len(site.members)
+    name, most = max(us.items(), key=lambda one: one[1])
+    what = name if most >= MAINLY * sum(us.values()) else "collectives"
+    return f"{advice.collective_share * 100:.0f} % of the time is in {what}"
+
+
+def try_it(advice: Advice) -> str:
+    return f"weft try -- {shlex.join(advice.command)}"
+
+
+def faster(advice: Advice, won_us: float) -> str:
+    times = advice.elapsed_us / max(1.0, advice.elapsed_us - won_us)
+    return f"{times:.{2 if times < 2 else 1}f} times as fast"
+
+
+def verdict(advice: Advice) -> str:
+    """The first line: the cheapest gain first."""
+    if advice.collective_share < LITTLE or not advice.sites:
+        return headline(advice)
+    where, free_us = where_the_time_is(advice), advice.free_us
+    change = (
+        f"a change of the program wins {in_short(advice.best[0], advice)}" if advice.best else ""
+    )
+    if advice.with_weft:
+        return f"{where}, with Weft; {change or 'no change is known to win more'}."
+    if free_us is None:
+        return f"{where}; Weft may shorten it without a change: {try_it(advice)}"
+    least_us = max(CLEAR * advice.elapsed_us, advice.free_noise_us)
+    if free_us > least_us:
+        return (
+            f"{where}; with Weft, and without a change, the run is {faster(advice, free_us)} by a"
+            f" replay of its calls: {try_it(advice)}"
+        )
+    if change:
+        return f"{where}; {change}; Weft alone, without a change, wins nothing by a replay."
+    return f"{where}; nothing is known to win: {why_nothing(advice)}."
+
+
+def why_nothing(advice: Advice) -> str:
+    whys = [site.why_no_gain for site in advice.sites if site.why_no_gain]
+    return f"Weft alone wins nothing by a replay, and {whys[0]}" if whys else "by a replay"
 
 
 def worth(site: Site, advice: Advice) -> str:
@@ -160,6 +212,8 @@ def waiting(site: Site) -> str:
 def gain(site: Site) -> str:
     if site.gain_high_us is None:
         return "–"
+    if site.gain_high_us == 0:
+        return "none"
     if site.gain_low_us is None:
         return f"≤ {short(site.gain_high_us)}"
     return between(site.gain_low_us, site.gain_high_us)
@@ -276,8 +330,10 @@ def changes(advice: Advice) -> list[tuple[str, str]]:
 def show(advice: Advice, files: list[str]) -> None:
     console = Console(highlight=False)
     say = console.print
+    say(f"[bold]{escape(verdict(advice))}[/]", soft_wrap=True)
+    first = "" if verdict(advice) == headline(advice) else f"{headline(advice)} "
     say(
-        f"[bold]{headline(advice)}[/] [dim]{advice.ranks} ranks on {advice.hosts} node(s),"
+        f"{first}[dim]{advice.ranks} ranks on {advice.hosts} node(s),"
         f" {microseconds(advice.elapsed_us)} from MPI_Init to MPI_Finalize; observing took"
         f" {per_cent(advice.overhead)}[/]"
     )

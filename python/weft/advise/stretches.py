@@ -97,6 +97,13 @@ class Stretch:
         last = max(row["left_ns"] for row in self.calls[-1].rows.values())
         return last - self.calls[0].first_ns
 
+    @property
+    def recorded_ns(self) -> int:
+        """With the computation after it, as far as that is replayed."""
+        return max(
+            [self.length_ns, *(end - self.calls[0].first_ns for end in self.ends_ns.values())]
+        )
+
     def calls_at(self, site: Site) -> int:
         """Of the rank that makes most of them."""
         of_ranks = Counter(

@@ -10,22 +10,29 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 
 from weft import installation
 from weft.advise import launched
 from weft.advise.analysis import Advice
 from weft.advise.sites import FREE, WITH_CHANGE, Site, spread
 from weft.advise.store import Stored
-from weft.advise.stretches import Stretch, is_known, plan, stretches_of
+from weft.advise.stretches import Stretch, evenly, is_known, plan, stretches_of
 
 ROUNDS, MOST_ROUNDS = 9, 25  # of both jobs; all of them where the figures are not narrow after 9
 CHANGES = 3  # sites that are changed, each for itself
 WIDTH_OF_HIGH, WIDTH_OF_RUN = 1 / 3, 0.02  # of a gain's two ends that are narrow: either
 JOB_SECONDS = 600
 LIBRARY, AUTO = "library", "auto"
-FAMILIES = {"libmpi.so.12": "mpich", "libmpi.so.40": "openmpi"}
+STANDARD, DEBIANS = "libmpi.so.12", "libmpich.so.12"  # one interface
+FAMILIES = {STANDARD: "mpich", DEBIANS: "mpich", "libmpi.so.40": "openmpi"}
+SAMPLE_ROUNDS, SAMPLE_STRETCHES = 3, 3
+START_S = 1.0  # that a job needs for its start, about
 Times = dict[tuple[int, int], float]  # by stretch and form, microseconds of the last rank
 
 
@@ -60,6 +67,12 @@ def shares_of(stretch: Stretch) -> dict[int, float]:
     return {key: time_ns / (whole or 1.0) for key, time_ns in found.items()}
 
 
+def disturbed(stretch: Stretch, library_us: float) -> float:
+    """By what its wins count: a replay that others disturb takes longer than the run, and so wins
+    more than the run would."""
+    return min(1.0, stretch.recorded_ns / 1e3 / max(1.0, library_us))
+
+
 def won(stretches: list[Stretch], changes: list[Site], library: Times, auto: Times) -> list[tuple]:
     """Rows of the table `replay`, of one round: microseconds of a site's call, over all stretches.
     What Weft wins of a stretch without a change belongs to its sites by the time of their calls."""
@@ -74,7 +87,7 @@ def won(stretches: list[Stretch], changes: list[Site], library: Times, auto: Tim
     for number, stretch in enumerate(stretches):
         if (number, 0) not in library or (number, 0) not in auto:
             continue
-        free = library[number, 0] - auto[number, 0]
+        free = (library[number, 0] - auto[number, 0]) * disturbed(stretch, library[number, 0])
         sites |= {id(one): one for call in stretch.calls for one in call.sites.values()}
         for key, share in shares_of(stretch).items():
             count(sites[key], FREE, free * share, stretch)
@@ -101,44 +114,137 @@ def is_narrow(rows: list[tuple], changes: list[Site], elapsed_us: float) -> bool
     return True
 
 
-def run(command: list[str], mpi: str, stored: Stored, advice: Advice) -> list[tuple]:
-    """The rows of the table `replay`; none, after saying why, where nothing could be replayed."""
-    library = Path(next((row["library"] for row in stored["rank"]), ""))
-    program = installation.mpi_program(FAMILIES.get(library.name, library.name), "replay")
+class NotReplayed(Exception):
+    """Why nothing was, or not all of it."""
+
+
+@dataclass
+class Pace:
+    """How long rounds take, and how many more there is time for."""
+
+    budget_s: float
+    most: int
+    clock: Callable[[], float] = time.monotonic
+    round_s: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.began_s = self.clock()
+
+    def has_time(self) -> bool:
+        """For one more round. The first is run in any case, and the second: one sample is none."""
+        left_s = self.budget_s - (self.clock() - self.began_s)
+        return len(self.round_s) < 2 or max(self.round_s) <= left_s
+
+    def progress(self) -> str:
+        """Of the round that begins."""
+        number = len(self.round_s) + 1
+        round_s = fmean(self.round_s)
+        rounds = self.most - len(self.round_s)
+        left_s = min(rounds * round_s, self.budget_s - (self.clock() - self.began_s))
+        return f"round {number} of {self.most}, about {max(left_s, round_s):.0f} s left"
+
+
+@dataclass
+class Replay:
+    """The jobs of one plan."""
+
+    command: list[str]
+    options: list[str]
+    times: Path  # that a job writes
+
+    def once(self, form: str) -> Times:
+        self.times.unlink(missing_ok=True)
+        job = launched.words([*self.options, "--form", form], self.command)
+        # What launchers say of each job concerns nobody, unless it fails.
+        try:
+            done = subprocess.run(
+                job, close_fds=False, stderr=subprocess.PIPE, text=True, timeout=JOB_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            raise NotReplayed(f"a replay took over {JOB_SECONDS} s") from None
+        if done.returncode:
+            sys.stderr.write(done.stderr)
+            raise NotReplayed(f"a replay ended with {done.returncode}")
+        return read_times(self.times)
+
+
+def libraries_of(library: Path, directory: Path) -> str:
+    """Where the replay program finds this library, by the name that it was built for."""
+    if library.name == DEBIANS and not (library.parent / STANDARD).exists():
+        (directory / STANDARD).symlink_to(library)
+        return f"{directory}:{library.parent}"
+    return str(library.parent)
+
+
+def program_for(library: Path) -> Path:
+    """The replay program that this MPI library runs: Debian's MPICH has a name of its own, behind
+    which is the interface of libmpi.so.12."""
+    family = FAMILIES.get(library.name, library.name)
+    program = installation.mpi_program(family, "replay")
     if not program.exists():
-        print(f"weft advise: nothing was replayed: there is no {program}", file=sys.stderr)
-        return []
-    changes = changed_sites(advice)
-    stretches = stretches_of(stored, advice.sites, changes)
-    if not stretches:
-        print("weft advise: nothing was replayed: no call has what it needs", file=sys.stderr)
-        return []
-    rows = []
-    with tempfile.TemporaryDirectory(prefix="weft-replay-") as directory:
-        path = Path(directory) / "plan"
-        path.write_text(plan(stored, stretches, changes))
-        options = ["--directory", directory, "--replay", str(program), "--plan", str(path)]
-        options += ["--libraries", str(library.parent), *(["--mpi", mpi] if mpi else [])]
-        for number in range(MOST_ROUNDS):
-            if number == ROUNDS and is_narrow(rows, changes, advice.elapsed_us):
-                break
-            times: dict[str, Times] = {}
-            for form in (LIBRARY, AUTO)[:: -1 if number % 2 else 1]:
-                written = Path(f"{path}.times")
-                written.unlink(missing_ok=True)
-                job = launched.words([*options, "--form", form], command)
-                # What launchers say of each job concerns nobody, unless it fails.
-                try:
-                    done = subprocess.run(
-                        job, close_fds=False, stderr=subprocess.PIPE, text=True, timeout=JOB_SECONDS
-                    )
-                except subprocess.TimeoutExpired:
-                    print(f"weft advise: a replay took over {JOB_SECONDS} s", file=sys.stderr)
-                    return rows if number >= ROUNDS else []
-                if done.returncode:
-                    print(done.stderr, end="", file=sys.stderr)
-                    print(f"weft advise: a replay ended with {done.returncode}", file=sys.stderr)
-                    return rows if number >= ROUNDS else []
-                times[form] = read_times(written)
-            rows += won(stretches, changes, times[LIBRARY], times[AUTO])
+        raise NotReplayed(f"there is no {program}")
+    return program
+
+
+def replay_of(command: list[str], mpi: str, library: Path, plan_file: Path) -> Replay:
+    options = ["--directory", str(plan_file.parent), "--replay", str(program_for(library))]
+    options += ["--plan", str(plan_file), "--libraries", libraries_of(library, plan_file.parent)]
+    options += ["--mpi", mpi] if mpi else []
+    return Replay(command, options, Path(f"{plan_file}.times"))
+
+
+def run(
+    command: list[str],
+    mpi: str,
+    stored: Stored,
+    advice: Advice,
+    budget_s: float,
+    sample: bool = False,
+) -> list[tuple]:
+    """The rows of the table `replay`; none, after saying why, where nothing could be replayed.
+    sample: of what Weft wins without a change alone, in a few short rounds and without a word."""
+    rows: list[tuple] = []
+    most, least = (SAMPLE_ROUNDS, SAMPLE_ROUNDS) if sample else (MOST_ROUNDS, ROUNDS)
+    pace = Pace(budget_s, least)
+    try:
+        changes = [] if sample else changed_sites(advice)
+        stretches = stretches_of(stored, advice.sites, changes)
+        if not stretches:
+            raise NotReplayed("no call has what it needs")
+        if sample:
+            stretches = evenly(stretches, SAMPLE_STRETCHES)
+        else:
+            print(f"weft advise: {announced(stretches, changes)}", file=sys.stderr, flush=True)
+        library = Path(next((row["library"] for row in stored["rank"]), ""))
+        with tempfile.TemporaryDirectory(prefix="weft-replay-") as directory:
+            path = Path(directory) / "plan"
+            path.write_text(plan(stored, stretches, changes))
+            replay = replay_of(command, mpi, library, path)
+            for number in range(most):
+                if not pace.has_time():
+                    break
+                if number == least:
+                    if sample or is_narrow(rows, changes, advice.elapsed_us):
+                        break
+                    pace.most = most
+                if number and not sample:
+                    print(f"weft advise: {pace.progress()}", file=sys.stderr, flush=True)
+                began_s = pace.clock()
+                forms = (LIBRARY, AUTO)[:: -1 if number % 2 else 1]
+                times = {form: replay.once(form) for form in forms}
+                pace.round_s.append(pace.clock() - began_s)
+                rows += won(stretches, changes, times[LIBRARY], times[AUTO])
+    except NotReplayed as why:
+        if not sample:
+            what = f"the replay ended early: {why}" if rows else f"nothing was replayed: {why}"
+            print(f"weft advise: {what}", file=sys.stderr)
     return rows
+
+
+def announced(stretches: list[Stretch], changes: list[Site]) -> str:
+    once_s = sum(one.length_ns for one in stretches) / 1e9
+    about_s = ROUNDS * (once_s * (2 + len(changes)) + 2 * START_S)
+    return (
+        f"replaying {len(stretches)} stretches of the recorded calls in {ROUNDS} rounds or more,"
+        f" about {about_s:.0f} s (--time-budget shortens that)"
+    )
