@@ -12,6 +12,7 @@
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
 #include "interpose/nothing_called.h"
+#include "library/failures.h"
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
@@ -42,7 +43,9 @@ struct Beginning {
   bool by_rule;           // the level of threads stays as it is, by keeps_level()
   std::string refusal{};  // said once MPI has started: by one rank of the job
 
-  bool keeps_level() const { return by_rule || config.engine == Engine::native; }
+  bool keeps_level() const {
+    return by_rule || config.engine == Engine::native || is_to_go_on_after_failures();
+  }
 };
 
 // Programs that this one starts have no use for Weft, and none for a sanitizer's runtime that is

@@ -2,6 +2,9 @@
 // launcher, in the environment or in a file.
 #include "library/failures.h"
 
+#include <cstdlib>
+#include <string_view>
+
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "library/search.h"
@@ -9,6 +12,12 @@
 namespace weft {
 
 #ifdef WEFT_FAMILY_OPENMPI
+
+bool is_to_go_on_after_failures() {
+  constexpr std::string_view kNo = "0fFnNdD";  // 0, false, no, disabled
+  const char* const asked = std::getenv("OMPI_MCA_mpi_ft_enable");
+  return asked && *asked && kNo.find(*asked) == std::string_view::npos;
+}
 
 bool goes_on_after_failures() {
   constexpr int kFaultTolerance = 12;  // MPI_FT, which mpi.h of Open MPI 4 lacks
@@ -21,6 +30,10 @@ bool goes_on_after_failures() {
 }
 
 #else
+
+bool is_to_go_on_after_failures() {
+  return false;
+}
 
 bool goes_on_after_failures() {
   return false;

@@ -5,6 +5,9 @@
 
 namespace weft {
 
+// Before the library's initialisation: as its launcher has set it in the environment.
+bool is_to_go_on_after_failures();
+
 // Right after the library's own initialisation, or later.
 bool goes_on_after_failures();
 

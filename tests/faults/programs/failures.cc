@@ -79,6 +79,9 @@ MPI_Comm interrupted(int count, MPI_Comm all, void (*interrupt)(MPI_Comm comm)) 
 
 void interrupt_often(void (*interrupt)(MPI_Comm comm)) {
   MPI_Init(nullptr, nullptr);
+  int level = MPI_THREAD_MULTIPLE;
+  MPI_Query_thread(&level);
+  expect(level == MPI_THREAD_SINGLE, "the level of threads, which nobody has raised");
   return_errors(MPI_COMM_WORLD);
   tell_all("rank %d is process %d", rank_of(MPI_COMM_WORLD), getpid());
   MPI_Comm left;
