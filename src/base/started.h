@@ -9,6 +9,6 @@ inline constexpr const char* kStartedVariable = "WEFT_STARTED";
 inline constexpr const char* kPreloadBeforeVariable = "WEFT_PRELOAD_BEFORE";
 
 // The job's command line without Weft, as a user would type it behind `weft try --`.
-inline constexpr const char* kCommandVariable = "WEFT_COMMAND";
+inline constexpr const char* kCommandVariable = "WEFT_STARTED_COMMAND";
 
 }  // namespace weft

@@ -4,12 +4,12 @@
 #include <memory>
 #include <string>
 
+#include "base/this_thread.h"
 #include "interpose/generated/bodies.h"
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
 #include "library/search.h"
-#include "library/this_thread.h"
 #include "runtime/runtime.h"
 
 namespace weft::interpose {
@@ -18,8 +18,8 @@ namespace {
 // What is called while it lives is the application's, outside MPI.
 class OutsideMpi {
  public:
-  OutsideMpi() : before_(this_thread) { this_thread = 0; }
-  ~OutsideMpi() { this_thread = before_; }
+  OutsideMpi() : before_(this_thread.is) { this_thread.is = 0; }
+  ~OutsideMpi() { this_thread.is = before_; }
   OutsideMpi(const OutsideMpi&) = delete;
   OutsideMpi& operator=(const OutsideMpi&) = delete;
 

@@ -88,8 +88,8 @@ def variables_page(run: Command, others: dict[str, str]) -> str:
         [code(one.variable), code(one.synopsis), one.text] for one in run.options if one.variable
     ]
     lines = [
-        "Each option of `weft run` has a variable. An option wins over its variable. Where nothing",
-        "reads a variable that begins with `WEFT_`, rank 0 says so, and names the nearest of these.",
+        "Each option of `weft run` has a variable. An option wins over its variable. Rank 0 names",
+        "each variable that begins with `WEFT_` and that nothing reads, and the nearest of these.",
         "",
         *table(["Variable", "Option", "Meaning"], rows),
         "",

@@ -108,7 +108,7 @@ def as_typed(command: list[str]) -> dict[str, str]:
         words = command[command.index("--") + 1 :]
     options = sys.argv[: len(sys.argv) - len(command)]
     started = ["weft", *options[1:], *([] if options[-1] == "--" else ["--"]), *words]
-    return {"WEFT_COMMAND": shlex.join(started)}
+    return {"WEFT_STARTED_COMMAND": shlex.join(started)}
 
 
 def tell(plan: Plan, result: LabResult) -> None:
