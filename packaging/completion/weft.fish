@@ -4,9 +4,9 @@ function __weft_command
     set -l command weft
     for word in (commandline -opc)[2..]
         switch "$command $word"
-            case 'weft demo' 'weft advise' 'weft try' 'weft bench' 'weft plan' 'weft learned' 'weft place' 'weft model' 'weft sim' 'weft reproduce' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft lab' 'weft lab run'
+            case 'weft try' 'weft run' 'weft advise' 'weft doctor' 'weft demo' 'weft bench' 'weft compare' 'weft report' 'weft learned' 'weft info' 'weft help' 'weft plan' 'weft place' 'weft model' 'weft sim' 'weft schedule' 'weft reproduce' 'weft lab' 'weft lab run'
                 set command "$command $word"
-            case 'weft advise --' 'weft try --' 'weft run --' 'weft lab run --'
+            case 'weft try --' 'weft run --' 'weft advise --' 'weft lab run --'
                 echo program
                 return
         end
@@ -29,27 +29,51 @@ complete -c weft -f
 complete -c weft -n '__weft_in program' -a '(__weft_program)'
 complete -c weft -n '__weft_in weft' -l version -d 'Say the version'
 complete -c weft -n '__weft_in weft' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft' -a demo -d 'Run one unmodified MPI program without and with Weft, and show the difference'
-complete -c weft -n '__weft_in weft' -a advise -d 'Say which collectives of a program would gain from running behind computation'
 complete -c weft -n '__weft_in weft' -a try -d 'Run a program without Weft and with it in turn, and say whether it is faster'
+complete -c weft -n '__weft_in weft' -a run -d 'Runs an unmodified MPI program with its collectives under Weft'
+complete -c weft -n '__weft_in weft' -a advise -d 'Say which collectives of a program would gain from running behind computation'
+complete -c weft -n '__weft_in weft' -a doctor -d 'Test the set-up, and name the fix for what is wrong'
+complete -c weft -n '__weft_in weft' -a demo -d 'Run one unmodified MPI program without and with Weft, and show the difference'
 complete -c weft -n '__weft_in weft' -a bench -d 'Measure how long a program takes with each engine, over the amount of computation'
-complete -c weft -n '__weft_in weft' -a plan -d 'Say how a persistent collective is done in a node'\''s memory, and why'
+complete -c weft -n '__weft_in weft' -a compare -d 'Compare results of weft bench point by point'
+complete -c weft -n '__weft_in weft' -a report -d 'Show results of weft bench as a page that works offline, and say what to use'
 complete -c weft -n '__weft_in weft' -a learned -d 'Show what engine auto has learnt about programs'
+complete -c weft -n '__weft_in weft' -a info -d 'Say which MPI libraries, engines, cores and NUMA nodes are there'
+complete -c weft -n '__weft_in weft' -a help -d 'Explain a command'
+complete -c weft -n '__weft_in weft' -a plan -d 'Say how a persistent collective is done in a node'\''s memory, and why'
 complete -c weft -n '__weft_in weft' -a place -d 'Show on which cores ranks and the threads of Weft'\''s would run'
 complete -c weft -n '__weft_in weft' -a model -d 'Say how many cores to leave without ranks, and how to split trees between both kinds'
 complete -c weft -n '__weft_in weft' -a sim -d 'Simulate a collective over computation on a machine that is not at hand'
-complete -c weft -n '__weft_in weft' -a reproduce -d 'Put the papers'\'' findings to the test, on this machine and in the simulator'
-complete -c weft -n '__weft_in weft' -a report -d 'Show results of weft bench as a page that works offline, and say what to use'
-complete -c weft -n '__weft_in weft' -a compare -d 'Compare results of weft bench point by point'
-complete -c weft -n '__weft_in weft' -a run -d 'Runs an unmodified MPI program with its collectives under Weft'
 complete -c weft -n '__weft_in weft' -a schedule -d 'Prints the schedule of a collective'
-complete -c weft -n '__weft_in weft' -a info -d 'Say which MPI libraries, engines, cores and NUMA nodes are there'
-complete -c weft -n '__weft_in weft' -a doctor -d 'Test the set-up, and name the fix for what is wrong'
+complete -c weft -n '__weft_in weft' -a reproduce -d 'Put the papers'\'' findings to the test, on this machine and in the simulator'
 complete -c weft -n '__weft_in weft' -a lab -d 'MPI jobs on nodes joined by slow links, on this machine'
-complete -c weft -n '__weft_in weft demo' -l mpi -d 'The MPI library' -x
-complete -c weft -n '__weft_in weft demo' -l time-budget -d 'Stop at the latest after this time' -x
-complete -c weft -n '__weft_in weft demo' -s o -l out -d 'The page to write' -r -F
-complete -c weft -n '__weft_in weft demo' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft try' -l with -d 'Options of weft run to try, in one word' -x
+complete -c weft -n '__weft_in weft try' -l runs -d 'Rounds at most, each way once in each' -x
+complete -c weft -n '__weft_in weft try' -l time-budget -d 'Begin no round that would end after this time' -x
+complete -c weft -n '__weft_in weft try' -l json -d 'Also write all times and ratios as JSON' -r -F
+complete -c weft -n '__weft_in weft try' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft run' -l engine -d 'Says who carries out the collectives, and when' -a 'native assist function thread tcc agent auto' -x
+complete -c weft -n '__weft_in weft run' -l placement -d 'Says on which core the thread of each rank runs' -a 'bind numa odd-even pack: list:' -x
+complete -c weft -n '__weft_in weft run' -l backoff -d 'Says what the thread does after a poll that found nothing' -a 'yield spin sleep: baton quiet' -x
+complete -c weft -n '__weft_in weft run' -l transfers -d 'Lets the thread bring forward the program'\''s own messages, too, while the program computes' -a 'auto off 64 1' -x
+complete -c weft -n '__weft_in weft run' -l split -d 'Says how many levels of a tree of messages, those next to its leaves, run on the cores of the program, in the call that starts the collective or waits for it, while the threads carry out the others on theirs' -a 'auto 0 1 2 3' -x
+complete -c weft -n '__weft_in weft run' -l blocking -d 'Carries out all blocking collectives by Weft'\''s schedules'
+complete -c weft -n '__weft_in weft run' -l reproducible -d 'Makes reductions come out the same to the last bit, however the ranks are spread over nodes'
+complete -c weft -n '__weft_in weft run' -l summary -d 'Prints at the end what Weft handled and how much of it was hidden'
+complete -c weft -n '__weft_in weft run' -l trace -d 'Writes a timeline to FILE, which trace viewers for Chrome'\''s format show' -r -F
+complete -c weft -n '__weft_in weft run' -l watchdog -d 'Says, on each rank that has waited in one MPI call for so many seconds, which call that is and for whom it waits' -x
+complete -c weft -n '__weft_in weft run' -l verbose -d 'Says which of Weft'\''s libraries is loaded, and why'
+complete -c weft -n '__weft_in weft run' -l transport -d 'Lets ranks of one node meet in memory that they share (auto), or makes them send messages there too (mpi)' -a 'auto mpi' -x
+complete -c weft -n '__weft_in weft run' -l shared-heap -d 'Takes large allocations of the program (64 KiB or more, or BYTES or more, a plain number from 4096 on) from memory that the ranks of a node share, so that collectives on them need no copy'
+complete -c weft -n '__weft_in weft run' -l xpmem -d 'Says whether other large buffers need no copy either' -a 'auto off' -r -F
+complete -c weft -n '__weft_in weft run' -l one-copy -d 'Says whether the system copies between ranks of a node, once, what Weft copies twice by way of memory that they share' -a 'auto on off' -x
+complete -c weft -n '__weft_in weft run' -l algorithm -d 'Names the algorithm of one kind of collective, such as allreduce=ring' -a 'barrier=dissemination barrier=node-flat barrier=node-tree barrier=domain-tree barrier=hierarchical barrier=hierarchical-library bcast=binomial bcast=k-nomial bcast=scatter-allgather bcast=chain bcast=node-flat bcast=domain-flat bcast=hierarchical bcast=hierarchical-library bcast=node-direct gather=linear gather=binomial gather=node-flat gather=node-direct gatherv=linear scatter=linear scatter=binomial scatter=node-flat scatter=node-direct scatterv=linear allgather=linear allgather=ring allgather=recursive-doubling allgather=bruck allgather=node-flat allgather=domain-flat allgather=hierarchical allgather=hierarchical-library allgather=node-direct allgatherv=linear allgatherv=ring allgatherv=bruck allgatherv=node-flat allgatherv=domain-flat allgatherv=node-direct alltoall=linear alltoall=pairwise alltoall=bruck alltoall=node-flat alltoall=hierarchical alltoall=node-direct alltoallv=linear alltoallv=pairwise alltoallw=linear alltoallw=pairwise reduce=binomial reduce=rabenseifner reduce=chain reduce=in-order reduce=node-flat reduce=node-ring reduce=domain-ring reduce=hierarchical reduce=hierarchical-library reduce=hierarchical-in-order reduce=node-direct allreduce=recursive-doubling allreduce=binomial allreduce=ring allreduce=rabenseifner allreduce=in-order allreduce=node-flat allreduce=node-doubling allreduce=node-tree allreduce=domain-tree allreduce=node-ring allreduce=domain-ring allreduce=node-in-order allreduce=hierarchical allreduce=hierarchical-library allreduce=hierarchical-in-order allreduce=node-direct reduce_scatter=linear reduce_scatter=pairwise reduce_scatter=recursive-halving reduce_scatter=node-flat reduce_scatter=node-ring reduce_scatter=domain-ring reduce_scatter=node-direct reduce_scatter_block=linear reduce_scatter_block=pairwise reduce_scatter_block=recursive-halving reduce_scatter_block=node-flat reduce_scatter_block=node-ring reduce_scatter_block=domain-ring reduce_scatter_block=node-direct scan=chain scan=recursive-doubling scan=node-flat scan=node-chain exscan=chain exscan=recursive-doubling exscan=node-flat exscan=node-chain neighbor_allgather=linear neighbor_allgatherv=linear neighbor_allgatherv=by-size neighbor_alltoall=linear neighbor_alltoall=combined neighbor_alltoallv=linear neighbor_alltoallv=by-size neighbor_alltoallv=combined neighbor_alltoallw=linear neighbor_alltoallw=by-size neighbor_alltoallw=combined' -x
+complete -c weft -n '__weft_in weft run' -l learn -d 'Lets engine auto try out, while the program runs, what makes the program fastest, call by call, and keep it for later runs (on)' -a 'on use off' -x
+complete -c weft -n '__weft_in weft run' -l learning-budget -d 'Says how much of the time what engine auto tries may cost, against the way in use, beyond the first 20 to 30 trials of a kind of call' -x
+complete -c weft -n '__weft_in weft run' -l init-budget -d 'Says how long the initialisation of a persistent collective, or the first blocking call of its kind in a node, may measure, such as 500us, 10ms or 1s' -x
+complete -c weft -n '__weft_in weft run' -l plan-cache -d 'Names the file that keeps what was measured and learnt' -r -F
+complete -c weft -n '__weft_in weft run' -l mpi -d 'Names the MPI library of a program that does not show which one it uses' -a 'mpich intelmpi openmpi abi' -x
+complete -c weft -n '__weft_in weft run' -s h -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft advise' -l json -d 'Also write the sites, or what changed, as JSON' -r -F
 complete -c weft -n '__weft_in weft advise' -s o -l out -d 'The page, with everything in it (weft-advise.html' -r -F
 complete -c weft -n '__weft_in weft advise' -l record -d 'Where the record of the run is kept' -r -F
@@ -62,11 +86,12 @@ complete -c weft -n '__weft_in weft advise' -l mpi -d 'mpich, intelmpi, openmpi 
 complete -c weft -n '__weft_in weft advise' -l from -d 'Run nothing' -r -F
 complete -c weft -n '__weft_in weft advise' -l before -d 'With --from' -r -F
 complete -c weft -n '__weft_in weft advise' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft try' -l with -d 'Options of weft run to try, in one word' -x
-complete -c weft -n '__weft_in weft try' -l runs -d 'Rounds at most, each way once in each' -x
-complete -c weft -n '__weft_in weft try' -l time-budget -d 'Begin no round that would end after this time' -x
-complete -c weft -n '__weft_in weft try' -l json -d 'Also write all times and ratios as JSON' -r -F
-complete -c weft -n '__weft_in weft try' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft doctor' -l fix -d 'Mend what needs no further rights, then test again'
+complete -c weft -n '__weft_in weft doctor' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft demo' -l mpi -d 'The MPI library' -x
+complete -c weft -n '__weft_in weft demo' -l time-budget -d 'Stop at the latest after this time' -x
+complete -c weft -n '__weft_in weft demo' -s o -l out -d 'The page to write' -r -F
+complete -c weft -n '__weft_in weft demo' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft bench' -l collective -d 'Collectives, separated by commas' -x
 complete -c weft -n '__weft_in weft bench' -l bytes -d 'Sizes, separated by commas, such as 64KiB,1MiB' -x
 complete -c weft -n '__weft_in weft bench' -l engines -d 'Engines, separated by commas' -x
@@ -92,6 +117,20 @@ complete -c weft -n '__weft_in weft bench' -s o -l out -d 'The SQLite file of al
 complete -c weft -n '__weft_in weft bench' -l json -d 'Also write the points as JSON' -r -F
 complete -c weft -n '__weft_in weft bench' -l csv -d 'Also write a line of CSV for each point' -r -F
 complete -c weft -n '__weft_in weft bench' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft compare' -l fail-if-slower -d 'End with status 1 where the last result is slower than the first by more than this, such as 5%, beyond the intervals' -x
+complete -c weft -n '__weft_in weft compare' -s o -l out -d 'Also write a page' -r -F
+complete -c weft -n '__weft_in weft compare' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft compare' -F
+complete -c weft -n '__weft_in weft report' -s o -l out -d 'The page to write' -r -F
+complete -c weft -n '__weft_in weft report' -l svg -d 'Also draw the curves, for a paper' -r -F
+complete -c weft -n '__weft_in weft report' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft report' -F
+complete -c weft -n '__weft_in weft learned' -l plan-cache -d 'The file, if it is not the usual one (~/.cache/weft/plans)' -r -F
+complete -c weft -n '__weft_in weft learned' -l json -d 'Writes it to FILE, too' -r -F
+complete -c weft -n '__weft_in weft learned' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft info' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft info' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft help' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft plan' -l bytes -d 'Sizes of the buffer, separated by commas, such as 8,4KiB,1MiB' -x
 complete -c weft -n '__weft_in weft plan' -l type -d 'The elements'\'' type' -a 'double float int long char' -x
 complete -c weft -n '__weft_in weft plan' -l op -d 'The operator of a reduction' -a 'sum prod max min' -x
@@ -101,14 +140,12 @@ complete -c weft -n '__weft_in weft plan' -l engine -d 'The engine, as of weft r
 complete -c weft -n '__weft_in weft plan' -l fresh -d 'Measure again, whatever is in the cache of plans'
 complete -c weft -n '__weft_in weft plan' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft plan' -a 'barrier bcast gather scatter allgather allgatherv alltoall reduce allreduce reduce_scatter reduce_scatter_block scan exscan'
-complete -c weft -n '__weft_in weft learned' -l plan-cache -d 'The file, if it is not the usual one (~/.cache/weft/plans)' -r -F
-complete -c weft -n '__weft_in weft learned' -l json -d 'Writes it to FILE, too' -r -F
-complete -c weft -n '__weft_in weft learned' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft place' -l ranks -d 'Ranks on the node' -x
 complete -c weft -n '__weft_in weft place' -l policy -d 'bind, numa, odd-even, pack:K, or list:C,C,..' -x
 complete -c weft -n '__weft_in weft place' -l cores -d 'A node of one NUMA domain with so many cores' -x
 complete -c weft -n '__weft_in weft place' -l machine -d 'Another machine' -x
 complete -c weft -n '__weft_in weft place' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft place' -s o -l out -d 'Also draw the node as an SVG' -r -F
 complete -c weft -n '__weft_in weft place' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft model' -l cores -d 'Cores of the node' -x
 complete -c weft -n '__weft_in weft model' -l ranks -d 'Ranks, one on a core' -x
@@ -147,44 +184,6 @@ complete -c weft -n '__weft_in weft sim' -l against-measured -d 'Measure and sim
 complete -c weft -n '__weft_in weft sim' -l lab -d 'The lab whose messages are measured, such as nodes=2,rate=200mbit' -x
 complete -c weft -n '__weft_in weft sim' -l mpi -d 'mpich, openmpi or intelmpi' -x
 complete -c weft -n '__weft_in weft sim' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft reproduce' -l list -d 'All findings of the papers, and how each is tested here'
-complete -c weft -n '__weft_in weft reproduce' -l only -d 'Only what is measured on this machine, or only what is simulated' -a 'measured simulated' -x
-complete -c weft -n '__weft_in weft reproduce' -l mpi -d 'MPI libraries to measure, as for weft bench' -x
-complete -c weft -n '__weft_in weft reproduce' -l time-budget -d 'The longest time to measure for each run of presets nbc-eff and placement' -x
-complete -c weft -n '__weft_in weft reproduce' -l json -d 'Machine-readable'
-complete -c weft -n '__weft_in weft reproduce' -s o -l out -d 'Also write a page with the figures' -r -F
-complete -c weft -n '__weft_in weft reproduce' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft reproduce' -a 'all tcc progress-calls threads-per-core nbc-eff sharp gpu-stencil precision pipecg stencil fft3d cpals atmosphere placement split-tree model iallreduce-kernel shm-allreduce'
-complete -c weft -n '__weft_in weft report' -s o -l out -d 'The page to write' -r -F
-complete -c weft -n '__weft_in weft report' -l svg -d 'Also draw the curves, for a paper' -r -F
-complete -c weft -n '__weft_in weft report' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft report' -F
-complete -c weft -n '__weft_in weft compare' -l fail-if-slower -d 'End with status 1 where the last result is slower than the first by more than this, such as 5%, beyond the intervals' -x
-complete -c weft -n '__weft_in weft compare' -s o -l out -d 'Also write a page' -r -F
-complete -c weft -n '__weft_in weft compare' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft compare' -F
-complete -c weft -n '__weft_in weft run' -l engine -d 'Says who carries out the collectives, and when' -a 'native assist function thread tcc agent auto' -x
-complete -c weft -n '__weft_in weft run' -l placement -d 'Says on which core the thread of each rank runs' -a 'bind numa odd-even pack: list:' -x
-complete -c weft -n '__weft_in weft run' -l backoff -d 'Says what the thread does after a poll that found nothing' -a 'yield spin sleep: baton quiet' -x
-complete -c weft -n '__weft_in weft run' -l transfers -d 'Lets the thread bring forward the program'\''s own messages, too, while the program computes' -a 'auto off 64 1' -x
-complete -c weft -n '__weft_in weft run' -l split -d 'Says how many levels of a tree of messages, those next to its leaves, run on the cores of the program, in the call that starts the collective or waits for it, while the threads carry out the others on theirs' -a 'auto 0 1 2 3' -x
-complete -c weft -n '__weft_in weft run' -l blocking -d 'Carries out all blocking collectives by Weft'\''s schedules'
-complete -c weft -n '__weft_in weft run' -l reproducible -d 'Makes reductions come out the same to the last bit, however the ranks are spread over nodes'
-complete -c weft -n '__weft_in weft run' -l summary -d 'Prints at the end what Weft handled and how much of it was hidden'
-complete -c weft -n '__weft_in weft run' -l trace -d 'Writes a timeline to FILE, which trace viewers for Chrome'\''s format show' -r -F
-complete -c weft -n '__weft_in weft run' -l watchdog -d 'Says, on each rank that has waited in one MPI call for so many seconds, which call that is and for whom it waits' -x
-complete -c weft -n '__weft_in weft run' -l verbose -d 'Says which of Weft'\''s libraries is loaded, and why'
-complete -c weft -n '__weft_in weft run' -l transport -d 'Lets ranks of one node meet in memory that they share (auto), or makes them send messages there too (mpi)' -a 'auto mpi' -x
-complete -c weft -n '__weft_in weft run' -l shared-heap -d 'Takes large allocations of the program (64 KiB or more, or BYTES or more, a plain number from 4096 on) from memory that the ranks of a node share, so that collectives on them need no copy'
-complete -c weft -n '__weft_in weft run' -l xpmem -d 'Says whether other large buffers need no copy either' -a 'auto off' -r -F
-complete -c weft -n '__weft_in weft run' -l one-copy -d 'Says whether the system copies between ranks of a node, once, what Weft copies twice by way of memory that they share' -a 'auto on off' -x
-complete -c weft -n '__weft_in weft run' -l algorithm -d 'Names the algorithm of one kind of collective, such as allreduce=ring' -a 'barrier=dissemination barrier=node-flat barrier=node-tree barrier=domain-tree barrier=hierarchical barrier=hierarchical-library bcast=binomial bcast=k-nomial bcast=scatter-allgather bcast=chain bcast=node-flat bcast=domain-flat bcast=hierarchical bcast=hierarchical-library bcast=node-direct gather=linear gather=binomial gather=node-flat gather=node-direct gatherv=linear scatter=linear scatter=binomial scatter=node-flat scatter=node-direct scatterv=linear allgather=linear allgather=ring allgather=recursive-doubling allgather=bruck allgather=node-flat allgather=domain-flat allgather=hierarchical allgather=hierarchical-library allgather=node-direct allgatherv=linear allgatherv=ring allgatherv=bruck allgatherv=node-flat allgatherv=domain-flat allgatherv=node-direct alltoall=linear alltoall=pairwise alltoall=bruck alltoall=node-flat alltoall=hierarchical alltoall=node-direct alltoallv=linear alltoallv=pairwise alltoallw=linear alltoallw=pairwise reduce=binomial reduce=rabenseifner reduce=chain reduce=in-order reduce=node-flat reduce=node-ring reduce=domain-ring reduce=hierarchical reduce=hierarchical-library reduce=hierarchical-in-order reduce=node-direct allreduce=recursive-doubling allreduce=binomial allreduce=ring allreduce=rabenseifner allreduce=in-order allreduce=node-flat allreduce=node-doubling allreduce=node-tree allreduce=domain-tree allreduce=node-ring allreduce=domain-ring allreduce=node-in-order allreduce=hierarchical allreduce=hierarchical-library allreduce=hierarchical-in-order allreduce=node-direct reduce_scatter=linear reduce_scatter=pairwise reduce_scatter=recursive-halving reduce_scatter=node-flat reduce_scatter=node-ring reduce_scatter=domain-ring reduce_scatter=node-direct reduce_scatter_block=linear reduce_scatter_block=pairwise reduce_scatter_block=recursive-halving reduce_scatter_block=node-flat reduce_scatter_block=node-ring reduce_scatter_block=domain-ring reduce_scatter_block=node-direct scan=chain scan=recursive-doubling scan=node-flat scan=node-chain exscan=chain exscan=recursive-doubling exscan=node-flat exscan=node-chain neighbor_allgather=linear neighbor_allgatherv=linear neighbor_allgatherv=by-size neighbor_alltoall=linear neighbor_alltoall=combined neighbor_alltoallv=linear neighbor_alltoallv=by-size neighbor_alltoallv=combined neighbor_alltoallw=linear neighbor_alltoallw=by-size neighbor_alltoallw=combined' -x
-complete -c weft -n '__weft_in weft run' -l learn -d 'Lets engine auto try out, while the program runs, what makes the program fastest, call by call, and keep it for later runs (on)' -a 'on use off' -x
-complete -c weft -n '__weft_in weft run' -l learning-budget -d 'Says how much of the time what engine auto tries may cost, against the way in use, beyond the first 20 to 30 trials of a kind of call' -x
-complete -c weft -n '__weft_in weft run' -l init-budget -d 'Says how long the initialisation of a persistent collective, or the first blocking call of its kind in a node, may measure, such as 500us, 10ms or 1s' -x
-complete -c weft -n '__weft_in weft run' -l plan-cache -d 'Names the file that keeps what was measured and learnt' -r -F
-complete -c weft -n '__weft_in weft run' -l mpi -d 'Names the MPI library of a program that does not show which one it uses' -a 'mpich intelmpi openmpi abi' -x
-complete -c weft -n '__weft_in weft run' -s h -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft schedule' -s h -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft schedule' -l algorithm -d 'The algorithm' -x
 complete -c weft -n '__weft_in weft schedule' -l ranks -d 'Number of ranks' -x
@@ -198,9 +197,14 @@ complete -c weft -n '__weft_in weft schedule' -l split -d 'Levels of a tree of m
 complete -c weft -n '__weft_in weft schedule' -l in-place -d 'As with MPI_IN_PLACE (not for neighborhoods)'
 complete -c weft -n '__weft_in weft schedule' -l list -d 'Lists all algorithms, with what they need and their source'
 complete -c weft -n '__weft_in weft schedule' -a 'barrier bcast gather gatherv scatter scatterv allgather allgatherv alltoall alltoallv alltoallw reduce allreduce reduce_scatter reduce_scatter_block scan exscan neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw'
-complete -c weft -n '__weft_in weft info' -l json -d 'Machine-readable'
-complete -c weft -n '__weft_in weft info' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft doctor' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft reproduce' -l list -d 'All findings of the papers, and how each is tested here'
+complete -c weft -n '__weft_in weft reproduce' -l only -d 'Only what is measured on this machine, or only what is simulated' -a 'measured simulated' -x
+complete -c weft -n '__weft_in weft reproduce' -l mpi -d 'MPI libraries to measure, as for weft bench' -x
+complete -c weft -n '__weft_in weft reproduce' -l time-budget -d 'The longest time to measure for each run of presets nbc-eff and placement' -x
+complete -c weft -n '__weft_in weft reproduce' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft reproduce' -s o -l out -d 'Also write a page with the figures' -r -F
+complete -c weft -n '__weft_in weft reproduce' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft reproduce' -a 'all tcc progress-calls threads-per-core nbc-eff sharp gpu-stencil precision pipecg stencil fft3d cpals atmosphere placement split-tree model iallreduce-kernel shm-allreduce'
 complete -c weft -n '__weft_in weft lab' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft lab' -a run -d 'Run an MPI program with each node in a network namespace of its own'
 complete -c weft -n '__weft_in weft lab run' -l nodes -d 'Number of nodes' -x

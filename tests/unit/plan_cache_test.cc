@@ -224,7 +224,7 @@ TEST_F(PlanCacheFile, WhoeverMovesTheFileAsideSaysSo) {
 }
 
 TEST_F(PlanCacheFile, WhatIsNothingOfWeftsStays) {
-  for (const std::string text :
+  for (const std::string& text :
        {std::string("dear diary\n"), std::string((16 << 20) + 1, '#'), std::string("#")}) {
     write(text);
     PlanCache cache(file_);

@@ -28,9 +28,6 @@ void report_hang(int) {
 }
 
 const Case* find(const char* name) {
-<<<<<<< HEAD
-<<<<<<< HEAD
-<<<<<<< HEAD
   for (const auto* cases :
        {&request_cases(), &collective_cases(), &many_cases(), &end_cases(), &limit_cases(),
         &operator_cases(), &caller_cases(), &nested_cases(), &failure_cases(), &finalize_cases(),
