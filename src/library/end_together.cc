@@ -1,5 +1,5 @@
 // After MPI_Finalize ranks cannot send each other anything. A process that has come out of it says
-// so by its name, which all others of the node can read.
+// so by its name, which all others of the node can read, and so does the first one say when to end.
 #include "library/end_together.h"
 
 #include <fcntl.h>
@@ -25,8 +25,12 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kName = "weft-has-ended";
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::milliseconds;
+
 constexpr auto kPatience = std::chrono::seconds(5);
+constexpr std::int64_t kNotice_ms = 20, kWrap_ms = 1'000'000;
+const std::string kOut = "weft-out";  // a name has at most 15 letters
 
 struct Process {
   std::uint64_t node;  // where process numbers mean the same
@@ -50,30 +54,56 @@ std::vector<Process> processes_of_job(const Process& own) {
   MPI_Request request;
   if (library_calls.Iallgather(&own, sizeof own, handles.byte, all.data(), sizeof own, handles.byte,
                                handles.comm_world, &request) != MPI_SUCCESS)
-    return {};
+    return {own};
   while (library_calls.Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
     sched_yield();
   return all;
 }
 
-void take_name() {
+void take_name(const std::string& name) {
   const int file = open("/proc/self/comm", O_WRONLY | O_CLOEXEC);
   if (file < 0) return;
-  [[maybe_unused]] const auto written = write(file, kName.data(), kName.size());
+  [[maybe_unused]] const auto written = write(file, name.data(), name.size());
   close(file);
 }
 
-bool has_ended(const Process& process) {
+// "": it has ended.
+std::string name_of(const Process& process) {
   std::string name;
-  std::ifstream file("/proc/" + std::to_string(process.number) + "/comm");
-  return !(file >> name) || name == kName;
+  std::ifstream("/proc/" + std::to_string(process.number) + "/comm") >> name;
+  return name;
 }
 
-void wait_for(const std::vector<Process>& processes) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  for (const Process& process : processes)
-    while (!has_ended(process) && std::chrono::steady_clock::now() < until)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+bool is_out(const Process& process) {
+  const std::string name = name_of(process);
+  return name.empty() || name.starts_with(kOut);
+}
+
+std::int64_t now_ms() {
+  return std::chrono::duration_cast<Milliseconds>(Clock::now().time_since_epoch()).count();
+}
+
+void wait_until(const std::function<bool()>& done) {
+  for (const auto until = Clock::now() + kPatience; !done() && Clock::now() < until;)
+    std::this_thread::sleep_for(Milliseconds(1));
+}
+
+// The first process of a node names the instant once all are out, in milliseconds of their clock.
+void name_instant(const std::vector<Process>& others) {
+  wait_until([&] { return std::ranges::all_of(others, is_out); });
+  const std::int64_t instant = now_ms() + kNotice_ms;
+  take_name(kOut + std::to_string(instant % kWrap_ms));
+  std::this_thread::sleep_until(Clock::time_point(Milliseconds(instant)));
+}
+
+void wait_for_instant(const Process& first) {
+  std::string name;
+  wait_until([&] { return (name = name_of(first)).empty() || name.size() > kOut.size(); });
+  if (!name.starts_with(kOut) || name.size() == kOut.size()) return;
+  const std::int64_t now = now_ms(), named = std::stoll(name.substr(kOut.size()));
+  const std::int64_t left_ms = ((named - now) % kWrap_ms + kWrap_ms) % kWrap_ms;
+  if (left_ms <= kNotice_ms)
+    std::this_thread::sleep_until(Clock::time_point(Milliseconds(now + left_ms)));
 }
 
 }  // namespace
@@ -84,11 +114,14 @@ void end_together(int (*finalize)(), int status) {
   const auto elsewhere =
       std::erase_if(processes, [&](const Process& process) { return process.node != own.node; });
   finalize();
-  take_name();
-  wait_for(processes);
-  // Nobody hears of ranks on other nodes; they left the same barrier inside MPI_Finalize.
-  if (elsewhere > 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::fflush(nullptr);
+  take_name(kOut);
+  // Nobody hears of ranks on other nodes, which leave MPI_Finalize at about the same time.
+  if (elsewhere > 0) std::this_thread::sleep_for(Milliseconds(300));
+  if (processes.front().number == own.number)
+    name_instant(processes);
+  else
+    wait_for_instant(processes.front());
   std::_Exit(status);
 }
 
