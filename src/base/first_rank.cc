@@ -2,14 +2,28 @@
 #include "base/first_rank.h"
 
 #include <cstdlib>
+#include <initializer_list>
 #include <string_view>
 
 namespace weft {
+namespace {
+
+const char* first_of(std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const char* const value = std::getenv(name); value && *value) return value;
+  return nullptr;
+}
+
+}  // namespace
 
 const char* launched_rank() {
-  for (const char* name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
-    if (const char* const rank = std::getenv(name); rank && *rank) return rank;
-  return nullptr;
+  return first_of({"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"});
+}
+
+int launched_ranks() {
+  // Slurm sets SLURM_NTASKS for a batch script, too, which is no rank.
+  const char* const ranks = first_of({"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"});
+  return ranks ? std::atoi(ranks) : 0;
 }
 
 bool is_first_rank() {

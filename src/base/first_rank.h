@@ -1,10 +1,13 @@
-// The first rank of a job, as launchers tell their processes before MPI starts.
+// What launchers tell their processes of the job before MPI starts.
 #pragma once
 
 namespace weft {
 
 // This process's rank; nullptr: nothing says that it is one.
 const char* launched_rank();
+
+// 0: nothing says how many ranks the job has.
+int launched_ranks();
 
 // True, too, where nothing says so.
 bool is_first_rank();

@@ -7,7 +7,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "base/first_rank.h"
 #include "launch/launcher.h"
 #include "launch/run.h"
+#include "launch/saying.h"
 
 namespace weft::launch {
 namespace {
@@ -108,11 +108,6 @@ int replay(const std::string& self, const Arguments& arguments) {
   return become(arguments.replay, words.data());
 }
 
-int refuse(const std::string& message) {
-  std::fprintf(stderr, "weft: %s\n", message.c_str());
-  return 2;
-}
-
 // With the advisor's library loaded as it is in the ranks that are run.
 int start_watched(const std::string& self, const Arguments& arguments) {
   auto options = watching_options(arguments.mpi, arguments.command);
@@ -140,13 +135,10 @@ std::optional<int> advise(const std::string& self, int argc, char** argv) {
   if (arguments.command.empty() || arguments.help) return std::nullopt;
   const Launcher launcher = launcher_of_command(arguments.command[0]);
   const bool prepared = !arguments.directory.empty();
-  // Every rank says so, since the launcher may end the others before they do. The variables of a
-  // batch script, which starts a job, are those of a rank, too.
+  // The variables of a batch script, which starts a job, are those of a rank, too.
   const bool starts_job = launcher != Launcher::none || starts_lab(arguments.command);
-  if (arguments.verify && launched_rank() && !starts_job) {
-    std::fputs("weft advise: --verify starts a job: put weft advise before the launcher\n", stderr);
-    return 2;
-  }
+  if (arguments.verify && launched_rank() && !starts_job)
+    return refuse("weft advise --verify starts a job: put weft advise before the launcher");
   if (launched_rank() && !starts_job) setenv(advise::kInsideVariable, "1", 1);
   if (!prepared && (launcher != Launcher::none || is_first_rank())) return std::nullopt;
   if (launcher != Launcher::none) {

@@ -21,18 +21,13 @@
 #include "launch/options.h"
 #include "launch/preload.h"
 #include "launch/program.h"
+#include "launch/saying.h"
 
 namespace weft::launch {
 namespace {
 
-constexpr int kRefused = 2;
 constexpr int kNotExecutable = 126;
 constexpr int kNotFound = 127;
-
-int refuse(const std::string& message) {
-  std::fprintf(stderr, "weft: %s\n", message.c_str());
-  return kRefused;
-}
 
 std::vector<const char*> pointers(const std::vector<std::string>& words) {
   std::vector<const char*> result;
@@ -117,11 +112,9 @@ Result<std::string> find_library(const std::string& self, const std::string& wha
 bool wants_heap(const std::string& name, const Program& program) {
   const char* const bytes = std::getenv("WEFT_SHARED_HEAP");
   if (!bytes || !*bytes || program.sanitizer.empty()) return bytes && *bytes;
-  if (is_first_rank())
-    std::fprintf(stderr,
-                 "weft: %s has its memory from the sanitizer's runtime (%s), and none from the "
-                 "shared heap: leave --shared-heap out, or build it without the sanitizer\n",
-                 name.c_str(), program.sanitizer.c_str());
+  say_once(name + " has its memory from the sanitizer's runtime (" + program.sanitizer +
+           "), and none from the shared heap: leave --shared-heap out, or build it without the "
+           "sanitizer");
   return false;
 }
 
@@ -167,7 +160,7 @@ void say_what_is_loaded(const std::string& library, const std::string& reason,
                         const std::string& sanitizer) {
   const std::string behind =
       sanitizer.empty() ? "" : "; behind the sanitizer's runtime, " + sanitizer;
-  std::fprintf(stderr, "weft: loads %s: %s%s\n", library.c_str(), reason.c_str(), behind.c_str());
+  say_once("loads " + library + ": " + reason + behind);
 }
 
 bool wants_summary() {
@@ -190,7 +183,7 @@ int start_launcher(Launcher launcher, const std::vector<std::string>& command,
   if (verbose) {
     std::string line;
     for (const auto& word : *rewritten) line += " " + word;
-    std::fprintf(stderr, "weft: starts%s\n", line.c_str());
+    say_once("starts" + line);
   }
   return become(find_in_path(command[0]), pointers(*rewritten).data());
 }
@@ -211,7 +204,7 @@ int start_program(const std::string& self, const RunOptions& options) {
   auto choice = choose_family(name, *program, options.mpi, launcher_of_environment());
   if (!choice) return refuse(choice.error().message);
   auto library = find_libraries(self, choice->family, *program, options);
-  if (!library) return refuse(choice->reason + "; " + library.error().message);
+  if (!library) return refuse(choice->reason + "; " + library.error().message, Of::node);
   set_preload(*library, program->sanitizer);
   if (options.verbose) say_what_is_loaded(*library, choice->reason, program->sanitizer);
   if (options.watched && options.engines) trace_for_advisor();
@@ -235,13 +228,14 @@ Result<RunOptions> watching_options(const std::string& mpi,
 
 int become(const std::string& path, const char* const* command) {
   if (path.empty()) {
-    std::fprintf(stderr, "weft: %s: not found\n", command[0]);
+    say_why_it_ends(command[0] + std::string(": not found"), Of::node);
     return kNotFound;
   }
   // execvp also starts scripts without a first line that names their interpreter.
   execvp(path.c_str(), const_cast<char* const*>(command));
-  std::fprintf(stderr, "weft: %s: %s\n", path.c_str(), std::strerror(errno));
-  return errno == ENOENT ? kNotFound : kNotExecutable;
+  const int error = errno;
+  say_why_it_ends(path + ": " + std::strerror(error), Of::node);
+  return error == ENOENT ? kNotFound : kNotExecutable;
 }
 
 int run(const std::string& self, int argc, char** argv) {

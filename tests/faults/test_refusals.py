@@ -3,8 +3,15 @@ out of MPI_Init, one sentence says why, and nothing is left on the machine (row 
 
 from __future__ import annotations
 
+import re
+import shutil
+import socket
+import subprocess
+
 import pytest
 from job import Job
+
+from weft import installation, mpi_libraries
 
 # In front of each rank: the verb with its options, and what is said.
 REFUSED = {
@@ -44,3 +51,33 @@ def test_nothing_is_left_however_late_ranks_are(mpi, tool):
     assert done.status == 2, done.text
     assert "rank 1 has come out of MPI_Finalize" in done.out
     assert done.left_by_library == []
+
+
+def said_by_ranks(mpi: str, program: list, status: int, ranks: int = 4) -> list[str]:
+    done = Job(mpi, [], ranks=ranks, program=program).done()
+    assert done.status == status, done.text
+    return done.sentences()
+
+
+def test_the_first_rank_says_why_nothing_is_loaded_and_what_is(mpi, tmp_path):
+    """Where Weft's library is missing, other nodes may have it: the node is named."""
+    weft = installation.weft_command()
+    alone = shutil.copy(weft, tmp_path / "weft")
+    static = tmp_path / "static"
+    source = ["-x", "c", "-", "-static", "-o", str(static)]
+    subprocess.run(["cc", *source], input="int main(void) { return 0; }", text=True, check=True)
+    faults = mpi_libraries.implementation(mpi).program("faults")
+    (said,) = said_by_ranks(mpi, [weft, "run", "--", static], 2)
+    assert "static program" in said and said.endswith("(4 ranks)")
+    (said,) = said_by_ranks(mpi, [alone, "run", "--", faults], 2)
+    assert f"libweft-{mpi}.so) is not in" in said
+    assert said.endswith(f"(node {socket.gethostname()})")
+    said = said_by_ranks(mpi, [weft, "run", "--verbose", "--", faults, "work"], 0)
+    assert [line.endswith(" (4 ranks)") for line in said if "weft: loads" in line] == [True]
+
+
+def test_a_rank_with_a_program_of_its_own_says_why_it_ends(mpi):
+    """The first rank runs another one, and has nothing to say."""
+    words = ["sleep", 2, ":", "-n", 3, installation.weft_command(), "run", "--no-such-option"]
+    (said,) = said_by_ranks(mpi, words, 2, ranks=1)
+    assert re.search(r"unknown option .* \(rank [1-3]\)$", said)

@@ -12,12 +12,15 @@ namespace {
 
 constexpr const char* kVariables[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
                                       "SLURM_PROCID"};
+constexpr const char* kOthers[] = {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS",
+                                   "SLURM_STEP_NUM_TASKS"};
 
 class FirstRank : public testing::Test {
  protected:
   void TearDown() override { set({}); }
   static void set(std::initializer_list<std::pair<const char*, const char*>> variables) {
     for (const char* name : kVariables) unsetenv(name);
+    for (const char* name : kOthers) unsetenv(name);
     for (const auto& [name, value] : variables) setenv(name, value, 1);
   }
 };
@@ -43,6 +46,15 @@ TEST_F(FirstRank, IsWhoeverIsStartedWithoutALauncher) {
   set({});
   EXPECT_EQ(launched_rank(), nullptr);
   EXPECT_TRUE(is_first_rank());
+}
+
+TEST_F(FirstRank, KnowsHowManyThereAre) {
+  set({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}});
+  EXPECT_EQ(launched_ranks(), 0) << "a batch script";
+  for (const char* name : {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    set({{name, "8"}});
+    EXPECT_EQ(launched_ranks(), 8) << name;
+  }
 }
 
 }  // namespace
