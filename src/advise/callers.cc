@@ -136,8 +136,8 @@ Caller by_unwinding(bool all) {
   return walk.way.caller;
 }
 
-// The same by what has been learnt. False: not all of it is known, or something else lies where the
-// return address should.
+// Walks by frame sizes that are known already. False: not all of it is known, or something else
+// lies where the return address should.
 bool by_what_is_known(Called called, Way& way) {
 #if defined(__x86_64__)
   auto address = reinterpret_cast<std::uintptr_t>(called.address);
@@ -215,7 +215,7 @@ struct Written {
 constexpr std::size_t kWritten = 64;
 constinit thread_local Written* written __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Where Python and what was installed for it lies.
+// Python and what was installed for it lie here.
 bool of_library(const char* path) {
   for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen"})
     if (std::strstr(path, part)) return true;

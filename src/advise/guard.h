@@ -88,7 +88,7 @@ inline bool nobody_looks() {
 // results is open.
 void enter_mpi();
 void leave_mpi();
-// The same of a call that may be left.
+// This is the form for a call that may be left.
 class InMpi final : public Duty {
  public:
   constexpr InMpi() = default;

@@ -1,4 +1,4 @@
-// What observing a touch costs on this machine: it is in each window, and has to be taken off.
+// Observing a touch costs this much on this machine: each window contains it, and it is taken off.
 #pragma once
 
 namespace weft::advise {

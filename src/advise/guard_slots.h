@@ -27,12 +27,12 @@ inline constexpr std::size_t kAccess = 64;  // bytes that one instruction may to
 inline constexpr std::int64_t kLongest = INT64_C(10'000'000'000);
 inline constexpr std::int64_t kInCall = INT64_MAX;
 
-// What observing an access takes, from the end of the call to the handler's look at the clock.
+// Observing an access takes this long, from the end of the call to the handler's look at the clock.
 struct Cost {
   std::int64_t least_ns = 0;  // in any case
   std::int64_t most_ns = 0;   // mostly
 };
-// Of a page that is closed, and of a breakpoint (guard_cost.h).
+// Pages that are closed and breakpoints have costs of their own (guard_cost.h).
 extern Cost fault_cost, breakpoint_cost;
 
 struct Guard {

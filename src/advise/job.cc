@@ -42,7 +42,7 @@ MPI_Comm own{};
 bool goes_on = false;  // after a rank has failed
 int rank = 0, ranks = 1;
 enum Part : std::uint64_t { kCannotRecord, kRecords, kRefused };
-// Of each rank: where it runs, by which clock, and its part in the record.
+// A rank says where it runs, by which clock, and which part it has in the record.
 struct Node {
   std::uint64_t host, clock;
   Part part;
@@ -108,7 +108,7 @@ bool any_has(Part part) {
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node& n) { return n.part == part; });
 }
 
-// Of whatever comes next in the program: Weft's own, where that is loaded behind the advisor's.
+// This is the next definition in the program: Weft's, if it is loaded behind the advisor's.
 int finalize() {
   using Finalize = int();
   for (void* const found : {dlsym(RTLD_NEXT, "MPI_Finalize"), find_behind_weft("PMPI_Finalize")})

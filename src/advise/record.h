@@ -162,7 +162,7 @@ struct Arrival {
 // sent: from a call to the first write of what it sent; on no timeline.
 enum class What : std::uint16_t { call, in_flight, wait, after, before, sent = 16 };
 
-// Of the timeline, and of the order in which calls and accesses came.
+// The timeline and the order of calls and accesses are made of these.
 struct Event {
   std::int64_t began_ns;
   std::int64_t ended_ns;

@@ -23,8 +23,9 @@ bool on_stack(const void* buffer, Called called) {
          kStack;
 }
 
-// Of all that a persistent call would fix; 0: it cannot be planned. A handle may be that of another
-// object which was made since: so communicators count by their identity, types by what they span.
+// Hashes all that a persistent call would fix; 0: it cannot be planned. A handle may be that of
+// another object which was made since: so communicators count by their identity, types by what they
+// span.
 std::uint64_t fingerprint(const Call& call, const Communicator& comm, std::uint64_t bytes,
                           Called called) {
   if (on_stack(call.sendbuf, called) || on_stack(call.recvbuf, called)) return 0;

@@ -84,7 +84,7 @@ enum class Learn : std::uint8_t { off, use, on, switching };
 Result<Learn> parse_learn(std::string_view text);
 const char* learn_word(Learn learn);
 
-// Where plans lie unless --plan-cache says otherwise; empty: the user has no directory for them.
+// Plans lie here unless --plan-cache says otherwise; empty: the user has no directory for them.
 std::string default_plan_cache();
 // The first words of a file of plans, of any version.
 inline constexpr std::string_view kPlansBegin = "# weft plans, ";

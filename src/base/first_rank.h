@@ -1,4 +1,4 @@
-// What launchers tell their processes of the job before MPI starts.
+// Launchers tell their processes these facts of the job before MPI starts.
 #pragma once
 
 namespace weft {

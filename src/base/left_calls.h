@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// Where the frame of this thread's outermost call ends; nullptr: a thread of Weft's.
+// The frame of this thread's outermost call ends here; nullptr: a thread of Weft's.
 extern constinit thread_local const void* outermost_call __attribute__((tls_model("initial-exec")));
 
 // A call begins on a thread that is inside one, or where one may have been left. False: the one
@@ -66,7 +66,7 @@ class Lasting {
   Lasting(const Lasting&) = delete;
   Lasting& operator=(const Lasting&) = delete;
 
-  // Where there is none.
+  // Makes the object. There must be none yet.
   template <class... Arguments>
   void begin(Arguments&&... arguments) {
     kept_ = new Kept(std::forward<Arguments>(arguments)...);

@@ -16,7 +16,7 @@ class LoadedObject {
   // The name by which programs are linked to it; nullptr: it has none.
   const char* linked_name() const { return has_name_ ? strings_ + name_ : nullptr; }
 
-  // Where it defines this symbol; nullptr: it does not.
+  // The symbol's address in this object; nullptr: the object does not define it.
   void* defined(const char* symbol) const;
 
   // A place that the dynamic linker fills with the address of a symbol which others define.

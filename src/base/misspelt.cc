@@ -39,8 +39,8 @@ std::size_t edits(std::string_view from, std::string_view to) {
 
 namespace {
 
-// What parts of Weft and its tests tell each other, and what module systems and CMake call the
-// place of an installation.
+// These are set by parts of Weft and its tests for each other, or by module systems and CMake for
+// the place of an installation.
 bool is_of_others(std::string_view name) {
   constexpr std::string_view kOwn[] = {"ADVISE_", "FAULTS_", "LAB_",           "STANDIN_",
                                        "TEST_",   "STARTED", "PRELOAD_BEFORE", "REQUIRE_ALL"};
@@ -57,7 +57,7 @@ struct Nearest {
   bool is_meant() const { return 4 * edits <= name.size(); }
 };
 
-// Of Weft's names the one that takes the fewest edits.
+// Finds the name of Weft's that takes the fewest edits.
 Nearest nearest_to(std::string_view name) {
   std::string capitals(name);
   std::ranges::transform(capitals, capitals.begin(), capital);

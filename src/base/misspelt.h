@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// What is to be said of a variable of that name; empty: nothing, since it is one of Weft's or no
+// The sentence about a variable of that name; empty: nothing, since it is one of Weft's or no
 // business of its.
 std::string sentence_on_variable(std::string_view name);
 

@@ -7,10 +7,10 @@
 
 namespace weft {
 
-// What is not to be printed becomes \n, \t or \x1b, and what is too long ends in "...".
+// A character that cannot be printed becomes \n, \t or \x1b, and what is too long ends in "...".
 std::string printable(std::string_view text);
 
-// The same between ' and '.
+// Puts printable() between ' and '.
 std::string quoted(std::string_view text);
 
 }  // namespace weft

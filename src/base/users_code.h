@@ -26,7 +26,7 @@ class Exception {
   _Unwind_Exception* raised_ = nullptr;
 };
 
-// What `code` throws; none: it has returned.
+// Runs `code` and returns the exception that it throws; none: it has returned.
 Exception exception_of(void (*code)(void*), void* data);
 
 template <class Code>

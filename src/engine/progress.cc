@@ -116,7 +116,7 @@ std::optional<Progress::Found> Progress::try_advance_all(Who who) {
 }
 
 // By an operator of the application's that jumped, or ended its thread, which holds the lock still.
-// What it was in has failed.
+// The operation that the call was in has failed.
 void Progress::advance_was_left() {
   {
     const std::lock_guard lock(advancing_, std::adopt_lock);

@@ -15,7 +15,7 @@
 namespace weft::interpose {
 namespace {
 
-// What is called while it lives is the application's, outside MPI.
+// Code that is called while it lives is the application's, outside MPI.
 class OutsideMpi {
  public:
   OutsideMpi() : before_(this_thread.is) { this_thread.is = 0; }

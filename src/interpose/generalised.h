@@ -17,7 +17,7 @@ namespace weft::interpose {
 // Those that the application has started and that have not been freed.
 inline std::atomic<int> generalised_requests{0};
 
-// One of them: what the application gave, and its handle.
+// A generalised request of the application's: its callbacks, and its handle.
 struct GeneralisedRequest {
   MPI_Grequest_query_function* query_fn;
   MPI_Grequest_free_function* free_fn;
@@ -50,7 +50,7 @@ class PutOff {
   PutOff(const PutOff&) = delete;
   PutOff& operator=(const PutOff&) = delete;
 
-  // Where to note what the library asks for; nullptr: nothing is put off on this thread.
+  // The place to note what the library asks for; nullptr: nothing is put off on this thread.
   static Callbacks* of(const GeneralisedRequest& request);
 
   // Calls what has been put off in a call that returned `code`. How a library deals with the error
@@ -58,7 +58,7 @@ class PutOff {
   // whose callbacks return the same errors.
   using Report = int (*)(MPI_Request* request, MPI_Status* status);
   int call(int code, MPI_Status* status, Report report);
-  // The same in a call over these. `indices` (`count` of them): where the k-th status belongs;
+  // For a call over several requests. `indices` (`count` of them): where the k-th status belongs;
   // nullptr: status k is request k.
   int call(int code, std::span<const MPI_Request> requests, MPI_Status* statuses,
            const int* indices, int count);
@@ -83,7 +83,7 @@ int with_callbacks(MPI_Status* status, PutOff::Report report, Call call) {
   return put_off.call(code, status, report);
 }
 
-// The same for arrays. `completed`: what it has completed, known after the call.
+// For arrays of requests. `completed`: what it has completed, known after the call.
 template <class Call>
 int with_callbacks(int count, const MPI_Request* requests, MPI_Status* statuses,
                    const int* completed, const int* indices, Call call) {

@@ -78,7 +78,7 @@ int application_calls(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-// What of MPI_Finalize is watched: what comes behind the application's callbacks. nullptr: it is
+// The watchdog watches the part of MPI_Finalize behind the application's callbacks. nullptr: it is
 // not called now.
 std::optional<WatchedCall>* rest_of_finalize = nullptr;
 

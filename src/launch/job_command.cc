@@ -52,7 +52,7 @@ int parent_of(int process) {
   return parent;
 }
 
-// Of the launcher that started this rank; empty: it is not above this process.
+// The words of the launcher that started this rank; empty: it is not above this process.
 Words launcher_above() {
   int process = getppid();
   for (int i = 0; i < kMostAbove && process > 1; ++i, process = parent_of(process)) {

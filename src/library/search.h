@@ -21,7 +21,7 @@ void* find_behind_weft(const char* name);
 void* find_variable(const char* name);
 // The name, without its directory, of the file that an address was loaded from.
 std::string file_of(void* address);
-// Where an object lies in memory.
+// The addresses between which an object lies in memory.
 struct Extent {
   std::uintptr_t begin = 0, end = 0;
   bool holds(const void* address) const {

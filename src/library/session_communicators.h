@@ -27,7 +27,7 @@ inline int made_of(MPI_Comm parent, const MPI_Comm* made, int code) {
   return code;
 }
 
-// The same of groups.
+// Groups of sessions are known in the same way.
 inline int made_of_groups(const MPI_Comm* made, int code) {
   if (code == MPI_SUCCESS) note_of_session(*made, true);
   return code;

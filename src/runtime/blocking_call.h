@@ -25,7 +25,7 @@ class BlockingCall {
   // No thread can take anything over. Says the same on all ranks and at all times, since the
   // blocking and the non-blocking form of a collective do not match each other.
   bool must_not_block() const { return alone_; }
-  // The same at this moment on this rank, of a call whose two forms match each other.
+  // Whether this rank has to help at this moment. Only for calls whose two forms match each other.
   bool must_help() const;
   // Starts the call by `post` and helps until it has completed. status: nullptr to ignore it.
   int drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status);

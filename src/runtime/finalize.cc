@@ -1,4 +1,4 @@
-// What comes before the end of the runtime, and in its place where the library does not call it.
+// The begin of MPI_Finalize, and the runtime's end where the library does not call Weft for it.
 #include "base/log.h"
 #include "runtime/incomplete.h"
 #include "runtime/known_calls.h"

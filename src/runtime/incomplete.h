@@ -16,7 +16,7 @@ void settle_incomplete(Runtime& runtime, int rank);
 // while.
 void let_workers_end(Runtime& runtime);
 
-// Where callers alone go on and one of them is about to block in a collective of the library's:
+// Callers alone go on, and one of them is about to block in a collective of the library's:
 // brings forward what is under way on this communicator, which all ranks have begun before.
 void finish_before_blocking(Runtime& runtime, MPI_Comm comm);
 

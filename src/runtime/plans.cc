@@ -352,8 +352,10 @@ const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
   return answer(*plan, runtime, Alike::same_arguments, epoch());
 }
 
-void leave_all_alike(const Runtime& runtime) {
-  decline(declined_for, runtime, Alike::all, epoch());
+void leave_blocking(Runtime& runtime, CallId id) {
+  if (!runtime.observing()) return decline(declined_for, runtime, Alike::all, epoch());
+  known_calls.last_alike = Alike::none;
+  runtime.summary.passed_on(id, runtime.native() ? Reason::engine_native : Reason::outside_memory);
 }
 
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {

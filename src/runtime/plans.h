@@ -88,8 +88,9 @@ Reason why_declined();
 // The same of one that the caller declines after all; and of one by its site, whose plan holds.
 void decline_after_all(Reason reason);
 void decline_this_call(Reason reason);
-// This thread's call, and all that are alike, is the library's without a look at its plan.
-void leave_all_alike(const Runtime& runtime);
+// Leaves this thread's blocking call to the library without a look at its plan. A summary counts
+// each such call; without one, those that are alike go straight to the library from now on.
+void leave_blocking(Runtime& runtime, CallId id);
 
 // Of a plan that engine auto learns about, for a non-blocking call: the library's way is in use,
 // and there is nothing to note. The call is counted if so. profiled_by: as Entry has it (hooks.h);

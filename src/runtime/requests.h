@@ -95,7 +95,7 @@ class CollectiveOperation : public Operation {
   // True once: whoever reports the error to the application's handler.
   bool claim_error() { return error_code_ != MPI_SUCCESS && !error_reported_.exchange(true); }
 
-  // What made it fail, if an operator of the application's has thrown that.
+  // The exception of the application's operator that made it fail; none: nothing was thrown.
   Exception take_exception() { return transport_.take_exception(); }
 
   Times times;

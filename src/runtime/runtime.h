@@ -61,7 +61,7 @@ class Runtime final : public Observer {
   bool operators_stay() const { return operators_stay_; }
   // Only callers inside MPI calls advance operations, so that no such call may block.
   bool callers_only() const { return !threads_allowed() && scope_ == Scope::all; }
-  // The same from some moment on, by which other ranks do not go: since finalize_begins().
+  // callers_only() of this rank alone, since finalize_begins(). Other ranks do not go by it.
   bool callers_go_on() const { return callers_go_on_.load(std::memory_order_relaxed); }
   // The application may call MPI from several threads at a time: while one blocks, another may
   // start what needs this rank's later help.

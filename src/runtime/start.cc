@@ -551,18 +551,6 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
 
 }  // namespace
 
-namespace {
-
-// Blocking calls are not offered to Weft at all. A summary counts each of them; else those that are
-// alike go straight to the library from now on.
-[[gnu::noinline]] void leave_blocking(Runtime& runtime, CallId id) {
-  if (!runtime.observing()) return leave_all_alike(runtime);
-  known_calls.last_alike = Alike::none;
-  runtime.summary.passed_on(id, runtime.native() ? Reason::engine_native : Reason::outside_memory);
-}
-
-}  // namespace
-
 bool carry_out(CallId id, const Call& call, const Plan* known, int* code) {
   Runtime* runtime = Runtime::active();
   if (!runtime) return false;

@@ -78,12 +78,12 @@ std::string heading() {
                  {"calls", "by Weft", "data", "time", "of run", "start–wait", "waited", "hidden"});
 }
 
-// Where the run was: inside blocking calls, and waiting for others.
+// Seconds that a rank spent inside blocking calls or waiting for others; a mean over ranks.
 double inside_s(const CallNumbers& n, int ranks) {
   return static_cast<double>(n[4] + n[kTimeInside]) / 1e9 / ranks;
 }
 
-// One line of the text form: time is the mean over ranks, start–wait and waited are means over
+// Writes the line of a call: time is the mean over ranks, start–wait and waited are means over
 // completed calls.
 std::string text_line(CallId id, const CallNumbers& n, double seconds, int ranks) {
   const double inside = inside_s(n, ranks);
@@ -101,7 +101,7 @@ std::string text_line(CallId id, const CallNumbers& n, double seconds, int ranks
   return text;
 }
 
-// What a user asks next: what is still to be won, and whether it helped.
+// Answers what a user asks next: what is still to be won, and whether it helped.
 std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, int ranks,
                        Engine engine) {
   constexpr double kMoreThanAll = 1.01;  // the seconds are rank 0's

@@ -133,7 +133,7 @@ class TransfersInHand {
     MPI_Request request;
     int index;
   };
-  // Where the call is left, nobody knows which have been completed, either.
+  // After a call that was left nobody knows which have been completed, either.
   struct AllTaken {
     std::vector<Taken> all;
     void give_back(bool completed, int count, const int* indices);

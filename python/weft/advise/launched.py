@@ -30,7 +30,7 @@ def words(options: list[str], command: list[str]) -> list[str]:
 
 
 has_started = False  # set once the program, or its launcher, runs
-# Of the first rank of a job, as launchers tell their processes (src/base/first_rank.cc).
+# Launchers tell their processes by these variables which rank is the first (src/base/first_rank.cc).
 RANK_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
 
 

@@ -155,7 +155,7 @@ class Replay:
     def once(self, form: str) -> Times:
         self.times.unlink(missing_ok=True)
         job = launched.words([*self.options, "--form", form], self.command)
-        # What launchers say of each job concerns nobody, unless it fails.
+        # The launcher's own words are shown only if the job fails.
         try:
             done = subprocess.run(
                 job, close_fds=False, stderr=subprocess.PIPE, text=True, timeout=JOB_SECONDS

@@ -16,7 +16,7 @@ from weft import files, stored
 
 SCHEMA = "weft-bench/1"
 MEASURED, CANNOT_RUN, STOPPED, FAILED = "measured", "cannot run", "stopped", "failed"
-# What is less than so much of the time of both is too little to tell a share or a slow-down of it.
+# An amount below this share of the time of both is too small for a share or a slow-down of it.
 SMALL = 0.1
 # The attempt to overlap hardly costs more than this: a share below says that the machine was
 # busier, or quieter, while communication ran alone.

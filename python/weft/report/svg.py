@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-# Of Okabe and Ito, those that show on both backgrounds, distinguishable without colour vision.
+# These are Okabe and Ito's colours that show on both backgrounds and need no colour vision.
 PALETTE = ("#0f8b77", "#d55e00", "#3b82c4", "#cc79a7", "#b8860b", "#7a5cc0", "#56b4e9", "#8a8f2a")
 DASHES = ("", "6 3", "2 3")
 SYMBOLS = ("circle", "square", "diamond", "triangle")

@@ -183,7 +183,8 @@ Result<bool> MpiTransport::test() {
   return code == MPI_SUCCESS ? result : Error{"", code};
 }
 
-// One by one, not by MPI_Testall: its errors would reach the handler of no communicator of ours.
+// Tests them one by one, not by MPI_Testall: its errors would reach the handler of no communicator
+// of ours.
 inline Result<bool> MpiTransport::test_posted() {
   for (; tested_ < posted_; ++tested_) {
     int done = 0;

@@ -45,7 +45,7 @@ class MpiTransport final : public Transport {
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
-  // What an operator of the application's has thrown: the operation has failed.
+  // The exception that an operator of the application's has thrown: the operation has failed.
   Exception take_exception() { return std::exchange(exception_, {}); }
 
  private:
