@@ -5,15 +5,12 @@ An installation has all parts; there nothing is built.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 from weft import installation
-
-RANK_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 
 
 def is_there(part: Path) -> bool:
@@ -24,7 +21,8 @@ def is_there(part: Path) -> bool:
     if part.exists():
         return True
     target = target_of(part)
-    if not target or launched():
+    # All ranks of a job would build.
+    if not target or installation.is_rank():
         return False
     print(f"weft: building {target}, which is needed now for the first time", file=sys.stderr)
     done = subprocess.run(make_command(target), stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
@@ -43,11 +41,6 @@ def target_of(part: Path) -> str:
     rules = installation.BUILD / "build.ninja"
     is_known = rules.exists() and re.search(rf"^build (\S+ )*{target}\b", rules.read_text(), re.M)
     return target if is_known else ""
-
-
-def launched() -> bool:
-    """Ranks of a job do not build: all of them would."""
-    return any(name in os.environ for name in RANK_VARIABLES)
 
 
 def make_command(target: str) -> list[str]:

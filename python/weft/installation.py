@@ -37,6 +37,15 @@ BUILD = Path(os.environ.get("WEFT_BUILD_DIR", ROOT / "build"))
 REMEDY = "build it with: make build" if SOURCE else "install Weft again"
 
 
+# Launchers tell their processes by these which rank they are, as in src/base/first_rank.cc.
+RANK_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
+
+
+def is_rank() -> bool:
+    """Whether a launcher has started this process as a rank of a job."""
+    return any(os.environ.get(name) for name in RANK_VARIABLES)
+
+
 def weft_command() -> Path:
     """The native `weft`: of the installation; in the source tree beside this Python, else built."""
     beside = (Path(sys.prefix) if SOURCE else ROOT) / "bin" / "weft"

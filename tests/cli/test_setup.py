@@ -359,7 +359,7 @@ def half_built(monkeypatch, tmp_path, script):
     monkeypatch.setattr(installation, "SOURCE", tmp_path)
     monkeypatch.setattr(installation, "ROOT", tmp_path)
     monkeypatch.setattr(installation, "BUILD", build)
-    for name in building.RANK_VARIABLES:
+    for name in installation.RANK_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     return build
 

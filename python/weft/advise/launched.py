@@ -30,12 +30,6 @@ def words(options: list[str], command: list[str]) -> list[str]:
 
 
 has_started = False  # set once the program, or its launcher, runs
-# Launchers tell their processes by these variables which rank is the first (src/base/first_rank.cc).
-RANK_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
-
-
-def is_rank() -> bool:
-    return any(os.environ.get(name) for name in RANK_VARIABLES)
 
 
 def end_with_all(arguments: list[str]) -> None:
@@ -44,7 +38,7 @@ def end_with_all(arguments: list[str]) -> None:
 
     The others know nothing of what the first one has refused, such as a file that it cannot write.
     """
-    if has_started or not is_rank():
+    if has_started or not installation.is_rank():
         return
     native = installation.weft_command()
     with contextlib.suppress(OSError):
