@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
+from weft import building, installation, mpi_libraries
 from weft.advise import launched, store, threads
 from weft.advise.record import RankRecord, read_directory, text
 from weft.stored import ResultError
@@ -38,10 +39,18 @@ def signals_for(process: subprocess.Popen) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def bring_libraries() -> None:
+    """The advisor's libraries for the families that Weft's own are there for (building.py)."""
+    for family in mpi_libraries.FAMILY_LIBRARY:
+        if own := installation.preload_library(family):
+            building.is_there(own.with_name(f"libweft-advise-{family}.so"))
+
+
 def run(command: list[str], overhead: float, mpi: str, directory: Path) -> int:
     """The exit status of the program, or of its launcher."""
     options = ["--directory", str(directory), "--overhead", f"{overhead:g}"]
     words = launched.words([*options, *(["--mpi", mpi] if mpi else [])], command)
+    bring_libraries()
     environment = {**os.environ, "WEFT_ADVISE_PARENT": str(os.getpid())}
     launched.has_started = True
     # Launchers talk to their ranks by inherited descriptors.

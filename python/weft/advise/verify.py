@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
-from weft import installation
+from weft import building, installation
 from weft.advise import launched
 from weft.advise.analysis import Advice
 from weft.advise.sites import FREE, WITH_CHANGE, Site, spread
@@ -181,7 +181,7 @@ def program_for(library: Path) -> Path:
     which is the interface of libmpi.so.12."""
     family = FAMILIES.get(library.name, library.name)
     program = installation.mpi_program(family, "replay")
-    if not program.exists():
+    if not building.is_there(program):
         raise NotReplayed(f"there is no {program}")
     return program
 
