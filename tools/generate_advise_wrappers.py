@@ -98,9 +98,8 @@ def by_name(call, passed):
     if name in ("Comm_free", "Comm_disconnect"):
         comm = argument(call, "comm_inout")
         return [
-            f"  forget_if_of_session(*{comm});",
             f"  visit.forgets(*{comm});",
-            f"  return {passed};",
+            f"  return free_of_session({comm}, [&](MPI_Comm* {comm}) {{ return {passed}; }});",
         ]
     if name == "Win_free":
         return [f"  return visit.window_freed({passed});"]

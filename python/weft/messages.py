@@ -6,7 +6,9 @@ Why: a value may have ends of lines and codes for the terminal in it. The native
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Iterable
 
 KEPT = "\n\t"  # a message's own
 
@@ -15,6 +17,11 @@ def printable(text: str) -> str:
     return "".join(
         one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
     )
+
+
+def typed(command: Iterable[str]) -> str:
+    """A command line for a shell, as it can be printed."""
+    return printable(shlex.join(command))
 
 
 def shown(message: object) -> str:

@@ -39,7 +39,8 @@ namespace {
 
 std::atomic<bool> running{false};
 MPI_Comm own{};
-bool goes_on = false;  // after a rank has failed
+bool goes_on = false;        // after a rank has failed
+bool some_are_lost = false;  // some ranks have failed: what is left on each node is the record
 int rank = 0, ranks = 1;
 enum Part : std::uint64_t { kCannotRecord, kRecords, kRefused };
 // A rank says where it runs, by which clock, and which part it has in the record.
@@ -312,7 +313,8 @@ void hand_over(const std::vector<char>& mine) {
 // Collective, in MPI_Finalize; other ranks may be waiting for what the application's callbacks do
 // there, so that this comes behind them.
 int hand_over_records(MPI_Comm, int, void*, void*) {
-  if (job_running() || !recorder.recording() || own == handles.comm_null) return MPI_SUCCESS;
+  if (job_running() || !recorder.recording() || own == handles.comm_null || some_are_lost)
+    return MPI_SUCCESS;
   const std::vector<char> mine = packed(recorder.record());
   if (rank == 0)
     collect(mine);
@@ -461,7 +463,8 @@ void job_ends() {
   if (!job_running()) return;
   running.store(false, std::memory_order_release);
   release_all_guards(Unknown::never_touched);
-  if (goes_on && !all_are_left(own)) return;  // what is left on each node is the record
+  some_are_lost = goes_on && !all_are_left(own);
+  if (some_are_lost) return;
   Record& record = recorder.record();
   Header& header = record.header;
   for (std::uint32_t i = 0; i < header.sites; ++i) recorder.note_touches(record.sites[i]);

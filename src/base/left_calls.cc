@@ -17,6 +17,10 @@ namespace {
 
 constinit thread_local Duty* last_duty __attribute__((tls_model("initial-exec"))) = nullptr;
 
+// Duties from here on are those of calls around an OutsideCalls; nullptr: there is none.
+constinit thread_local const Duty* floor_of_duties __attribute__((tls_model("initial-exec"))) =
+    nullptr;
+
 constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))) = false;
 
 // Not by a destructor of the thread's, which runs also where the process exits: a call may do that.
@@ -57,8 +61,19 @@ bool outer_call_goes_on(const void* frame_end) {
     if (outermost_call > frame_end && is_on_stack(outermost_call)) return true;
   }
   this_thread = {};
-  fulfil_duties(nullptr);
+  fulfil_duties(floor_of_duties);
   return false;
+}
+
+OutsideCalls::OutsideCalls()
+    : thread_(std::exchange(this_thread, {})),
+      outermost_(outermost_call),
+      floor_(std::exchange(floor_of_duties, last_duty)) {}
+
+OutsideCalls::~OutsideCalls() {
+  this_thread = thread_;
+  outermost_call = outermost_;
+  floor_of_duties = floor_;
 }
 
 void Duty::begin() {

@@ -29,6 +29,21 @@ bool outer_call_goes_on(const void* frame_end);
   return 0;
 }
 
+// While it lives, the thread is inside no call, though it is called from inside one: code of the
+// application's runs, whose calls are outermost. Duties of the calls around it are left alone.
+class OutsideCalls {
+ public:
+  OutsideCalls();
+  ~OutsideCalls();
+  OutsideCalls(const OutsideCalls&) = delete;
+  OutsideCalls& operator=(const OutsideCalls&) = delete;
+
+ private:
+  const ThisThread thread_;
+  const void* const outermost_;
+  const class Duty* const floor_;
+};
+
 class Duty {
  public:
   constexpr Duty() = default;

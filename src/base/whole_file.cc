@@ -22,6 +22,12 @@ std::string behind_links(std::string name) {
   return name;
 }
 
+// What a descriptor stands for, such as /dev/stdout, is written where it is: others write there,
+// too.
+bool names_descriptor(const std::string& name) {
+  return name.starts_with("/dev/") || name.starts_with("/proc/");
+}
+
 // The directory takes no new name, but the file may be writable.
 bool may_lie_in_place(int error) {
   return error == EACCES || error == EPERM || error == ENAMETOOLONG;
@@ -29,16 +35,20 @@ bool may_lie_in_place(int error) {
 
 }  // namespace
 
-WholeFile::WholeFile(std::string name) : name_(behind_links(std::move(name))) {
+WholeFile::WholeFile(std::string name) {
+  const bool is_descriptor = names_descriptor(name);
+  name_ = is_descriptor ? std::move(name) : behind_links(std::move(name));
   struct stat status;
   const bool is_there = stat(name_.c_str(), &status) == 0;
-  if (is_there && !S_ISREG(status.st_mode))
-    open(O_WRONLY);
+  if (is_there && (!S_ISREG(status.st_mode) || is_descriptor))
+    open(O_WRONLY | O_APPEND);
   else if (is_there && access(name_.c_str(), W_OK) != 0)
     fail(errno);  // a file of the user's that may not be written stays
   else
     open_part();
-  if (!part_.empty() && is_there && fchmod(fileno(file_), status.st_mode & 07777) != 0) fail(errno);
+  // Some file systems have no modes.
+  if (!part_.empty() && is_there) [[maybe_unused]]
+    const int kept = fchmod(fileno(file_), status.st_mode & 07777);
 }
 
 void WholeFile::open_part() {

@@ -126,6 +126,7 @@ void Progress::advance_was_left() {
       active_[at_].operation.reset();
     }
     std::erase_if(active_, [](const Entry& entry) { return !entry.operation; });
+    at_ = kNowhere;
   }
   wake_thread();
 }

@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "base/this_thread.h"
 #include "interpose/generated/bodies.h"
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
@@ -14,18 +13,6 @@
 
 namespace weft::interpose {
 namespace {
-
-// Code that is called while it lives is the application's, outside MPI.
-class OutsideMpi {
- public:
-  OutsideMpi() : before_(this_thread.is) { this_thread.is = 0; }
-  ~OutsideMpi() { this_thread.is = before_; }
-  OutsideMpi(const OutsideMpi&) = delete;
-  OutsideMpi& operator=(const OutsideMpi&) = delete;
-
- private:
-  const std::uint8_t before_;
-};
 
 // The error in a status is not the callback's to set.
 void copy_status(const MPI_Status& from, MPI_Status* to) {
@@ -98,7 +85,7 @@ bool is_fortran_binding(const void* address) {
 }  // namespace
 
 void Callbacks::call() {
-  const OutsideMpi outside;
+  const OutsideCalls outside;
   set_status(&status);
   if (queries) query_code = request.query(&status);
   if (cancels) cancel_code = request.cancel(was_complete);

@@ -45,8 +45,9 @@ struct Callbacks {
 // While it lives, the callbacks that the library calls on this thread are put off.
 class PutOff {
  public:
-  PutOff() : outer_(innermost_) { innermost_ = this; }
+  explicit PutOff(PutOff* outer) : outer_(outer) { innermost_ = this; }
   ~PutOff() { innermost_ = outer_; }
+  static PutOff* innermost() { return innermost_; }
   PutOff(const PutOff&) = delete;
   PutOff& operator=(const PutOff&) = delete;
 
@@ -78,9 +79,9 @@ template <class Call>
 int with_callbacks(MPI_Status* status, PutOff::Report report, Call call) {
   if (generalised_requests.load(std::memory_order_relaxed) == 0) [[likely]]
     return call();
-  PutOff put_off;
+  Lasting<PutOff> put_off(PutOff::innermost());
   const int code = call();
-  return put_off.call(code, status, report);
+  return put_off->call(code, status, report);
 }
 
 // For arrays of requests. `completed`: what it has completed, known after the call.
@@ -90,9 +91,9 @@ int with_callbacks(int count, const MPI_Request* requests, MPI_Status* statuses,
   if (generalised_requests.load(std::memory_order_relaxed) == 0 || count <= 0) [[likely]]
     return call();
   const std::vector<MPI_Request> before(requests, requests + count);
-  PutOff put_off;
+  Lasting<PutOff> put_off(PutOff::innermost());
   const int code = call();
-  return put_off.call(code, before, statuses, indices, completed ? *completed : count);
+  return put_off->call(code, before, statuses, indices, completed ? *completed : count);
 }
 
 }  // namespace weft::interpose

@@ -4,11 +4,12 @@
 
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/left_calls.h"
 #include "base/log.h"
 #include "base/started.h"
-#include "base/this_thread.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
 #include "interpose/nothing_called.h"
@@ -72,20 +73,33 @@ Beginning beginning_for(int required) {
   return {config, weft::keeps_level(config, one_node, required == MPI_THREAD_MULTIPLE)};
 }
 
+// The application may leave MPI_Finalize by one of its callbacks, so this lies outside the stack,
+// and is never destroyed.
+struct Finalizing {
+  std::optional<OutsideCalls> application;  // its callbacks run
+  std::optional<WatchedCall> rest;          // the part behind them, for the watchdog
+  bool is_called = false;
+};
+
+Finalizing& finalizing() {
+  static auto& one = *new Finalizing;
+  return one;
+}
+
 // From here on until end_within() the application calls MPI again.
 int application_calls(MPI_Comm, int, void*, void*) {
-  this_thread.is = 0;
+  finalizing().application.emplace();
   return MPI_SUCCESS;
 }
 
-// The watchdog watches the part of MPI_Finalize behind the application's callbacks. nullptr: it is
-// not called now.
-std::optional<WatchedCall>* rest_of_finalize = nullptr;
-
+// MPICH calls it in the last MPI_Session_finalize where a session outlives MPI_Finalize.
 int end_within(MPI_Comm, int, void*, void*) {
-  this_thread.is = kInside;
-  if (rest_of_finalize) rest_of_finalize->emplace(CallId::Finalize);
+  Finalizing& now = finalizing();
+  now.application.reset();
+  const std::uint8_t before = std::exchange(this_thread.is, kInside);
+  if (now.is_called) now.rest.emplace(CallId::Finalize);
   Runtime::end();
+  this_thread.is = before;
   return MPI_SUCCESS;
 }
 
@@ -144,15 +158,15 @@ void end_streams() {
 // of Weft's: what they call is offered to Weft as from outside MPI. Where a session goes on, MPICH
 // finalises in the last MPI_Session_finalize.
 int Finalize() {
-  std::optional<WatchedCall> rest;
-  rest_of_finalize = &rest;
+  finalizing().is_called = true;
   end_streams();
   if (Runtime* runtime = Runtime::active()) runtime->finalize_begins();
   if (!ends_in_callback || !call_in_finalize(application_calls))
     end_within(handles.comm_self, 0, nullptr, nullptr);
   const int code = next_calls.Finalize();
-  rest.reset();
-  rest_of_finalize = nullptr;
+  finalizing().application.reset();
+  finalizing().rest.reset();
+  finalizing().is_called = false;
   Runtime* const left = Runtime::active();
   if (left && !left->ends_with_last_session()) Runtime::end_without_library();
   if (!Runtime::active()) stop_watchdog();

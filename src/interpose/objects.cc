@@ -193,12 +193,11 @@ int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Co
   std::optional<BlockingCall> guard;
   if (!nested) guard.emplace(id);
   Runtime* runtime = Runtime::active();
-  forget_if_of_session(*comm);
-  if (!runtime) return free(comm);
+  if (!runtime) return free_of_session(comm, free);
   let_held_go(*runtime, *comm);
   runtime->in_hand.hand_over();
   Lasting<Forgotten> forgotten(*runtime, *comm);
-  const int code = free(comm);
+  const int code = free_of_session(comm, free);
   if (code == MPI_SUCCESS) forgotten->is_freed();
   return code;
 }

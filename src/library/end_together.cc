@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -96,11 +98,20 @@ void name_instant(const std::vector<Process>& others) {
   std::this_thread::sleep_until(Clock::time_point(Milliseconds(instant)));
 }
 
+// The instant in the first process's name; none: it has not named one yet.
+std::optional<std::int64_t> instant_in(const std::string& name) {
+  if (!name.starts_with(kOut)) return std::nullopt;
+  std::int64_t instant = 0;
+  const char* const end = name.data() + name.size();
+  const auto [behind, failed] = std::from_chars(name.data() + kOut.size(), end, instant);
+  return failed == std::errc() && behind == end ? std::optional(instant) : std::nullopt;
+}
+
 void wait_for_instant(const Process& first) {
   std::string name;
-  wait_until([&] { return (name = name_of(first)).empty() || name.size() > kOut.size(); });
-  if (!name.starts_with(kOut) || name.size() == kOut.size()) return;
-  const std::int64_t now = now_ms(), named = std::stoll(name.substr(kOut.size()));
+  wait_until([&] { return (name = name_of(first)).empty() || instant_in(name); });
+  if (!instant_in(name)) return;
+  const std::int64_t now = now_ms(), named = *instant_in(name);
   const std::int64_t left_ms = ((named - now) % kWrap_ms + kWrap_ms) % kWrap_ms;
   if (left_ms <= kNotice_ms)
     std::this_thread::sleep_until(Clock::time_point(Milliseconds(now + left_ms)));

@@ -39,4 +39,16 @@ inline void forget_if_of_session(MPI_Comm comm) {
     note_of_session(comm, false);
 }
 
+// Frees `comm` by `free`. Its handle is forgotten before, since another communicator may get it,
+// and known again if the library refuses.
+template <class Free>
+int free_of_session(MPI_Comm* comm, Free free) {
+  const MPI_Comm handle = *comm;
+  const bool was_known = is_of_session(handle);
+  forget_if_of_session(handle);
+  const int code = free(comm);
+  if (was_known && code != MPI_SUCCESS) note_of_session(handle, true);
+  return code;
+}
+
 }  // namespace weft

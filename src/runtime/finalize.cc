@@ -1,4 +1,5 @@
 // The begin of MPI_Finalize, and the runtime's end where the library does not call Weft for it.
+#include "base/first_rank.h"
 #include "base/log.h"
 #include "runtime/incomplete.h"
 #include "runtime/known_calls.h"
@@ -35,7 +36,7 @@ void Runtime::end_without_library() {
   nothing_goes_straight();
   runtime->stop_threads();
   runtime->stand_aside();
-  if (runtime->observing())
+  if (runtime->observing() && is_first_rank())
     say("no summary and no trace: a delete callback of MPI_COMM_SELF has failed in MPI_Finalize, "
         "after which the MPI library calls no other; let it return MPI_SUCCESS");
 }

@@ -353,9 +353,13 @@ const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
 }
 
 void leave_blocking(Runtime& runtime, CallId id) {
-  if (!runtime.observing()) return decline(declined_for, runtime, Alike::all, epoch());
-  known_calls.last_alike = Alike::none;
-  runtime.summary.passed_on(id, runtime.native() ? Reason::engine_native : Reason::outside_memory);
+  if (runtime.observing()) {
+    known_calls.last_alike = Alike::none;
+    runtime.summary.passed_on(id,
+                              runtime.native() ? Reason::engine_native : Reason::outside_memory);
+  } else {
+    decline(declined_for, runtime, Alike::all, epoch());
+  }
 }
 
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {

@@ -50,7 +50,9 @@ def test_what_is_handled_and_why_the_rest_is_not(program, tmp_path, engine):
     assert "one rank" in next(iter(reasons))
     assert calls["MPI_Iexscan"]["passed_on"] == {"engine native": RANKS}
     assert "unknown algorithm 'quick' for allreduce" in done.stderr
-    assert "MPI_Allreduce" not in calls
+    assert calls["MPI_Allreduce"]["handled"] == 0
+    (why,) = calls["MPI_Allreduce"]["passed_on"]
+    assert why.startswith("blocking, ")
 
 
 def test_blocking_collectives_on_request(program, tmp_path):

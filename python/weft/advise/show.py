@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from weft.advise.fragments import microseconds, size
 from weft.advise.names import is_nonblocking
 from weft.advise.places import Frame
 from weft.advise.sites import MessageWait, Site, Windows
+from weft.messages import typed
 
 MOST_SITES, MOST_CHANGES = 12, 2
 NO_SITES = "There is none: no rank called a collective."
@@ -70,7 +70,7 @@ def where_the_time_is(advice: Advice) -> str:
 
 
 def try_it(advice: Advice) -> str:
-    return f"weft try -- {shlex.join(advice.command)}"
+    return f"weft try -- {typed(advice.command)}"
 
 
 def faster(advice: Advice, won_us: float) -> str:

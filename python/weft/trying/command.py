@@ -58,6 +58,7 @@ def try_program(
 
     from weft.bench.settings import SettingsError, refusal
     from weft.bench.settings import seconds as seconds_of
+    from weft.messages import typed
     from weft.stored import ResultError
     from weft.trying import rounds, show
 
@@ -91,7 +92,7 @@ def try_program(
         sys.stderr.write(error.said)
         base = ways[0]
         well = "" if error.options == base.options else f"; under {base.title} it ended well"
-        print(f"weft try: {shlex.join(command)} {error}{well}", file=sys.stderr)
+        print(f"weft try: {typed(command)} {error}{well}", file=sys.stderr)
         status = error.status
     except (OSError, ResultError) as error:
         raise refuse(error) from None

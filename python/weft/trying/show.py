@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -10,6 +9,7 @@ from rich.table import Table
 
 from weft.bench import statistics
 from weft.bench.statistics import FASTER, SAME, SLOWER
+from weft.messages import typed
 from weft.trying.rounds import PLACE, UNDECIDED, Trial, Way, with_weft
 
 WORDS = {
@@ -66,7 +66,7 @@ def first_of_all(trial: Trial) -> str:
 def what_next(trial: Trial, command: Sequence[str], out_of_time: bool) -> list[str]:
     """The sentences below the table."""
     working = [way for way in trial.ways[1:] if not way.did_nothing]
-    program = shlex.join(word for word in command if word != PLACE)
+    program = typed(word for word in command if word != PLACE)
     if not working:
         shown = kept(trial.ways[1], command, "--summary")
         return [f"Why it carried out nothing, says the summary: {shown}"]
@@ -96,7 +96,7 @@ def choice(trial: Trial, ways: Sequence[Way]) -> Way:
 
 
 def kept(way: Way, command: Sequence[str], *more: str) -> str:
-    return shlex.join(with_weft(command, ["weft", "run", *way.options, *more, "--"]))
+    return typed(with_weft(command, ["weft", "run", *way.options, *more, "--"]))
 
 
 def result(trial: Trial, command: Sequence[str], out_of_time: bool, console: Console) -> None:

@@ -63,9 +63,8 @@ WEFT_WRAPPER int PMPI_Cancel(MPI_Request* request) {
 
 static int Comm_free([[maybe_unused]] Visit& visit, MPI_Comm* comm) {
   const auto next = bound(next_calls.Comm_free, CallId::Comm_free);
-  forget_if_of_session(*comm);
   visit.forgets(*comm);
-  return next(comm);
+  return free_of_session(comm, [&](MPI_Comm* comm) { return next(comm); });
 }
 WEFT_WRAPPER int MPI_Comm_free(MPI_Comm* comm) {
   Visit visit(CallId::Comm_free, false, CALLED);
@@ -5392,9 +5391,8 @@ WEFT_WRAPPER int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI
 #endif
 static int Comm_disconnect([[maybe_unused]] Visit& visit, MPI_Comm* comm) {
   const auto next = bound(next_calls.Comm_disconnect, CallId::Comm_disconnect);
-  forget_if_of_session(*comm);
   visit.forgets(*comm);
-  return next(comm);
+  return free_of_session(comm, [&](MPI_Comm* comm) { return next(comm); });
 }
 WEFT_WRAPPER int MPI_Comm_disconnect(MPI_Comm* comm) {
   Visit visit(CallId::Comm_disconnect, false, CALLED);
