@@ -87,6 +87,7 @@ complete -c weft -n '__weft_in weft advise' -l from -d 'Run nothing' -r -F
 complete -c weft -n '__weft_in weft advise' -l before -d 'With --from' -r -F
 complete -c weft -n '__weft_in weft advise' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft doctor' -l fix -d 'Mend what needs no further rights, then test again'
+complete -c weft -n '__weft_in weft doctor' -l json -d 'Also write the findings as JSON' -r -F
 complete -c weft -n '__weft_in weft doctor' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft demo' -l mpi -d 'The MPI library' -x
 complete -c weft -n '__weft_in weft demo' -l time-budget -d 'Stop at the latest after this time' -x
@@ -119,6 +120,7 @@ complete -c weft -n '__weft_in weft bench' -l csv -d 'Also write a line of CSV f
 complete -c weft -n '__weft_in weft bench' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft compare' -l fail-if-slower -d 'End with status 1 where the last result is slower than the first by more than this, such as 5%, beyond the intervals' -x
 complete -c weft -n '__weft_in weft compare' -s o -l out -d 'Also write a page' -r -F
+complete -c weft -n '__weft_in weft compare' -l json -d 'Also write the ratios as JSON' -r -F
 complete -c weft -n '__weft_in weft compare' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft compare' -F
 complete -c weft -n '__weft_in weft report' -s o -l out -d 'The page to write' -r -F
@@ -126,9 +128,9 @@ complete -c weft -n '__weft_in weft report' -l svg -d 'Also draw the curves, for
 complete -c weft -n '__weft_in weft report' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft report' -F
 complete -c weft -n '__weft_in weft learned' -l plan-cache -d 'The file, if it is not the usual one (~/.cache/weft/plans)' -r -F
-complete -c weft -n '__weft_in weft learned' -l json -d 'Writes it to FILE, too' -r -F
+complete -c weft -n '__weft_in weft learned' -l json -d 'Also write the result as JSON' -r -F
 complete -c weft -n '__weft_in weft learned' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft info' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft info' -l json -d 'Write it as JSON' -r -F
 complete -c weft -n '__weft_in weft info' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft help' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft plan' -l bytes -d 'Sizes of the buffer, separated by commas, such as 8,4KiB,1MiB' -x
@@ -138,13 +140,14 @@ complete -c weft -n '__weft_in weft plan' -s n -l ranks -d 'Ranks, all on this n
 complete -c weft -n '__weft_in weft plan' -l mpi -d 'The MPI library' -x
 complete -c weft -n '__weft_in weft plan' -l engine -d 'The engine, as of weft run' -a 'auto native assist function thread tcc agent' -x
 complete -c weft -n '__weft_in weft plan' -l fresh -d 'Measure again, whatever is in the cache of plans'
+complete -c weft -n '__weft_in weft plan' -l json -d 'Also write the plans as JSON' -r -F
 complete -c weft -n '__weft_in weft plan' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft plan' -a 'barrier bcast gather scatter allgather allgatherv alltoall reduce allreduce reduce_scatter reduce_scatter_block scan exscan'
 complete -c weft -n '__weft_in weft place' -l ranks -d 'Ranks on the node' -x
 complete -c weft -n '__weft_in weft place' -l policy -d 'bind, numa, odd-even, pack:K, or list:C,C,..' -x
 complete -c weft -n '__weft_in weft place' -l cores -d 'A node of one NUMA domain with so many cores' -x
 complete -c weft -n '__weft_in weft place' -l machine -d 'Another machine' -x
-complete -c weft -n '__weft_in weft place' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft place' -l json -d 'Write it as JSON' -r -F
 complete -c weft -n '__weft_in weft place' -s o -l out -d 'Also draw the node as an SVG' -r -F
 complete -c weft -n '__weft_in weft place' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft model' -l cores -d 'Cores of the node' -x
@@ -154,7 +157,7 @@ complete -c weft -n '__weft_in weft model' -l arity -d 'Of the tree' -x
 complete -c weft -n '__weft_in weft model' -l computation -d 'The computation of a step on all cores, in transfers of the collective'\''s buffer from core to core' -x
 complete -c weft -n '__weft_in weft model' -l level-cost -d 'What a transfer costs at each level of the tree, separated by commas, such as 1,1,1,5 where the fourth crosses to other nodes' -x
 complete -c weft -n '__weft_in weft model' -l dataflow -d 'Each message goes as soon as it can, not level after level'
-complete -c weft -n '__weft_in weft model' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft model' -l json -d 'Write it as JSON' -r -F
 complete -c weft -n '__weft_in weft model' -s o -l out -d 'Also write a page with pictures' -r -F
 complete -c weft -n '__weft_in weft model' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft sim' -l collective -d 'The collective, such as iallreduce or bcast' -x
@@ -177,7 +180,7 @@ complete -c weft -n '__weft_in weft sim' -l noise -d 'Noise' -x
 complete -c weft -n '__weft_in weft sim' -l seed -d 'Of the noise' -x
 complete -c weft -n '__weft_in weft sim' -l copies -d 'Copies that a long message inside a node takes' -x
 complete -c weft -n '__weft_in weft sim' -l trace -d 'Write a timeline for ui.perfetto.dev (one run)' -r -F
-complete -c weft -n '__weft_in weft sim' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft sim' -l json -d 'Write the runs as JSON' -r -F
 complete -c weft -n '__weft_in weft sim' -s o -l out -d 'Write a page with the runs'\'' timelines' -r -F
 complete -c weft -n '__weft_in weft sim' -l calibrate -d 'Measure this machine, and write its description (-o FILE)'
 complete -c weft -n '__weft_in weft sim' -l against-measured -d 'Measure and simulate the same collectives here, and set the times side by side'
@@ -201,7 +204,7 @@ complete -c weft -n '__weft_in weft reproduce' -l list -d 'All findings of the p
 complete -c weft -n '__weft_in weft reproduce' -l only -d 'Only what is measured on this machine, or only what is simulated' -a 'measured simulated' -x
 complete -c weft -n '__weft_in weft reproduce' -l mpi -d 'MPI libraries to measure, as for weft bench' -x
 complete -c weft -n '__weft_in weft reproduce' -l time-budget -d 'The longest time to measure for each run of presets nbc-eff and placement' -x
-complete -c weft -n '__weft_in weft reproduce' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft reproduce' -l json -d 'Write it as JSON' -r -F
 complete -c weft -n '__weft_in weft reproduce' -s o -l out -d 'Also write a page with the figures' -r -F
 complete -c weft -n '__weft_in weft reproduce' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft reproduce' -a 'all tcc progress-calls threads-per-core nbc-eff sharp gpu-stencil precision pipecg stencil fft3d cpals atmosphere placement split-tree model iallreduce-kernel shm-allreduce'
@@ -214,6 +217,6 @@ complete -c weft -n '__weft_in weft lab run' -l burst -d 'What passes at full sp
 complete -c weft -n '__weft_in weft lab run' -l delay -d 'How much later everything arrives, such as 1ms or 50us' -x
 complete -c weft -n '__weft_in weft lab run' -l mpi -d 'The MPI library' -x
 complete -c weft -n '__weft_in weft lab run' -l check -l no-check -d 'Prove that traffic uses the links'
-complete -c weft -n '__weft_in weft lab run' -l counts -d 'Write the bytes on the links as JSON' -r -F
+complete -c weft -n '__weft_in weft lab run' -l json -l counts -d 'Write the bytes on the links as JSON' -r -F
 complete -c weft -n '__weft_in weft lab run' -l cores -d 'Cores of the nodes in turn' -x
 complete -c weft -n '__weft_in weft lab run' -l help -d 'Shows this help'

@@ -7,11 +7,12 @@ would not see their options. What a command needs is loaded when it runs, so tha
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, NoReturn, Optional
 
 import typer
 
-from weft import __version__, messages
+from weft import __version__, json_file, messages
 from weft import learned as learned_command
 from weft import plan as plan_command
 from weft.advise import command as advise_command
@@ -89,17 +90,15 @@ def schedule(context: typer.Context) -> None:
 
 
 def info(
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    file: Annotated[Optional[Path], json_file.option("Write it as JSON.")] = None,
 ) -> None:
     """Say which MPI libraries, engines, cores and NUMA nodes are there."""
-    import json
-
     from weft import info
 
     facts = info.collect()
-    if as_json:
-        print(json.dumps(facts, indent=2))
-    else:
+    if file:
+        json_file.write(file, facts)
+    if not json_file.is_alone(file):
         info.show(facts)
 
 
@@ -108,11 +107,16 @@ def doctor(
         bool,
         typer.Option("--fix", help="Mend what needs no further rights, then test again."),
     ] = False,
+    file: Annotated[Optional[Path], json_file.option("Also write the findings as JSON.")] = None,
 ) -> None:
     """Test the set-up, and name the fix for what is wrong."""
     from weft import doctor
 
-    raise typer.Exit(doctor.fix() if fix else doctor.report(doctor.examine()))
+    found = doctor.fix() if fix else doctor.examine()
+    status = doctor.report(found)
+    if file:
+        json_file.write(file, doctor.to_json(found))
+    raise typer.Exit(status)
 
 
 def help_command(
@@ -171,7 +175,8 @@ REFUSED = 2
 def main() -> None:
     """Errors of the command line are one sentence, as all others are."""
     try:
-        status = app(prog_name="weft", standalone_mode=False)
+        words = json_file.with_values(sys.argv[1:])
+        status = app(words, prog_name="weft", standalone_mode=False)
     except typer.Abort:
         sys.exit(INTERRUPTED)
     except OSError as error:

@@ -8,13 +8,15 @@ import resource
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from weft import gpu, info, installation, leftovers, mpi_libraries, offload, xpmem
+from weft import gpu, info, installation, leftovers, mpi_libraries, offload, stored, xpmem
 from weft.lab import LabError, lab_problem
 from weft.mpi_libraries import Implementation
 from weft.probe import NotBuilt, ProbeError, run_probe
@@ -320,9 +322,22 @@ def report(results: list[Finding]) -> int:
     return 1 if wrong else 0
 
 
-def fix() -> int:
+def to_json(results: list[Finding]) -> dict[str, Any]:
+    """The schema weft-doctor/1."""
+    states = {True: "good", False: "bad", None: "none"}
+    found = [
+        {"what": one.what, "state": states[one.good], "note": one.note, "fix": one.fix}
+        for one in results
+    ]
+    counts = Counter(one["state"] for one in found)
+    mpis = ", ".join(mpi.name for mpi in mpi_libraries.found())
+    headline = {state: counts[state] for state in states.values()}
+    return {**stored.head("weft-doctor/1", headline, mpis), "findings": found}
+
+
+def fix() -> list[Finding]:
     """Mends what it can, says what it did, and examines everything again."""
     for finding in examine():
         if mended(finding):
             print(f"mended {finding.what}: {finding.note}")
-    return report(examine())
+    return examine()

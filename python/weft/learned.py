@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from weft import __version__, files, messages
+from weft import __version__, json_file, messages
 from weft.advise.places import NO_TOOL, Frame, resolve, tool
 from weft.kept_plans import HEADER, VERSIONS, cache_file, this_machine
-from weft.stored import ResultError
+from weft.stored import ResultError, head
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 LEARNT = "learnt"
-SCHEMA = "weft-learned/2"
+SCHEMA = "weft-learned/3"
 IN_TURN = " in turn"  # ends the words of calls that come around in a cycle (src/runtime/learnt.cc)
 # Words of communicators in the file (src/runtime/learnt.cc), those that are shown for them, and why
 # other ways apply there.
@@ -183,8 +183,9 @@ def named_places(sites: list[Site]) -> dict[tuple[str, int], Frame]:
 
 def as_json(sites: list[Site]) -> dict:
     named = named_places(sites)
+    headline = {"sites": len(sites), "programs": len({site.program for site in sites})}
     return {
-        "schema": SCHEMA,
+        **head(SCHEMA, headline, ", ".join(sorted({site.library for site in sites}))),
         "sites": [
             {
                 "weft": site.version,
@@ -345,9 +346,7 @@ def learned(
             help="The file, if it is not the usual one (~/.cache/weft/plans).",
         ),
     ] = None,
-    json: Annotated[
-        Optional[Path], typer.Option("--json", metavar="FILE", help="Writes it to FILE, too.")
-    ] = None,
+    json: Annotated[Optional[Path], json_file.option()] = None,
 ) -> None:
     """Show what engine auto has learnt about programs: what it tried, and what it takes."""
     from rich.console import Console
@@ -364,9 +363,7 @@ def learned(
         messages.say("weft learned", error)
         raise typer.Exit(2) from None
     if json:
-        import json as format_
-
-        files.write_text(json, format_.dumps(as_json(sites), indent=1) + "\n")
+        json_file.write(json, as_json(sites))
     if sites:
         show(sites, console)
     elif not found:

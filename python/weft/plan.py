@@ -8,11 +8,13 @@ the next program.
 import os
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Optional, Union, get_args
 
 import typer
+
+from weft import json_file, stored
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +39,7 @@ Collective = Literal[
 Type = Literal["double", "float", "int", "long", "char"]
 Operator = Literal["sum", "prod", "max", "min"]
 Engine = Literal["auto", "native", "assist", "function", "thread", "tcc", "agent"]
-SUMMARY_SCHEMA = "weft-summary/1"
+SUMMARY_SCHEMA = ("weft-summary/2", "weft-summary/1")
 JOB_SECONDS = 120
 HOW = {"measured": "measured now", "cache": "from the cache", "rule": "by the rule"}
 
@@ -127,8 +129,6 @@ def initialise(
     mpi: "mpi_libraries.Implementation", ranks: int, weft: list[str], program: list[str]
 ) -> tuple[Measured, Summary]:
     """One job: what the program printed, and Weft's summary."""
-    from weft import stored
-
     with tempfile.TemporaryDirectory() as directory:
         summary = Path(directory) / "summary.json"
         words = [*weft, f"--summary=json:{summary}", "--", str(mpi.program("plan")), *program]
@@ -220,6 +220,29 @@ def show_why_none(console: "Console", summary: Summary, size: int) -> None:
             console.print(f"{name}: by messages, where nothing is tuned", highlight=False)
 
 
+def to_json(found: list[tuple[Measured, Summary]]) -> dict:
+    """The schema weft-plan/1."""
+    plans = [
+        {"init_us": measured.init_us, **asdict(one)}
+        for measured, summary in found
+        for one in summary.plans
+    ]
+    about = [summary.mpi for _, summary in found[:1]]
+    ranks = plans[0]["ranks"] if plans else None
+    head = stored.head("weft-plan/1", {"plans": len(plans)}, *about, ranks=ranks)
+    return {
+        **head,
+        "plans": plans,
+        "passed_on": [
+            {"call": call.call, "reason": reason, "calls": count}
+            for _, summary in found
+            for call in summary.calls
+            if call.call.endswith("_init")
+            for reason, count in call.passed_on.items()
+        ],
+    }
+
+
 def plan(
     collective: Annotated[
         Collective, typer.Argument(metavar="COLLECTIVE", help=", ".join(get_args(Collective)) + ".")
@@ -251,14 +274,16 @@ def plan(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure again, whatever is in the cache of plans.")
     ] = False,
+    json: Annotated[Optional[Path], json_file.option("Also write the plans as JSON.")] = None,
 ) -> None:
     """Say how a persistent collective is done in a node's memory, and why."""
     from rich.console import Console
 
-    from weft import mpi_libraries, stored
+    from weft import mpi_libraries
     from weft.bench import settings
 
     console = Console()
+    found = []
     try:
         library = mpi_libraries.chosen(mpi)
         sizes = [settings.size_bytes("--bytes", word) for word in size.split(",")]
@@ -266,10 +291,13 @@ def plan(
         program = ["--collective", collective, "--type", datatype, "--op", operator]
         for count in sizes:
             measured, summary = initialise(library, ranks, weft, [*program, "--bytes", str(count)])
+            found.append((measured, summary))
             for decided in summary.plans:
                 show_plan(console, decided, measured)
             if not summary.plans:
                 show_why_none(console, summary, count)
+        if json:
+            json_file.write(json, to_json(found))
     except (PlanError, settings.SettingsError, mpi_libraries.MpiError, stored.ResultError) as error:
         from weft import messages
 

@@ -6,19 +6,50 @@ one sentence. Fields that a newer Weft may have added are left out.
 
 from __future__ import annotations
 
+import shlex
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Union
+
+from weft import __version__
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
+Schemas = Union[str, Sequence[str]]  # the newest first; the others are older ones
 MOST_CHARACTERS = 40  # of a wrong value that is quoted
 
 
 class ResultError(Exception):
     """A file that cannot be used; the message says where it is wrong."""
+
+
+def head(
+    schema: str,
+    headline: Mapping[str, Any],
+    mpi: str = "",
+    ranks: int | list[int] | None = None,
+) -> dict[str, Any]:
+    """What every result in JSON begins with, so that it can be read far from where it was made.
+
+    mpi: the MPI libraries. headline: the figures of the sentence that the command begins with.
+    The summary of `weft run` begins in the same way (src/runtime/summary.cc).
+    """
+    return {
+        "schema": schema,
+        "weft": __version__,
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "host": socket.gethostname(),
+        "mpi": mpi,
+        "ranks": ranks,
+        "command": shlex.join(["weft", *sys.argv[1:]]),
+        "headline": dict(headline),
+    }
 
 
 @cache
@@ -29,8 +60,11 @@ def adapter(kind: Any) -> TypeAdapter:
     return TypeAdapter(kind)
 
 
-def parse(kind: type[T], text: str | bytes, where: str, schema: str = "") -> T:
-    """A dataclass from JSON text, of the given schema; `where` begins the error's sentence."""
+def parse(kind: type[T], text: str | bytes, where: str, schema: Schemas = "") -> T:
+    """A dataclass from JSON text, of the given schema or of one of several.
+
+    `where` begins the error's sentence.
+    """
     from pydantic import ValidationError
 
     try:
@@ -41,14 +75,14 @@ def parse(kind: type[T], text: str | bytes, where: str, schema: str = "") -> T:
         raise ResultError(f"{where}: {sentence(error)}") from None
 
 
-def check_schema(text: str | bytes, where: str, schema: str) -> None:
-    head = adapter(dict[str, Any]).validate_json(text)
-    found = head.get("schema")
-    if found != schema:
+def check_schema(text: str | bytes, where: str, schema: Schemas) -> None:
+    known = [schema] if isinstance(schema, str) else schema
+    found = adapter(dict[str, Any]).validate_json(text).get("schema")
+    if found not in known:
         has = f"has schema {quoted(found)}" if found else "has none"
-        if is_newer(found, schema):
+        if is_newer(found, known[0]):
             has += ": a newer Weft wrote it"
-        raise ResultError(f"{where}: schema {schema} is needed, this file {has}")
+        raise ResultError(f"{where}: schema {known[0]} is needed, this file {has}")
 
 
 def is_newer(found: object, schema: str) -> bool:
@@ -58,7 +92,7 @@ def is_newer(found: object, schema: str) -> bool:
     return name == wanted and number.isdigit() and int(number) > int(known)
 
 
-def read(kind: type[T], path: Path, schema: str = "") -> T:
+def read(kind: type[T], path: Path, schema: Schemas = "") -> T:
     return parse(kind, contents(path), str(path), schema)
 
 

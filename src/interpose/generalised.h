@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "base/left_calls.h"
+
 namespace weft::interpose {
 
 // Those that the application has started and that have not been freed.

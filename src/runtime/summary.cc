@@ -1,9 +1,13 @@
 // Counting is relaxed atomics on the hot path; the ranks' numbers are added up once, at the end.
 #include "runtime/summary.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <string_view>
 #include <vector>
 
 #include "base/amounts.h"
@@ -101,13 +105,24 @@ std::string text_line(CallId id, const CallNumbers& n, double seconds, int ranks
   return text;
 }
 
+// The share of the ranks' time that all calls took.
+double share_of_calls(const std::vector<CallNumbers>& totals, double seconds, int ranks) {
+  double share = 0;
+  for (const CallNumbers& n : totals)
+    if (seen(n) > 0) share += inside_s(n, ranks) / seconds;
+  return share;
+}
+
+std::string job_command() {
+  const char* const command = std::getenv(kCommandVariable);
+  return command ? command : "";
+}
+
 // Answers what a user asks next: what is still to be won, and whether it helped.
 std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, int ranks,
                        Engine engine) {
   constexpr double kMoreThanAll = 1.01;  // the seconds are rank 0's
-  double share = 0;
-  for (const CallNumbers& n : totals)
-    if (seen(n) > 0) share += inside_s(n, ranks) / seconds;
+  const double share = share_of_calls(totals, seconds, ranks);
   std::string text;
   if (share > 0)
     text = "  these calls took " + percent(share) + " of the ranks' time" +
@@ -115,9 +130,9 @@ std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, i
   const bool chosen = engine != Engine::automatic && engine != Engine::native;
   const std::string with =
       chosen ? "--with '--engine " + std::string(engine_name(engine)) + "' " : "";
-  const char* const command = std::getenv(kCommandVariable);
+  const std::string command = job_command();
   return text + "  did it help? weft try " + with + "-- " +
-         (command && *command ? command : "mpiexec ... ./app") +
+         (command.empty() ? "mpiexec ... ./app" : command) +
          " runs it without Weft and with it, in turn\n";
 }
 
@@ -145,6 +160,45 @@ std::string agents_line(Engine engine, const Summary::Counted& counted,
          std::to_string(std::max<std::int64_t>(completed - counted.left_to_agent, 0)) + "\n";
 }
 
+std::string json_string(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    char code[8];
+    if (static_cast<unsigned char>(c) < 0x20) {
+      std::snprintf(code, sizeof code, "\\u%04x", c);
+      quoted += code;
+    } else {
+      if (c == '"' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
+std::string date() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S+00:00", gmtime_r(&now, &parts));
+  return text;
+}
+
+std::string host() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// The members that every result of Weft's begins with (python/weft/stored.py).
+std::string json_head(const char* mpi, int ranks, double seconds, double share) {
+  char figures[96];
+  std::snprintf(figures, sizeof figures, "{\"seconds\":%.6f,\"calls_share\":%.6f}", seconds, share);
+  return "{\"schema\":\"weft-summary/2\",\"weft\":\"" WEFT_VERSION "\",\"date\":\"" + date() +
+         "\",\"host\":" + json_string(host()) + ",\"mpi\":" + json_string(mpi) +
+         ",\"ranks\":" + std::to_string(ranks) + ",\"command\":" + json_string(job_command()) +
+         ",\"headline\":" + figures;
+}
+
 std::string json_entry(CallId id, const CallNumbers& n) {
   std::string text =
       "{\"call\":\"" + std::string(call_name(id)) + "\",\"seen\":" + std::to_string(seen(n)) +
@@ -153,6 +207,7 @@ std::string json_entry(CallId id, const CallNumbers& n) {
       ",\"completed\":" + std::to_string(n[2]) +
       ",\"start_to_wait_us\":" + std::to_string(n[3] / 1000) +
       ",\"waited_us\":" + std::to_string(n[4] / 1000) +
+      ",\"inside_us\":" + std::to_string(n[kInside] / 1000) +
       ",\"duration_us\":" + std::to_string(n[5] / 1000) +
       ",\"waited_for_handled_us\":" + std::to_string(n[kWaitedForHandled] / 1000) +
       ",\"passed_on\":{";
@@ -207,11 +262,10 @@ void write_json(const std::string& file_name, const Config& config, const char* 
                 const Summary::Counted& counted, const std::vector<PlanRecord>& plans,
                 const LearntReport& learnt) {
   WholeFile file(file_name);
+  file.add(json_head(mpi, ranks, seconds, share_of_calls(totals, seconds, ranks)));
   char line[256];
-  std::snprintf(line, sizeof line,
-                "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,"
-                "\"seconds\":%.6f,",
-                mpi, engine_name(config.engine), ranks, seconds);
+  std::snprintf(line, sizeof line, ",\"engine\":\"%s\",\"seconds\":%.6f,",
+                engine_name(config.engine), seconds);
   file.add(line);
   std::snprintf(line, sizeof line,
                 "\"transfers\":%lld,\"one_copy_bytes\":%lld,\"left_to_agent\":%lld,"

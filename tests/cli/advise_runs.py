@@ -13,7 +13,7 @@ HERE = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 def sites(path: Path) -> dict[str, dict]:
     """By function and call."""
     document = json.loads(path.read_text())
-    assert document["schema"] == "weft-advise/1"
+    assert document["schema"] == "weft-advise/2"
     return {f"{site['function']} {site['call']}": site for site in document["sites"]}
 
 
@@ -37,7 +37,14 @@ def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> stor
     window = {"site": 0, "side": "after", "least_ns": 500_000, "most_ns": 500_000}
     tables = {
         "rank": [
-            {**machine, **zeros, "rank": r, "host": str(r), "elapsed_ns": 10_000_000}
+            {
+                **machine,
+                **zeros,
+                "rank": r,
+                "host": str(r),
+                "library": "libmpi.so.12",
+                "elapsed_ns": 10_000_000,
+            }
             | {"mpi_ns": left - came, "finalized": 1}
             for r, came, left in arrivals
         ],

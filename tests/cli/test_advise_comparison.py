@@ -92,7 +92,7 @@ def test_the_json_of_a_comparison():
     for row in after["rank"]:
         row["elapsed_ns"] = 5_000_000
     document = compare.as_json(compared(before, after))
-    assert document["schema"] == "weft-advise-comparison/1"
+    assert document["schema"] == "weft-advise-comparison/2"
     assert (document["before"]["run_us"], document["after"]["run_us"]) == (10_000, 5_000)
     assert document["run_change"] == pytest.approx(-0.5)
     (one,) = document["collectives"]

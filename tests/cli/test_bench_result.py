@@ -109,7 +109,7 @@ def test_json_is_what_the_documentation_says(half, tmp_path):
     path = tmp_path / "x.json"
     result.save_json(half, path)
     data = json.loads(path.read_text())
-    assert data["schema"] == "weft-bench/1"
+    assert data["schema"] == "weft-bench/2"
     names = {"mpi", "engine", "placement", "backoff", "algorithm", "collective", "bytes", "ranks"}
     names |= {"nodes", "computation_us", "communication_us", "total_us", "hidden"}
     names |= {"slowdown_of_computation"}
@@ -187,7 +187,7 @@ def test_a_cut_database_is_refused(tmp_path):
     ("change", "names"),
     [
         (lambda t: t[: t.rindex('"half"')], r"no JSON: .* at line \d+"),
-        (lambda t: t.replace("weft-bench/1", "weft-overlap/1"), "schema weft-bench/1 is needed"),
+        (lambda t: t.replace("weft-bench/2", "weft-overlap/1"), "schema weft-bench/2 is needed"),
         (lambda t: t.replace('"ranks": 2', '"ranks": "two"', 1), r"points\[0\]\.ranks should be"),
         (lambda t: t.replace('"hidden"', '"hiden"', 1), r"points\[0\]\.hidden is missing"),
         (lambda t: t.replace('"status": "measured"', '"status": "lost"', 1), r"\.status should be"),

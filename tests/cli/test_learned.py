@@ -28,7 +28,10 @@ def learned(call, tmp_path):
         out = tmp_path / "out.json"
         done = call("learned", *arguments, "--plan-cache", plans, "--json", out, COLUMNS="250")
         assert done.returncode == 0, done.stderr
-        return done.stdout, json.loads(out.read_text())["sites"]
+        found = json.loads(out.read_text())
+        assert found["schema"] == "weft-learned/3"
+        assert found["headline"]["sites"] == len(found["sites"])
+        return done.stdout, found["sites"]
 
     return run
 

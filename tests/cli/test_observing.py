@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+from datetime import datetime
 
 import pytest
 
-from weft import installation, mpi_libraries
+from weft import __version__, installation, mpi_libraries
 from weft.lab import lab_problem
 
 RANKS = 3
@@ -111,7 +113,13 @@ def test_summary_says_why_more_than_all_time_was_waited(call, compiled_for):
 def test_summary_in_json_has_the_seconds(observed, tmp_path):
     file = tmp_path / "summary.json"
     observed("thread", f"--summary=json:{file}")
-    assert json.loads(file.read_text())["seconds"] > 0
+    found = json.loads(file.read_text())
+    assert found["seconds"] == found["headline"]["seconds"] > 0
+    assert (found["schema"], found["weft"]) == ("weft-summary/2", __version__)
+    assert (found["host"], found["ranks"]) == (socket.gethostname(), RANKS)
+    assert datetime.fromisoformat(found["date"]).tzinfo and "mpiexec" in found["command"]
+    assert 0 < found["headline"]["calls_share"] < 1
+    assert all(call["inside_us"] >= 0 for call in found["calls"])
 
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])

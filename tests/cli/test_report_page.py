@@ -167,8 +167,8 @@ def test_ticks_are_round_and_within_the_axis():
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ('{"schema": "weft-bench/1",\n "points": [}', "at line 2"),
-        ('{"schema": "something"}', "schema weft-bench/1"),
+        ('{"schema": "weft-bench/2",\n "points": [}', "at line 2"),
+        ('{"schema": "something"}', "schema weft-bench/2"),
         ('{"schema": "weft-bench/1", "machine": {}, "points": []}', "nothing was measured"),
     ],
 )
@@ -312,7 +312,7 @@ def test_one_result_and_nothing_in_common_are_refused(tmp_path):
 
 def test_a_result_of_a_newer_schema_says_that_a_newer_weft_wrote_it(tmp_path):
     newer = tmp_path / "newer.json"
-    newer.write_text('{"schema": "weft-bench/2", "points": 3}')
+    newer.write_text('{"schema": "weft-bench/3", "points": 3}')
     done = run("compare", kept(tmp_path, "old.json", 0.9), newer)
     assert done.exit_code == 2 and "a newer Weft wrote it" in done.output
 

@@ -144,11 +144,10 @@ def test_all_findings_are_gone_through_though_some_fail(made_up, monkeypatch, tm
         raise SimError("weft-sim is missing;\n build it")
 
     monkeypatch.setitem(carry_out.SIMULATIONS, "split-tree", failing)
-    written = tmp_path / "all.html"
-    done = called("all", "--json", "--out", written)
+    written, file = tmp_path / "all.html", tmp_path / "all.json"
+    done = called("all", "--json", file, "--out", written)
     assert done.exit_code == 0, done.output
-    text = done.stdout[done.stdout.index("{") :]
-    found = stored.parse(findings.Reproductions, text, "found", findings.ALL_SCHEMA)
+    found = stored.read(findings.Reproductions, file, findings.ALL_SCHEMA)
     assert [one.name for one in found.reproductions] == NAMES
     by_name = {one.name: one.findings for one in found.reproductions}
     assert set(verdicts(by_name["split-tree"])) == {CANNOT}
@@ -175,9 +174,11 @@ def test_one_table_ends_the_way_through_all(made_up, tmp_path):
 
 
 def test_only_what_is_simulated_leaves_the_rest_out(made_up, tmp_path):
-    done = called("all", "--only", "simulated", "--json", "--out", tmp_path / "all.html")
+    file = tmp_path / "all.json"
+    words = ("--only", "simulated", "--json", file, "--out", tmp_path / "all.html")
+    done = called("all", *words)
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout[done.stdout.index("{") :])["reproductions"]
+    found = json.loads(file.read_text())["reproductions"]
     assert {one["name"] for one in found} == set(carry_out.SIMULATIONS)
     assert {row["how"] for one in found for row in one["findings"]} == {"simulated"}
 

@@ -33,7 +33,7 @@ SCAN = ("--collective", "iscan", "--ranks", 62, "--callers", "leave", "--algorit
 def test_a_run_answers_with_its_time():
     done = weft("sim", *SCAN, "--placement", "odd-even", "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    (found,) = json.loads(done.stdout)["runs"]
     assert (found["ranks"], found["cores"]) == (62, 64)
     assert found["thread_cores"] == [31, 63] * 31
     assert found["messages"] == 61 and found["message_bytes"] == 61 << 20
@@ -44,7 +44,7 @@ def test_a_run_answers_with_its_time():
 def test_without_words_an_example_answers_in_a_sentence():
     """Two nodes, a quarter of the cores without ranks, computation as long as the collective."""
     done = weft("sim", "--json")
-    blocking, thread = json.loads(done.stdout)
+    blocking, thread = json.loads(done.stdout)["runs"]
     assert (blocking["engine"], thread["engine"]) == ("blocking", "thread")
     assert (thread["collective"], thread["nodes"], thread["ranks"]) == ("allreduce", 2, 96)
     assert thread["placement"] == "numa" and not thread.get("note")
@@ -82,7 +82,7 @@ def test_defaults_agree_with_each_other():
     for machine in native.names_of_machines():
         done = weft("sim", "--machine", machine, "--collective", "bcast", "--json")
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["placement"] == "bind"
+        assert json.loads(done.stdout)["runs"][0]["placement"] == "bind"
 
 
 def test_the_same_seed_gives_the_same_run():
@@ -110,7 +110,7 @@ def test_calls_are_those_of_engine_function_among_others():
     words = ("--collective", "bcast", "--nodes", 2, "--ranks", 2, "--compute", 900, "--calls", 9)
     done = weft("sim", *words, "--engine", "function", "--engine", "thread", "--json")
     assert done.returncode == 0, done.stderr
-    assert [run["engine"] for run in json.loads(done.stdout)] == ["function", "thread"]
+    assert [run["engine"] for run in json.loads(done.stdout)["runs"]] == ["function", "thread"]
 
 
 def test_every_machine_that_comes_along_can_be_simulated():

@@ -243,7 +243,9 @@ def test_a_program_is_tried(call, mpi, tmp_path):
     assert done.stdout.count("rank 0 thread") == 1
     assert "2 rounds are not enough to tell" in done.stdout
     found = json.loads(file.read_text())
-    assert (found["schema"], found["measured"]) == ("weft-try/1", "MPI_Init to MPI_Finalize")
+    assert (found["schema"], found["measured"]) == ("weft-try/2", "MPI_Init to MPI_Finalize")
+    assert found["ranks"] == 2 and found["mpi"]
+    assert found["program"] == list(map(str, words))
     assert [way["options"] for way in found["ways"]] == [
         ["--engine", "native"],
         [],

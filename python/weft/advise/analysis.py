@@ -24,6 +24,7 @@ from weft.advise.sites import MessageWait, Site, Toucher, Windows
 from weft.advise.store import SCHEMA, Stored
 from weft.advise.timeline import Timeline, timeline
 from weft.advise.ways import group_key, outer_of, tell_apart, ways_of
+from weft.stored import head
 
 COMMUNICATORS = ("MPI_COMM_WORLD", "MPI_COMM_SELF", "a communicator")
 # Every rank needs something of every other: nobody leaves before the last comes.
@@ -57,6 +58,7 @@ class Advice:
     timeline: Timeline = field(default_factory=lambda: Timeline([], {}, 0))
     with_weft: bool = False  # threads of Weft's ran
     notes: list[str] = field(default_factory=list)
+    mpi: str = ""  # the library's file
 
     @property
     def free_us(self) -> float | None:
@@ -485,6 +487,7 @@ def analyse(stored: Stored) -> Advice:
         ranks=max((rank["ranks"] or len(ranks) for rank in ranks), default=0),
         reported=len(ranks),
         hosts=len({rank["host"] for rank in ranks}),
+        mpi=", ".join(dict.fromkeys(Path(rank["library"]).name for rank in ranks)),
         elapsed_us=elapsed_us,
         collective_share=in_collectives / elapsed_us if elapsed_us else 0,
         other_mpi_share=max(0, in_mpi - in_collectives) / elapsed_us if elapsed_us else 0,
@@ -531,7 +534,7 @@ def as_message_wait(one: MessageWait) -> dict:
 
 
 def as_json(advice: Advice) -> dict:
-    """The schema weft-advise/1."""
+    """The schema weft-advise/2."""
 
     def site(one: Site) -> dict:
         frame = one.frames[0]
@@ -564,8 +567,14 @@ def as_json(advice: Advice) -> dict:
             "free_bounds_us": as_bounds(free),
         }
 
+    headline = {
+        "seconds": advice.elapsed_us / 1e6,
+        "collective_share": advice.collective_share,
+        "sites": len(advice.sites),
+    }
     return {
-        "schema": "weft-advise/1",
+        **head("weft-advise/2", headline, advice.mpi, advice.ranks),
+        "program": advice.command,
         "mpi_error_us": advice.mpi_error_us,
         "sites": [site(one) for one in advice.sites],
         "message_waits": [as_message_wait(one) for one in advice.message_waits],

@@ -1,6 +1,5 @@
 """`weft advise`: its options."""
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -9,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
 
 import typer
+
+from weft import json_file as json_of
 
 if TYPE_CHECKING:
     from weft.advise.analysis import Advice
@@ -60,12 +61,7 @@ def advise(
     ] = None,
     json_file: Annotated[
         Optional[Path],
-        typer.Option(
-            "--json",
-            help="Also write the sites, or what changed, as JSON.",
-            metavar="FILE",
-            rich_help_panel=FILES,
-        ),
+        json_of.option("Also write the sites, or what changed, as JSON.", FILES),
     ] = None,
     page: Annotated[
         Optional[Path],
@@ -276,12 +272,6 @@ def told_where_it_fails() -> Iterator[None]:
         messages.say("weft advise", error)
 
 
-def write_json(path: Path, document: dict) -> None:
-    from weft import files
-
-    files.write_text(path, json.dumps(document, indent=2) + "\n")
-
-
 def present(advice: "Advice", files: Files) -> None:
     from weft.advise import analysis, show, timeline
     from weft.advise import page as page_of
@@ -289,7 +279,7 @@ def present(advice: "Advice", files: Files) -> None:
     written = []
     with told_where_it_fails():
         if files.json:
-            write_json(files.json, analysis.as_json(advice))
+            json_of.write(files.json, analysis.as_json(advice))
             written.append(f"sites: {files.json}")
         if files.trace:
             timeline.write_trace(files.trace, advice.timeline)
@@ -310,7 +300,7 @@ def present_comparison(
     found, written = compare.compare(before, after), []
     with told_where_it_fails():
         if json_file:
-            write_json(json_file, compare.as_json(found))
+            json_of.write(json_file, compare.as_json(found))
             written.append(f"what changed: {json_file}")
         page_of.write_comparison(page, found)
         written.append(f"page: {page}")

@@ -13,6 +13,7 @@ from weft.advise.analysis import LEAST_WORTH, Advice
 from weft.advise.fragments import microseconds
 from weft.advise.names import base_name
 from weft.advise.show import per_cent, short_place
+from weft.stored import head
 
 ONE_RUN = "one run each: repeat them, since runs differ"
 # What became of a collective.
@@ -167,7 +168,7 @@ def forms(change: Change) -> str:
 
 
 def as_json(found: Comparison) -> dict:
-    """The schema weft-advise-comparison/1."""
+    """The schema weft-advise-comparison/2."""
 
     def run(advice: Advice) -> dict:
         return {
@@ -188,8 +189,9 @@ def as_json(found: Comparison) -> dict:
         numbers = {"time_us": one.us, "share": one.share, "calls": one.calls}
         return {**numbers, "forms": one.forms, "places": one.places}
 
+    headline = {"run_change": found.ratio}
     return {
-        "schema": "weft-advise-comparison/1",
+        **head("weft-advise-comparison/2", headline, found.after.mpi, found.after.ranks),
         "before": run(found.before),
         "after": run(found.after),
         "run_change": found.ratio,

@@ -1,11 +1,14 @@
 """`weft bench`: its options, and the way from them to a result."""
 
+import json
 import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import typer
+
+from weft import json_file as json_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -223,9 +226,7 @@ def bench(
     ] = SAMPLES,
     json_file: Annotated[
         Optional[Path],
-        typer.Option(
-            "--json", help="Also write the points as JSON.", rich_help_panel=FILES, metavar="FILE"
-        ),
+        json_of.option("Also write the points as JSON.", FILES),
     ] = None,
     csv_file: Annotated[
         Optional[Path],
@@ -344,8 +345,13 @@ def run_preset(
     chosen = experiments.adapted(experiments.find(name), given, said)
     if chosen.program:
         mpis = mpi_libraries.words(given["mpi"])
-        file = files[0] or out.with_name(f"{name}.json")
-        return experiments.carry_out_kernel(chosen, mpis, file, out.with_name(f"{name}.html"))
+        to_output = json_of.is_alone(files[0])
+        file = (not to_output and files[0]) or out.with_name(f"{name}.json")
+        page = out.with_name(f"{name}.html")
+        status = experiments.carry_out_kernel(chosen, mpis, file, page)
+        if to_output:
+            json_of.write(json_of.STANDARD_OUTPUT, json.loads(file.read_text()))
+        return status
 
     def measure(options: dict[str, Any]) -> "Result":
         # Each run has files of its own.
@@ -361,6 +367,8 @@ def run_preset(
 
 
 def numbered(file: Path, number: int) -> Path:
+    if file == json_of.STANDARD_OUTPUT:
+        return file
     return file.with_name(f"{file.stem}-{number}{file.suffix}")
 
 
@@ -448,7 +456,7 @@ def finish(
     found = store.result(run)
     written = [f"samples: {store.path}"]
     if json_file:
-        result.save_json(found, json_file)
+        result.save_json(found, json_file, show.best_so_far(found))
         written.append(f"JSON: {json_file}")
     if csv_file:
         result.save_csv(found, csv_file)

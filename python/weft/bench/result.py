@@ -1,4 +1,4 @@
-"""What a benchmark found: candidates, points, and the JSON (weft-bench/1) and CSV they travel in.
+"""What a benchmark found: candidates, points, and the JSON (weft-bench/2) and CSV they travel in.
 
 Why apart from the measuring: reports, comparisons and other tools read results only through this
 module and weft.bench.store (SQLite). docs/benchmarking.md has the schema and the definitions.
@@ -7,14 +7,14 @@ module and weft.bench.store (SQLite). docs/benchmarking.md has the schema and th
 from __future__ import annotations
 
 import csv
-import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from weft import files, stored
+from weft import files, json_file, stored
 
-SCHEMA = "weft-bench/1"
+SCHEMA = "weft-bench/2"
+SCHEMAS = (SCHEMA, "weft-bench/1")
 MEASURED, CANNOT_RUN, STOPPED, FAILED = "measured", "cannot run", "stopped", "failed"
 # An amount below this share of the time of both is too small for a share or a slow-down of it.
 SMALL = 0.1
@@ -144,8 +144,12 @@ class Result:
     settings: dict[str, Any] = field(default_factory=dict)
     complete: bool = True  # False: stopped before the end; --resume goes on
 
-    def to_json(self) -> dict[str, Any]:
-        return {"schema": SCHEMA, **asdict(self)}
+    def to_json(self, best: str = "") -> dict[str, Any]:
+        """best: the sentence's words for who leads."""
+        mpis = ", ".join(dict.fromkeys(one.mpi for one in self.candidates))
+        ranks = sorted({point.ranks for point in self.points})
+        headline = {"points": len(self.points), "complete": self.complete, "best": best}
+        return {**stored.head(SCHEMA, headline, mpis, ranks), **asdict(self)}
 
 
 def ranks_in_words(count: int) -> str:
@@ -158,8 +162,8 @@ def hidden_share(communication_us: float, computation_us: float, total_us: float
     return saved / min(communication_us, computation_us)
 
 
-def save_json(result: Result, path: Path) -> None:
-    files.write_text(path, json.dumps(result.to_json(), indent=1) + "\n")
+def save_json(result: Result, path: Path, best: str = "") -> None:
+    json_file.write(path, result.to_json(best))
 
 
 def save_csv(result: Result, path: Path) -> None:
@@ -177,4 +181,4 @@ def save_csv(result: Result, path: Path) -> None:
 
 def load_json(path: Path) -> Result:
     """A result; ResultError names the field that is wrong."""
-    return stored.read(Result, path, SCHEMA)
+    return stored.read(Result, path, SCHEMAS)

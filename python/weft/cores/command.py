@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal, Optional
 
 import typer
 
+from weft import json_file
+
 Collective = Literal["bcast", "reduce", "gather", "scatter", "allreduce"]
 
 
@@ -34,7 +36,7 @@ def place(
             metavar="MACHINE",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    json: Annotated[Optional[Path], json_file.option("Write it as JSON.")] = None,
     out: Annotated[
         Optional[Path],
         typer.Option("-o", "--out", help="Also draw the node as an SVG.", metavar="FILE"),
@@ -48,7 +50,7 @@ def place(
     words += ["--machine", machine] if machine else []
     if cores and machine:
         refuse("place", "--cores and --machine both say what the node is; leave one out")
-    carry_out("place", lambda text: placement.show(text, out), words, as_json)
+    carry_out("place", lambda text: placement.show(text, out), words, json)
 
 
 def model(
@@ -97,7 +99,7 @@ def model(
             "--dataflow", help="Each message goes as soon as it can, not level after level."
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    json: Annotated[Optional[Path], json_file.option("Write it as JSON.")] = None,
     out: Annotated[
         Optional[Path],
         typer.Option("-o", "--out", help="Also write a page with pictures.", metavar="FILE"),
@@ -112,7 +114,7 @@ def model(
     words += ["--computation", str(computation)] if computation else []
     words += ["--level-cost", level_cost] if level_cost else []
     words += ["--dataflow"] if dataflow else []
-    carry_out("model", lambda text: answers.show(text, out), words, as_json)
+    carry_out("model", lambda text: answers.show(text, out), words, json)
 
 
 def refuse(command: str, message: str) -> None:
@@ -122,16 +124,20 @@ def refuse(command: str, message: str) -> None:
     raise typer.Exit(2)
 
 
-def carry_out(command: str, show: Callable[[Any], None], words: list[str], as_json: bool) -> None:
+def carry_out(
+    command: str, show: Callable[[Any], None], words: list[str], json: Optional[Path]
+) -> None:
+    from json import loads
+
     from weft.cores import native
-    from weft.stored import ResultError
+    from weft.stored import ResultError, head
 
     kind = {"place": native.Placement, "model": native.Model}[command]
     try:
         answer, text = native.ask(kind, words)
-        if as_json:
-            print(text)
-        else:
+        if json:
+            json_file.write(json, {**head(f"weft-{command}/1", {}), **loads(text)})
+        if not json_file.is_alone(json):
             show(answer)
     except (native.CoresError, ResultError, OSError) as error:
         refuse(command, str(error))

@@ -1,6 +1,5 @@
 """`weft lab run`: one job in a lab of its own."""
 
-import json
 import shlex
 import shutil
 import sys
@@ -9,7 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from weft import files, messages
+from weft import json_file, messages, stored
 from weft.lab.lab import Lab, LabResult, search_path
 from weft.lab.plan import LabError, Plan
 
@@ -67,9 +66,7 @@ def run(
     ] = True,
     counts: Annotated[
         Optional[Path],
-        typer.Option(
-            help="Write the bytes on the links as JSON.", metavar="FILE", rich_help_panel=LINKS
-        ),
+        json_file.option("Write the bytes on the links as JSON.", LINKS, ("--json", "--counts")),
     ] = None,
     cores: Annotated[
         Optional[str],
@@ -121,9 +118,9 @@ def by_host(plan: Plan, result: LabResult) -> dict[str, int]:
 
 
 def write_counts(path: Path, plan: Plan, mpi: str, result: LabResult) -> None:
+    sent = {"sent_bytes": sum(result.sent_bytes)}
     facts = {
-        "schema": "weft-lab-counts/1",
-        "mpi": mpi,
+        **stored.head("weft-lab-counts/1", sent, mpi, plan.nodes * plan.per_node),
         "rate": plan.rate,
         "burst": plan.burst,
         "delay_us": plan.delay_ns / 1000,
@@ -131,4 +128,4 @@ def write_counts(path: Path, plan: Plan, mpi: str, result: LabResult) -> None:
         "sent_bytes": by_host(plan, result),
         "status": result.returncode,
     }
-    files.write_text(path, json.dumps(facts, indent=2) + "\n")
+    json_file.write(path, facts)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from weft import json_file
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -136,6 +138,7 @@ def compare(
     out: Annotated[
         Optional[Path], typer.Option("-o", "--out", metavar="FILE", help="Also write a page.")
     ] = None,
+    json: Annotated[Optional[Path], json_file.option("Also write the ratios as JSON.")] = None,
 ) -> None:
     """Compare results of weft bench point by point: the last one's time divided by the first's."""
     from rich.console import Console
@@ -167,6 +170,8 @@ def compare(
         console.print(f"winner changed: {change.sentence}", markup=False, highlight=False)
     for sentence in filter(None, (found.sentence, verdict)):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    if json:
+        write_json(json, found.to_json(verdict))
     if out:
         try:
             if courses:
@@ -178,6 +183,13 @@ def compare(
         console.print(f"Written: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)
     if failed:
         raise typer.Exit(1)
+
+
+def write_json(path: Path, document: dict) -> None:
+    try:
+        json_file.write(path, document)
+    except OSError as error:
+        raise fail("compare", error) from None
 
 
 def course_tables(courses: list["Course"], count: int) -> Iterator["Table"]:

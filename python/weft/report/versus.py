@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from weft import files
 from weft.bench.result import Result, Statistic
@@ -17,6 +18,7 @@ from weft.bench.statistics import FASTER, SAME, SLOWER, ratio, verdict
 from weft.report import effect, html
 from weft.report.effect import Case, Curve, duration, percent
 from weft.report.svg import DASHED, Graph, Line, Look, look
+from weft.stored import head
 
 # How far beyond the other run's amounts a point is still compared.
 BEYOND = 0.1
@@ -42,6 +44,17 @@ class Ratio:
     def verdict(self) -> str:
         """Of B."""
         return verdict(self.b, self.a)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "case": self.case.title,
+            "candidate": self.name,
+            "computation_us": self.computation_us,
+            "times": self.times.median,
+            "times_low": self.times.low,
+            "times_high": self.times.high,
+            "verdict": self.verdict,
+        }
 
 
 @dataclass(frozen=True)
@@ -85,6 +98,18 @@ class Versus:
             f" {self.count(SLOWER)}, and without difference at {self.count(SAME)}; in the median it"
             f" takes {percent(middle)} of A's time. {winner}"
         )
+
+    def to_json(self, verdict: str = "") -> dict[str, Any]:
+        """The schema weft-compare/1: B is the last result, A the first; times: B's by A's."""
+        headline: dict[str, Any] = {word: self.count(word) for word in (FASTER, SLOWER, SAME)}
+        headline |= {"winner_changed": len(self.changes), "verdict": verdict}
+        return {
+            **head("weft-compare/1", headline),
+            "points": [one.to_json() for one in self.ratios],
+            "winner_changed": [one.sentence for one in self.changes],
+            "only_a": self.only_a,
+            "only_b": self.only_b,
+        }
 
 
 def compare(a: Result, b: Result) -> Versus:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import typer
 
+from weft import json_file
+
 if TYPE_CHECKING:
     from weft.reproduce.findings import Reproductions
     from weft.reproduce.measured import Bench
@@ -73,7 +75,7 @@ def reproduce(
             metavar="TIME",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    json: Annotated[Optional[Path], json_file.option("Write it as JSON.")] = None,
     out: Annotated[
         Optional[Path],
         typer.Option(
@@ -87,8 +89,6 @@ def reproduce(
     ] = None,
 ) -> None:
     """Put the papers' findings to the test, on this machine and in the simulator."""
-    import json
-
     from weft.bench.settings import SettingsError
     from weft.mpi_libraries import MpiError
     from weft.reproduce import page, published
@@ -97,9 +97,9 @@ def reproduce(
         if listed:
             check_list(name, only, mpi, time_budget, out)
             findings = published.all_findings()
-            if as_json:
-                print(json.dumps([one.to_json() for one in findings], indent=2))
-            else:
+            if json:
+                json_file.write(json, [one.to_json() for one in findings])
+            if not json_file.is_alone(json):
                 page.show_list(findings)
             return
         if name is None:
@@ -110,7 +110,7 @@ def reproduce(
 
         messages.say("weft reproduce", error)
         raise typer.Exit(2) from None
-    answer(found, name, as_json, page_of(name, out))
+    answer(found, name, json, page_of(name, out))
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -199,14 +199,13 @@ def begin(path: Path) -> None:
     files.try_to_write(path)
 
 
-def answer(found: "Reproductions", name: str, as_json: bool, path: Optional[Path]) -> None:
-    import json
-
+def answer(found: "Reproductions", name: str, json: Optional[Path], path: Optional[Path]) -> None:
     from weft.reproduce import page
 
-    if as_json:
+    if json:
         one = name != ALL and found.reproductions
-        print(json.dumps((found.reproductions[0] if one else found).to_json(), indent=2))
+        json_file.write(json, (found.reproductions[0] if one else found).to_json())
+    if json_file.is_alone(json):
         return
     for each in found.reproductions if name != ALL else ():
         page.show(each)

@@ -22,7 +22,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from weft import files, installation, mpi_libraries
+from weft import files, installation, json_file, mpi_libraries
 from weft.bench.settings import SettingsError, lab_words
 from weft.lab import Lab, LabError
 from weft.mpi_libraries import Implementation, MpiError
@@ -199,7 +199,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def against_measured(
-    machine: str | None, lab: str | None, mpi_name: str | None, as_json: bool, out: Path | None
+    machine: str | None, lab: str | None, mpi_name: str | None, file: Path | None, out: Path | None
 ) -> None:
     """`machine`: a file of --calibrate's, else this machine is measured first."""
     load = os.getloadavg()[0]
@@ -226,8 +226,9 @@ def against_measured(
         raise SimError(str(error)) from None
     if not rows:
         raise SimError("nothing was measured, for the reasons above")
-    if as_json:
-        print(answer())
+    if file:
+        json_file.write(file, json.loads(answer()))
+    if json_file.is_alone(file):
         return
     console = Console()
     console.print(table(rows))

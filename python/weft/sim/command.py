@@ -6,6 +6,8 @@ from typing import Annotated, Literal, Optional
 
 import typer
 
+from weft import json_file
+
 CALL = "What is simulated"
 PLACE = "On which machine"
 HOW = "Who carries it out, and where"
@@ -183,9 +185,7 @@ def sim(
             rich_help_panel=FILES,
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Machine-readable.", rich_help_panel=FILES)
-    ] = False,
+    json: Annotated[Optional[Path], json_file.option("Write the runs as JSON.", FILES)] = None,
     out: Annotated[
         Optional[Path],
         typer.Option(
@@ -256,7 +256,7 @@ def sim(
             from weft.sim import against
 
             named = "machine" in said_by_the_user(context)
-            against.against_measured(machine if named else None, lab, mpi, as_json, out)
+            against.against_measured(machine if named else None, lab, mpi, json, out)
             return
         if lab:
             raise native.SimError("--lab needs --calibrate or --against-measured")
@@ -276,7 +276,7 @@ def sim(
             compute = runs.time_alone(machine, words) if is_example else 0
         words += ["--compute", str(compute)]
         answers = runs.carry_out(machine, words, variants, trace, bool(out))
-        runs.show(answers, as_json, out)
+        runs.show(answers, json, out)
     except (native.SimError, ResultError, OSError) as error:
         from weft import messages
 

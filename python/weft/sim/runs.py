@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from weft import stored
+from weft import json_file, stored
 from weft.sim import native
 from weft.sim.native import Run
 
@@ -142,13 +142,22 @@ def title(run: Run) -> str:
     )
 
 
-def show(answers: list[Answer], as_json: bool, out: Path | None) -> None:
+def to_json(answers: list[Answer]) -> dict[str, Any]:
+    """The schema weft-sim/1. Times are of the machine that is simulated."""
+    runs = [answer.run for answer in answers]
+    best = min(runs, key=lambda run: run.total_us)
+    headline = {"best": name(best), "total_us": best.total_us}
+    head = stored.head("weft-sim/1", headline, ranks=best.ranks)
+    return {**head, "runs": [json.loads(answer.text) for answer in answers]}
+
+
+def show(answers: list[Answer], file: Path | None, out: Path | None) -> None:
     runs = [answer.run for answer in answers]
     if out:
         write(out, answers)
-    if as_json:
-        texts = [answer.text for answer in answers]
-        print(texts[0] if len(texts) == 1 else "[" + ",\n".join(texts) + "]")
+    if file:
+        json_file.write(file, to_json(answers))
+    if json_file.is_alone(file):
         return
     console = Console()
     console.print(sentence(runs), style="bold", highlight=False)

@@ -1,12 +1,13 @@
 """`weft try`: its options."""
 
-import json
 import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
+
+from weft import json_file as json_of
 
 INTERRUPTED = 130
 NATIVE = "--engine native"
@@ -50,7 +51,7 @@ def try_program(
     ] = "5min",
     json_file: Annotated[
         Optional[Path],
-        typer.Option("--json", help="Also write all times and ratios as JSON.", metavar="FILE"),
+        json_of.option("Also write all times and ratios as JSON."),
     ] = None,
 ) -> None:
     """Run a program without Weft and with it in turn, and say whether it is faster."""
@@ -107,9 +108,7 @@ def try_program(
 def write(file: Optional[Path], answer: dict) -> None:
     if not file:
         return
-    from weft import files
-
     try:
-        files.write_text(file, json.dumps(answer, indent=2) + "\n")
+        json_of.write(file, answer)
     except OSError as error:
         raise refuse(error) from None

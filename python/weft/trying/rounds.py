@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Optional
 
 from weft import installation, stored
 from weft.bench import statistics
@@ -26,7 +26,8 @@ from weft.bench.statistics import FASTER, SAME, SLOWER
 
 PLACE = "{}"
 UNDECIDED = "undecided"
-SUMMARY = "weft-summary/1"
+SCHEMA = "weft-try/2"
+SUMMARY = ("weft-summary/2", "weft-summary/1")
 WRONG = 0.025  # how often a trial may call equal ways different, or decide against the truth
 ENDING_S = 10  # that an interrupted launcher has to end its ranks
 MOST_SAID = 1 << 16  # bytes of the output of a run that has failed
@@ -58,6 +59,8 @@ class Summary:
 
     seconds: float
     calls: list[Call]
+    mpi: str = ""
+    ranks: Optional[int] = None
     transfers: int = 0  # the program's own messages that Weft looked after
     one_copy_bytes: int = 0
 
@@ -154,9 +157,18 @@ class Trial:
 
     def to_json(self, command: Sequence[str]) -> dict[str, Any]:
         what = "MPI_Init to MPI_Finalize" if self.by_summary else "the whole command"
+        told = next((run.summary for way in self.ways for run in way.runs if run.summary), None)
+        headline = {
+            "rounds": self.rounds,
+            **{
+                way.name: {"times_as_fast": self.gain(way).median, "verdict": self.verdict(way)}
+                for way in self.ways[1:]
+            },
+        }
+        about = (told.mpi, told.ranks) if told else ()
         return {
-            "schema": "weft-try/1",
-            "command": list(command),
+            **stored.head(SCHEMA, headline, *about),
+            "program": list(command),
             "measured": what,
             "ways": [self.way_to_json(way) for way in self.ways],
         }

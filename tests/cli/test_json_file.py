@@ -1,0 +1,71 @@
+"""`--json` of the commands: where it goes, what stands beside it, how every result begins."""
+
+from __future__ import annotations
+
+import json
+import socket
+from datetime import datetime, timezone
+
+import pytest
+
+from weft import __version__, json_file
+
+HEAD = ["schema", "weft", "date", "host", "mpi", "ranks", "command", "headline"]
+
+
+def head_of(found: dict) -> dict:
+    assert list(found)[: len(HEAD)] == HEAD
+    assert (found["weft"], found["host"]) == (__version__, socket.gethostname())
+    age = datetime.now(timezone.utc) - datetime.fromisoformat(found["date"])
+    assert 0 <= age.total_seconds() < 100
+    return found["headline"]
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        ("sim --json", "sim --json -"),
+        ("sim --json --ranks 4", "sim --json - --ranks 4"),
+        ("sim --json file --ranks 4", "sim --json file --ranks 4"),
+        ("learned --json", "learned --json"),
+        ("run -- app --json", "run -- app --json"),
+    ],
+)
+def test_an_option_that_may_stand_alone_means_standard_output(words, read):
+    assert json_file.with_values(words.split()) == read.split()
+
+
+def test_commands_that_compute_write_json_alone_or_beside_their_words(call, tmp_path):
+    file = tmp_path / "sim.json"
+    words = ("sim", "--collective", "bcast", "--ranks", 4)
+    alone, named, beside = (call(*words, "--json", *to) for to in ((), ("-",), (file,)))
+    found = json.loads(file.read_text())
+    head = head_of(found)
+    assert found["command"] == f"weft sim --collective bcast --ranks 4 --json {file}"
+    assert (found["schema"], found["ranks"]) == ("weft-sim/1", 4)
+    assert head["total_us"] == found["runs"][0]["total_us"]
+    assert json.loads(alone.stdout)["runs"] == json.loads(named.stdout)["runs"] == found["runs"]
+    assert "µs" in beside.stdout
+    call("info", "--json", file)
+    assert json.loads(file.read_text())["schema"] == "weft-info/1"
+
+
+def test_nothing_stands_beside_json_on_standard_output(call):
+    """What the command says, and what the program prints that it runs, is on standard error."""
+    done = call("try", "--runs", 1, "--json", "-", "--", "echo", "the program's")
+    found = json.loads(done.stdout)
+    assert head_of(found)["weft run"]["verdict"] == "undecided"
+    assert found["program"] == ["echo", "the program's"] and found["command"].startswith("weft try")
+    assert "the program's\n" in done.stderr and "1 round, all ways in turn" in done.stderr
+    done = call("learned", "--plan-cache", "none", "--json", "-")
+    assert head_of(json.loads(done.stdout)) == {"sites": 0, "programs": 0} and done.stderr
+
+
+def test_findings_of_the_doctor(call, tmp_path):
+    done = call("doctor", "--json", "-", WEFT_MPI_DIR=str(tmp_path), PATH=str(tmp_path))
+    found = json.loads(done.stdout)
+    head = head_of(found)
+    assert found["schema"] == "weft-doctor/1" and sum(head.values()) == len(found["findings"])
+    assert {"what": "mpich", "state": "none", "note": "not here", "fix": "make build"} in found[
+        "findings"
+    ]
