@@ -1,6 +1,44 @@
-"""Weft's command line, lab, benchmark driver and reports.
+"""Weft's results as data, and its lab, for scripts and notebooks.
 
-Why Python: everything here runs once per job. What runs once per rank is native (src/launch).
+    import weft
+
+    tried = weft.load("tried.json")      # what weft try --json has written
+    tried.facts["headline"]              # the figures of its first sentence
+    tried.columns()                      # a dict of lists: pandas.DataFrame(tried.columns())
+    tried.columns("runs")["seconds"]     # another table; tried.tables names them all
+    tried.figure()                       # a picture, which a notebook shows
+    tried.figure().save("tried.svg")
+
+load(path)  reads results of weft try, bench, advise, learned and sim, and summaries of weft run:
+            JSON, and the SQLite files of weft bench and weft advise.
+Lab(nodes)  runs MPI jobs on nodes of this machine that are joined by slow links.
+
+Names of columns end in their units: _us are microseconds, seconds are seconds, bytes are bytes;
+shares and ratios are plain numbers, of which 1 is all, or equally fast.
+
+The command line (weft --help) is in Python, too, but for what runs once per rank (src/launch).
 """
 
+from importlib import import_module
+from typing import Any
+
 __version__ = "0.1.0"
+__all__ = ["Figure", "Lab", "Result", "ResultError", "load"]
+# Loaded when they are first used, so that `import weft` and the command line start at once.
+PLACES = {
+    "Figure": "weft.results",
+    "Lab": "weft.lab",
+    "Result": "weft.results",
+    "ResultError": "weft.stored",
+    "load": "weft.results",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PLACES:
+        raise AttributeError(f"module 'weft' has no attribute '{name}'")
+    return getattr(import_module(PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *PLACES])

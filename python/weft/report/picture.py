@@ -17,6 +17,7 @@ from weft.report.svg import LIGHT, TEXT, Field, Graph, definitions, swatch, tag
 COLUMNS = 2
 WIDTH, HEIGHT = 460, 340  # of a panel
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 46, 42  # around the plot
+PLOT = HEIGHT - TOP - BOTTOM
 
 
 def legend(graph: Graph, area: Field) -> Markup:
@@ -41,18 +42,26 @@ def panel(title: str, graph: Graph, x: int, y: int) -> Markup:
 
 def write(path: Path, sources: Sequence[Source]) -> None:
     """ValueError if there is nothing to draw."""
-    cases = [case for source in sources for case in source.cases]
-    if not cases:
-        raise ValueError("nothing was measured, there is nothing to draw")
+    files.write_text(path, of_results(sources) + "\n")
+
+
+def of_results(sources: Sequence[Source]) -> str:
     styles = looks(sources)
-    columns = min(COLUMNS, len(cases))
+    cases = [case for source in sources for case in source.cases]
+    return drawing([(case.title, time_graph(case, styles, PLOT)) for case in cases])
+
+
+def drawing(graphs: Sequence[tuple[str, Graph]]) -> str:
+    """A panel for each title and graph; ValueError if there is none."""
+    if not graphs:
+        raise ValueError("nothing was measured, there is nothing to draw")
+    columns = min(COLUMNS, len(graphs))
     panels = []
-    for number, case in enumerate(cases):
-        graph = time_graph(case, styles, HEIGHT - TOP - BOTTOM)
+    for number, (title, graph) in enumerate(graphs):
         row, column = divmod(number, columns)
-        panels.append(panel(case.title, graph, column * WIDTH, row * HEIGHT))
-    width, height = columns * WIDTH, -(-len(cases) // columns) * HEIGHT
-    text = tag(
+        panels.append(panel(title, graph, column * WIDTH, row * HEIGHT))
+    width, height = columns * WIDTH, -(-len(graphs) // columns) * HEIGHT
+    return tag(
         "svg",
         definitions(),
         tag("rect", width="100%", height="100%", fill="#ffffff"),
@@ -64,4 +73,3 @@ def write(path: Path, sources: Sequence[Source]) -> None:
         font_family="Helvetica, Arial, sans-serif",
         font_size=TEXT - 1,
     )
-    files.write_text(path, text + "\n")
