@@ -125,6 +125,7 @@ complete -c weft -n '__weft_in weft compare' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft compare' -F
 complete -c weft -n '__weft_in weft report' -s o -l out -d 'The page to write' -r -F
 complete -c weft -n '__weft_in weft report' -l svg -d 'Also draw the curves, for a paper' -r -F
+complete -c weft -n '__weft_in weft report' -l json -d 'Also write the advice as JSON' -r -F
 complete -c weft -n '__weft_in weft report' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft report' -F
 complete -c weft -n '__weft_in weft learned' -l plan-cache -d 'The file, if it is not the usual one (~/.cache/weft/plans)' -r -F

@@ -7,8 +7,10 @@ import socket
 from datetime import datetime, timezone
 
 import pytest
+from test_results import bench_result
 
 from weft import __version__, json_file
+from weft.bench.result import save_json
 
 HEAD = ["schema", "weft", "date", "host", "mpi", "ranks", "command", "headline"]
 
@@ -59,6 +61,20 @@ def test_nothing_stands_beside_json_on_standard_output(call):
     assert "the program's\n" in done.stderr and "1 round, all ways in turn" in done.stderr
     done = call("learned", "--plan-cache", "none", "--json", "-")
     assert head_of(json.loads(done.stdout)) == {"sites": 0, "programs": 0} and done.stderr
+
+
+def test_a_report_and_a_comparison(call, tmp_path):
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    for path in (old, new):
+        save_json(bench_result(), path)
+    done = call("report", old, "-o", tmp_path / "page.html", "--json", "-")
+    found = json.loads(done.stdout)
+    assert head_of(found) == {"cases": 1} and found["cases"][0]["advice"] in " ".join(
+        done.stderr.split()
+    )
+    found = json.loads(call("compare", old, new, "--json", "-").stdout)
+    assert head_of(found)["same"] == len(found["points"]) > 0
+    assert {point["times"] for point in found["points"]} == {1.0}
 
 
 def test_findings_of_the_doctor(call, tmp_path):

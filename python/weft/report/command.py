@@ -80,6 +80,7 @@ def report(
     svg: Annotated[
         Optional[Path], typer.Option(metavar="FILE", help="Also draw the curves, for a paper.")
     ] = None,
+    json: Annotated[Optional[Path], json_file.option("Also write the advice as JSON.")] = None,
 ) -> None:
     """Show results of weft bench as a page that works offline, and say what to use."""
     # Loaded here: its report library takes longer to load than the other commands take.
@@ -89,6 +90,10 @@ def report(
 
     of_kernels = kernel_results(results)
     if of_kernels:
+        if json:
+            raise fail(
+                "report", "--json gives the advice of results of the benchmark: leave it out"
+            )
         report_kernels(of_kernels, out, svg)
         return
     sources = [source_of(path) for path in results]
@@ -99,12 +104,27 @@ def report(
             for case in source.cases:
                 sentence = f"{case.title}: {effect.advice(case)}"
                 console.print(sentence, markup=False, highlight=False)
+        if json:
+            json_file.write(json, as_json(sources))
         if svg:
             picture.write(svg, sources)
     except (ValueError, OSError) as error:
         raise fail("report", error) from None
     for path in (out, *([svg] if svg else [])):
         console.print(f"Written: {path.resolve()}", markup=False, highlight=False, soft_wrap=True)
+
+
+def as_json(sources: list["Source"]) -> dict:
+    """The schema weft-report/1."""
+    from weft.report import effect
+    from weft.stored import head
+
+    advice = [
+        {"result": source.name, "case": case.title, "advice": effect.advice(case)}
+        for source in sources
+        for case in source.cases
+    ]
+    return {**head("weft-report/1", {"cases": len(advice)}), "cases": advice}
 
 
 def source_of(path: Path) -> "Source":
