@@ -75,9 +75,9 @@ def test_what_is_there_stays_until_a_new_file_is_whole(tmp_path):
     ("words", "said"),
     [
         (("sim", "--collective", "bcast", "--machine", "/"), "/ cannot be read"),
-        (("sim", "--collective", "bcast", "--compute", "nan"), "nan"),
+        (("sim", "--collective", "bcast", "--compute", "nan"), "--compute"),
         (("model", "--cores", "8", "--level-cost", "1,nan"), "nan is no number from"),
-        (("model", "--cores", "8", "--computation", "nan"), "nan"),
+        (("model", "--cores", "8", "--computation", "nan"), "--computation"),
         (("model", "--cores", "8", "--collective", "\x1b[31m\n"), "\\x1b[31m\\n"),
         (("run", "--engine", "\x1b[31m\n", "--", "true"), "'\\x1b[31m\\n'"),
         (("advise", "--overhead", "\x1b\n", "--", "true"), "\\x1b\\n"),

@@ -33,6 +33,7 @@ COMMANDS = (
 OTHERS = {
     **dict.fromkeys(("--mca", "--with-ft"), "mpiexec of Open MPI"),
     "--output-on-failure": "ctest",
+    "--wrap": "the linker's",
     "--no-such-option": "a wrong one, in an example",
     **dict.fromkeys(("--install", "--prefix"), "CMake's"),
     **dict.fromkeys(

@@ -48,7 +48,7 @@ def facts_of(machine: str) -> dict[str, int]:
     try:
         facts = json.loads(native.machine_file(machine).read_text())
         return {name: max(1, int(facts[name])) for name in ("cores", "numa_nodes")}
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return {"cores": 1, "numa_nodes": 1}
 
 
