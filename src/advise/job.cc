@@ -26,6 +26,7 @@
 #include "advise/variables.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/started.h"
 #include "library/end_together.h"
 #include "library/failures.h"
 #include "library/generated/library_calls.h"
@@ -437,6 +438,7 @@ Part own_part() {
 }
 
 void job_begins() {
+  restore_preload();
   if (job_running() || !bind_all() || is_spawned()) return;
   library_calls.Comm_rank(handles.comm_world, &rank);
   recorder.open();

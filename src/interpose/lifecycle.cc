@@ -49,21 +49,9 @@ struct Beginning {
   }
 };
 
-// Programs that this one starts have no use for Weft, and none for a sanitizer's runtime that is
-// loaded on its account: either would be an error in programs that are built the other way.
-void keep_runtime_from_children() {
-  const char* const before = std::getenv(kPreloadBeforeVariable);
-  if (!before) return;
-  if (*before)
-    setenv("LD_PRELOAD", before, 1);
-  else
-    unsetenv("LD_PRELOAD");
-  unsetenv(kPreloadBeforeVariable);
-}
-
 Beginning beginning_for(int required) {
   mpi_has_begun();
-  keep_runtime_from_children();
+  restore_preload();
   if (const auto family = check_family(); !family) refuse(family.error());
   const auto checked = checked_config();
   if (!checked) return {Config(), true, checked.error().message};
