@@ -141,7 +141,7 @@ def test_an_allreduce_goes_up_and_down():
 
 
 def test_the_table_and_the_page(tmp_path):
-    page = tmp_path / "pages" / "model.html"
+    page = tmp_path / "model.html"
     done = weft("model", "--cores", 64, "--ranks", 57, "--out", page)
     text = " ".join(done.stdout.split())
     assert "57 ranks on 64 cores leave 7 for communication; bcast with S = 1 takes 7.74" in text

@@ -323,7 +323,7 @@ def test_programs_are_named_as_the_user_would_type_them(tmp_path, monkeypatch):
 
 
 def test_page_needs_nothing_from_outside(gain, tmp_path):
-    path = tmp_path / "out" / "demo.html"
+    path = tmp_path / "demo.html"
     page.write(path, [gain], "a link of 200 Mbit/s")
     text = path.read_text()
     assert not re.search(r"<(?:script|img|link|iframe)", text) and len(text) < 150_000

@@ -8,6 +8,7 @@ OF_ALL, OF_OTHERS = "3 ranks", "2 ranks"
 
 def test_all_ranks_have_their_part(mpi, weft, environment, compiled_for, tmp_path):
     file = tmp_path / "kept/plans"
+    file.parent.mkdir()
     options = ["--plan-cache", file, "--init-budget", "10s", "--one-copy", "off"]
     program = compiled_for(mpi, "kept_plans")
     done = subprocess.run(

@@ -106,8 +106,7 @@ def with_doubts(cache, doubts):
 
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_what_is_certain_is_not_measured_again(plans, tmp_path, ranks):
-    cache = tmp_path / "home/plans"
-    cache.parent.mkdir()
+    cache = tmp_path / "plans"
     first = plans(cache=cache, ranks=ranks)
     assert len(first) == COLLECTIVES
     assert sources(first) == {"measured"}

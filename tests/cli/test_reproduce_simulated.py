@@ -137,7 +137,7 @@ def test_what_hides_an_alltoall_is_simulated_for_both_numbers_of_nodes():
 
 @needs_simulator
 def test_placements_of_the_paper_are_simulated_with_a_verdict(tmp_path):
-    written = tmp_path / "pages" / "placement.html"
+    written = tmp_path / "placement.html"
     done = weft("reproduce", "placement", "--only", "simulated", "--json", "--out", written)
     assert done.returncode == 0, done.stderr
     found = stored.parse(findings.Reproduction, done.stdout, "found", findings.SCHEMA)

@@ -133,7 +133,7 @@ def test_messages_between_nodes_go_over_links():
 
 
 def test_several_runs_are_set_side_by_side(tmp_path):
-    page = tmp_path / "pages" / "sim.html"
+    page = tmp_path / "sim.html"
     words = (*SCAN, "--placement", "numa", "--placement", "odd-even", "--out", page)
     done = weft("sim", *words)
     assert done.returncode == 0, done.stderr

@@ -55,6 +55,16 @@ TEST(Config, Durations) {
   EXPECT_EQ(beyond.error().message.find("the budget is a time such as"), std::string::npos);
 }
 
+TEST(Config, NumbersThatAreTooLargeNameTheLimit) {
+  const std::string many(30, '9');
+  for (const Error& error :
+       {parse_duration("99999999999ms", "it").error(), parse_duration(many + "s", "it").error(),
+        parse_transfers("2147483648").error(), parse_transfers(many).error(),
+        parse_split(many).error(), parse_placement("pack:" + many).error()})
+    EXPECT_NE(error.message.find("at most 2147483647"), std::string::npos) << error.message;
+  EXPECT_EQ(parse_split("-" + many).error().message.find("at most"), std::string::npos);
+}
+
 TEST(Config, BackOffsWithNumbers) {
   EXPECT_EQ(parse_backoff("sleep:20")->sleep_us, 20);
   for (const char* bad : {"sleep", "sleep:", "sleep:0", "sleep:1ms"})

@@ -281,6 +281,7 @@ def carry_out_options(given: dict[str, Any], said: set[str]) -> int:
     """The exit status."""
     from weft.bench import experiments, places
     from weft.bench.settings import SettingsError
+    from weft.files import make_own_folder
 
     end_as_if_interrupted()
     files = (given["json_file"], given["csv_file"])
@@ -295,6 +296,7 @@ def carry_out_options(given: dict[str, Any], said: set[str]) -> int:
         print(f"weft bench: {instead}", file=sys.stderr)
         given["launcher"] = "mpiexec"
         said = said | {"launcher"}
+    make_own_folder(given["out"], SAMPLES)
     if given["preset"]:
         return run_preset(given["preset"], given, said, given["out"], *files)
     return start(settings_of(given), given["out"], *files)
@@ -375,11 +377,9 @@ def numbered(file: Path, number: int) -> Path:
 def start(
     wanted: "Settings", out: Path, json_file: Optional[Path], csv_file: Optional[Path]
 ) -> int:
-    from weft import files
     from weft.bench import machine, places
     from weft.bench.store import Store
 
-    files.make_own_folder(out, SAMPLES)
     place = places.place(wanted)
     with Store(out) as store:
         run = store.new_run(machine.describe(place.description), wanted.to_json())

@@ -97,6 +97,7 @@ class Bench:
     def once(self, name: str, run: Callable[[str], Any]) -> Any:
         """Also what failed is not tried again."""
         if name not in self.known:
+            self.folder.mkdir(parents=True, exist_ok=True)  # beside a page that can be written
             try:
                 self.known[name] = run(name)
             except ERRORS as error:

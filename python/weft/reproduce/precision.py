@@ -88,7 +88,7 @@ def run(mpi: str, options: str) -> str:
 def part(bench: Bench) -> Part:
     mpi = bench.mpis[0]
     tables = {}
-    bench.folder.mkdir(exist_ok=True)
+    bench.folder.mkdir(parents=True, exist_ok=True)
     for problem, words in PROBLEMS.items():
         said = run(mpi, f"{STUDY} {words}")
         files.write_text(bench.folder / f"precision-{problem.split()[0]}.txt", said)
