@@ -237,7 +237,7 @@ def test_each_reason_is_told_once():
         (("tcc", "--time-budget", "9s"), "--time-budget has no effect on tcc"),
         (("nbc-eff", "--time-budget", "soon"), "--time-budget needs a number with"),
         (("tcc", "--mpi", "moon"), "unknown MPI 'moon'"),
-        (("placement", "--out", "/proc/nothing/x.html"), "/proc/nothing: No such file"),
+        (("placement", "--out", "/proc/nothing/x.html"), "/proc/nothing/x.html: No such file"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_sentence(words, says):

@@ -95,9 +95,8 @@ TEST_F(WholeFiles, SayWhatIsWrong) {
 
 TEST(Quoted, ShowsWhatCannotBePrinted) {
   EXPECT_EQ(quoted("a\n\t\r\x1b[31m\x7f'é"), "'a\\n\\t\\r\\x1b[31m\\x7f'é'");
-  const std::string cut_off = printable(std::string(2000, 'x'));
-  EXPECT_EQ(cut_off.substr(0, 1000), std::string(1000, 'x'));
-  EXPECT_EQ(cut_off.substr(1000), "...");
+  const std::string many(1000, 'x');
+  EXPECT_EQ(printable(many + many), many + "...");
 }
 
 }  // namespace
