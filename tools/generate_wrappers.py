@@ -428,7 +428,36 @@ def exports_map(calls, library):
 """
 
 
-FILES = {"bodies.h": bodies_h, "wrappers.cc": wrappers_cc, "exports.map": exports_map}
+def late_handlers_cc(calls, library):
+    def next_call(call):
+        return f"  LateCall<&NextCalls::{short(call)}>::stand_before();"
+
+    def library_call(call):
+        return f"  LateCall<&LibraryCalls::{short(call)}>::stand_before();"
+
+    return (
+        notice(what="All calls of the library's, of the application's and of Weft's own.")
+        + f"""\
+#include "interpose/late_handlers.h"
+
+namespace weft::interpose {{
+
+void stand_before_all_calls() {{
+{lines(calls, next_call)}
+{lines(library, library_call)}
+}}
+
+}}  // namespace weft::interpose
+"""
+    )
+
+
+FILES = {
+    "bodies.h": bodies_h,
+    "wrappers.cc": wrappers_cc,
+    "exports.map": exports_map,
+    "late_handlers.cc": late_handlers_cc,
+}
 
 if __name__ == "__main__":
     sys.exit(bring_up_to_date(FILES, OUT))

@@ -36,6 +36,8 @@ constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))
   awaits_end = pthread_setspecific(key, &awaits_end) == 0;
 }
 
+}  // namespace
+
 // A frame ends where the stack of its caller's frame lies at the call.
 bool is_on_stack(const void* frame_end) {
   struct Walk {
@@ -52,8 +54,6 @@ bool is_on_stack(const void* frame_end) {
   _Unwind_Backtrace(visit, &walk);
   return walk.found;
 }
-
-}  // namespace
 
 bool outer_call_goes_on(const void* frame_end) {
   if (this_thread.is_inside()) {

@@ -21,6 +21,9 @@ extern constinit thread_local const void* outermost_call __attribute__((tls_mode
 // that it was inside was left, its duties have been fulfilled, and the thread is inside none.
 bool outer_call_goes_on(const void* frame_end);
 
+// Whether a frame of Weft's that ends there is on this thread's stack. Walks through it.
+bool is_on_stack(const void* frame_end);
+
 // The bits that the end of a call restores. frame_end: of the wrapper that the application called.
 [[gnu::always_inline]] inline std::uint8_t bits_at_begin(const void* frame_end) {
   if (!this_thread.is_untouched() && outer_call_goes_on(frame_end)) [[unlikely]]

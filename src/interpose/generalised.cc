@@ -74,14 +74,6 @@ int report_by_some(std::vector<MPI_Request>& requests, MPI_Status* statuses) {
                              indices.data(), statuses);
 }
 
-// Fortran's binding tells the library afterwards that the callbacks are Fortran's, which are called
-// in another way.
-bool is_fortran_binding(const void* address) {
-  const std::string file = file_of(const_cast<void*>(address));
-  const auto named = [&](const char* part) { return file.find(part) != std::string::npos; };
-  return named("fort") || named("mpifh") || named("usempi");
-}
-
 }  // namespace
 
 void Callbacks::call() {

@@ -124,6 +124,12 @@ std::string file_of(void* address) {
   return slash ? slash + 1 : info.dli_fname;
 }
 
+bool is_fortran_binding(const void* address) {
+  const std::string file = file_of(const_cast<void*>(address));
+  const auto named = [&](const char* part) { return file.find(part) != std::string::npos; };
+  return named("fort") || named("mpifh") || named("usempi");
+}
+
 namespace {
 
 // By which programs are linked to the object that holds `address`. Its file may have another name:

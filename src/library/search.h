@@ -21,6 +21,9 @@ void* find_behind_weft(const char* name);
 void* find_variable(const char* name);
 // The name, without its directory, of the file that an address was loaded from.
 std::string file_of(void* address);
+// Whether the address lies in Fortran's binding. That tells the library only after a call that the
+// callbacks are Fortran's, which are called in another way.
+bool is_fortran_binding(const void* address);
 // The addresses between which an object lies in memory.
 struct Extent {
   std::uintptr_t begin = 0, end = 0;

@@ -217,6 +217,8 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   runtime = new Runtime(config, library, thread_may, scope);
   runtime->several_callers_ = asked_level == MPI_THREAD_MULTIPLE &&
                               thread_level == MPI_THREAD_MULTIPLE && runtime->takes_all();
+  runtime->level_is_raised_ =
+      asked_level < MPI_THREAD_MULTIPLE && thread_level == MPI_THREAD_MULTIPLE;
   runtime->may_have_threads_ = thread_level == MPI_THREAD_MULTIPLE;
   if (runtime->several_callers_) runtime->progress.expect_several_callers();
   const bool threads_wanted = scope == Scope::all && config.engine != Engine::function;

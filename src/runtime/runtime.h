@@ -66,6 +66,8 @@ class Runtime final : public Observer {
   // The application may call MPI from several threads at a time: while one blocks, another may
   // start what needs this rank's later help.
   bool several_callers() const { return several_callers_; }
+  // The application has asked for less than MPI_THREAD_MULTIPLE, which it has.
+  bool level_is_raised() const { return level_is_raised_; }
   // Where Weft's threads run on this node.
   const NodeCores& node_cores() const { return node_cores_; }
   // What engine auto may try beside threads and callers; the same on all ranks.
@@ -170,6 +172,7 @@ class Runtime final : public Observer {
   Beside beside_;                  // the same
   std::atomic<bool> callers_go_on_{false};
   bool several_callers_ = false;
+  bool level_is_raised_ = false;
   bool may_have_threads_ = false;  // the library lets all threads call, and says so when asked
   bool may_learn() const;
   const Scope scope_;

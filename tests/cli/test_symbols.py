@@ -33,6 +33,8 @@ MUST_INTERCEPT = re.compile(
     r"|Reduce_scatter(?:_block)?|Neighbor_\w+)(?:_init)?(?:_c)?)"
 )
 LOOK_UPS = {"dlopen", "dlsym"}
+# MPI 3.0 has removed it. Open MPI's header declares it so that a compiler refuses it.
+REMOVED = {"MPI_Errhandler_create"}
 
 
 @pytest.fixture(params=sorted(HEADERS))
@@ -107,7 +109,9 @@ def test_table_agrees_with_the_header(family):
     declared = declared_in(MPI / HEADERS[family])
     assert sorted(expected_calls(family) - declared) == [], "add the family to 'absent'"
     absent = {call["name"] for call in CALLS} - expected_calls(family)
-    assert sorted(absent & declared) == [], "the header has it; take the family out of 'absent'"
+    assert sorted((absent & declared) - REMOVED) == [], (
+        "the header has it; take the family out of 'absent'"
+    )
 
 
 def test_table_is_complete(family):

@@ -61,6 +61,72 @@ WEFT_WRAPPER int PMPI_Cancel(MPI_Request* request) {
   return Cancel(visit, request);
 }
 
+static int Comm_create_errhandler([[maybe_unused]] Visit& visit,
+    MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler) {
+  const auto next = bound(next_calls.Comm_create_errhandler, CallId::Comm_create_errhandler);
+  return next(comm_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  Visit visit(CallId::Comm_create_errhandler, false, CALLED);
+  return Comm_create_errhandler(visit, comm_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  Visit visit(CallId::Comm_create_errhandler, true, CALLED);
+  return Comm_create_errhandler(visit, comm_errhandler_fn, errhandler);
+}
+
+static int File_create_errhandler([[maybe_unused]] Visit& visit,
+    MPI_File_errhandler_function* file_errhandler_fn, MPI_Errhandler* errhandler) {
+  const auto next = bound(next_calls.File_create_errhandler, CallId::File_create_errhandler);
+  return next(file_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int MPI_File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  Visit visit(CallId::File_create_errhandler, false, CALLED);
+  return File_create_errhandler(visit, file_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int PMPI_File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  Visit visit(CallId::File_create_errhandler, true, CALLED);
+  return File_create_errhandler(visit, file_errhandler_fn, errhandler);
+}
+
+static int Win_create_errhandler([[maybe_unused]] Visit& visit,
+    MPI_Win_errhandler_function* win_errhandler_fn, MPI_Errhandler* errhandler) {
+  const auto next = bound(next_calls.Win_create_errhandler, CallId::Win_create_errhandler);
+  return next(win_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int MPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  Visit visit(CallId::Win_create_errhandler, false, CALLED);
+  return Win_create_errhandler(visit, win_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int PMPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  Visit visit(CallId::Win_create_errhandler, true, CALLED);
+  return Win_create_errhandler(visit, win_errhandler_fn, errhandler);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI) && !defined(WEFT_FAMILY_ABI)
+static int Errhandler_create([[maybe_unused]] Visit& visit,
+    MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler) {
+  const auto next = bound(next_calls.Errhandler_create, CallId::Errhandler_create);
+  return next(comm_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int MPI_Errhandler_create(MPI_Comm_errhandler_function* comm_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  Visit visit(CallId::Errhandler_create, false, CALLED);
+  return Errhandler_create(visit, comm_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int PMPI_Errhandler_create(MPI_Comm_errhandler_function* comm_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  Visit visit(CallId::Errhandler_create, true, CALLED);
+  return Errhandler_create(visit, comm_errhandler_fn, errhandler);
+}
+
+#endif
 static int Comm_free([[maybe_unused]] Visit& visit, MPI_Comm* comm) {
   const auto next = bound(next_calls.Comm_free, CallId::Comm_free);
   visit.forgets(*comm);
@@ -2838,6 +2904,47 @@ WEFT_WRAPPER int PMPI_Psend_init(const void* buf, int partitions, MPI_Count coun
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   Visit visit(CallId::Psend_init, true, CALLED);
   return Psend_init(visit, buf, partitions, count, datatype, dest, tag, comm, info, request);
+}
+
+[[gnu::always_inline]] inline static int Comm_call_errhandler([[maybe_unused]] Visit& visit,
+      MPI_Comm comm, int errorcode) {
+  const auto next = bound(next_calls.Comm_call_errhandler, CallId::Comm_call_errhandler);
+  return next(comm, errorcode);
+}
+WEFT_WRAPPER int MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
+  Visit visit(CallId::Comm_call_errhandler, false, CALLED, Waits::never);
+  return Comm_call_errhandler(visit, comm, errorcode);
+}
+WEFT_WRAPPER int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
+  Visit visit(CallId::Comm_call_errhandler, true, CALLED, Waits::never);
+  return Comm_call_errhandler(visit, comm, errorcode);
+}
+
+static int File_call_errhandler([[maybe_unused]] Visit& visit, MPI_File fh, int errorcode) {
+  const auto next = bound(next_calls.File_call_errhandler, CallId::File_call_errhandler);
+  return next(fh, errorcode);
+}
+WEFT_WRAPPER int MPI_File_call_errhandler(MPI_File fh, int errorcode) {
+  Visit visit(CallId::File_call_errhandler, false, CALLED);
+  return File_call_errhandler(visit, fh, errorcode);
+}
+WEFT_WRAPPER int PMPI_File_call_errhandler(MPI_File fh, int errorcode) {
+  Visit visit(CallId::File_call_errhandler, true, CALLED);
+  return File_call_errhandler(visit, fh, errorcode);
+}
+
+[[gnu::always_inline]] inline static int Win_call_errhandler([[maybe_unused]] Visit& visit,
+      MPI_Win win, int errorcode) {
+  const auto next = bound(next_calls.Win_call_errhandler, CallId::Win_call_errhandler);
+  return next(win, errorcode);
+}
+WEFT_WRAPPER int MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
+  Visit visit(CallId::Win_call_errhandler, false, CALLED, Waits::never);
+  return Win_call_errhandler(visit, win, errorcode);
+}
+WEFT_WRAPPER int PMPI_Win_call_errhandler(MPI_Win win, int errorcode) {
+  Visit visit(CallId::Win_call_errhandler, true, CALLED, Waits::never);
+  return Win_call_errhandler(visit, win, errorcode);
 }
 
 static int File_iread([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int count,

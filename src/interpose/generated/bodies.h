@@ -48,6 +48,16 @@ int Win_free(bool nested, MPI_Win* win);
 
 namespace special {
 int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr);
+int Comm_create_errhandler(const void* from, MPI_Comm_errhandler_function* comm_errhandler_fn,
+    MPI_Errhandler* errhandler);
+int File_create_errhandler(const void* from, MPI_File_errhandler_function* file_errhandler_fn,
+    MPI_Errhandler* errhandler);
+int Win_create_errhandler(const void* from, MPI_Win_errhandler_function* win_errhandler_fn,
+    MPI_Errhandler* errhandler);
+#if !defined(WEFT_FAMILY_OPENMPI) && !defined(WEFT_FAMILY_ABI)
+int Errhandler_create(const void* from, MPI_Comm_errhandler_function* comm_errhandler_fn,
+    MPI_Errhandler* errhandler);
+#endif
 int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request);
 int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request);
 int Comm_set_info(MPI_Comm comm, MPI_Info info);

@@ -63,6 +63,76 @@ WEFT_WRAPPER int PMPI_Cancel(MPI_Request* request) {
   return Cancel(entry.nested(), request);
 }
 
+static int Comm_create_errhandler(bool nested, const void* from,
+    MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler) {
+  const auto next = bound(next_calls.Comm_create_errhandler, CallId::Comm_create_errhandler);
+  if (nested) return next(comm_errhandler_fn, errhandler);
+  return special::Comm_create_errhandler(from, comm_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  const Entry entry(nullptr);
+  return Comm_create_errhandler(entry.nested(), RETURN_ADDRESS, comm_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  const Entry entry(RETURN_ADDRESS);
+  return Comm_create_errhandler(entry.nested(), RETURN_ADDRESS, comm_errhandler_fn, errhandler);
+}
+
+static int File_create_errhandler(bool nested, const void* from,
+    MPI_File_errhandler_function* file_errhandler_fn, MPI_Errhandler* errhandler) {
+  const auto next = bound(next_calls.File_create_errhandler, CallId::File_create_errhandler);
+  if (nested) return next(file_errhandler_fn, errhandler);
+  return special::File_create_errhandler(from, file_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int MPI_File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  const Entry entry(nullptr);
+  return File_create_errhandler(entry.nested(), RETURN_ADDRESS, file_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int PMPI_File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  const Entry entry(RETURN_ADDRESS);
+  return File_create_errhandler(entry.nested(), RETURN_ADDRESS, file_errhandler_fn, errhandler);
+}
+
+static int Win_create_errhandler(bool nested, const void* from,
+    MPI_Win_errhandler_function* win_errhandler_fn, MPI_Errhandler* errhandler) {
+  const auto next = bound(next_calls.Win_create_errhandler, CallId::Win_create_errhandler);
+  if (nested) return next(win_errhandler_fn, errhandler);
+  return special::Win_create_errhandler(from, win_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int MPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  const Entry entry(nullptr);
+  return Win_create_errhandler(entry.nested(), RETURN_ADDRESS, win_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int PMPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  const Entry entry(RETURN_ADDRESS);
+  return Win_create_errhandler(entry.nested(), RETURN_ADDRESS, win_errhandler_fn, errhandler);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI) && !defined(WEFT_FAMILY_ABI)
+static int Errhandler_create(bool nested, const void* from,
+    MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler) {
+  const auto next = bound(next_calls.Errhandler_create, CallId::Errhandler_create);
+  if (nested) return next(comm_errhandler_fn, errhandler);
+  return special::Errhandler_create(from, comm_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int MPI_Errhandler_create(MPI_Comm_errhandler_function* comm_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  const Entry entry(nullptr);
+  return Errhandler_create(entry.nested(), RETURN_ADDRESS, comm_errhandler_fn, errhandler);
+}
+WEFT_WRAPPER int PMPI_Errhandler_create(MPI_Comm_errhandler_function* comm_errhandler_fn,
+    MPI_Errhandler* errhandler) {
+  const Entry entry(RETURN_ADDRESS);
+  return Errhandler_create(entry.nested(), RETURN_ADDRESS, comm_errhandler_fn, errhandler);
+}
+
+#endif
 static int Comm_free(bool nested, MPI_Comm* comm) {
   bound(next_calls.Comm_free, CallId::Comm_free);
   return object::Comm_free(nested, comm);
@@ -4816,6 +4886,51 @@ WEFT_WRAPPER int PMPI_Psend_init(const void* buf, int partitions, MPI_Count coun
       return straight(buf, partitions, count, datatype, dest, tag, comm, info, request);
   return Psend_init_entered(buf, partitions, count, datatype, dest, tag, comm, info, request,
       RETURN_ADDRESS);
+}
+
+static int Comm_call_errhandler(bool nested, MPI_Comm comm, int errorcode) {
+  const auto next = bound(next_calls.Comm_call_errhandler, CallId::Comm_call_errhandler);
+  if (nested) return next(comm, errorcode);
+  poll();
+  return next(comm, errorcode);
+}
+WEFT_WRAPPER int MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
+  const Entry entry(nullptr);
+  return Comm_call_errhandler(entry.nested(), comm, errorcode);
+}
+WEFT_WRAPPER int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
+  const Entry entry(RETURN_ADDRESS);
+  return Comm_call_errhandler(entry.nested(), comm, errorcode);
+}
+
+static int File_call_errhandler(bool nested, MPI_File fh, int errorcode) {
+  const auto next = bound(next_calls.File_call_errhandler, CallId::File_call_errhandler);
+  if (nested) return next(fh, errorcode);
+  poll();
+  return next(fh, errorcode);
+}
+WEFT_WRAPPER int MPI_File_call_errhandler(MPI_File fh, int errorcode) {
+  const Entry entry(nullptr);
+  return File_call_errhandler(entry.nested(), fh, errorcode);
+}
+WEFT_WRAPPER int PMPI_File_call_errhandler(MPI_File fh, int errorcode) {
+  const Entry entry(RETURN_ADDRESS);
+  return File_call_errhandler(entry.nested(), fh, errorcode);
+}
+
+static int Win_call_errhandler(bool nested, MPI_Win win, int errorcode) {
+  const auto next = bound(next_calls.Win_call_errhandler, CallId::Win_call_errhandler);
+  if (nested) return next(win, errorcode);
+  poll();
+  return next(win, errorcode);
+}
+WEFT_WRAPPER int MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
+  const Entry entry(nullptr);
+  return Win_call_errhandler(entry.nested(), win, errorcode);
+}
+WEFT_WRAPPER int PMPI_Win_call_errhandler(MPI_Win win, int errorcode) {
+  const Entry entry(RETURN_ADDRESS);
+  return Win_call_errhandler(entry.nested(), win, errorcode);
 }
 
 static int File_iread(bool nested, MPI_File fh, void* buf, int count, MPI_Datatype datatype,

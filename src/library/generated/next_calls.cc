@@ -32,6 +32,12 @@ constinit NextCalls next_calls{};
 void bind_next_calls(void* (*find)(const char* name)) {
   bind(next_calls.Alloc_mem, find, "PMPI_Alloc_mem");
   bind(next_calls.Cancel, find, "PMPI_Cancel");
+  bind(next_calls.Comm_create_errhandler, find, "PMPI_Comm_create_errhandler");
+  bind(next_calls.File_create_errhandler, find, "PMPI_File_create_errhandler");
+  bind(next_calls.Win_create_errhandler, find, "PMPI_Win_create_errhandler");
+#if !defined(WEFT_FAMILY_OPENMPI) && !defined(WEFT_FAMILY_ABI)
+  bind(next_calls.Errhandler_create, find, "PMPI_Errhandler_create");
+#endif
   bind(next_calls.Comm_free, find, "PMPI_Comm_free");
   bind(next_calls.Comm_idup, find, "PMPI_Comm_idup");
   bind(next_calls.Comm_idup_with_info, find, "PMPI_Comm_idup_with_info");
@@ -211,6 +217,9 @@ void bind_next_calls(void* (*find)(const char* name)) {
 #endif
   bind(next_calls.Precv_init, find, "PMPI_Precv_init");
   bind(next_calls.Psend_init, find, "PMPI_Psend_init");
+  bind(next_calls.Comm_call_errhandler, find, "PMPI_Comm_call_errhandler");
+  bind(next_calls.File_call_errhandler, find, "PMPI_File_call_errhandler");
+  bind(next_calls.Win_call_errhandler, find, "PMPI_Win_call_errhandler");
   bind(next_calls.File_iread, find, "PMPI_File_iread");
 #if !defined(WEFT_FAMILY_OPENMPI)
   bind(next_calls.File_iread_c, find, "PMPI_File_iread_c");

@@ -27,6 +27,12 @@ struct Next {
 struct NextCalls {
   Next<int(MPI_Aint, MPI_Info, void*)> Alloc_mem;
   Next<int(MPI_Request*)> Cancel;
+  Next<int(MPI_Comm_errhandler_function*, MPI_Errhandler*)> Comm_create_errhandler;
+  Next<int(MPI_File_errhandler_function*, MPI_Errhandler*)> File_create_errhandler;
+  Next<int(MPI_Win_errhandler_function*, MPI_Errhandler*)> Win_create_errhandler;
+#if !defined(WEFT_FAMILY_OPENMPI) && !defined(WEFT_FAMILY_ABI)
+  Next<int(MPI_Comm_errhandler_function*, MPI_Errhandler*)> Errhandler_create;
+#endif
   Next<int(MPI_Comm*)> Comm_free;
   Next<int(MPI_Comm, MPI_Comm*, MPI_Request*)> Comm_idup;
   Next<int(MPI_Comm, MPI_Info, MPI_Comm*, MPI_Request*)> Comm_idup_with_info;
@@ -288,6 +294,9 @@ struct NextCalls {
       MPI_Request*)> Precv_init;
   Next<int(const void*, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info,
       MPI_Request*)> Psend_init;
+  Next<int(MPI_Comm, int)> Comm_call_errhandler;
+  Next<int(MPI_File, int)> File_call_errhandler;
+  Next<int(MPI_Win, int)> Win_call_errhandler;
   Next<int(MPI_File, void*, int, MPI_Datatype, MPI_Request*)> File_iread;
 #if !defined(WEFT_FAMILY_OPENMPI)
   Next<int(MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Request*)> File_iread_c;

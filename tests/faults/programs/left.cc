@@ -170,6 +170,56 @@ void out_of_handlers() {
   alone.complete_sends();
 }
 
+struct Told {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int code = MPI_SUCCESS;
+  int times = 0;
+};
+Told told;
+
+void note(MPI_Comm* comm, int* code, ...) {
+  told = {*comm, *code, told.times + 1};
+  int size = 0;
+  MPI_Comm_size(*comm, &size);
+  MPI_Barrier(MPI_COMM_SELF);
+}
+
+// A handler that returns is told of each error once, and calls MPI.
+void told_once() {
+  OwnWorld comm;
+  MPI_Errhandler handler, got;
+  MPI_Comm_create_errhandler(note, &handler);
+  for (const MPI_Comm one : {MPI_COMM_SELF, MPI_COMM_WORLD, static_cast<MPI_Comm>(comm)})
+    MPI_Comm_set_errhandler(one, handler);
+  MPI_Comm_get_errhandler(comm, &got);
+  expect(got == handler, "the handler is the one that was set");
+  MPI_Errhandler_free(&got);
+  const auto once = [](const char* what, MPI_Comm expected, int code) {
+    expect(told.times == 1, what);
+    expect(expected == MPI_COMM_NULL || told.comm == expected, what);
+    expect(told.code == code, what);
+    told = {};
+  };
+  Sum sum(kInts, comm);
+  MPI_Request request;
+  sum.start(&request);
+  MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
+  once("an error that the program reports", comm, MPI_ERR_OTHER);
+  const int two[2] = {1, 2};
+  int one = 0, code;
+  MPI_Request sent;
+  MPI_Isend(two, 2, MPI_INT, 0, 0, MPI_COMM_SELF, &sent);
+  code = MPI_Recv(&one, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  once("a receive's error", MPI_COMM_SELF, code);
+  MPI_Wait(&sent, MPI_STATUS_IGNORE);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  expect(sum.right(), "a sum beside errors");
+  expect(told.times == 0, "no other error");
+  for (const MPI_Comm one_of : {MPI_COMM_SELF, MPI_COMM_WORLD})
+    MPI_Comm_set_errhandler(one_of, MPI_ERRORS_ARE_FATAL);
+  MPI_Errhandler_free(&handler);
+}
+
 // An attribute of a communicator, whose callbacks leave.
 class Attribute {
  public:
@@ -332,7 +382,7 @@ void cancelled_at_once() {
   std::_Exit(0);
 }
 
-// MPICH holds a lock around handlers where several threads may call it.
+// Where a program asks for more, MPICH holds a lock around handlers, also alone.
 void begin_funneled_and(void (*act)()) {
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
@@ -345,6 +395,7 @@ void begin_funneled_and(void (*act)()) {
 const std::vector<Case>& left_cases() {
   static const std::vector<Case> cases = {
       {"out-of-handlers", [] { begin_funneled_and(out_of_handlers); }, true},
+      {"told-once", [] { begin_funneled_and(told_once); }, true},
       {"out-of-attributes", out_of_attributes},
       {"inside-a-callback", inside_a_callback},
       {"out-of-operators", out_of_operators},

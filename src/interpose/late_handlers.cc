@@ -1,0 +1,131 @@
+#include "interpose/late_handlers.h"
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <utility>
+
+#include "base/left_calls.h"
+#include "interpose/generated/bodies.h"
+#include "library/search.h"
+#include "runtime/runtime.h"
+
+namespace weft::interpose {
+
+constinit thread_local LateHandlers late_handlers __attribute__((tls_model("initial-exec"))) = {};
+constinit NextCalls next_calls_before{};
+constinit LibraryCalls library_calls_before{};
+
+namespace {
+
+template <class Object>
+using Handler = void(Object*, int*, ...);
+
+template <class Object>
+void tell(const ReportedError& error, int* code) {
+  auto object = (Object)error.object;
+  reinterpret_cast<Handler<Object>*>(error.handler)(&object, code);
+}
+
+// Whether the library has been called on this thread by a function that stands before it. The call
+// that is known may have been left by a callback of the application's.
+bool is_before_library() {
+  return late_handlers.call && late_handlers.error.call != late_handlers.call &&
+         is_on_stack(late_handlers.call);
+}
+
+template <class Object>
+void report(Handler<Object>* handler, Object* object, int* code) {
+  if (!is_before_library()) return handler(object, code);
+  late_handlers.error = {tell<Object>, reinterpret_cast<void (*)()>(handler),
+                         (std::uintptr_t)*object, *code, late_handlers.call};
+}
+
+// The library tells a handler nothing of who it is: there is a function for each of the
+// application's.
+template <class Object>
+class LateFunctions {
+ public:
+  // For the same handler the same function; that itself where there are no more.
+  Handler<Object>* of(Handler<Object>* handler) {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < kMost; ++i) {
+      if (!handlers_[i]) handlers_[i] = handler;
+      if (handlers_[i] == handler) return functions(std::make_index_sequence<kMost>())[i];
+    }
+    return handler;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+
+  template <std::size_t kPlace>
+  static void function(Object* object, int* code, ...) {
+    report(handlers_[kPlace], object, code);
+  }
+  template <std::size_t... kPlaces>
+  static std::array<Handler<Object>*, kMost> functions(std::index_sequence<kPlaces...>) {
+    return {function<kPlaces>...};
+  }
+
+  std::mutex mutex_;
+  static inline constinit std::array<Handler<Object>*, kMost> handlers_{};
+};
+
+// From now on all calls of the library's come by a function that stands before them.
+void stand_before_library() {
+  [[maybe_unused]] static const bool once = [] {
+    next_calls_before = next_calls;
+    library_calls_before = library_calls;
+    stand_before_all_calls();
+    return true;
+  }();
+}
+
+// What the library gets in the place of the application's handler, which `from` makes known.
+template <class Object>
+Handler<Object>* given(const void* from, Handler<Object>* handler) {
+  static constinit LateFunctions<Object> late_functions;
+  const Runtime* const runtime = Runtime::active();
+  if (!runtime || !runtime->level_is_raised() || runtime->library == Library::openmpi || !handler ||
+      is_fortran_binding(from))
+    return handler;
+  stand_before_library();
+  return late_functions.of(handler);
+}
+
+}  // namespace
+
+int tell_late(int code) {
+  const ReportedError error = std::exchange(late_handlers.error, {});
+  int told = error.code;
+  error.tell(error, &told);
+  return code == error.code ? told : code;
+}
+
+namespace special {
+
+int Comm_create_errhandler(const void* from, MPI_Comm_errhandler_function* comm_errhandler_fn,
+                           MPI_Errhandler* errhandler) {
+  return next_calls.Comm_create_errhandler(given<MPI_Comm>(from, comm_errhandler_fn), errhandler);
+}
+
+int File_create_errhandler(const void* from, MPI_File_errhandler_function* file_errhandler_fn,
+                           MPI_Errhandler* errhandler) {
+  return next_calls.File_create_errhandler(given<MPI_File>(from, file_errhandler_fn), errhandler);
+}
+
+int Win_create_errhandler(const void* from, MPI_Win_errhandler_function* win_errhandler_fn,
+                          MPI_Errhandler* errhandler) {
+  return next_calls.Win_create_errhandler(given<MPI_Win>(from, win_errhandler_fn), errhandler);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI) && !defined(WEFT_FAMILY_ABI)
+int Errhandler_create(const void* from, MPI_Comm_errhandler_function* comm_errhandler_fn,
+                      MPI_Errhandler* errhandler) {
+  return next_calls.Errhandler_create(given<MPI_Comm>(from, comm_errhandler_fn), errhandler);
+}
+#endif
+
+}  // namespace special
+}  // namespace weft::interpose

@@ -1,0 +1,95 @@
+// Error handlers of the application's that are called once the library's call has returned. The
+// library calls a function of Weft's in their place, which notes the error.
+// Why: MPICH and what comes of it hold a lock while they call a handler where several threads may
+// call MPI. One that throws or jumps would leave the lock held. The program, whose level of threads
+// Weft has raised, meets no such lock alone.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "library/generated/library_calls.h"
+#include "library/generated/next_calls.h"
+
+namespace weft::interpose {
+
+// An error that the library has reported, and the application's handler for it.
+struct ReportedError {
+  void (*tell)(const ReportedError& error, int* code);
+  void (*handler)();
+  std::uintptr_t object;  // communicator, window or file
+  int code;
+  const void* call;  // in which it has come up, by the end of its frame
+};
+
+struct LateHandlers {
+  const void* call;  // the innermost of the library's, by the end of its frame
+  ReportedError error;
+};
+extern constinit thread_local LateHandlers late_handlers __attribute__((tls_model("initial-exec")));
+
+// A call of the library's returned `code`; so does this, but for what the handler makes of it.
+int tell_late(int code);
+
+// Calls of the library's as they were before.
+extern NextCalls next_calls_before;
+extern LibraryCalls library_calls_before;
+
+// Has no destructor, since handlers may leave: `call` then may lie on the stack no more.
+class LateHandling {
+ public:
+  [[gnu::always_inline]] LateHandling() : before_(late_handlers.call) {
+    late_handlers.call = __builtin_dwarf_cfa();
+  }
+  [[gnu::always_inline]] int end(int code) const {
+    late_handlers.call = before_;
+    if (late_handlers.error.call != __builtin_dwarf_cfa()) [[likely]]
+      return code;
+    return tell_late(code);
+  }
+
+ private:
+  const void* const before_;
+};
+
+// A function that stands before a call of the library's.
+template <auto kCall>
+struct LateCall;
+
+template <class... Arguments, Next<int(Arguments...)> NextCalls::*kCall>
+struct LateCall<kCall> {
+  using Names = Next<int(Arguments...)>;
+
+  template <auto kName>
+  static int call(Arguments... arguments) {
+    const LateHandling late;
+    return late.end((next_calls_before.*kCall.*kName)(arguments...));
+  }
+  template <auto kName>
+  static void stand_before_name() {
+    int (*const before)(Arguments...) = &call<kName>;
+    if (next_calls.*kCall.*kName)
+      __atomic_store_n(&(next_calls.*kCall.*kName), before, __ATOMIC_RELEASE);
+  }
+  static void stand_before() {
+    stand_before_name<&Names::mpi>();
+    stand_before_name<&Names::pmpi>();
+  }
+};
+
+template <class... Arguments, int (*LibraryCalls::*kCall)(Arguments...)>
+struct LateCall<kCall> {
+  static int call(Arguments... arguments) {
+    const LateHandling late;
+    return late.end((library_calls_before.*kCall)(arguments...));
+  }
+  static void stand_before() {
+    int (*const before)(Arguments...) = &call;
+    if (library_calls.*kCall) __atomic_store_n(&(library_calls.*kCall), before, __ATOMIC_RELEASE);
+  }
+};
+
+void stand_before_all_calls();
+
+}  // namespace weft::interpose
