@@ -9,6 +9,7 @@
 #include <fstream>
 #include <utility>
 
+#include "base/first_rank.h"
 #include "base/quoted.h"
 
 namespace weft {
@@ -290,7 +291,8 @@ Result<Config> Config::from_environment() {
   const char* plan_cache = std::getenv("WEFT_PLAN_CACHE");
   config.plan_cache_file = plan_cache ? plan_cache : default_plan_cache();
   if (config.plan_cache_file == "none") config.plan_cache_file.clear();
-  if (plan_cache && holds_something_else(config.plan_cache_file))
+  // The other ranks, of which there may be thousands, do not ask the file system, and hear of it.
+  if (plan_cache && is_first_rank() && holds_something_else(config.plan_cache_file))
     return Error{"the file of plans " + quoted(plan_cache) +
                  " is nothing of Weft's, and stays as it is: name another with --plan-cache, or "
                  "none"};
