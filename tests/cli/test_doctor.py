@@ -134,7 +134,7 @@ def test_fix_mends_only_what_is_bad(monkeypatch, capsys):
         is_bad[0] = False
 
     monkeypatch.setattr(doctor, "findings", findings)
-    assert doctor.fix() == 1
+    assert doctor.report(doctor.fix()) == 1
     said = capsys.readouterr().out
     assert done == ["b"]
     assert "mended b: broken\n" in said and "good b" in said and "bad  c" in said

@@ -67,7 +67,8 @@ def calls_by_rank(stored: Stored, sites: list[Site]) -> dict[int, Calls]:
 
 def calls_of(rows: list[dict], of_member: dict[tuple[int, int], Site]) -> Calls:
     made = sorted((row for row in rows if row["what"] == CALL), key=lambda row: row["began_ns"])
-    columns = ([row[name] for row in made] for name in ("began_ns", "ended_ns", "apart"))
+    # Earlier records do not say how far calls are apart, and so give no such advice.
+    columns = ([row.get(name, 0) for row in made] for name in ("began_ns", "ended_ns", "apart"))
     calls = Calls([of_member[row["rank"], row["site"]] for row in made], *columns)
     for row in rows:
         site = of_member[row["rank"], row["site"]]
