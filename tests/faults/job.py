@@ -72,7 +72,6 @@ class Job:
     engine: str | None = None
     ranks: int = 2
     options: list[str] = field(default_factory=list)  # of weft run
-    launcher_options: list[str] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)
     tools: list[Path] = field(default_factory=list)  # preloaded behind Weft
     limit_s: int = LIMIT_S
@@ -82,6 +81,7 @@ class Job:
     program: list[str | Path] | None = None  # in place of `faults`
     weft: list[str] | None = None  # in place of `run` and its options
     full_disk: Path | None = None  # a directory that is to be one
+    launcher_options: list[str] = field(default_factory=list)
 
     def __post_init__(self):
         self.library = mpi_libraries.implementation(self.mpi)
