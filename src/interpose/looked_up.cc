@@ -86,6 +86,8 @@ void* first_definition(const char* symbol) {
 
 }  // namespace weft::interpose
 
+// A sanitizer's runtime looks up the C library's functions before code that it instruments can run.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 using weft::linker;
 
 // Under names of their own, since Clang jumps out of no function that the header declares noexcept.
@@ -106,3 +108,4 @@ WEFT_LEAVES_BY_JUMP void* weft_shown_dlopen(const char* file, int mode) {
   void* (*const way)(const char*, int) = linker().dlopen;
   WEFT_JUMP way(file, mode);
 }
+#endif
