@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 STANDARD_OUTPUT = Path("-")
-# Of these commands the file may be left out: the JSON is then standard output.
+# These commands write their JSON to standard output if no file is named.
 MAY_STAND_ALONE = ("info", "place", "model", "sim", "reproduce")
 kept: Optional[int] = None  # the descriptor that standard output had
 

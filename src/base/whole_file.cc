@@ -22,7 +22,7 @@ std::string behind_links(std::string name) {
   return name;
 }
 
-// What a descriptor stands for, such as /dev/stdout, is written where it is: others write there,
+// A name for a descriptor, such as /dev/stdout, is written where it is: others write there,
 // too.
 bool names_descriptor(const std::string& name) {
   return name.starts_with("/dev/") || name.starts_with("/proc/");

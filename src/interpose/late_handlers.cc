@@ -82,7 +82,8 @@ void stand_before_library() {
   }();
 }
 
-// What the library gets in the place of the application's handler, which `from` makes known.
+// The function that the library gets in place of the application's handler, which `from` makes
+// known.
 template <class Object>
 Handler<Object>* given(const void* from, Handler<Object>* handler) {
   static constinit LateFunctions<Object> late_functions;
