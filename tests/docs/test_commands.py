@@ -155,5 +155,5 @@ def test_a_wrong_command_is_noticed(workplace, environment):
     block.differs = "times"
     run_step(block, "echo 12 s", "13.5 s", workplace, environment)
     with pytest.raises(AssertionError):
-        run_step(block, "echo 12 s", "13 ms", workplace, environment)
+        run_step(block, "echo 12 s", "13 ranks", workplace, environment)
     assert shutil.which("weft", path=environment["PATH"])
