@@ -4,6 +4,7 @@
 
 #include <link.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace weft {
