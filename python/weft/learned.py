@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 LEARNT = "learnt"
 SCHEMA = "weft-learned/3"
-IN_TURN = " in turn"  # ends the words of calls that come around in a cycle (src/runtime/learnt.cc)
-# Words of communicators in the file (src/runtime/learnt.cc), those that are shown for them, and why
+IN_TURN = " in turn"  # ends the words of calls that come around in a cycle (src/runtime/adaptive/learnt.cc)
+# Words of communicators in the file (src/runtime/adaptive/learnt.cc), those that are shown for them, and why
 # other ways apply there.
 EXPLAINED = {
     ", level kept": (
@@ -110,7 +110,7 @@ def library_of(words: str) -> str:
 
 
 def remarks_of(text: str) -> dict[str, str]:
-    """ "trials=18 cost_ns=1200000", as src/runtime/learnt.cc writes it."""
+    """ "trials=18 cost_ns=1200000", as src/runtime/adaptive/learnt.cc writes it."""
     return dict(word.split("=", 1) for word in text.split(" ") if "=" in word)
 
 

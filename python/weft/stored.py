@@ -38,7 +38,7 @@ def head(
     """What every result in JSON begins with, so that it can be read far from where it was made.
 
     mpi: the MPI libraries. headline: the figures of the sentence that the command begins with.
-    The summary of `weft run` begins in the same way (src/runtime/summary.cc).
+    The summary of `weft run` begins in the same way (src/runtime/job/summary.cc).
     """
     return {
         "schema": schema,

@@ -94,7 +94,7 @@ struct Config {
   PlacementPolicy placement;
   BackOff backoff;
   // WEFT_TRANSFERS: from this size on the progress thread looks after the application's own
-  // messages and the like while it computes (runtime/transfers.h).
+  // messages and the like while it computes (runtime/request/transfers.h).
   static constexpr std::int64_t kLargeTransfer = 128 * 1024;
   std::int64_t least_transfer_bytes = kLargeTransfer;
   // WEFT_SPLIT: so many levels of a tree are the caller's part (coll/split_tree.h); kByModel: as

@@ -1,5 +1,5 @@
 // The info keys by which a program asks Weft for something on one communicator: read by
-// runtime/hints.cc, described in the reference.
+// runtime/comm/hints.cc, described in the reference.
 #pragma once
 
 #include <array>

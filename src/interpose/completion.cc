@@ -14,10 +14,10 @@
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
-#include "runtime/blocking_call.h"
-#include "runtime/persistent.h"
+#include "runtime/request/blocking_call.h"
+#include "runtime/request/persistent.h"
+#include "runtime/request/watchdog.h"
 #include "runtime/runtime.h"
-#include "runtime/watchdog.h"
 
 namespace weft::interpose {
 namespace {

@@ -7,10 +7,10 @@
 #include "interpose/hooks.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
-#include "runtime/freed_later.h"
-#include "runtime/persistent.h"
+#include "runtime/call/shape.h"
+#include "runtime/request/freed_later.h"
+#include "runtime/request/persistent.h"
 #include "runtime/runtime.h"
-#include "runtime/shape.h"
 #include "select/selector.h"
 
 #define WEFT_API __attribute__((visibility("default")))

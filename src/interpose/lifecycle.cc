@@ -19,14 +19,14 @@
 #include "library/handles.h"
 #include "library/in_finalize.h"
 #include "library/search.h"
-#include "runtime/agreement.h"
-#include "runtime/bind.h"
+#include "runtime/comm/agreement.h"
+#include "runtime/job/bind.h"
+#include "runtime/job/whole_collectives.h"
 #include "runtime/runtime.h"
-#include "runtime/whole_collectives.h"
 #include "topo/job.h"
 // Weak in programs; here they are defined for good.
 #define WEFT_API __attribute__((visibility("default")))
-#include "runtime/watchdog.h"
+#include "runtime/request/watchdog.h"
 #include "weft.h"
 
 namespace weft::interpose {

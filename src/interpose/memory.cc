@@ -4,7 +4,7 @@
 #include "interpose/generated/bodies.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
-#include "runtime/node_heaps.h"
+#include "runtime/node/node_heaps.h"
 #include "runtime/runtime.h"
 
 namespace weft::interpose {

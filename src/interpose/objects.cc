@@ -13,14 +13,14 @@
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
 #include "library/session_communicators.h"
-#include "runtime/blocking_call.h"
-#include "runtime/epoch.h"
-#include "runtime/freed_later.h"
-#include "runtime/held.h"
-#include "runtime/persistent.h"
+#include "runtime/adaptive/sites.h"
+#include "runtime/call/shape.h"
+#include "runtime/job/epoch.h"
+#include "runtime/request/blocking_call.h"
+#include "runtime/request/freed_later.h"
+#include "runtime/request/persistent.h"
 #include "runtime/runtime.h"
-#include "runtime/shape.h"
-#include "runtime/sites.h"
+#include "runtime/start/held.h"
 
 namespace weft::interpose {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "library/handles.h"
-#include "runtime/persistent.h"
+#include "runtime/request/persistent.h"
 #include "runtime/runtime.h"
 
 namespace weft::interpose {

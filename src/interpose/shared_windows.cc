@@ -15,11 +15,11 @@
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
-#include "runtime/blocking_call.h"
-#include "runtime/node_heaps.h"
-#include "runtime/node_memory.h"
+#include "runtime/node/node_heaps.h"
+#include "runtime/node/node_memory.h"
+#include "runtime/node/shared_buffers.h"
+#include "runtime/request/blocking_call.h"
 #include "runtime/runtime.h"
-#include "runtime/shared_buffers.h"
 
 namespace weft::interpose {
 namespace {

@@ -5,10 +5,10 @@
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
 #include "library/generated/next_calls.h"
-#include "runtime/held.h"
-#include "runtime/persistent.h"
+#include "runtime/request/persistent.h"
 #include "runtime/runtime.h"
-#include "runtime/submit.h"
+#include "runtime/start/held.h"
+#include "runtime/start/submit.h"
 
 namespace weft::interpose {
 namespace {

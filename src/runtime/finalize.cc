@@ -1,10 +1,10 @@
 // The begin of MPI_Finalize, and the runtime's end where the library does not call Weft for it.
 #include "base/first_rank.h"
 #include "base/log.h"
-#include "runtime/incomplete.h"
-#include "runtime/known_calls.h"
+#include "runtime/request/incomplete.h"
 #include "runtime/runtime.h"
-#include "runtime/start.h"
+#include "runtime/start/known_calls.h"
+#include "runtime/start/start.h"
 
 namespace weft {
 

@@ -7,15 +7,15 @@
 
 #include "base/config.h"
 #include "engine/progress.h"
-#include "runtime/accesses.h"
-#include "runtime/communicators.h"
-#include "runtime/epoch.h"
-#include "runtime/in_hand.h"
-#include "runtime/learnt.h"
-#include "runtime/requests.h"
-#include "runtime/shared_core.h"
-#include "runtime/summary.h"
-#include "runtime/transfers.h"
+#include "runtime/adaptive/learnt.h"
+#include "runtime/comm/communicators.h"
+#include "runtime/job/epoch.h"
+#include "runtime/job/summary.h"
+#include "runtime/node/shared_core.h"
+#include "runtime/request/accesses.h"
+#include "runtime/request/in_hand.h"
+#include "runtime/request/requests.h"
+#include "runtime/request/transfers.h"
 #include "select/plan_cache.h"
 #include "select/selector.h"
 #include "select/split_rule.h"
@@ -86,7 +86,7 @@ class Runtime final : public Observer {
   // is such a thread.
   bool ranks_share_cores() const { return room_ == Room::cores_are_shared; }
   bool observing() const { return observing_; }
-  // Engine auto learns (runtime/sites.h): the same on all ranks.
+  // Engine auto learns (runtime/adaptive/sites.h): the same on all ranks.
   bool learns() const { return learns_by_messages() || learns_in_memory(); }
   // Ranks compare by messages. Not where only callers go on with operations, nor where a thread may
   // not call the library: a rank that waits inside the library could then not take part in a

@@ -36,7 +36,7 @@ bool needs_no_later_help(const Schedule& schedule, bool blocking);
 
 // No rank's thread needs the MPI library for what the call does to data: where there is a kernel,
 // the types are predefined ones, on all ranks; where data are merely moved, by one count, a caller
-// packs what has another type (runtime/packed_data.h).
+// packs what has another type (runtime/call/packed_data.h).
 bool needs_no_library(Kind kind, bool has_kernel);
 
 // Of a non-blocking call: whether Weft's way in the node's memory was faster than the library's

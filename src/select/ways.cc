@@ -72,7 +72,7 @@ void add_parts(std::vector<Choice>& ways, Engine engine, const Shape& shape,
 
 // Whether a non-blocking call may become the library's blocking one, on another thread. Open MPI's
 // allgathers hang where the types of ranks differ (docs/correctness.md). Under Intel MPI two of
-// them can hang in shared memory (runtime/whole_collectives.h), and with some types they write
+// them can hang in shared memory (runtime/job/whole_collectives.h), and with some types they write
 // beyond their buffers.
 bool may_be_blocking(Library library, Kind kind) {
   if (is_neighborhood(kind)) return false;

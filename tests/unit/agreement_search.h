@@ -148,7 +148,7 @@ class World {
     return key;
   }
 
-  // The way of the next call of a site, as next_way() in runtime/sites.cc.
+  // The way of the next call of a site, as next_way() in runtime/adaptive/sites.cc.
   std::optional<int> next_way(int rank, Site* site) {
     const auto way = site ? next_way(rank, *site) : std::optional(0);
     if (way && fault_ == Fault::counts_late) count_call(rank, site);
@@ -187,7 +187,7 @@ class World {
     return step->way;
   }
 
-  // As in runtime/sites.cc.
+  // As in runtime/adaptive/sites.cc.
   void look_at_comparison(Site& site) {
     auto greatest = site.in_memory->look();
     if (fault_ == Fault::alone && !greatest && all_have_told(site)) greatest = site.learner.words();

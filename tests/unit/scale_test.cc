@@ -158,7 +158,7 @@ TEST(Scale, RanksInAnyOrderAreFound) {
 }
 
 // The whole job over blocks and, on one node, everything that is known of the layout: what a
-// communicator has beside the fixed part, which src/runtime/communicators.cc asserts.
+// communicator has beside the fixed part, which src/runtime/comm/communicators.cc asserts.
 TEST(Scale, ACommunicatorOfTheWholeJobTakesNoMoreThanTwoKiB) {
   constexpr std::size_t kFixed_bytes = 1832;
   const Nodes nodes(by_rank(kRanks, in_blocks));
@@ -253,7 +253,7 @@ TEST(Lanes, AreFreeFromTheLastThatIsInUse) {
 }
 
 // Ranks make and give up communicators of some of them, as the library does in
-// runtime/shadows.cc: no two that have a rank in common get one lane.
+// runtime/comm/shadows.cc: no two that have a rank in common get one lane.
 TEST(Lanes, AreNeverTakenTwiceOnARank) {
   constexpr int kSome = 6, kCount = 12;
   std::mt19937 random(11);

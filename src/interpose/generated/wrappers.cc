@@ -5,13 +5,13 @@
 #include "interpose/generated/bodies.h"
 #include "library/generated/call_ids.h"
 #include "library/generated/next_calls.h"
-#include "runtime/blocking_call.h"
+#include "runtime/request/blocking_call.h"
 #include "interpose/hooks.h"
-#include "runtime/known_calls.h"
+#include "runtime/start/known_calls.h"
 #include "runtime/runtime.h"
 #include "library/search.h"
 #include "library/session_communicators.h"
-#include "runtime/start.h"
+#include "runtime/start/start.h"
 
 #define WEFT_WRAPPER extern "C" __attribute__((visibility("default")))
 #define RETURN_ADDRESS __builtin_return_address(0)

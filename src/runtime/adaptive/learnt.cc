@@ -1,0 +1,307 @@
+// Keys are Weft's version, the machine and the MPI library, "learnt", the program, its ranks and
+// what the user has set; then the communicator and the site. The first part is rank 0's, and all
+// that the others get are the lines of the second.
+#include "runtime/adaptive/learnt.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/adaptive/sites.h"
+#include "runtime/comm/communicators.h"
+#include "runtime/runtime.h"
+#include "select/cycle.h"
+#include "select/job_words.h"
+
+namespace weft {
+namespace {
+
+std::vector<std::string> command_line() {
+  constexpr std::size_t kMostWords = 64;
+  std::ifstream file("/proc/self/cmdline");
+  std::vector<std::string> words;
+  std::string word;
+  while (words.size() < kMostWords && std::getline(file, word, '\0')) words.push_back(word);
+  return words;
+}
+
+// Of all keys: what has been learnt under another one is not for this job.
+const std::string& prefix(const Config& config) {
+  static const std::string words = [&] {
+    int ranks = 1;
+    library_calls.Comm_size(handles.comm_world, &ranks);
+    return plan_key({"weft " WEFT_VERSION, Runtime::platform(), "learnt",
+                     program_words(command_line()),
+                     std::to_string(ranks) + " ranks" + setting_words(config)}) +
+           '|';
+  }();
+  return words;
+}
+
+// Of two sites of one name, one after the other: what was found out goes before what was looked at
+// longer.
+bool tells_more(const Learner::Found& one, const Learner::Found& other) {
+  if (one.is_new() != other.is_new()) return one.is_new();
+  return one.calls > other.calls;
+}
+
+// "4 ranks on 2 nodes, 3+1", "2 ranks on one node"; by_messages: which of them share a node has not
+// been found out.
+std::string communicator_words(const Communicator& communicator, bool by_messages) {
+  const std::string ranks = std::to_string(communicator.size) + " ranks";
+  if (communicator.on_one_node()) return ranks + " on one node";
+  if (communicator.nodes) return ranks + " on " + layout_words(*communicator.nodes);
+  if (by_messages) return ranks + " by messages";
+  return ranks + " on " + std::to_string(communicator.size) + " nodes";
+}
+
+// " at=0x11c9:/home/user/app|0x1200:/home/user/app"; the names of files have no such sign in them,
+// or become one that does no harm.
+std::string places_words(const SiteRecord& record) {
+  std::string words;
+  for (const std::string& place : record.places)
+    if (!place.empty()) words += (words.empty() ? " at=" : "|") + plan_key({place});
+  return words;
+}
+
+// ", call 2 of 3 in turn"; "" where all are alike.
+std::string turn_words(std::size_t position, std::size_t cycle) {
+  if (cycle == 1) return "";
+  return ", call " + std::to_string(position + 1) + " of " + std::to_string(cycle) + " in turn";
+}
+
+// The first position's is the site's, and says how many there are.
+std::string key_at(const std::string& site, std::size_t position, std::size_t cycle) {
+  return position == 0 ? site : site + turn_words(position, cycle);
+}
+
+constexpr std::string_view kCycleRemark = "cycle=", kDepthRemark = "depth=";
+
+// 1: nothing is said of it, or what cannot be.
+std::size_t remark_of(const MeasuredPlan& plan, std::string_view name, std::size_t most) {
+  const std::string words = ' ' + plan.remarks.substr(0, plan.remarks.find(" at="));
+  const std::size_t at = words.find(' ' + std::string(name));
+  if (at == std::string::npos) return 1;
+  const unsigned long number = std::strtoul(words.c_str() + at + 1 + name.size(), nullptr, 10);
+  return number > 1 && number <= most ? number : 1;
+}
+
+MeasuredPlan plan_of_site(const SiteRecord& record) {
+  const Learner::Found& found = record.found;
+  MeasuredPlan plan;
+  plan.algorithm = record.ways[static_cast<std::size_t>(found.way)];
+  for (std::size_t way = 0; way < record.ways.size(); ++way)
+    if (found.median_ns[way] > 0)
+      plan.candidates.push_back({record.ways[way], {}, found.median_ns[way]});
+  plan.doubts = found.pairs - found.won;
+  if (record.position == 0)  // of the site
+    plan.remarks = "trials=" + std::to_string(found.calls_on_trial) +
+                   " cost_ns=" + std::to_string(found.trials_cost_ns) + " ";
+  if (found.pairs > 0) plan.remarks += "rounds=" + std::to_string(found.pairs) + " ";
+  plan.remarks += std::string(kCycleRemark) + std::to_string(record.cycle);
+  if (found.depth > 1)
+    plan.remarks += ' ' + std::string(kDepthRemark) + std::to_string(found.depth);
+  plan.remarks += places_words(record);
+  return plan;
+}
+
+// "native=8000000,thread ring=6000000"
+std::string words_of_candidates(const MeasuredPlan& plan) {
+  std::string words;
+  for (const MeasuredCandidate& candidate : plan.candidates)
+    words += (words.empty() ? "" : ",") + candidate.algorithm + '=' + std::to_string(candidate.ns);
+  return words;
+}
+
+// Of each way; 0: nothing is said of it.
+std::vector<std::int64_t> times_in(const std::string& words, const std::vector<Choice>& ways) {
+  std::vector<std::int64_t> times(ways.size());
+  std::istringstream stream(words);
+  std::string way, ns;
+  while (std::getline(stream, way, '=') && std::getline(stream, ns, ','))
+    if (const auto found = find_way(ways, way))
+      times[static_cast<std::size_t>(*found)] = std::stoll(ns);
+  return times;
+}
+
+// "23 % less time than native (in 5 of 5 rounds, by chance 3 %)"; "" where nothing was compared.
+std::string gain_words(const SiteRecord& record) {
+  const Learner::Found& found = record.found;
+  if (found.pairs == 0) return "";
+  const std::int64_t own = found.median_ns[static_cast<std::size_t>(found.way)];
+  const std::int64_t rival = found.median_ns[static_cast<std::size_t>(found.rival)];
+  const char* const other = record.ways[static_cast<std::size_t>(found.rival)].c_str();
+  const double gain = 100.0 * (1.0 - static_cast<double>(own) / static_cast<double>(rival));
+  const double percent = 100 * chance_of(found.won, found.pairs);
+  char text[160];
+  if (gain < 1)
+    std::snprintf(text, sizeof text, ", as fast as %s (%d rounds)", other, found.pairs);
+  else
+    std::snprintf(text, sizeof text,
+                  ", %.0f %% less time than %s (in %d of %d rounds, by chance %.*f %%)", gain,
+                  other, found.won, found.pairs, percent < 1 ? 1 : 0, percent);
+  return text;
+}
+
+std::string us_words(std::int64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(ns) / 1e3);
+  return text;
+}
+
+std::string cost_words(std::int64_t ns) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.1f ms", static_cast<double>(ns) / 1e6);
+  return text;
+}
+
+}  // namespace
+
+std::string text_of(const LearntReport& report, double seconds) {
+  std::string text;
+  for (const SiteRecord& record : report.sites) {
+    const Learner::Found& found = record.found;
+    if (!found.settled) continue;
+    text += "    " + words_of(record.site_key) + turn_words(record.position, record.cycle) + ", " +
+            std::to_string(record.ranks) +
+            " ranks: " + record.ways[static_cast<std::size_t>(found.way)] + gain_words(record);
+    if (record.position == 0)
+      text += "; " + std::to_string(found.calls_on_trial) + " of " + std::to_string(found.calls) +
+              " calls on trial, which cost " + cost_words(found.trials_cost_ns);
+    text += "\n";
+  }
+  if (text.empty()) return text;
+  char share[32];
+  std::snprintf(share, sizeof share, "%.2f %%",
+                static_cast<double>(report.trials_cost_ns) / (seconds * 1e7));
+  return "  learnt, by the time from one call to the next on the slowest rank "
+         "(of a blocking call: its own):\n" +
+         text + "    all that was tried cost " + cost_words(report.trials_cost_ns) + ", " + share +
+         " of the time; what was found won " + cost_words(report.won_ns) +
+         " against the ways of the rule\n";
+}
+
+std::string json_of(const LearntReport& report) {
+  std::string text;
+  for (const SiteRecord& record : report.sites) {
+    const Learner::Found& found = record.found;
+    text += std::string(text.empty() ? "" : ",") + "\n{\"call\":\"" + call_name(record.id) +
+            "\",\"site\":\"" + words_of(record.site_key) +
+            turn_words(record.position, record.cycle) +
+            "\",\"ranks\":" + std::to_string(record.ranks) + ",\"way\":\"" +
+            record.ways[static_cast<std::size_t>(found.way)] +
+            "\",\"settled\":" + (found.settled ? "true" : "false") +
+            ",\"calls\":" + std::to_string(found.calls) +
+            ",\"calls_on_trial\":" + std::to_string(found.calls_on_trial) +
+            ",\"trials_cost_us\":" + us_words(found.trials_cost_ns) +
+            ",\"won_us\":" + us_words(found.won_ns) + ",\"rounds\":" + std::to_string(found.pairs) +
+            ",\"rounds_won\":" + std::to_string(found.won) + ",\"ways\":[";
+    for (std::size_t way = 0; way < record.ways.size(); ++way)
+      text += std::string(way ? "," : "") + "{\"way\":\"" + record.ways[way] +
+              "\",\"period_us\":" + us_words(found.median_ns[way]) + "}";
+    text += "]}";
+  }
+  return text;
+}
+
+std::string Learnt::words_of_site(const Communicator& communicator, const SiteKey& key) const {
+  std::string words = communicator_words(communicator, by_messages_);
+  // Other ways apply there: none that needs a communicator of its own.
+  if (in_memory_)
+    words += ", level kept";
+  else if (!communicator.has_own)
+    words += ", on a lane";
+  return plan_key({words, words_of(key)});
+}
+
+void Learnt::read(Runtime& runtime) {
+  by_messages_ = !runtime.config.node_memory;
+  in_memory_ = runtime.in_memory_only();
+  int rank = 0;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  std::string text;
+  if (rank == 0)
+    for (const auto& [key, plan] : runtime.plans.with_prefix(prefix(runtime.config)))
+      text += key.substr(prefix(runtime.config).size()) + '\t' + plan.algorithm + '\t' +
+              words_of_candidates(plan) + '\t' +
+              std::to_string(remark_of(plan, kCycleRemark, kLongestCycle)) + '\t' +
+              std::to_string(remark_of(plan, kDepthRemark, Learner::kMostInFlight)) + '\n';
+  std::int64_t bytes = static_cast<std::int64_t>(text.size());
+  library_calls.Bcast(&bytes, 1, handles.int64, 0, handles.comm_world);
+  if (bytes == 0) return;  // before a stream, whose first one makes system calls
+  text.resize(static_cast<std::size_t>(bytes));
+  library_calls.Bcast(text.data(), static_cast<int>(bytes), handles.byte, 0, handles.comm_world);
+  std::istringstream lines(text);
+  std::string key, way, times, cycle, depth;
+  while (std::getline(lines, key, '\t') && std::getline(lines, way, '\t') &&
+         std::getline(lines, times, '\t') && std::getline(lines, cycle, '\t') &&
+         std::getline(lines, depth))
+    known_[key] = {way, times, std::stoul(cycle), std::stoi(depth)};
+}
+
+std::vector<Learner::Known> Learnt::find(const Communicator& communicator, const SiteKey& key,
+                                         const std::vector<Choice>& ways) const {
+  const std::string site = words_of_site(communicator, key);
+  const auto first = known_.find(site);
+  const std::size_t cycle = first == known_.end() ? 0 : first->second.cycle;
+  std::vector<Learner::Known> known;
+  for (std::size_t position = 0; position < cycle; ++position) {
+    const auto found = known_.find(key_at(site, position, cycle));
+    if (found == known_.end()) return {};
+    const auto way = find_way(ways, found->second.way);
+    if (!way) return {};
+    std::vector<std::int64_t> times = times_in(found->second.times, ways);
+    const std::int64_t period_ns = times[static_cast<std::size_t>(*way)];
+    if (period_ns <= 0) return {};
+    known.push_back({*way, period_ns, found->second.depth, std::move(times)});
+  }
+  return known;
+}
+
+void Learnt::note(const Communicator& communicator) {
+  for (SiteRecord& record : communicator.sites->records(communicator))
+    note(communicator, std::move(record));
+}
+
+void Learnt::note(const Communicator& communicator, SiteRecord record) {
+  constexpr std::size_t kMost = 1000;  // a program with more repeats itself
+  record.key = words_of_site(communicator, record.site_key);
+  const std::string key = key_at(record.key, record.position, record.cycle);
+  const std::lock_guard lock(mutex_);
+  const auto known = records_.find(key);
+  if (known == records_.end() && records_.size() < kMost)
+    records_.emplace(key, std::move(record));
+  else if (known != records_.end() && tells_more(record.found, known->second.found))
+    known->second = std::move(record);
+}
+
+// Communicators of one layout may have come to cycles of several lengths.
+bool Learnt::is_of_its_site(const SiteRecord& record) const {
+  const auto first = records_.find(record.key);
+  return first != records_.end() && first->second.cycle == record.cycle;
+}
+
+LearntReport Learnt::report(const TrialBudget& budget) const {
+  LearntReport report;
+  for (const auto& [key, record] : records_)
+    if (is_of_its_site(record)) {
+      report.sites.push_back(record);
+      if (record.position == 0) report.won_ns += record.found.won_ns;
+    }
+  report.trials_cost_ns = budget.spent_ns();
+  return report;
+}
+
+std::vector<PlanCache::Entry> Learnt::plans(const Config& config) const {
+  std::vector<PlanCache::Entry> plans;
+  for (const auto& [key, record] : records_)
+    if (record.rank == 0 && record.found.is_new() && is_of_its_site(record))
+      plans.emplace_back(prefix(config) + key, plan_of_site(record));
+  return plans;
+}
+
+}  // namespace weft

@@ -1,0 +1,138 @@
+// Sites: where the engine `auto` learns. A site is what all ranks can tell apart: the collectives
+// of one kind and about one size on one communicator. The place in the program is none of it, since
+// the ranks may make one collective from different places. Ranks agree by comparisons, which begin
+// with a call of the site and have their effect some calls later: allreduces of Weft's own or, on
+// one node, in its memory (docs/inside/learning.md).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/adaptive/learnt.h"
+#include "runtime/start/plans.h"
+#include "select/calls_in_order.h"
+#include "select/learner.h"
+#include "select/sites_in_use.h"
+#include "select/ways.h"
+#include "shm/node_comparisons.h"
+
+namespace weft {
+
+class Comparison;
+class HeldCall;
+class PersistentOperation;
+
+using ComparisonsInMemory = NodeComparisons<std::tuple_size_v<Learner::Words>>;
+
+struct Site {
+  Site(CallId id, const SiteKey& key, std::vector<Choice> ways, const Learner::Settings& settings,
+       TrialBudget& budget);
+  ~Site();
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  const CallId id;  // of its first call
+  const SiteKey key;
+  const std::vector<Choice> ways;
+  Learner learner;
+  std::shared_ptr<Comparison> comparison;        // under way, by messages; else nullptr
+  std::optional<ComparisonsInMemory> in_memory;  // none: ranks compare by messages
+  CallsMade made;                                // by the application
+  std::atomic<int> in_flight{0};                 // started here, not completed by the application
+  std::vector<std::uintptr_t> callers;  // the first few, while the site learns; for reports
+
+  // The application makes a call of it now.
+  void look_at_caller();
+
+ private:
+  int looks_at_callers_ = 0;
+};
+
+// Of one communicator. Memory is bounded: where there is no room for more of them, those that are
+// no longer called are forgotten.
+class Sites {
+ public:
+  // Of the call that the application makes now.
+  template <class Make>  // makes a std::unique_ptr<Site>
+  Site* find_or_make(const SiteKey& key, Make make) {
+    Site* site = in_use_.find_or_make(key, make);
+    return site ? site : &without_room(key.blocking);
+  }
+  // The application makes a call of the site. In the order of its calls, whether they are held or
+  // not, since that is the same on all ranks.
+  void count_call(Runtime& runtime, const Communicator& communicator, Site& site) {
+    if (in_use_.count_call(site.made)) [[unlikely]]
+      forgotten(runtime, communicator);
+  }
+
+  // Where the ranks of a communicator on one node compare for this site, which is then never
+  // forgotten; none, on all ranks alike: `room` is used up. In the order of the calls.
+  std::optional<SharedWords> memory_for(const SiteKey& key, SegmentRoom& room);
+
+  // Programs that always come with new sites would try most of the time.
+  bool has_free_slots() const { return !in_use_.some_were_forgotten(); }
+
+  TrialTurn turn;
+  CallsInOrder<std::shared_ptr<HeldCall>> held;
+
+  std::vector<SiteRecord> records(const Communicator& communicator) const;
+
+  // The communicator is about to go, which a comparison under way would keep.
+  void forget_comparisons();
+
+ private:
+  Site& without_room(bool blocking);
+  void forgotten(Runtime& runtime, const Communicator& communicator);
+
+  SitesInUse<Site> in_use_;
+  std::shared_ptr<std::byte> memory_;  // for comparisons there; nullptr: none was needed
+  bool has_no_memory_ = false;         // there was no room for it
+  // All for which there is no room. They go by the rule, and nothing is learnt about them.
+  std::array<std::unique_ptr<Site>, 2> without_room_;
+};
+
+// When the application made a call, and how many of the site's it had not completed then.
+struct Made {
+  std::int64_t at_ns = 0;  // only where the learner wants to know
+  int in_flight = 0;
+};
+
+// The way of the site's next call; none: not known yet, but where ranks compare in memory. May
+// begin a comparison.
+std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communicator, Site& site,
+                            const Made& made);
+// Of the call that the application makes now, which is counted: its way, where the learner has
+// nothing to note. none: to be asked for as follows.
+inline std::optional<int> next_way_at_once(Runtime& runtime, Communicator& communicator,
+                                           Site& site) {
+  communicator.sites->count_call(runtime, communicator, site);
+  return site.learner.next_at_once();
+}
+// As next_way(), of this call, which may help before.
+std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& communicator,
+                                Site& site);
+
+// The same of a blocking call, which waits until its way is known: until all ranks have begun an
+// earlier call of the site.
+int next_way_in_call(Runtime& runtime, CallId id, Communicator& communicator, Site& site);
+
+// The plan of a call that goes this way.
+const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int way);
+inline const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {
+  const Plan* const made = first.ways->plan(way);
+  return made ? *made : make_plan_of(runtime, call, first, way);
+}
+
+// The call that now goes to the library is to be watched until the application completes it.
+struct WatchedFor {
+  Site* site = nullptr;
+  Communicator* communicator = nullptr;
+};
+void watch_for(Site* site, Communicator* communicator);
+WatchedFor take_watched();
+
+}  // namespace weft

@@ -1,0 +1,51 @@
+// The library's own check of its arguments, on a communicator of Weft's with one rank; of operators
+// for no elements, and once per thread and pair.
+#include "runtime/call/operator_check.h"
+
+#include <array>
+#include <mutex>
+
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/comm/self_communicator.h"
+#include "transport/mpi/library_step.h"
+
+namespace weft {
+
+// Where there is no such communicator the call is Weft's all the same: other ranks may have theirs,
+// and would wait for this one.
+bool library_accepts(const Call& call, bool blocking) {
+  static std::mutex one_at_a_time;  // a collective on one communicator
+  const std::lock_guard lock(one_at_a_time);
+  const MPI_Comm self = self_communicator();
+  if (self == handles.comm_null) return true;
+  if (blocking) return library_blocking(call, self) == MPI_SUCCESS;
+  MPI_Request request;
+  return library_nonblocking(call, self, &request) == MPI_SUCCESS &&
+         library_calls.Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+}
+
+bool operator_fits(MPI_Op op, MPI_Datatype type) {
+  struct Pair {
+    MPI_Op op;
+    MPI_Datatype type;
+  };
+  static thread_local std::array<Pair, 8> known{};
+  static thread_local unsigned next = 0, count = 0;
+  if (op == handles.op_null) return false;
+  for (unsigned i = 0; i < count; ++i)
+    if (known[i].op == op && known[i].type == type) return true;
+  Call call;
+  int nothing = 0, result = 0;
+  call.form = CallId::Iallreduce;
+  call.sendbuf = &nothing;
+  call.recvbuf = &result;
+  call.recvtype = type;
+  call.op = op;
+  if (!library_accepts(call, true)) return false;
+  known[next++ % known.size()] = {op, type};
+  if (count < known.size()) ++count;
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,268 @@
+// What is kept of communicators, from the calls that make them to those that free them.
+#include "runtime/comm/communicators.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "library/session_communicators.h"
+#include "runtime/adaptive/sites.h"
+#include "runtime/job/epoch.h"
+
+namespace weft {
+namespace {
+
+std::atomic<int> next_number{0};
+
+// What is kept of each, however many ranks it has: docs/inside/scale.md. Beside that a name among
+// those that are known, a piece of mapped memory and, once they are used, schedules.
+static_assert(sizeof(Communicator) + sizeof(Sites) + sizeof(NodeMemory) + sizeof(NodeRoom) <= 1832);
+
+// Processes of another job, spawned or connected, may run without Weft.
+bool of_this_job_alone(MPI_Comm user) {
+  MPI_Group group, job, others;
+  int strangers = 1;
+  library_calls.Comm_group(user, &group);
+  library_calls.Comm_group(handles.comm_world, &job);
+  library_calls.Group_difference(group, job, &others);
+  library_calls.Group_size(others, &strangers);
+  for (MPI_Group* made : {&group, &job, &others}) library_calls.Group_free(made);
+  return strangers == 0;
+}
+
+// An error where the system refuses a thread.
+Result<std::unique_ptr<Worker>> start_worker(Observer& observer, int core) {
+  static std::atomic<int> workers{0};
+  auto worker = std::make_unique<Worker>(observer, workers.fetch_add(1), core);
+  const auto started = worker->start();
+  if (!started) return started.error();
+  return worker;
+}
+
+// Once: by the rank that speaks for those which know it.
+void say_why_no_worker(const Error& why, const std::string& effect, bool speaks) {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true) && speaks)
+    say("no worker thread (" + why.message + "): " + effect + "; raise 'ulimit -u' to get one");
+}
+
+}  // namespace
+
+Communicator::Communicator(MPI_Comm user, Shadow shadow, int rank, int size)
+    : user(user),
+      shadow(shadow.comm),
+      has_own(shadow.is_own),
+      tags(shadow.tags),
+      route{shadow.comm, shadow.ranks.get()},
+      rank(rank),
+      size(size),
+      number(next_number.fetch_add(1)),
+      sites(std::make_unique<Sites>()),
+      shadow_(std::move(shadow)) {}
+
+void Communicator::share_memory(const std::vector<int>& world_ranks) {
+  nodes = nodes_of(world_ranks);
+  if (!nodes) return;
+  const int here = nodes->ranks_on(nodes->of(rank));
+  const bool of_all = user == handles.comm_world && here > 1;
+  const std::int64_t heaps = of_all ? bytes_for_heaps(here) : 0;
+  const ErrorsReturn errors(user);
+  const RoomWanted wanted{has_own ? shadow : user, route, tags.of_single(next_in_sequence()),
+                          heaps};
+  auto found = room_on_node(wanted, rank, *nodes, world_ranks);
+  if (!found) {
+    nodes = nullptr;
+    return;
+  }
+  if (*found) {
+    node_room_ = found->get();
+    room = SegmentRoom(std::shared_ptr<SegmentRoom::Space>(*found, &node_room_->rest()));
+    memory =
+        std::make_unique<NodeMemory>(std::shared_ptr<NodeWindows>(*found, &node_room_->windows()),
+                                     on_one_node() ? ranks_that_share(world_ranks) : nullptr);
+  }
+  if (of_all) tell_of_heaps_in(room.take(heaps));
+  if (on_one_node()) domains = domains_of(world_ranks);
+  processor = processor_of(world_ranks);
+}
+
+namespace {
+
+// Each is a thread. More communicators may have their own where algorithms ask for leaders.
+constexpr int kMostTried = kMostThatTry + 1;
+std::atomic<int> tried_workers{0};
+
+}  // namespace
+
+// Lines are written anyway, and a page for each rank is worth keeping.
+void Communicator::note_use(const Schedule& schedule) {
+  if (node_room_ && schedule.node_bytes > node_room_->windows().ranks() * kPageBytes)
+    node_room_->spread();
+}
+
+void Communicator::want_worker(Observer& observer) {
+  if (!worker && tried_workers.load() < kMostTried) {
+    auto started = start_worker(observer, -1);
+    if (started) {
+      worker = std::move(*started);
+      tried_workers.fetch_add(1);
+    } else {
+      say_why_no_worker(started.error(), "engine tcc is not tried", rank == 0);
+    }
+  }
+  wants_worker_ = true;
+}
+
+Communicator::~Communicator() {
+  if (node_room_ && !usable_.load()) node_room_->lose();
+  if (shadow == user) return;
+  if (worker && wants_worker_) tried_workers.fetch_sub(1);
+  worker.reset();  // it may be inside a collective on the shadow
+  give_up(std::move(shadow_), freed.load() && !is_lent_.load(), usable_.load());
+}
+
+std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
+                                      const Nodes& nodes) {
+  if (nodes.count() == 1 || !nodes.all_alike()) return nullptr;
+  auto made = split_own(comm, members, nodes.place(rank), nodes.of(rank));
+  if (!made) return nullptr;
+  auto* const leaders = new Leaders(made->comm);
+  return {leaders, [made = std::move(*made)](const Leaders* done_with) {
+            give_up(made, false, true);
+            delete done_with;
+          }};
+}
+
+bool Communicators::may_have_shadow(MPI_Comm user) {
+  if (is_of_session(user)) return false;
+  int inter = 0, size = 0;
+  library_calls.Comm_test_inter(user, &inter);
+  if (inter) return false;
+  library_calls.Comm_size(user, &size);
+  return size > 1 && of_this_job_alone(user);
+}
+
+void Communicators::add(MPI_Comm user, const Hints& hints, const Wanted& wanted) {
+  if (!may_have_shadow(user)) return;
+  int rank = 0, size = 0;
+  library_calls.Comm_size(user, &size);
+  library_calls.Comm_rank(user, &rank);
+  const std::vector<int> world_ranks = world_ranks_of(user, size);
+  const bool starts_worker = wanted.worker_for && may_have_own(wanted.most_own);
+  Result<std::unique_ptr<Worker>> worker(nullptr);
+  if (starts_worker) worker = start_worker(*wanted.worker_for, wanted.worker_core);
+  WhyNone why_none;
+  const Wish wish{wanted.most_own, static_cast<bool>(worker)};
+  auto shadow = make_shadow(user, world_ranks, wish, &why_none);
+  if (!shadow) {
+    if (why_none.not_ready >= 0)
+      say_why_no_worker(worker ? Error{} : worker.error(),
+                        "collectives of this communicator go to the MPI library",
+                        why_none.not_ready == rank);
+    if (!why_none.others_have_all) return;
+    const std::lock_guard lock(mutex_);
+    crowded_out_.insert(user);
+    return begin_epoch();
+  }
+  auto communicator = std::make_shared<Communicator>(user, std::move(*shadow), rank, size);
+  communicator->hints = hints;
+  communicator->neighbors = neighbors_of(user);
+  if (communicator->has_own) communicator->worker = std::move(*worker);
+  communicator->share_memory(world_ranks);
+  if (wanted.leaders && communicator->has_own && communicator->nodes)
+    communicator->leaders =
+        make_leaders(communicator->shadow, communicator->members(), rank, *communicator->nodes);
+  const std::lock_guard lock(mutex_);
+  known_[user] = std::move(communicator);
+  begin_epoch();
+}
+
+bool Communicators::is_crowded_out(MPI_Comm user) {
+  const std::lock_guard lock(mutex_);
+  return crowded_out_.contains(user);
+}
+
+Communicator* Communicators::find(MPI_Comm user) {
+  static thread_local Found last;
+  const std::uint64_t now = epoch();
+  if (last.epoch == now && last.user == user) return last.communicator;
+  const std::lock_guard lock(mutex_);
+  const auto it = known_.find(user);
+  last = {now, user, it == known_.end() ? nullptr : it->second.get()};
+  return last.communicator;
+}
+
+std::shared_ptr<Communicator> Communicators::find_or_make(MPI_Comm comm) {
+  if (Communicator* kept = find(comm)) return kept->shared_from_this();
+  int rank = 0, size = 1;
+  library_calls.Comm_rank(comm, &rank);
+  library_calls.Comm_size(comm, &size);
+  auto shadow = make_shadow(comm, world_ranks_of(comm, size), {.needed = true});
+  return shadow ? std::make_shared<Communicator>(comm, std::move(*shadow), rank, size) : nullptr;
+}
+
+std::shared_ptr<Communicator> Communicators::remove(MPI_Comm user) {
+  const std::lock_guard lock(mutex_);
+  crowded_out_.erase(user);
+  const auto it = known_.find(user);
+  if (it == known_.end()) return nullptr;
+  auto removed = std::move(it->second);
+  known_.erase(it);
+  begin_epoch();
+  return removed;
+}
+
+std::vector<std::shared_ptr<Communicator>> Communicators::all() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Communicator>> all;
+  for (const auto& [user, communicator] : known_) all.push_back(communicator);
+  return all;
+}
+
+bool Communicators::world_has_worker() {
+  const Communicator* world = find(handles.comm_world);
+  return world && (world->worker || world->wants_worker());
+}
+
+// Where a worker may still be inside a collective on a shadow, none is freed: that would meet the
+// one by which the ranks agree here.
+void Communicators::free_all() {
+  const bool has_worker = world_has_worker();
+  std::shared_ptr<Communicator> world = remove(handles.comm_world);
+  if (!world) return;
+  world->sites->forget_comparisons();
+  world.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [user, communicator] : known_) communicator->sites->forget_comparisons();
+    known_.clear();
+    begin_epoch();
+  }
+  if (!has_worker) free_all_shadows();
+}
+
+void Communicators::put_back(std::shared_ptr<Communicator> removed) {
+  const std::lock_guard lock(mutex_);
+  known_[removed->user] = std::move(removed);
+  begin_epoch();
+}
+
+OwnCommunicator::OwnCommunicator(Communicator& of)
+    : of_(of.shared_from_this()), made_(handles.comm_null) {
+  if (of.has_own) return;
+  const ErrorsReturn errors(of.user);
+  if (errors.do_return()) made_ = communicator_like(of.user);
+  if (made_ != handles.comm_null) library_calls.Comm_set_errhandler(made_, handles.errors_return);
+}
+
+OwnCommunicator::~OwnCommunicator() {
+  if (made_ != handles.comm_null) library_calls.Comm_free(&made_);
+}
+
+bool OwnCommunicator::there() const {
+  return get() != handles.comm_null;
+}
+
+}  // namespace weft

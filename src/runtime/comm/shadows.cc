@@ -1,0 +1,338 @@
+// Shadows: made in calls that are collective anyway. A lane is given up by each rank for itself.
+// An own one is freed in such a call when all ranks are done with it, or in the application's own
+// call where nothing can be under way.
+#include "runtime/comm/shadows.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+
+namespace weft {
+namespace {
+
+std::atomic<int> own_alive{0};
+
+void free_now(MPI_Comm comm) {
+  library_calls.Comm_free(&comm);
+  own_alive.fetch_sub(1);
+}
+
+// What this rank is done with of some members' communicators, by their numbers.
+struct Spares {
+  std::map<std::int64_t, MPI_Comm> by_number;
+  std::int64_t next = 0;  // which to propose first; the same on all the members where it matters
+};
+
+// Never destroyed: operations may end while the process exits.
+struct AllSpares {
+  std::mutex mutex;  // guards the rest
+  std::map<std::vector<int>, Spares> of;
+};
+AllSpares& spares() {
+  static auto* instance = new AllSpares;
+  return *instance;
+}
+
+void put_by(Shadow shadow) {
+  const std::lock_guard lock(spares().mutex);
+  spares().of[std::move(shadow.members)].by_number.emplace(shadow.number, shadow.comm);
+}
+
+struct Spare {
+  MPI_Comm comm{};
+  std::int64_t number = 0;  // 0: there is none
+};
+
+// One that this rank proposes to free, and nobody else meanwhile.
+Spare take_spare(const std::vector<int>& members) {
+  const std::lock_guard lock(spares().mutex);
+  const auto found = spares().of.find(members);
+  if (found == spares().of.end()) return {};
+  auto& [by_number, next] = found->second;
+  const auto one = by_number.lower_bound(next);
+  if (one == by_number.end()) return {};
+  const Spare taken{one->second, one->first};
+  by_number.erase(one);
+  return taken;
+}
+
+// The numbers that the members have proposed lie between these two. Where they differ, they try
+// the greatest next time, or all from the beginning if some have none.
+void settle_spare(const std::vector<int>& members, const Spare& spare, std::int64_t least,
+                  std::int64_t greatest) {
+  const bool agreed = least == greatest;
+  if (agreed && spare.number != 0) free_now(spare.comm);
+  const std::lock_guard lock(spares().mutex);
+  const auto found = spares().of.find(members);
+  if (found == spares().of.end()) return;
+  auto& [by_number, next] = found->second;
+  next = agreed || least == 0 ? 0 : greatest;
+  if (!agreed && spare.number != 0) by_number.emplace(spare.number, spare.comm);
+  if (by_number.empty()) spares().of.erase(found);
+}
+
+int spares_here() {
+  const std::lock_guard lock(spares().mutex);
+  std::size_t count = 0;
+  for (const auto& [members, theirs] : spares().of) count += theirs.by_number.size();
+  return static_cast<int>(count);
+}
+
+// In the same order on all ranks, whichever of the communicators they are members of.
+void free_spares() {
+  const std::lock_guard lock(spares().mutex);
+  for (const auto& [members, theirs] : spares().of)
+    for (const auto& [number, comm] : theirs.by_number) free_now(comm);
+  spares().of.clear();
+}
+
+std::int64_t new_number(int world_rank) {
+  static std::atomic<std::int64_t> made{0};
+  return (made.fetch_add(1) + 1) << 32 | world_rank;
+}
+
+// The communicator that is shared, and its lanes. Never destroyed, like the spares.
+struct Common {
+  explicit Common(const TagsOfAll& tags) : tags(tags), lanes(tags.lanes) {}
+
+  MPI_Comm comm = handles.comm_null;
+  const TagsOfAll tags;
+  bool is_the_worlds = false;  // which was the first to get it, for itself
+  std::mutex mutex;            // guards the rest
+  Lanes lanes;
+  bool one_is_chosen = false;  // with other ranks, just now
+};
+Common* the_common = nullptr;
+
+// Two threads that agree with other ranks at a time could choose the same lane: one of them does
+// without, on all its ranks.
+class Choosing {
+ public:
+  Choosing() {
+    const std::lock_guard lock(the_common->mutex);
+    may_ = !std::exchange(the_common->one_is_chosen, true);
+  }
+  ~Choosing() {
+    if (!may_) return;
+    const std::lock_guard lock(the_common->mutex);
+    the_common->one_is_chosen = false;
+  }
+  Choosing(const Choosing&) = delete;
+  Choosing& operator=(const Choosing&) = delete;
+  bool may() const { return may_; }
+
+ private:
+  bool may_;
+};
+
+int first_of_free_lanes() {
+  const std::lock_guard lock(the_common->mutex);
+  return the_common->lanes.first_of_free();
+}
+
+// What the ranks of a communicator tell each other when it is made; of each word the greatest
+// counts.
+enum Word : std::uint8_t {
+  kNotReady,  // how many ranks there are from this one on
+  kNumber,
+  kSpare,
+  kSpareToo,  // the complement: of both all ranks say the same only if they have the same
+  kManyOwn,   // as many as were wanted
+  kMostHere,  // as many as there may be
+  kBusy,
+  kFirstLane,
+  kWords,
+};
+using Words = std::array<std::int64_t, kWords>;
+
+// Collective. Also frees a communicator of these ranks that all are done with.
+std::optional<Words> agree(MPI_Comm comm, const std::vector<int>& members, const Wish& wish,
+                           bool busy) {
+  int rank = 0, world_rank = 0;
+  const auto ranks = static_cast<int>(members.size());
+  library_calls.Comm_rank(comm, &rank);
+  library_calls.Comm_rank(handles.comm_world, &world_rank);
+  const Spare spare = take_spare(members);
+  const int own = own_alive.load();
+  Words words{};
+  words[kNotReady] = wish.ready ? 0 : ranks - rank;
+  words[kNumber] = rank == 0 ? new_number(world_rank) : 0;
+  words[kSpare] = spare.number;
+  words[kSpareToo] = ~spare.number;
+  words[kManyOwn] = own >= wish.most_own ? 1 : 0;
+  words[kMostHere] = own >= kMostOwn ? 1 : 0;
+  words[kBusy] = busy ? 1 : 0;
+  words[kFirstLane] = first_of_free_lanes();
+  Words greatest{};
+  const int code = library_calls.Allreduce(words.data(), greatest.data(), kWords, handles.int64,
+                                           handles.max, comm);
+  if (code != MPI_SUCCESS) {
+    if (spare.number != 0) put_by({.comm = spare.comm, .number = spare.number, .members = members});
+    return std::nullopt;
+  }
+  settle_spare(members, spare, ~greatest[kSpareToo], greatest[kSpare]);
+  return greatest;
+}
+
+// Collective; only where some rank has used them all once.
+int free_on_all(MPI_Comm comm) {
+  std::vector<std::int64_t> own;
+  {
+    const std::lock_guard lock(the_common->mutex);
+    own = the_common->lanes.free_bits();
+  }
+  auto all = own;
+  const int code = library_calls.Allreduce(own.data(), all.data(), static_cast<int>(own.size()),
+                                           handles.int64, handles.band, comm);
+  return code == MPI_SUCCESS ? Lanes::lowest_of(all) : -1;
+}
+
+std::optional<Shadow> take_lane(MPI_Comm user, const std::vector<int>& world_ranks,
+                                const Words& agreed) {
+  if (the_common->comm == handles.comm_null || agreed[kBusy] != 0 || the_common->tags.lanes < 1)
+    return std::nullopt;
+  // What lanes share has no processes of other jobs.
+  if (std::any_of(world_ranks.begin(), world_ranks.end(), [](int rank) { return rank < 0; }))
+    return std::nullopt;
+  auto lane = static_cast<int>(agreed[kFirstLane]);
+  if (lane >= the_common->tags.lanes) lane = free_on_all(user);
+  if (lane < 0) return std::nullopt;
+  const std::lock_guard lock(the_common->mutex);
+  the_common->lanes.take(lane);
+  auto ranks = shared_map(world_ranks);
+  if (ranks->is_identity()) ranks = nullptr;
+  return Shadow{.comm = the_common->comm,
+                .tags = the_common->tags.of(lane),
+                .lane = lane,
+                .ranks = std::move(ranks)};
+}
+
+std::optional<Shadow> own_shadow(MPI_Comm made, const std::vector<int>& members,
+                                 const Words& agreed) {
+  if (made == handles.comm_null) return std::nullopt;
+  library_calls.Comm_set_errhandler(made, handles.errors_return);
+  own_alive.fetch_add(1);
+  return Shadow{.comm = made,
+                .is_own = true,
+                .tags = the_common->tags.alone(),
+                .number = agreed[kNumber],
+                .members = members};
+}
+
+}  // namespace
+
+ErrorsReturn::ErrorsReturn(MPI_Comm comm) : comm_(comm) {
+  do_return_ = library_calls.Comm_get_errhandler(comm, &before_) == MPI_SUCCESS;
+  if (do_return_) library_calls.Comm_set_errhandler(comm, handles.errors_return);
+}
+
+ErrorsReturn::~ErrorsReturn() {
+  if (!do_return_) return;
+  library_calls.Comm_set_errhandler(comm_, before_);
+  library_calls.Errhandler_free(&before_);
+}
+
+MPI_Comm communicator_like(MPI_Comm comm) {
+  MPI_Group group;
+  MPI_Comm made = handles.comm_null;
+  if (library_calls.Comm_group(comm, &group) != MPI_SUCCESS) return handles.comm_null;
+  const int code = library_calls.Comm_create(comm, group, &made);
+  library_calls.Group_free(&group);
+  return code == MPI_SUCCESS ? made : handles.comm_null;
+}
+
+void begin_shadows(int greatest_tag) {
+  the_common = new Common(TagsOfAll(greatest_tag));
+}
+
+void make_common() {
+  const ErrorsReturn errors(handles.comm_world);
+  if (!errors.do_return()) return;
+  the_common->comm = communicator_like(handles.comm_world);
+  if (common() != handles.comm_null)
+    library_calls.Comm_set_errhandler(common(), handles.errors_return);
+}
+
+MPI_Comm common() {
+  return the_common->comm;
+}
+
+bool may_have_own(int most) {
+  return own_alive.load() < most;
+}
+
+// Errors meanwhile return to us: the application has its communicator, and goes on without Weft.
+std::optional<Shadow> make_shadow(MPI_Comm user, const std::vector<int>& world_ranks,
+                                  const Wish& wish, WhyNone* why_none) {
+  const ErrorsReturn errors(user);
+  if (!errors.do_return()) return std::nullopt;
+  std::vector<int> members = world_ranks;
+  std::sort(members.begin(), members.end());
+  const Choosing choosing;
+  const auto agreed = agree(user, members, wish, !choosing.may());
+  if (!agreed) return std::nullopt;
+  if (const auto from_first = (*agreed)[kNotReady]; from_first != 0) {
+    if (why_none)
+      why_none->not_ready = static_cast<int>(members.size()) - static_cast<int>(from_first);
+    return std::nullopt;
+  }
+  if (user == handles.comm_world && !std::exchange(the_common->is_the_worlds, true) &&
+      common() != handles.comm_null)
+    return Shadow{.comm = common(), .is_own = true, .tags = the_common->tags.alone()};
+  if ((*agreed)[kManyOwn] == 0)
+    if (auto own = own_shadow(communicator_like(user), members, *agreed)) return own;
+  if (auto shared = take_lane(user, world_ranks, *agreed)) return shared;
+  if ((*agreed)[kMostHere] != 0 && !wish.needed) {
+    if (why_none) why_none->others_have_all = true;
+    return std::nullopt;
+  }
+  return own_shadow(communicator_like(user), members, *agreed);
+}
+
+void give_up(Shadow shadow, bool at_once, bool usable) {
+  if (shadow.lane >= 0) {
+    const std::lock_guard lock(the_common->mutex);
+    if (usable) the_common->lanes.give_back(shadow.lane);
+  } else if (shadow.number == 0) {
+    return;  // of MPI_COMM_WORLD: it is what the lanes share
+  } else if (at_once) {
+    free_now(shadow.comm);
+  } else {
+    put_by(std::move(shadow));
+  }
+}
+
+std::optional<Shadow> split_own(MPI_Comm comm, const std::vector<int>& members, int color,
+                                int key) {
+  const auto agreed = agree(comm, members, {.most_own = kMostOwn}, false);
+  MPI_Comm made = handles.comm_null;
+  if (!agreed || (*agreed)[kManyOwn] != 0 ||
+      library_calls.Comm_split(comm, color, key, &made) != MPI_SUCCESS)
+    return std::nullopt;
+  return own_shadow(made, members, *agreed);
+}
+
+// What a request that was never freed still holds is no spare. Then nobody frees any: another rank
+// might wait in MPI_Comm_free for the one that this rank does not free.
+void free_all_shadows() {
+  if (common() == handles.comm_null) return;
+  std::int64_t held = own_alive.load() - spares_here();
+  {
+    const std::lock_guard lock(the_common->mutex);
+    held += the_common->lanes.in_use();
+  }
+  std::int64_t most_held = 0;
+  const int code =
+      library_calls.Allreduce(&held, &most_held, 1, handles.int64, handles.max, common());
+  if (code != MPI_SUCCESS || most_held != 0) return;
+  free_spares();
+  library_calls.Comm_free(&the_common->comm);
+}
+
+}  // namespace weft

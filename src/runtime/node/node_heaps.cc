@@ -1,0 +1,276 @@
+// A heap is made when memory of it is first wanted, and its rank writes down where it is. Each rank
+// attaches the others' memory when it first needs it, which may fail: the ranks of a call agree
+// then. Why not all at once: on a node with 128 ranks that would be 16,000 times half a dozen
+// system calls. XPMEM and the kernel's copies are tried out with one other rank, where they are
+// there at all, which the first rank of the node knows.
+#include "runtime/node/node_heaps.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/node/one_copy.h"
+#include "runtime/node/shared_buffers.h"
+
+namespace weft {
+namespace {
+
+// Kept to the end of the process: the application may use its memory after MPI_Finalize.
+struct Node {
+  int own_rank = 0;
+  std::vector<int> ranks;  // whose heaps are seen here, by rank in MPI_COMM_WORLD, in order
+  std::unique_ptr<ProcessMemory> processes;  // nullptr: cannot be attached
+  std::unique_ptr<OneCopy> copies;           // nullptr: the kernel does not copy
+  OneCopyRule rule;
+  std::atomic<SharedHeap*> own{nullptr};
+  std::mutex making;                 // guards the rest
+  std::shared_ptr<std::byte> names;  // of the ranks' heaps; nullptr: they cannot be told
+  bool is_refused = false;           // the own one
+};
+Node& node() {
+  static auto* instance = new Node;
+  return *instance;
+}
+
+// Of libweft-heap.so, where it is loaded: the application's memory comes from its heap.
+using FindHeap = SharedHeap* (*)();
+FindHeap heap_of_application() {
+  return reinterpret_cast<FindHeap>(dlsym(RTLD_DEFAULT, "weft_shared_heap"));
+}
+
+bool may_have_heap() {
+  const FindHeap find = heap_of_application();
+  if (!find) return SharedHeap::may_be_made();
+  node().own = find();
+  return node().own && node().own.load()->is_shared();
+}
+
+// A heap that was asked for is missed. lacking: the first rank that has none.
+void say_if_missed(int lacking, int own_rank) {
+  if (lacking != own_rank || !heap_of_application()) return;
+  const auto refused = SharedHeap::create();
+  say("rank " + std::to_string(own_rank) + " has no heap that its node's ranks can see (" +
+      (refused ? "it cannot be found" : refused.error().message) +
+      "): large allocations are copied as without --shared-heap");
+}
+
+// What the first rank of the node tells the others.
+struct OfFirst {
+  KnownRule rule;
+  bool xpmem = false;  // may be there
+
+  bool copies() const { return rule.is_to_be_measured || rule.rule.takes_any(); }
+};
+
+// What a rank tells the others; no name where it has no memory to attach, or none to copy from.
+struct Offer {
+  ProcessMemory::Name process{};
+  OneCopy::Name copies{};
+  int world_rank = 0;
+  bool has_heap = false;  // or may have
+};
+
+// The ranks of this node by their places; which of them this rank tries out, and which is itself.
+// The first two may measure copies at once.
+struct Others {
+  const std::vector<Offer>& offers;
+  std::size_t own;
+
+  bool is_tried(std::size_t place) const {
+    return place == (own + 1) % offers.size() || (own == 1 && place == 0);
+  }
+  // Whether it works with those that are tried out; the rest is expected to work. `has`: what a
+  // rank offers, that all must have.
+  template <class Has, class Try, class Expect>
+  bool add(Has has, Try try_out, Expect expect) const {
+    bool works = std::all_of(offers.begin(), offers.end(), has);
+    for (std::size_t place = 0; place < offers.size() && works; ++place) {
+      if (place == own) continue;
+      if (is_tried(place))
+        works = try_out(offers[place]);
+      else
+        expect(offers[place]);
+    }
+    return works;
+  }
+};
+
+// A library that was named is missed where it cannot be opened.
+std::unique_ptr<ProcessMemory> open_own_memory(std::string_view xpmem, int own_rank) {
+  const auto library = Xpmem::open(xpmem);
+  if (library) return ProcessMemory::create(*library, own_rank);
+  const bool is_named = xpmem != Xpmem::kOfSystem && xpmem != Xpmem::kNone;
+  if (is_named && own_rank == 0) say(library.error().message);
+  return nullptr;
+}
+
+// The same of the processes' memory, if this one's is among it.
+bool add_processes(const Others& others) {
+  ProcessMemory* const to = process_memory();
+  return to &&
+         others.add([](const Offer& offer) { return offer.process.segment != 0; },
+                    [to](const Offer& offer) { return to->add(offer.world_rank, offer.process); },
+                    [to](const Offer& offer) { to->expect(offer.world_rank, offer.process); });
+}
+
+// The same of the kernel's copies.
+bool add_copies(const Others& others) {
+  OneCopy* const to = one_copy();
+  return to &&
+         others.add([](const Offer& offer) { return offer.copies.process > 0; },
+                    [to](const Offer& offer) { return to->add(offer.world_rank, offer.copies); },
+                    [to](const Offer& offer) { to->expect(offer.world_rank, offer.copies); });
+}
+
+SegmentName* name_of_heap(std::size_t place) {
+  return reinterpret_cast<SegmentName*>(node().names.get()) + place;
+}
+
+// Under the number of its rank.
+void announce(SharedHeap& heap) {
+  Node& here = node();
+  const auto own = std::lower_bound(here.ranks.begin(), here.ranks.end(), here.own_rank);
+  heap.set_sharers(static_cast<int>(here.ranks.size()));
+  shared_ranges().add_own_heap(here.own_rank, heap.parts(), here.ranks);
+  *name_of_heap(static_cast<std::size_t>(own - here.ranks.begin())) = heap.name();
+}
+
+// What this process can do with the others' memory; of a node, what all can.
+struct Abilities {
+  bool attach = false, copy = false;
+};
+
+Abilities of_all(MPI_Comm comm, Abilities own) {
+  const std::array<std::int64_t, 2> lacking{own.attach ? 0 : 1, own.copy ? 0 : 1};
+  std::array<std::int64_t, 2> all_lacking{};
+  library_calls.Allreduce(lacking.data(), all_lacking.data(), static_cast<int>(lacking.size()),
+                          handles.int64, handles.sum, comm);
+  return {all_lacking[0] == 0, all_lacking[1] == 0};
+}
+
+void forget() {
+  node().own = nullptr;
+  node().processes.reset();
+  node().copies.reset();
+}
+
+void end_trials(bool can_attach) {
+  if (can_attach)
+    node().processes->end_trials();
+  else
+    node().processes.reset();
+}
+
+// Where no call would be the kernel's, nobody looks for any.
+void settle_rule(MPI_Comm here, const KnownRule& known, const std::vector<Offer>& offers,
+                 const Config& config, PlanCache& plans) {
+  node().rule = known.rule;
+  if (known.is_to_be_measured) {
+    std::vector<int> world_ranks;
+    for (const Offer& offer : offers) world_ranks.push_back(offer.world_rank);
+    node().rule = measured_rule(here, known.rule, world_ranks, *one_copy(), config, plans);
+    one_copy()->begin_count();
+  }
+  if (!node().rule.takes_any()) node().copies.reset();
+}
+
+}  // namespace
+
+void share_memory_of_processes(MPI_Comm here, const Config& config, PlanCache& plans) {
+  int ranks = 1, place = 0;
+  library_calls.Comm_size(here, &ranks);
+  library_calls.Comm_rank(here, &place);
+  if (ranks == 1) return;
+  OfFirst told;
+  if (place == 0) told = {known_rule(config, ranks, plans), Xpmem::may_be_there(config.xpmem)};
+  library_calls.Bcast(&told, sizeof told, handles.byte, 0, here);
+  Offer own;
+  library_calls.Comm_rank(handles.comm_world, &own.world_rank);
+  own.has_heap = may_have_heap();
+  if (told.xpmem) node().processes = open_own_memory(config.xpmem, own.world_rank);
+  if (process_memory()) own.process = process_memory()->name();
+  if (told.copies()) node().copies = OneCopy::create(own.world_rank);
+  if (one_copy()) own.copies = one_copy()->name();
+  std::vector<Offer> offers(static_cast<std::size_t>(ranks));
+  constexpr int kBytes = sizeof own;
+  library_calls.Allgather(&own, kBytes, handles.byte, offers.data(), kBytes, handles.byte, here);
+  const auto lacking = std::find_if(offers.begin(), offers.end(),
+                                    [](const Offer& offer) { return !offer.has_heap; });
+  if (lacking != offers.end()) {
+    say_if_missed(lacking->world_rank, own.world_rank);
+    return forget();
+  }
+  const Others others{offers, static_cast<std::size_t>(place)};
+  const Abilities all = of_all(here, {add_processes(others), add_copies(others)});
+  node().own_rank = own.world_rank;
+  for (const Offer& offer : offers) node().ranks.push_back(offer.world_rank);
+  std::sort(node().ranks.begin(), node().ranks.end());
+  end_trials(all.attach);
+  if (all.copy)
+    settle_rule(here, told.rule, offers, config, plans);
+  else
+    node().copies.reset();
+}
+
+std::int64_t bytes_for_heaps(int ranks) {
+  const auto bytes = static_cast<std::int64_t>(sizeof(SegmentName)) * ranks;
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+void tell_of_heaps_in(std::shared_ptr<std::byte> memory) {
+  Node& here = node();
+  if (here.ranks.empty()) return;
+  const std::lock_guard lock(here.making);
+  here.names = std::move(memory);
+  for (std::size_t place = 0; place < here.ranks.size(); ++place)
+    if (here.ranks[place] != here.own_rank)
+      shared_ranges().add_heap(here.ranks[place], name_of_heap(place));
+  if (SharedHeap* const own = here.own) announce(*own);
+}
+
+SharedHeap* own_heap() {
+  return node().own;
+}
+
+// Refused once, it is not asked for again.
+SharedHeap* find_or_make_own_heap() {
+  Node& here = node();
+  if (SharedHeap* const own = here.own) return own;
+  const std::lock_guard lock(here.making);
+  if (here.own || !here.names || here.is_refused) return here.own;
+  const auto made = SharedHeap::create();
+  here.is_refused = !made;
+  if (!made) return nullptr;
+  announce(**made);
+  here.own = *made;
+  return *made;
+}
+
+ProcessMemory* process_memory() {
+  return node().processes.get();
+}
+
+OneCopy* one_copy() {
+  return node().copies.get();
+}
+
+const OneCopyRule& one_copy_rule() {
+  return node().rule;
+}
+
+bool heaps_are_shared(const std::vector<int>& world_ranks) {
+  const std::vector<int>& here = node().ranks;
+  return std::all_of(world_ranks.begin(), world_ranks.end(),
+                     [&](int rank) { return std::binary_search(here.begin(), here.end(), rank); });
+}
+
+}  // namespace weft

@@ -1,0 +1,254 @@
+// Finding the nodes once, then a room on each node for each communicator.
+#include "runtime/node/node_memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/equals_shared.h"
+#include "base/log.h"
+#include "base/repeated.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "library/session_communicators.h"
+#include "patterns/tree.h"
+#include "runtime/node/node_heaps.h"
+#include "schedule/schedule.h"
+#include "topo/topology.h"
+
+namespace weft {
+namespace {
+
+// As a rank tells it.
+struct Place {
+  int node;    // by the lowest rank there
+  int domain;  // as the node counts them; kNoDomain: the rank may run in several
+  Processor processor;
+};
+
+// The same of all ranks of MPI_COMM_WORLD.
+class Places {
+ public:
+  explicit Places(const std::vector<Place>& all)
+      : nodes_(listed(all, &Place::node)),
+        domains_(listed(all, &Place::domain), {1, ranks_on_first(), number_of_nodes()}),
+        processors_(listed(all, &Place::processor), {1, ranks_on_first(), number_of_nodes()}) {}
+
+  int node(int rank) const { return nodes_.of(rank); }
+  int domain(int rank) const { return domains_.at(static_cast<std::size_t>(rank)); }
+  Processor processor(int rank) const { return processors_.at(static_cast<std::size_t>(rank)); }
+
+ private:
+  template <class Number>
+  static std::vector<Number> listed(const std::vector<Place>& all, Number Place::*what) {
+    std::vector<Number> numbers;
+    for (const Place& place : all) numbers.push_back(place.*what);
+    return numbers;
+  }
+  std::size_t ranks_on_first() const { return static_cast<std::size_t>(nodes_.ranks_on(0)); }
+  std::size_t number_of_nodes() const { return static_cast<std::size_t>(nodes_.count()); }
+
+  Nodes nodes_;
+  Repeated<int> domains_;
+  Repeated<Processor> processors_;
+};
+
+const Places* places = nullptr;  // not known
+bool places_in_order = false;    // of their ranks, whatever the domains
+
+std::vector<int> domains_by_rank(const std::vector<int>& world_ranks) {
+  std::vector<int> domains;
+  for (const int rank : world_ranks) domains.push_back(places->domain(rank));
+  return domains;
+}
+
+// One for all communicators that are laid out alike.
+std::shared_ptr<const Nodes> shared_nodes(Nodes nodes) {
+  static auto* all = new EqualsShared<Nodes>;
+  return all->get(std::move(nodes));
+}
+
+// What the first rank of a node finds out for all there.
+struct OfNode {
+  int first;  // its rank
+  int cpus;   // of which the domains are known; 0: there are no two
+};
+
+// Collective over the ranks of a node, so that one of them alone looks at the machine.
+Place own_place(MPI_Comm here, int rank) {
+  int place = 0;
+  library_calls.Comm_rank(here, &place);
+  Topology machine = place == 0 ? topology_of_domains() : Topology{};
+  OfNode told{rank, machine.cpus()};
+  library_calls.Bcast(&told, sizeof told, handles.byte, 0, here);
+  Place own{told.first, kNoDomain, processor()};
+  if (told.cpus == 0) return own;
+  machine.numa_of_cpu.resize(static_cast<std::size_t>(told.cpus));
+  const auto bytes = static_cast<int>(machine.numa_of_cpu.size() * sizeof machine.numa_of_cpu[0]);
+  library_calls.Bcast(machine.numa_of_cpu.data(), bytes, handles.byte, 0, here);
+  own.domain = domain_of(machine, allowed_cpus());
+  return own;
+}
+
+}  // namespace
+
+std::vector<int> world_ranks_of(MPI_Comm comm, int ranks) {
+  if (is_of_session(comm)) return std::vector<int>(static_cast<std::size_t>(ranks), -1);
+  MPI_Group group, world;
+  std::vector<int> members(static_cast<std::size_t>(ranks)), found(members.size());
+  std::iota(members.begin(), members.end(), 0);
+  library_calls.Comm_group(comm, &group);
+  library_calls.Comm_group(handles.comm_world, &world);
+  library_calls.Group_translate_ranks(group, ranks, members.data(), world, found.data());
+  for (MPI_Group* made : {&group, &world}) library_calls.Group_free(made);
+  return found;
+}
+
+void find_nodes(const Config& config, PlanCache& plans) {
+  places_in_order = config.reproducible;
+  MPI_Comm here;
+  const int code = library_calls.Comm_split_type(handles.comm_world, MPI_COMM_TYPE_SHARED, 0,
+                                                 handles.info_null, &here);
+  if (code != MPI_SUCCESS) return;
+  int rank = 0, ranks = 0;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  constexpr int kBytes = sizeof(Place);
+  const Place own = own_place(here, rank);
+  std::vector<Place> all(static_cast<std::size_t>(ranks));
+  library_calls.Allgather(&own, kBytes, handles.byte, all.data(), kBytes, handles.byte,
+                          handles.comm_world);
+  places = new Places(all);
+  share_memory_of_processes(here, config, plans);
+  library_calls.Comm_free(&here);
+}
+
+std::shared_ptr<const Nodes> nodes_of(const std::vector<int>& world_ranks) {
+  if (!places) return nullptr;
+  std::vector<int> nodes;
+  for (const int rank : world_ranks) nodes.push_back(places->node(rank));
+  Nodes found(nodes);
+  if (!found.some_share()) return nullptr;
+  // On one node the algorithms by domains know better.
+  if (found.count() == 1 || places_in_order) return shared_nodes(std::move(found));
+  return shared_nodes(Nodes(nodes, domains_by_rank(world_ranks)));
+}
+
+std::shared_ptr<const Domains> domains_of(const std::vector<int>& world_ranks) {
+  const std::vector<int> domains = domains_by_rank(world_ranks);
+  const bool some_has_none = std::find(domains.begin(), domains.end(), kNoDomain) != domains.end();
+  if (some_has_none) return nullptr;
+  auto found = shared_nodes(Domains(domains));
+  return found->count() > 1 ? found : nullptr;
+}
+
+Processor processor_of(const std::vector<int>& world_ranks) {
+  const Processor first = places->processor(world_ranks[0]);
+  const auto differs = [&](int rank) { return places->processor(rank) != first; };
+  return std::any_of(world_ranks.begin(), world_ranks.end(), differs) ? Processor::other : first;
+}
+
+namespace {
+
+// One for all communicators of these ranks in this order.
+std::shared_ptr<const std::vector<int>> shared_ranks(std::vector<int> world_ranks) {
+  static auto* all = new EqualsShared<std::vector<int>>;
+  return all->get(std::move(world_ranks));
+}
+
+}  // namespace
+
+std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_ranks) {
+  if (!heaps_are_shared(world_ranks)) return nullptr;
+  std::sort(world_ranks.begin(), world_ranks.end());
+  return shared_ranks(std::move(world_ranks));
+}
+
+std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int place,
+                                                   std::int64_t bytes) {
+  static std::atomic<bool> said{false};
+  auto segment = agree_on_segment(talk, place, bytes, kRoomForRequests_bytes);
+  if (segment) return std::move(*segment);
+  const std::string& why = segment.error().message;
+  if (!why.empty() && !said.exchange(true))
+    say("rank " + std::to_string(rank) + " cannot share memory with the other ranks of its node (" +
+        why + "): Weft's messages go through MPI instead");
+  return std::nullopt;
+}
+
+namespace {
+
+NodeRoom::Group group_of(const Nodes& nodes, int node, const std::vector<int>& world_ranks) {
+  std::vector<int> members;
+  for (const int rank : nodes.ranks(node))
+    members.push_back(world_ranks[static_cast<std::size_t>(rank)]);
+  return {shared_ranks(std::move(members)), nodes.count() == 1};
+}
+
+// By messages of Weft's own, so that the ranks of a node need no communicator.
+class NodeTalk final : public SegmentTalk {
+ public:
+  NodeTalk(const RoomWanted& wanted, int rank, const Nodes& nodes)
+      : route_(wanted.route),
+        tag_(wanted.tag),
+        ranks_(nodes.ranks(nodes.of(rank))),
+        place_(nodes.place(rank)),
+        all_(wanted.comm) {}
+
+  std::optional<SegmentOffer> of_first(const SegmentOffer& own) override { return told(own); }
+  std::optional<Lacking> who_lacks(bool this_rank) override { return all_.who_lacks(this_rank); }
+
+  // What the first rank of the node says; where that does not arrive, nothing.
+  template <class Said>
+  Said told(Said said) const {
+    static_assert(std::is_trivially_copyable_v<Said>);
+    constexpr int kBytes = sizeof said;
+    const int parent = binomial_parent(place_);
+    if (parent >= 0 && library_calls.Recv(&said, kBytes, handles.byte, peer(parent), tag_,
+                                          route_.comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+      said = {};
+    for (const int child : binomial_children(place_, static_cast<int>(ranks_.size())))
+      library_calls.Send(&said, kBytes, handles.byte, peer(child), tag_, route_.comm);
+    return said;
+  }
+
+ private:
+  int peer(int place) const {
+    const int rank = ranks_[static_cast<std::size_t>(place)];
+    return route_.ranks ? route_.ranks->at(rank) : rank;
+  }
+
+  const Route& route_;
+  const int tag_;
+  const Nodes::Ranks ranks_;
+  const int place_;
+  LibraryTalk all_;
+};
+
+}  // namespace
+
+std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, int rank,
+                                                      const Nodes& nodes,
+                                                      const std::vector<int>& world_ranks) {
+  const int node = nodes.of(rank), place = nodes.place(rank), ranks = nodes.ranks_on(node);
+  const std::int64_t window_bytes = most_node_bytes(ranks);
+  const bool several = nodes.count() > 1;
+  auto group = group_of(nodes, node, world_ranks);
+  NodeTalk talk(wanted, rank, nodes);
+  // The first one of the node knows whether there is one that all are done with.
+  std::shared_ptr<NodeRoom> room = place == 0 && ranks > 1 ? node_rooms().take(group) : nullptr;
+  if (const auto token = talk.told(room ? room->token() : 0); token != 0 && !room)
+    room = node_rooms().take(group, token);
+  if (room && !several) return room;  // nobody can lack what all have had before
+  const std::int64_t bytes = NodeRoom::bytes(ranks, window_bytes) + wanted.further_bytes;
+  auto segment = segment_by(talk, rank, place, room || ranks == 1 ? 0 : bytes);
+  if (!segment) return std::nullopt;
+  if (!*segment) return room;
+  // Between nodes leaders send what lies there.
+  if (!several) (*segment)->keep_from_library();
+  return node_rooms().add(std::move(*segment), std::move(group), place, window_bytes);
+}
+
+}  // namespace weft

@@ -1,0 +1,129 @@
+// In the cache there is a line for each kind of traffic; its "parts" are the bytes from which on
+// one copy is faster, 0 where it never is.
+#include "runtime/node/one_copy.h"
+
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/node/one_copy_trial.h"
+#include "shm/segment.h"
+#include "topo/machine.h"
+
+namespace weft {
+namespace {
+
+// Read by `weft info`.
+constexpr const char *kKey = "one copy", *kOfOne = "of one rank, in a row",
+                     *kOfAll = "of all ranks";
+constexpr const char *kOneCopy = "one-copy", *kTwoCopies = "two-copies";
+
+std::string key_of(const char* traffic) {
+  return plan_key({"weft " WEFT_VERSION, machine_words(), kKey, traffic});
+}
+
+// MPI_Init is no initialisation of a persistent collective: half of its budget, 5 ms by default.
+std::int64_t budget_ns(const Config& config) {
+  return config.init_budget_us * 1'000 / 2;
+}
+
+Tuning tuning_of(std::int64_t bytes) {
+  Tuning tuning;
+  tuning.part_bytes = bytes == OneCopyRule::kNever ? 0 : bytes;
+  return tuning;
+}
+
+// What an earlier run has measured, if it has.
+struct Kept {
+  std::int64_t least_bytes = OneCopyRule::kNever;
+  bool is_certain = false;
+};
+
+Kept kept_in(PlanCache& plans, const char* traffic) {
+  const auto plan = plans.find(key_of(traffic));
+  if (!plan || plan->algorithm != kOneCopy) return {};
+  const std::int64_t bytes = plan->tuning.part_bytes;
+  return {bytes > 0 ? bytes : OneCopyRule::kNever, plan->doubts == 0};
+}
+
+// What holds from now on. It is measured again in the next run until two that had the time have
+// come to the same, or so often.
+std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyFound& found) {
+  constexpr int kMostDoubts = 4;
+  const Kept kept = kept_in(plans, traffic);
+  if (kept.is_certain) return kept.least_bytes;
+  const auto before = plans.find(key_of(traffic));
+  MeasuredPlan plan{kOneCopy, tuning_of(found.least_bytes()), {}};
+  const bool again = found.is_whole && before && before->tuning == plan.tuning;
+  plan.doubts = (before ? before->doubts : 0) + 1;
+  if (again || plan.doubts >= kMostDoubts) plan.doubts = 0;
+  for (const OneCopyTrial::Time& time : found.times) {
+    plan.candidates.push_back({kOneCopy, tuning_of(time.bytes), time.one_copy_ns});
+    plan.candidates.push_back({kTwoCopies, tuning_of(time.bytes), time.two_copies_ns});
+  }
+  plans.note(key_of(traffic), plan);
+  return found.least_bytes();
+}
+
+// Between the first two: nullopt on both where the second cannot map it.
+std::optional<Segment> share_area(MPI_Comm here, int place) {
+  SegmentName name{};
+  std::int64_t is_there = 0;
+  constexpr int kBytes = sizeof name;
+  if (place == 0) {
+    auto made = Segment::create(OneCopyTrial::bytes());
+    if (made) name = made->name();
+    library_calls.Send(&name, kBytes, handles.byte, 1, 0, here);
+    library_calls.Recv(&is_there, 1, handles.int64, 1, 0, here, MPI_STATUS_IGNORE);
+    return made && is_there ? std::optional(std::move(*made)) : std::nullopt;
+  }
+  library_calls.Recv(&name, kBytes, handles.byte, 0, 0, here, MPI_STATUS_IGNORE);
+  auto attached = name.bytes > 0 ? Segment::attach(name) : Result<Segment>(Error{});
+  is_there = attached ? 1 : 0;
+  library_calls.Send(&is_there, 1, handles.int64, 0, 0, here);
+  return attached ? std::optional(std::move(*attached)) : std::nullopt;
+}
+
+// By the first two; the first one's counts.
+OneCopyRule measure(MPI_Comm here, int place, const OneCopyRule& before,
+                    const std::vector<int>& world_ranks, OneCopy& copies, const Config& config,
+                    PlanCache& plans) {
+  const auto area = share_area(here, place);
+  if (!area) return before;
+  OneCopyTrial trial(area->data(), place, {world_ranks[0], world_ranks[1]}, copies);
+  if (place == 1) {
+    trial.follow();
+    return before;
+  }
+  const auto found = trial.measure(budget_ns(config));
+  if (!found.there()) return before;  // on a busy machine: in another run
+  return {keep(plans, kOfOne, found.of_one), keep(plans, kOfAll, found.of_all)};
+}
+
+}  // namespace
+
+KnownRule known_rule(const Config& config, int ranks, PlanCache& plans) {
+  if (config.one_copy == OneCopyUse::always) return {{0, 0, true}};
+  if (config.one_copy == OneCopyUse::never) return {};
+  const Kept of_one = kept_in(plans, kOfOne), of_all = kept_in(plans, kOfAll);
+  // Ranks that share cores have no times of their own.
+  const bool may_measure = config.init_budget_us > 0 && ranks <= sysconf(_SC_NPROCESSORS_ONLN);
+  return {{of_one.least_bytes, of_all.least_bytes},
+          may_measure && !(of_one.is_certain && of_all.is_certain)};
+}
+
+OneCopyRule measured_rule(MPI_Comm here, const OneCopyRule& before,
+                          const std::vector<int>& world_ranks, OneCopy& copies,
+                          const Config& config, PlanCache& plans) {
+  int place = 0;
+  library_calls.Comm_rank(here, &place);
+  OneCopyRule rule = before;
+  if (place <= 1) rule = measure(here, place, before, world_ranks, copies, config, plans);
+  library_calls.Bcast(&rule, sizeof rule, handles.byte, 0, here);
+  return rule;
+}
+
+}  // namespace weft

@@ -1,0 +1,100 @@
+// Some memory for each node, with a place for each of its threads.
+#include "runtime/node/shared_core.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/node/node_segment.h"
+#include "shm/other_process.h"
+#include "shm/segment_room.h"
+
+namespace weft {
+namespace {
+
+// nullptr on all ranks of the node: there is none.
+std::shared_ptr<std::byte> memory_of_node(MPI_Comm node, int local_rank, std::int64_t bytes) {
+  LibraryTalk talk(node);
+  auto segment = agree_on_segment(talk, local_rank, bytes, 0);
+  return segment ? SegmentRoom(std::move(*segment)).take(bytes) : nullptr;
+}
+
+}  // namespace
+
+Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread) {
+  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(Baton::Place));
+  const auto ranks = static_cast<std::int64_t>(core_of_thread.size());
+  const auto memory = memory_of_node(node, local_rank, ranks * kBytes);
+  if (!memory) return {};
+  auto* const places = reinterpret_cast<Baton::Place*>(memory.get());
+  const int own_core = core_of_thread[static_cast<std::size_t>(local_rank)];
+  std::vector<Baton::Place*> others;
+  for (std::size_t other = 0; other < core_of_thread.size(); ++other)
+    if (core_of_thread[other] == own_core && other != static_cast<std::size_t>(local_rank))
+      others.push_back(&places[other]);
+  return {memory, &places[local_rank], std::move(others)};
+}
+
+namespace {
+
+constexpr std::uint64_t kTrial = 0x7765'6674'6465'736b;
+const std::uint64_t trial = kTrial;  // which the agent reads
+
+void fill(DeskMemory& desk) {
+  desk.process = getpid();
+  library_calls.Comm_rank(handles.comm_world, &desk.rank);
+  desk.trial = reinterpret_cast<std::uintptr_t>(&trial);
+}
+
+bool can_reach(const DeskMemory& desk) {
+  std::uint64_t read = 0;
+  const auto moved =
+      OtherProcess(desk.process).read(reinterpret_cast<std::byte*>(&read), desk.trial, sizeof read);
+  return moved == OtherProcess::Moved::all && read == kTrial;
+}
+
+// Serves before it returns, where it could be started.
+std::unique_ptr<CoreAgent> start_agent(const std::shared_ptr<void>& memory, DeskMemory* own,
+                                       const std::vector<DeskMemory*>& desks, Observer& observer) {
+  for (DeskMemory* desk : desks) desk->is_reachable.store(can_reach(*desk) ? 1 : 0);
+  auto agent = std::make_unique<CoreAgent>(memory, own, desks, observer);
+  return agent->start() ? std::move(agent) : nullptr;
+}
+
+}  // namespace
+
+const char* AgentOfCore::why_none() const {
+  if (is_refused) return "the system has no thread for an agent of its core (ulimit -u)";
+  return shares_core
+             ? "processes of this node may not reach each other's memory (process_vm_readv)"
+             : "no other rank's thread is on its core; --placement pack:K puts them together";
+}
+
+AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread,
+                      Observer& observer) {
+  AgentOfCore found;
+  const auto ranks = static_cast<std::int64_t>(core_of_thread.size());
+  const auto memory =
+      memory_of_node(node, local_rank, ranks * static_cast<std::int64_t>(sizeof(DeskMemory)));
+  auto* const all = reinterpret_cast<DeskMemory*>(memory.get());
+  std::vector<DeskMemory*> desks;
+  const int core = core_of_thread[static_cast<std::size_t>(local_rank)];
+  for (std::size_t other = 0; all && core >= 0 && other < core_of_thread.size(); ++other)
+    if (core_of_thread[other] == core) desks.push_back(&all[other]);
+  DeskMemory* const own = all ? &all[local_rank] : nullptr;
+  if (own) fill(*own);
+  library_calls.Barrier(node);
+  found.shares_core = desks.size() > 1;
+  if (found.shares_core && desks.front() == own)
+    found.agent = start_agent(memory, own, desks, observer);
+  library_calls.Barrier(node);
+  if (!found.shares_core || own->is_reachable.load() == 0) return found;
+  found.is_refused = desks.front()->serves.load() != DeskMemory::Serves::yes;
+  if (!found.is_refused) found.desk.emplace(memory, own, desks.front());
+  return found;
+}
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+// BlockingCall: the application is inside a call that may wait for another process.
+#pragma once
+
+#include <mpi.h>
+
+#include <functional>
+
+#include "base/left_calls.h"
+#include "engine/progress.h"
+#include "library/generated/call_ids.h"
+#include "runtime/request/watchdog.h"
+
+namespace weft {
+
+// Lives while the application is inside a call that may wait for another process: meanwhile the
+// progress thread takes over what the caller would have advanced. Where there may be no thread,
+// the call is made in its non-blocking form and the caller goes on helping.
+class BlockingCall {
+ public:
+  explicit BlockingCall(CallId id);
+  ~BlockingCall();
+  BlockingCall(const BlockingCall&) = delete;
+  BlockingCall& operator=(const BlockingCall&) = delete;
+
+  // No thread can take anything over. Says the same on all ranks and at all times, since the
+  // blocking and the non-blocking form of a collective do not match each other.
+  bool must_not_block() const { return alone_; }
+  // Whether this rank has to help at this moment. Only for calls whose two forms match each other.
+  bool must_help() const;
+  // Starts the call by `post` and helps until it has completed. status: nullptr to ignore it.
+  int drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status);
+  // Repeats the non-blocking form until it says `flag`, helping.
+  int repeat(const std::function<int(int*)>& ask);
+
+  // The call is collective: those that are held on this communicator go first
+  // (runtime/adaptive/sites.h).
+  void after_held(MPI_Comm comm);
+  // Where the call must not block, is collective and has no non-blocking form: helps until all its
+  // ranks are in it, which then wait for each other only (all_in_call.cc).
+  void meet(MPI_Comm comm);
+  void meet_of_file(MPI_File file);
+  void meet_of_window(MPI_Win window);
+  // On which communicator they can do so.
+  void opened_file(MPI_File file, MPI_Comm comm);
+  void closed_file(MPI_File file);
+  void opened_window(MPI_Win window, MPI_Comm comm);
+  void freed_window(MPI_Win window);
+
+ private:
+  const CallId id_;
+  const WatchedCall watched_{id_};
+  Lasting<Progress::Blocked> handed_over_;
+  bool alone_ = false;
+  long long began_ns_ = 0;  // 0: nobody observes
+};
+
+}  // namespace weft

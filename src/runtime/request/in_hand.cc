@@ -1,0 +1,151 @@
+// From start to wait no more is done than the steps of the schedule.
+#include "runtime/request/in_hand.h"
+
+#include <algorithm>
+
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/adaptive/sites.h"
+#include "runtime/runtime.h"
+#include "runtime/start/plans.h"
+
+namespace weft {
+
+bool signals_at_once(const Schedule& schedule) {
+  using Kind = Instruction::Kind;
+  const Program& program = schedule.program;
+  const auto first_wait = std::ranges::find(program, Kind::wait, &Instruction::kind);
+  return std::ranges::find(first_wait, program.end(), Kind::signal, &Instruction::kind) ==
+         program.end();
+}
+
+int InHand::completed(void* carrier) {
+  const std::unique_ptr<Carrier> done(static_cast<Carrier*>(carrier));
+  return done->operation ? RequestedOperation::application_completed(done->operation) : MPI_SUCCESS;
+}
+
+bool InHand::make_carrier() {
+  auto made = std::make_unique<Carrier>();
+  if (make_generalised_request(&completed, made.get(), &made->request) != MPI_SUCCESS) return false;
+  Runtime::active()->requests.note(made->request, 1);
+  carrier_ = std::move(made);
+  return true;
+}
+
+bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Plan& plan, Site* site,
+                   MPI_Request* request) {
+  if (rests_ > 0) {
+    --rests_;
+    return false;
+  }
+  if (holding.load(std::memory_order_relaxed) > 0 || (!carrier_ && !make_carrier())) return false;
+  if (schedule_ != plan.schedule) schedule_ = plan.schedule;
+  id_ = id;
+  call_ = call;
+  communicator_ = plan.communicator;
+  communicator_->lend();
+  number_ = communicator_->next_in_sequence();
+  kernel_ = plan.kernel;
+  site_ = site;
+  if (kernel_) computes_as_ = FloatingPoint::of_this_thread();
+  communicator_->memory->windows().next(Ends::any_time, *schedule_, &turn_);
+  operands_ = operands_of(call_, kernel_, nullptr);
+  operands_.use(turn_, *schedule_);
+  alone_.emplace(*schedule_, operands_, turn_);
+  // Whoever looks at a line early gets it late: so not for the others' signals.
+  // A rank that is ahead finds its window in use for another moment: shorter than to hand it over.
+  constexpr int kLooks = 200;
+  for (int look = 0; look < kLooks; ++look) {
+    state_ = alone_->go_on(0);
+    if (state_ != AloneCall::State::held_up || alone_->begun()) break;
+  }
+  any_ = true;
+  *request = carrier_->request;
+  if (!may_stay()) [[unlikely]] {
+    become_operation();
+    rests_ = 0;  // no other call was the reason
+  }
+  return true;
+}
+
+[[gnu::always_inline]] inline void InHand::go_on(int polls) {
+  if (kernel_) {
+    const ComputesAs at_start(computes_as_);
+    state_ = alone_->go_on(polls);
+  } else {
+    state_ = alone_->go_on(polls);
+  }
+}
+
+[[gnu::noinline]] void InHand::wait_longer(Runtime& runtime) {
+  const ComputesAs at_start(kernel_ ? computes_as_ : FloatingPoint::of_this_thread());
+  state_ = wait_for_others(runtime.progress, *alone_);
+}
+
+[[gnu::always_inline]] inline int InHand::complete(MPI_Request* request, MPI_Status* status) {
+  *request = handles.request_null;
+  if (status != MPI_STATUS_IGNORE) set_status(status);
+  if (state_ == AloneCall::State::over) [[likely]]
+    return MPI_SUCCESS;
+  communicator_->has_failed();
+  library_calls.Comm_call_errhandler(communicator_->user, kOtherCall);
+  return kOtherCall;
+}
+
+// While it is looked at, an operator or a callback that calls MPI must not hand it over: so there
+// is none (any_) meanwhile. A program may do nothing but such calls while others are under way.
+int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
+  any_ = false;
+  const int polls = runtime.progress.polls_in_hand();
+  runtime.progress.go_on_with_callers_own();
+  if (state_ == AloneCall::State::held_up) {
+    go_on(polls);
+    if (state_ == AloneCall::State::held_up) [[unlikely]]
+      wait_longer(runtime);
+  }
+  return complete(request, status);
+}
+
+int InHand::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status) {
+  any_ = false;
+  static_cast<void>(runtime.progress.polls_in_hand());
+  runtime.progress.go_on_with_callers_own();
+  if (state_ == AloneCall::State::held_up) go_on(1);
+  *flag = state_ != AloneCall::State::held_up;
+  if (*flag) return complete(request, status);
+  MPI_Request carrier = carrier_->request;
+  int ended = 0;  // it never is; the library brings its own forward
+  library_calls.Test(&carrier, &ended, MPI_STATUS_IGNORE);
+  any_ = true;
+  return MPI_SUCCESS;
+}
+
+[[gnu::noinline]] void InHand::become_operation() {
+  Runtime& runtime = *Runtime::active();
+  const ComputesAs at_start(kernel_ ? computes_as_ : FloatingPoint::of_this_thread());
+  any_ = false;
+  rests_ = kRest;
+  auto operation =
+      std::make_shared<RequestedOperation>(id_, call_, communicator_->shared_from_this(), schedule_,
+                                           kernel_, communicator_->tags.of_single(number_));
+  operation->set_in_memory(true);
+  Carrier* const carrier = carrier_.release();  // the library's callback has it
+  carrier->operation = operation.get();
+  operation->take_over(carrier->request, turn_, *alone_, state_);
+  if (site_) operation->count_in(site_->in_flight);
+  runtime.requests.add(operation);
+  runtime.requests.note(carrier->request, -1);
+  runtime.requests.activated();
+  if (!operation->advance()) runtime.progress.submit(std::move(operation), false);
+}
+
+void InHand::end() {
+  hand_over();
+  if (!carrier_) return;
+  MPI_Request request = carrier_.release()->request;
+  Runtime::active()->requests.note(request, -1);
+  library_calls.Grequest_complete(request);
+  library_calls.Wait(&request, MPI_STATUS_IGNORE);
+}
+
+}  // namespace weft

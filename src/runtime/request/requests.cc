@@ -1,0 +1,224 @@
+// The life of a generalised request: made at the start, completed by whoever advances the last
+// round, freed by the MPI library when the application completes it.
+#include "runtime/request/requests.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "base/clock.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/adaptive/sites.h"
+#include "runtime/runtime.h"
+
+namespace weft {
+
+void set_status(MPI_Status* status) {
+  if (status == MPI_STATUS_IGNORE) return;
+  library_calls.Status_set_elements(status, handles.byte, 0);
+  library_calls.Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+}
+
+namespace {
+
+int query_status(void*, MPI_Status* status) {
+  set_status(status);
+  return MPI_SUCCESS;
+}
+
+int refuse_cancel(void*, int) {
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
+                                         std::shared_ptr<Communicator> communicator,
+                                         std::shared_ptr<const Schedule> schedule, Kernel kernel,
+                                         int tag, std::shared_ptr<const Schedule> direct,
+                                         Begins begins)
+    : Operation(std::move(schedule), transport_, &operands_, &turn_),
+      id_(id),
+      call_(call),
+      communicator_(std::move(communicator)),
+      temp_(std::max(this->schedule().temp_bytes, direct ? direct->temp_bytes : 0)),
+      operands_(operands_of(call, kernel, temp_.data())),
+      transport_(call_, this->schedule(), operands_, communicator_->route, tag) {
+  if (direct) try_first(std::move(direct));
+  if (this->schedule().shape.packed || devices_possible()) make_copies(begins);
+  const auto& steps = this->schedule().steps;
+  const bool by_library = !steps.empty() && is_library(steps[0].kind);
+  const Shape& shape = this->schedule().shape;
+  if (call.sendtypes || call.recvtypes || by_library)
+    keep_arrays(&call_, static_cast<int>(shape.send_blocks.size()),
+                static_cast<int>(shape.recv_blocks.size()), &arrays_);
+}
+
+void CollectiveOperation::make_copies(Begins begins) {
+  copies_ = CallCopies::of(call_, schedule().shape, *communicator_);
+  if (!copies_ || !copies_->there()) return;
+  if (begins == Begins::at_once) copies_->bring_in();
+  call_ = copies_->on_copies(call_);
+  operands_.base = operands_of(call_, operands_.reduce, temp_.data()).base;
+}
+
+void CollectiveOperation::lead(Leaders& leaders) {
+  if (schedule().leader_calls > 0) transport_.lead(leaders);
+}
+
+std::optional<Work> CollectiveOperation::work() const {
+  const auto left = rest();
+  return left ? work_of(schedule(), operands_, turn_, *left) : std::nullopt;
+}
+
+bool CollectiveOperation::uses_type(MPI_Datatype type) const {
+  if (call_.sendtype == type || call_.recvtype == type) return true;
+  const Shape& shape = schedule().shape;
+  const auto among = [&](const MPI_Datatype* types, std::size_t count) {
+    return types && std::find(types, types + count, type) != types + count;
+  };
+  return among(call_.sendtypes, shape.send_blocks.size()) ||
+         among(call_.recvtypes, shape.recv_blocks.size());
+}
+
+void CollectiveOperation::keep(std::shared_ptr<void> resource) {
+  const std::lock_guard lock(kept_mutex_);
+  if (!kept_closed_) kept_.push_back(std::move(resource));
+}
+
+void CollectiveOperation::finished(const Error* error) {
+  if (error) failed(*error);
+  if (copies_ && !error) error_code_ = copies_->take_out();
+  Runtime* runtime = Runtime::active();
+  if (runtime && runtime->observing()) times.finished = now_ns();
+  if (runtime && !error && was_direct()) runtime->summary.direct(id_);
+  if (one_shot()) release_kept();
+  announce();
+}
+
+[[gnu::noinline]] void CollectiveOperation::failed(const Error& error) {
+  error_code_ = error.mpi_code != 0 ? error.mpi_code : kOtherCall;
+  temp_.abandon();
+  communicator_->has_failed();
+  transport_.give_up_leading();
+}
+
+[[gnu::noinline]] void CollectiveOperation::release_kept() {
+  std::vector<std::shared_ptr<void>> kept;
+  const std::lock_guard lock(kept_mutex_);
+  kept.swap(kept_);
+  kept_closed_ = true;
+}
+
+int RequestedOperation::application_completed(void* state) {
+  auto* const operation = static_cast<RequestedOperation*>(state);
+  if (operation->in_flight_) operation->in_flight_->fetch_sub(1, std::memory_order_release);
+  if (Runtime* runtime = Runtime::active()) {
+    runtime->requests.deactivated();
+    runtime->requests.remove(operation->request());  // may be the end of the operation
+  }
+  return MPI_SUCCESS;
+}
+
+int make_generalised_request(int (*completed)(void*), void* state, MPI_Request* request) {
+  return library_calls.Grequest_start(query_status, completed, refuse_cancel, state, request);
+}
+
+int RequestedOperation::make_request() {
+  return library_calls.Grequest_start(query_status, application_completed, refuse_cancel, this,
+                                      &request_);
+}
+
+void RequestedOperation::take_over(MPI_Request request, const NodeTurn& turn, const AloneCall& call,
+                                   AloneCall::State state) {
+  request_ = request;
+  use_turn(turn);
+  if (state == AloneCall::State::in_different_calls) failed({"ranks take part in different calls"});
+  if (state != AloneCall::State::held_up)
+    is_over();
+  else if (call.begun())
+    leave_hand(call.steps_done());
+}
+
+void RequestedOperation::announce() {
+  library_calls.Grequest_complete(request_);
+}
+
+// Only the schedule, which is verified, keeps the send buffer from being written.
+int call_error_handler(CollectiveOperation& operation, int code) {
+  operation.take_exception().throw_on();
+  const bool freed = operation.communicator().freed.load();
+  library_calls.Comm_call_errhandler(freed ? handles.comm_world : operation.communicator().user,
+                                     code);
+  return code;
+}
+
+void Requests::add(std::shared_ptr<CollectiveOperation> operation) {
+  const MPI_Request request = operation->request();
+  const std::lock_guard lock(mutex_);
+  operations_[request] = std::move(operation);
+  count(request, 1);
+}
+
+void Requests::remove(MPI_Request request) {
+  std::shared_ptr<CollectiveOperation> removed;  // ends after the lock
+  const std::lock_guard lock(mutex_);
+  const auto it = operations_.find(request);
+  if (it == operations_.end()) return;
+  removed = std::move(it->second);
+  operations_.erase(it);
+  if (removed->persistent()) removals_.fetch_add(1, std::memory_order_release);
+  count(request, -1);
+}
+
+std::shared_ptr<CollectiveOperation> Requests::find(MPI_Request request) {
+  const std::lock_guard lock(mutex_);
+  const auto it = operations_.find(request);
+  return it == operations_.end() ? nullptr : it->second;
+}
+
+constinit thread_local Requests::Found Requests::found_last;
+
+PersistentOperation* Requests::find_again(MPI_Request request) {
+  static thread_local std::array<Found, 8> recent;
+  const std::size_t hash = std::hash<MPI_Request>{}(request);  // a small number, or an address
+  Found& found = recent[(hash ^ hash >> 6) % recent.size()];
+  if (const auto now = removals(); found.removals != now || found.request != request) {
+    const auto operation = find(request);
+    auto* const persistent = operation ? operation->persistent() : nullptr;
+    if (!persistent) return nullptr;
+    found = {now, request, persistent};
+  }
+  found_last = found;
+  return found.operation;
+}
+
+std::vector<std::shared_ptr<CollectiveOperation>> Requests::all() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<CollectiveOperation>> operations;
+  for (const auto& [request, operation] : operations_) operations.push_back(operation);
+  return operations;
+}
+
+void Requests::watch(MPI_Request request, NativeRequest record) {
+  NativeRequest before;  // of a handle that several requests share, or that another tool completed
+  unwatch(request, &before);
+  const std::lock_guard lock(mutex_);
+  if (watched_.insert_or_assign(request, record).second) watched_count_.fetch_add(1);
+}
+
+bool Requests::unwatch(MPI_Request request, NativeRequest* record) {
+  const std::lock_guard lock(mutex_);
+  const auto it = watched_.find(request);
+  if (it == watched_.end()) return false;
+  *record = it->second;
+  watched_.erase(it);
+  watched_count_.fetch_sub(1);
+  if (record->site) record->site->in_flight.fetch_sub(1, std::memory_order_release);
+  return true;
+}
+
+}  // namespace weft

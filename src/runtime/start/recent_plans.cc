@@ -1,0 +1,102 @@
+// What a thread remembers of its calls, and that it goes when the thread ends.
+#include "runtime/start/recent_plans.h"
+
+#include "runtime/call/shape.h"
+
+namespace weft {
+
+constinit const std::array<KnownCall, KnownCalls::kMost> KnownCalls::kNone{};
+constinit thread_local KnownCalls known_calls __attribute__((tls_model("initial-exec"))) = {};
+constinit thread_local RecentPlans* RecentPlans::of_this_thread_
+    __attribute__((tls_model("initial-exec"))) = nullptr;
+
+namespace {
+
+std::size_t bytes_of(const Plan& plan) {
+  std::size_t bytes = 0;
+  for (const Schedule* schedule : {plan.schedule.get(), plan.direct.get()})
+    if (schedule) bytes += weft::bytes_of(*schedule);
+  for (int way = 0; plan.ways && way < plan.ways->count(); ++way)
+    if (const Plan* const made = plan.ways->plan(way)) bytes += bytes_of(*made);
+  return bytes;
+}
+
+}  // namespace
+
+struct AtThreadEnd {
+  ~AtThreadEnd() {
+    delete RecentPlans::of_this_thread_;
+    RecentPlans::of_this_thread_ = nullptr;
+    known_calls.forget_all();
+  }
+  // Of this thread.
+  static void clean_up() { static thread_local AtThreadEnd at_thread_end; }
+};
+
+[[gnu::noinline]] RecentPlans& RecentPlans::made() {
+  AtThreadEnd::clean_up();
+  of_this_thread_ = new RecentPlans;
+  return *of_this_thread_;
+}
+
+const Plan* RecentPlans::add(const Call& call, Use use, std::uint64_t made_at, const Plan& plan) {
+  Entry& entry = set_of(call, use).to_be_replaced();
+  known_calls.forget(entry.plan);
+  entry = Entry{0, use, buffers_of(call), 0, 0, call, plan, {}};
+  if (call.has_arrays() && !entry.keep_arrays()) return keep(plan);
+  entry.epoch = made_at;
+  drop_if_too_many(entry);
+  return &entry.plan;
+}
+
+// All but the last, since a program repeats its calls.
+void RecentPlans::drop_if_too_many(const Entry& last) {
+  constexpr std::size_t kMost_bytes = std::size_t{1} << 20;
+  std::size_t bytes = 0;
+  for (const Set& set : sets_)
+    for (const Entry& entry : set.entries) bytes += entry.bytes();
+  if (bytes <= kMost_bytes) return;
+  for (Set& set : sets_)
+    for (Entry& entry : set.entries)
+      if (&entry != &last) {
+        known_calls.forget(entry.plan);
+        entry = {};
+      }
+}
+
+RecentPlans::Entry& RecentPlans::Set::to_be_replaced() {
+  for (Entry& entry : entries)
+    if (entry.epoch != weft::epoch()) return entry;
+  return entries[next++ % entries.size()];
+}
+
+bool RecentPlans::Entry::keep_arrays() {
+  constexpr int kMostPeers = 4096;
+  const Communicator& communicator = *plan.communicator;
+  sends = static_cast<int>(array_length(call, communicator, Direction::send));
+  recvs = static_cast<int>(array_length(call, communicator, Direction::recv));
+  if (std::max(sends, recvs) > kMostPeers) return false;
+  weft::keep_arrays(&call, sends, recvs, &arrays);
+  return true;
+}
+
+std::size_t RecentPlans::Entry::bytes() const {
+  const std::size_t arrays_bytes =
+      arrays.size() * static_cast<std::size_t>(std::max(sends, recvs)) * sizeof(std::int64_t);
+  return arrays_bytes + bytes_of(plan);
+}
+
+KnownCall* KnownCalls::own() {
+  if (made) return made;
+  AtThreadEnd::clean_up();
+  all = made = new KnownCall[kMost]{};
+  return made;
+}
+
+void KnownCalls::forget_all() {
+  delete[] made;
+  made = nullptr;
+  all = kNone.data();
+}
+
+}  // namespace weft

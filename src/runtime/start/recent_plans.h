@@ -1,0 +1,120 @@
+// RecentPlans: the plans of the calls that this thread made last, since programs repeat themselves.
+// Bounded by bytes, like ScheduleCache. What it forgets is no known call any more.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/job/epoch.h"
+#include "runtime/start/known_calls.h"
+#include "runtime/start/plans.h"
+#include "transport/mpi/call.h"
+
+namespace weft {
+
+class RecentPlans {
+ public:
+  // Of this thread. Made with the first.
+  static RecentPlans& own() { return of_this_thread_ ? *of_this_thread_ : made(); }
+  static const Plan* find_own(const Call& call, Use use) {
+    return of_this_thread_ ? of_this_thread_->find(call, use) : nullptr;
+  }
+
+  // made_at: the epoch in which the plan's making began. Not to be found again where the call's
+  // arrays are too long to be compared each time.
+  const Plan* add(const Call& call, Use use, std::uint64_t made_at, const Plan& plan);
+  // Not to be found again.
+  const Plan* keep(const Plan& plan) { return &(unremembered_ = plan); }
+
+ private:
+  friend struct AtThreadEnd;
+
+  struct Entry {
+    std::uint64_t epoch = 0;  // 0: there is none
+    Use use{};
+    std::uint32_t buffers = 0;
+    int sends = 0, recvs = 0;  // the lengths of the call's arrays
+    Call call{};               // with its arrays in `arrays`
+    Plan plan{};
+    KeptArrays arrays;
+
+    // Of a call with the same arguments otherwise, whose arrays are therefore as long.
+    bool has_same_counts(const Call& other) const;
+    bool keep_arrays();  // false: they are too long
+    std::size_t bytes() const;
+  };
+  // The calls that may be in one.
+  struct Set {
+    std::array<Entry, 4> entries{};
+    unsigned next = 0;
+
+    Entry& to_be_replaced();
+  };
+
+  static RecentPlans& made();
+  const Plan* find(const Call& call, Use use);
+  void drop_if_too_many(const Entry& last);
+  Set& set_of(const Call& call, Use use);
+
+  // What the plan of a call rests on beside its arrays. Field by field, and no more than that: this
+  // is done for every call.
+  static bool same_arguments(const Call& a, const Call& b) {
+    return a.comm == b.comm && a.recvtype == b.recvtype && a.op == b.op && a.form == b.form &&
+           a.sendtype == b.sendtype && a.root == b.root;
+  }
+  static std::uint32_t buffers_of(const Call& call) {
+    return weft::buffers_of(call.sendbuf, call.recvbuf);
+  }
+  static bool same_types(const MPI_Datatype* a, const MPI_Datatype* b, int count) {
+    return !a == !b && (!a || std::equal(a, a + count, b));
+  }
+
+  // On the heap, since the space that libraries have for threads is small, and made again where the
+  // program still calls MPI when its threads' objects are gone.
+  static constinit thread_local RecentPlans* of_this_thread_
+      __attribute__((tls_model("initial-exec")));
+
+  std::array<Set, 16> sets_{};
+  Entry* found_last_ = sets_[0].entries.data();  // most likely the next one, too
+  Plan unremembered_;
+};
+
+inline const Plan* RecentPlans::find(const Call& call, Use use) {
+  const std::uint64_t now = epoch();
+  const std::uint32_t buffers = buffers_of(call);
+  const auto fits = [&](const Entry& entry) {
+    return entry.epoch == now && entry.use == use && entry.buffers == buffers &&
+           same_arguments(entry.call, call) && entry.has_same_counts(call);
+  };
+  if (fits(*found_last_)) return &found_last_->plan;
+  for (Entry& entry : set_of(call, use).entries)
+    if (fits(entry)) return &(found_last_ = &entry)->plan;
+  return nullptr;
+}
+
+inline bool RecentPlans::Entry::has_same_counts(const Call& other) const {
+  if (!call.has_arrays()) [[likely]]
+    return call.recvcounts.is_like(other.recvcounts, 0) &&
+           call.sendcounts.is_like(other.sendcounts, 0);
+  return call.recvcounts.is_like(other.recvcounts, recvs) &&
+         call.sendcounts.is_like(other.sendcounts, sends) &&
+         call.recvdispls.is_like(other.recvdispls, recvs) &&
+         call.senddispls.is_like(other.senddispls, sends) &&
+         same_types(call.recvtypes, other.recvtypes, recvs) &&
+         same_types(call.sendtypes, other.sendtypes, sends);
+}
+
+inline RecentPlans::Set& RecentPlans::set_of(const Call& call, Use use) {
+  const auto count = [](const Numbers& numbers) {
+    return numbers.is_array() ? 0 : numbers.one<std::uint64_t>();
+  };
+  const std::uint64_t sum =
+      static_cast<std::uint64_t>(call.form) * 4 + static_cast<std::uint64_t>(use) +
+      count(call.sendcounts) + count(call.recvcounts) + static_cast<std::uint64_t>(call.root) +
+      (std::uintptr_t)call.comm + (std::uintptr_t)call.op + (std::uintptr_t)call.recvtype;
+  return sets_[(sum * 0x9E3779B97F4A7C15u) >> 60];
+}
+
+}  // namespace weft

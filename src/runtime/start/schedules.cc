@@ -1,0 +1,94 @@
+// Where the split of a tree is not named, the model tells it.
+#include "runtime/start/schedules.h"
+
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "coll/algorithm.h"
+#include "coll/split_tree.h"
+#include "runtime/node/one_copy.h"
+#include "schedule/verify.h"
+#include "select/split_rule.h"
+
+namespace weft {
+namespace {
+
+#ifndef NDEBUG
+// One rank's shape tells those of the others.
+bool all_ranks_known(Kind kind) {
+  const bool one_sided = kind == Kind::gather || kind == Kind::scatter ||
+                         kind == Kind::allgatherv || kind == Kind::reduce_scatter;
+  return !one_sided && agreed_bytes({.kind = kind}).has_value();
+}
+
+void verify_all_ranks(const Algorithm& algorithm, Shape shape, const Tuning& tuning) {
+  std::vector<Schedule> schedules;
+  for (shape.rank = 0; shape.rank < shape.size; ++shape.rank)
+    schedules.push_back(build(algorithm, shape, tuning));
+  if (const auto verified = verify(schedules); !verified) {
+    say("wrong schedule: " + verified.error().message);
+    std::abort();
+  }
+}
+#endif
+
+// The schedule of this rank, in sections of so many laps; in debug builds those of all ranks are
+// verified together.
+Schedule built(const Algorithm& algorithm, const Shape& shape, int laps,
+               const Tuning& tuning = {}) {
+#ifndef NDEBUG
+  // A direct one whose data is not plain ends at once, when the ranks have met.
+  const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
+  if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape, tuning);
+#endif
+  return build_in_sections(algorithm, shape, laps, tuning);
+}
+
+int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& algorithm) {
+  const int asked = runtime.config.split_levels;
+  if (asked != Config::kByModel) return asked;
+  const bool is_knomial = std::string_view(algorithm.name) == "k-nomial";
+  return best_split(runtime.node_cores(), shape, is_knomial ? kKnomialRadix : 2);
+}
+
+// One copy by the kernel that the user has asked for is taken whatever the length.
+const Algorithm* direct_of(const Shape& shape) {
+  if (!one_copy() || !one_copy_rule().asked_for || !one_copy_rule().takes(shape))
+    return direct_algorithm(shape);
+  const Algorithm* algorithm = find_algorithm(shape.kind, "node-direct");
+  return algorithm && applies(*algorithm, shape) ? algorithm : nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,
+                                             const Shape& shape, const Choice& choice) {
+  static const char library_blocking = 0, library_nonblocking = 0;
+  if (choice.algorithm)
+    return communicator.schedule(shape, schedule_key(choice), [&] {
+      Tuning tuning = tuning_of(choice, shape, communicator.processor);
+      if (choice.split_levels == Config::kByModel)
+        tuning.split_levels = split_levels(runtime, shape, *choice.algorithm);
+      return built(*choice.algorithm, shape, runtime.config.laps_at_a_time, tuning);
+    });
+  if (choice.engine == Engine::tcc)
+    return communicator.schedule(shape, &library_blocking,
+                                 [&] { return build_library(shape, StepKind::library_blocking); });
+  return communicator.schedule(shape, &library_nonblocking,
+                               [&] { return build_library(shape, StepKind::library_nonblocking); });
+}
+
+std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Shape& shape,
+                                           const Choice& choice, Kernel kernel) {
+  const bool share = communicator.memory && !communicator.memory->sharing().empty();
+  const Algorithm* algorithm = share ? direct_of(shape) : nullptr;
+  if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
+  if (choice.part_bytes != 0) return nullptr;  // without a part it would be the same
+  if (reduces(shape.kind) && !kernel) return nullptr;
+  return communicator.schedule(shape, algorithm,
+                               [&] { return built(*algorithm, shape, INT32_MAX); });
+}
+
+}  // namespace weft

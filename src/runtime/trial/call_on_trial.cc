@@ -1,0 +1,95 @@
+// Where the buffers of a call on trial lie, and what the MPI library is told of it.
+#include "runtime/trial/call_on_trial.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "library/handles.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+namespace {
+
+std::int64_t bytes_of(const Shape& shape, Buffer buffer) {
+  std::int64_t end = 0;
+  for (const Operand& run : buffer_runs(shape, buffer))
+    end = std::max(end, touched_bytes(shape, run).end);
+  return end;
+}
+
+// The library wants both buffers of a reduction on all ranks, and of a bcast the one that it sees.
+std::int64_t bytes_for_both(const Shape& shape, Buffer buffer) {
+  const std::int64_t bytes = bytes_of(shape, buffer);
+  const bool has_one_size = reduces(shape.kind) || shape.kind == Kind::bcast;
+  const Buffer other = buffer == Buffer::send ? Buffer::recv : Buffer::send;
+  return has_one_size ? std::max(bytes, bytes_of(shape, other)) : bytes;
+}
+
+// Whose counts are of type int, which they fit into.
+CallId form_of(Kind kind) {
+  switch (kind) {
+    case Kind::barrier:
+      return CallId::Ibarrier;
+    case Kind::bcast:
+      return CallId::Ibcast;
+    case Kind::gather:
+      return CallId::Igather;
+    case Kind::scatter:
+      return CallId::Iscatter;
+    case Kind::allgather:
+      return CallId::Iallgather;
+    case Kind::allgatherv:
+      return CallId::Iallgatherv;
+    case Kind::alltoall:
+      return CallId::Ialltoall;
+    case Kind::reduce:
+      return CallId::Ireduce;
+    case Kind::allreduce:
+      return CallId::Iallreduce;
+    case Kind::reduce_scatter:
+      return CallId::Ireduce_scatter;
+    case Kind::reduce_scatter_block:
+      return CallId::Ireduce_scatter_block;
+    case Kind::scan:
+      return CallId::Iscan;
+    default:
+      return CallId::Iexscan;
+  }
+}
+
+std::byte* zeroed(const TempBuffer& buffer, std::int64_t bytes) {
+  if (buffer.data()) std::memset(buffer.data(), 0, static_cast<std::size_t>(bytes));
+  return buffer.data();
+}
+
+}  // namespace
+
+CallOnTrial::CallOnTrial(const Shape& shape, const Call& call, std::int64_t temp_bytes)
+    : send_(bytes_for_both(shape, Buffer::send)),
+      recv_(bytes_for_both(shape, Buffer::recv)),
+      temp_is_there_(TempBuffer(temp_bytes).there()) {
+  call_.kind = call.kind;
+  call_.form = form_of(call.kind);
+  call_.sendbuf = zeroed(send_, bytes_for_both(shape, Buffer::send));
+  call_.recvbuf = zeroed(recv_, bytes_for_both(shape, Buffer::recv));
+  call_.sendtype = call_.recvtype = reduces(shape.kind) ? call.recvtype : handles.byte;
+  call_.op = call.op;
+  call_.root = call.root;
+  count(shape);
+}
+
+void CallOnTrial::count(const Shape& shape) {
+  call_.sendcounts = shape.send.count;
+  call_.recvcounts = shape.recv.count;
+  if (shape.recv_blocks.empty()) return;
+  int place = 0;
+  for (const Block& block : shape.recv_blocks) {
+    counts_.push_back(static_cast<int>(block.count));
+    places_.push_back(place);
+    place += counts_.back();
+  }
+  call_.recvcounts = static_cast<const int*>(counts_.data());
+  call_.recvdispls = static_cast<const int*>(places_.data());
+}
+
+}  // namespace weft

@@ -1,0 +1,75 @@
+// As long as there is room, one exchange shows that all ranks of each node take the same piece.
+// Where there is none, they come to a further segment.
+#include "runtime/trial/request_memory.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+bool are_alike_on_each_node(const std::vector<std::int64_t>& wanted, const Nodes& nodes) {
+  const auto of = [&](int rank) { return wanted[static_cast<std::size_t>(rank)]; };
+  for (int node = 0; node < nodes.count(); ++node)
+    for (const int rank : nodes.ranks(node))
+      if (of(rank) != of(nodes.ranks(node).front())) return false;
+  return true;
+}
+
+// By Weft's own collectives.
+class MeetingTalk final : public SegmentTalk {
+ public:
+  explicit MeetingTalk(Meeting& meeting) : meeting_(meeting), c_(meeting.communicator()) {}
+
+  std::optional<SegmentOffer> of_first(const SegmentOffer& own) override {
+    const auto all = meeting_.exchange(own);
+    if (!all) return std::nullopt;
+    return (*all)[static_cast<std::size_t>(c_.nodes->ranks(c_.nodes->of(c_.rank)).front())];
+  }
+
+  std::optional<Lacking> who_lacks(bool this_rank) override {
+    const auto all = meeting_.exchange(this_rank ? 'n' : 'y');
+    if (!all) return std::nullopt;
+    const auto lowest = std::find(all->begin(), all->end(), 'n') - all->begin();
+    return lacking(static_cast<int>(lowest), c_.size, c_.rank);
+  }
+
+ private:
+  Meeting& meeting_;
+  const Communicator& c_;
+};
+
+bool agree_on_room(Meeting& meeting, std::int64_t bytes) {
+  Communicator& c = meeting.communicator();
+  const bool fits = c.room.fits(bytes);
+  const auto wanted = meeting.exchange(fits ? bytes : -bytes);
+  if (!wanted || !are_alike_on_each_node(*wanted, *c.nodes)) return false;
+  const auto has_room = [](std::int64_t of_rank) { return of_rank >= 0; };
+  if (std::all_of(wanted->begin(), wanted->end(), has_room)) return true;
+  MeetingTalk talk(meeting);
+  auto segment = segment_by(talk, c.rank, c.nodes->place(c.rank), fits ? 0 : bytes);
+  if (segment && *segment) c.room = SegmentRoom(std::move(*segment));
+  return segment.has_value();
+}
+
+}  // namespace
+
+std::optional<std::unique_ptr<NodeMemory>> memory_of_request(Meeting& meeting,
+                                                             std::int64_t window_bytes) {
+  Communicator& c = meeting.communicator();
+  const int node = c.nodes->of(c.rank), ranks = c.nodes->ranks_on(node);
+  const bool is_alone = ranks == 1;
+  if (!agree_on_room(meeting, is_alone ? 0 : NodeWindows::bytes(ranks, window_bytes)))
+    return std::nullopt;
+  if (is_alone) return nullptr;
+  struct Own {
+    std::shared_ptr<std::byte> memory;
+    NodeWindows windows;
+  };
+  auto memory = c.room.take(NodeWindows::bytes(ranks, window_bytes));
+  std::byte* const begin = memory.get();
+  const std::shared_ptr<Own> own(
+      new Own{std::move(memory), {begin, c.nodes->place(c.rank), ranks, window_bytes}});
+  return std::make_unique<NodeMemory>(std::shared_ptr<NodeWindows>(own, &own->windows));
+}
+
+}  // namespace weft

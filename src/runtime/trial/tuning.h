@@ -1,0 +1,43 @@
+// Tuning of persistent collectives, when they are initialised: the candidates
+// (select/candidates.h) are measured on buffers of Weft's, or the plan is known from the cache.
+// Why then: an initialisation may wait for the other ranks, and its choice is used again and again.
+// Jocksch, Piccinali, shared-memory persistent allreduce (parameters chosen at initialisation)
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/trial/meeting.h"
+#include "select/plan_cache.h"
+#include "shm/reduction.h"
+#include "transport/mpi/call.h"
+
+namespace weft {
+
+class Runtime;
+
+// What became of one initialisation, for the summary.
+struct PlanRecord {
+  enum class Source : std::uint8_t { measured, cache, rule } source = Source::rule;
+  std::string why;
+  CallId id{};
+  std::int64_t bytes = 0;  // that all ranks know alike
+  int ranks = 0;
+  std::string operation;  // of reductions: "sum float64"
+  MeasuredPlan plan;
+  std::int64_t trial_bytes = 0;  // of the call that was measured now
+  std::int64_t spent_ns = 0;
+};
+
+// What one is called that nothing is asked about.
+PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
+                        const std::string& why);
+
+// Collective, waits for all ranks like a blocking collective. The schedule to take in place of
+// `by_rule`; the same choice on all ranks. kernel: of reductions.
+std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& call, Meeting& meeting,
+                                               Kernel kernel,
+                                               std::shared_ptr<const Schedule> by_rule);
+
+}  // namespace weft
