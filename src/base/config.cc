@@ -1,15 +1,12 @@
 // Words of the user, turned into a Config; every refusal names the choices.
 #include "base/config.h"
 
-#include <sys/stat.h>
-
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <utility>
 
-#include "base/first_rank.h"
+#include "base/options.h"
 #include "base/quoted.h"
 
 namespace weft {
@@ -20,17 +17,6 @@ constexpr std::array<const char*, kEngines> kEngineNames = {
 
 Error unknown(const std::string& what, std::string_view text, const char* choices) {
   return Error{"unknown " + what + " " + quoted(text) + "; choose one of " + choices};
-}
-
-Result<int> parse_number(std::string_view text, int low, const std::string& what) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = end == text.data() + text.size() && !text.empty();
-  if (error == std::errc() && is_number && value >= low) return value;
-  const bool too_large = error == std::errc::result_out_of_range && is_number && text[0] != '-';
-  return Error{what + " needs a whole number of at " +
-               (too_large ? "most " + std::to_string(INT32_MAX) : "least " + std::to_string(low)) +
-               ", not " + quoted(text)};
 }
 
 constexpr const char* kMostOfAUnit = " is a number of at most 2147483647, and its unit, not ";
@@ -58,6 +44,17 @@ Result<PlacementPolicy> parse_core_list(std::string_view text) {
 }
 
 }  // namespace
+
+Result<int> parse_number(std::string_view text, int low, const std::string& what) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = end == text.data() + text.size() && !text.empty();
+  if (error == std::errc() && is_number && value >= low) return value;
+  const bool too_large = error == std::errc::result_out_of_range && is_number && text[0] != '-';
+  return Error{what + " needs a whole number of at " +
+               (too_large ? "most " + std::to_string(INT32_MAX) : "least " + std::to_string(low)) +
+               ", not " + quoted(text)};
+}
 
 const char* engine_name(Engine engine) {
   return kEngineNames[static_cast<std::size_t>(engine)];
@@ -169,12 +166,7 @@ Result<OneCopyUse> parse_one_copy(std::string_view text) {
 }
 
 // Only Weft's own schedules have an order that is known, so all reductions must be its.
-Result<bool> Config::read_reproducible() {
-  const char* const text = std::getenv("WEFT_REPRODUCIBLE");
-  const std::string_view word = text ? text : "";
-  if (word != "0" && word != "1" && !word.empty())
-    return Error{"WEFT_REPRODUCIBLE is 1 or 0, not " + quoted(word)};
-  reproducible = word == "1";
+Result<bool> Config::settle_reproducible() {
   if (!reproducible) return true;
   const bool by_rounds = engine == Engine::function || has_progress_thread(engine);
   if (!by_rounds && engine != Engine::automatic)
@@ -226,122 +218,23 @@ std::string default_plan_cache() {
   return home && *home == '/' ? std::string(home) + "/.cache/weft/plans" : "";
 }
 
-namespace {
-
-// A file of the user's, named by mistake. One that cannot be read is said where it is used.
-bool holds_something_else(const std::string& name) {
-  struct stat status;
-  if (stat(name.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  std::ifstream file(name, std::ios::binary);
-  std::string begin(kPlansBegin.size(), '\0');
-  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return file.gcount() > 0 && begin != kPlansBegin;
-}
-
-}  // namespace
-
 // Variable WEFT_LAPS: of a collective with a round for each rank, so many are made at a time (128).
 Result<Config> Config::from_environment() {
   Config config;
-  if (const char* text = std::getenv("WEFT_ENGINE")) {
-    auto engine = parse_engine(text);
-    if (!engine) return engine.error();
-    config.engine = *engine;
-  }
-  if (const char* text = std::getenv("WEFT_PLACEMENT")) {
-    auto placement = parse_placement(text);
-    if (!placement) return placement.error();
-    config.placement = *placement;
-  }
-  if (const char* text = std::getenv("WEFT_BACKOFF")) {
-    auto backoff = parse_backoff(text);
-    if (!backoff) return backoff.error();
-    config.backoff = *backoff;
-  }
-  if (const char* text = std::getenv("WEFT_TRANSFERS")) {
-    auto bytes = parse_transfers(text);
-    if (!bytes) return bytes.error();
-    config.least_transfer_bytes = *bytes;
-  }
-  if (const char* text = std::getenv("WEFT_SPLIT")) {
-    auto levels = parse_split(text);
-    if (!levels) return levels.error();
-    config.split_levels = *levels;
-  }
-  if (const char* text = std::getenv("WEFT_LEARN")) {
-    auto learn = parse_learn(text);
-    if (!learn) return learn.error();
-    config.learn = *learn;
-  }
-  if (const char* text = std::getenv("WEFT_LEARNING_BUDGET")) {
-    auto percent = parse_percent(text, "the budget of learning (WEFT_LEARNING_BUDGET)");
-    if (!percent) return percent.error();
-    config.learning_budget = *percent;
-  }
-  if (const char* text = std::getenv("WEFT_TRANSPORT")) {
-    auto node_memory = parse_transport(text);
-    if (!node_memory) return node_memory.error();
-    config.node_memory = *node_memory;
-  }
-  if (const char* text = std::getenv("WEFT_INIT_BUDGET")) {
-    auto budget_us = parse_duration(text, "the budget of an initialisation (WEFT_INIT_BUDGET)");
-    if (!budget_us) return budget_us.error();
-    config.init_budget_us = *budget_us;
-  }
-  const char* plan_cache = std::getenv("WEFT_PLAN_CACHE");
-  config.plan_cache_file = plan_cache ? plan_cache : default_plan_cache();
-  if (config.plan_cache_file == "none") config.plan_cache_file.clear();
-  // The other ranks, of which there may be thousands, do not ask the file system, and hear of it.
-  if (plan_cache && is_first_rank() && holds_something_else(config.plan_cache_file))
-    return Error{"the file of plans " + quoted(plan_cache) +
-                 " is nothing of Weft's, and stays as it is: name another with --plan-cache, or "
-                 "none"};
-  if (const char* text = std::getenv("WEFT_SHARED_HEAP"); text && *text) {
-    auto bytes = parse_number(text, 4096, "the shared heap (BYTES of the smallest allocation)");
-    if (!bytes) return bytes.error();
-    config.shared_heap_bytes = *bytes;
-  }
-  if (const char* text = std::getenv("WEFT_XPMEM")) {
-    auto xpmem = parse_xpmem(text);
-    if (!xpmem) return xpmem.error();
-    config.xpmem = *xpmem;
-  }
-  if (const char* text = std::getenv("WEFT_ONE_COPY")) {
-    auto one_copy = parse_one_copy(text);
-    if (!one_copy) return one_copy.error();
-    config.one_copy = *one_copy;
-  }
-  if (const char* text = std::getenv("WEFT_WATCHDOG")) {
-    auto seconds = parse_number(text, 0, "watchdog SECONDS");
-    if (!seconds) return seconds.error();
-    config.watchdog_s = *seconds;
+  config.plan_cache_file = default_plan_cache();
+  for (const Option& option : option_table()) {
+    const char* const value = option.read ? std::getenv(option.variable) : nullptr;
+    if (!value) continue;
+    if (auto read = option.read(value, config); !read) return read.error();
   }
   if (const char* text = std::getenv("WEFT_LAPS")) {
     auto laps = parse_number(text, 1, "WEFT_LAPS");
     if (!laps) return laps.error();
     config.laps_at_a_time = *laps;
   }
-  if (const char* text = std::getenv("WEFT_SUMMARY")) {
-    std::string_view word = text;
-    if (take_prefix(word, "json:") && !word.empty()) {
-      config.summary_json_file = word;
-    } else if (word == "1") {
-      config.summary = true;
-    } else if (word != "0" && *text) {
-      return Error{"WEFT_SUMMARY is 1, 0 or json:FILE, not " + quoted(text)};
-    }
-  }
-  if (const char* text = std::getenv("WEFT_BLOCKING")) {
-    const std::string_view word = text;
-    if (word != "0" && word != "1" && !word.empty())
-      return Error{"WEFT_BLOCKING is 1 or 0, not " + quoted(word)};
-    if (!word.empty())
-      config.blocking = word == "1" ? Config::Blocking::always : Config::Blocking::never;
-  }
-  if (auto done = config.read_reproducible(); !done) return done.error();
-  if (const char* text = std::getenv("WEFT_TRACE")) config.trace_file = text;
+  if (auto done = config.settle_reproducible(); !done) return done.error();
   for (int i = 0; i < kKinds; ++i) {
-    std::string name = "WEFT_ALGORITHM_";
+    std::string name = kAlgorithmVariable;
     for (const char* c = kind_name(static_cast<Kind>(i)); *c; ++c)
       name += static_cast<char>(std::toupper(*c));
     if (const char* text = std::getenv(name.c_str())) config.algorithm[i] = text;

@@ -1,4 +1,5 @@
-// Config: what the user asked for, read from WEFT_* (weft run sets them from its options).
+// Config: what the user asked for, read from WEFT_* (weft run sets them from its options;
+// base/options.h has the table of them).
 // Why one place: the library and `weft run` must accept and refuse the same words.
 #pragma once
 
@@ -55,6 +56,9 @@ Result<BackOff> parse_backoff(std::string_view text);
 
 // Levels of a tree, or Config::kByModel.
 Result<int> parse_split(std::string_view text);
+
+// A whole number from `low` on; `what` names it in the refusal.
+Result<int> parse_number(std::string_view text, int low, const std::string& what);
 
 // "10ms", "500us", "1s", "0"; in microseconds.
 Result<std::int64_t> parse_duration(std::string_view text, const std::string& what);
@@ -131,7 +135,7 @@ struct Config {
   bool operator==(const Config&) const = default;
 
  private:
-  Result<bool> read_reproducible();
+  Result<bool> settle_reproducible();
 };
 
 }  // namespace weft

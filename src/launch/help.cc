@@ -6,8 +6,8 @@
 
 #include "base/hint_keys.h"
 #include "base/kind.h"
+#include "base/options.h"
 #include "launch/algorithm_names.h"
-#include "launch/option_table.h"
 
 namespace weft::launch {
 namespace {
@@ -94,7 +94,7 @@ std::string option_json(const Option& option) {
          member("variable", option.variable) + ",\n     " +
          member("alone", option.alone ? option.alone : "") + ",\n     " +
          member("text", option.text) + ",\n     " +
-         member("group", kGroupTitles[static_cast<std::size_t>(option.group)]) + "}";
+         member("group", kOptionGroupTitles[static_cast<std::size_t>(option.group)]) + "}";
 }
 
 std::string algorithms_json(Kind kind) {
@@ -118,10 +118,11 @@ class Entries {
 
 std::string run_help() {
   std::string help = std::string("Usage: ") + kUsage + "\n\n" + wrapped(kAbout, 0, 0);
-  const Group* group = nullptr;
+  const OptionGroup* group = nullptr;
   for (const Option& option : option_table()) {
     if (!group || *group != option.group)
-      help += std::string("\n") + kGroupTitles[static_cast<std::size_t>(option.group)] + ":\n";
+      help +=
+          std::string("\n") + kOptionGroupTitles[static_cast<std::size_t>(option.group)] + ":\n";
     group = &option.group;
     help += option_help(option);
   }

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/config.h"
+#include "base/options.h"
 #include "base/quoted.h"
 #include "launch/algorithm_names.h"
-#include "launch/option_table.h"
 
 extern char** environ;
 

@@ -15,7 +15,6 @@ enum class Family { unknown, mpich, openmpi, abi };
 const char* family_name(Family family);
 // "": unknown; an error names what there is.
 Result<Family> family_of_word(std::string_view text);
-inline constexpr const char* kMpiChoices = "mpich, intelmpi, openmpi, abi";
 
 struct RunOptions {
   Family mpi = Family::unknown;  // --mpi or WEFT_MPI; unknown: found out

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "launch/option_table.h"
+#include "base/options.h"
 
 namespace weft {
 namespace {
@@ -112,7 +112,7 @@ TEST_F(ConfigEnvironment, DefaultsAreTheRuleBesideTheRank) {
 }
 
 // Defaults that the table states in words that no variable takes.
-bool said_in_words(const launch::Option& option) {
+bool said_in_words(const Option& option) {
   const std::string_view text = option.default_value;
   return text == "off" || text.find(' ') != text.npos || text.find('~') != text.npos;
 }
@@ -120,7 +120,7 @@ bool said_in_words(const launch::Option& option) {
 TEST_F(ConfigEnvironment, DefaultsAreThoseOfTheTableOfOptions) {
   const auto before = Config::from_environment();
   int named = 0;
-  for (const launch::Option& option : launch::option_table()) {
+  for (const Option& option : option_table()) {
     if (!*option.variable || said_in_words(option)) continue;
     set(option.variable, option.default_value);
     ++named;
@@ -132,7 +132,7 @@ TEST_F(ConfigEnvironment, DefaultsAreThoseOfTheTableOfOptions) {
 }
 
 TEST_F(ConfigEnvironment, TakesEveryChoiceOfTheTableOfOptions) {
-  for (const launch::Option& option : launch::option_table()) {
+  for (const Option& option : option_table()) {
     for (std::string_view rest = option.choices; !rest.empty();) {
       const auto comma = std::min(rest.find(", "), rest.size());
       const std::string choice(rest.substr(0, comma));

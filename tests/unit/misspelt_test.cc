@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "launch/option_table.h"
+#include "base/options.h"
 
 namespace weft {
 namespace {
@@ -27,7 +27,7 @@ TEST(Misspelt, SaysNothingOfWhatIsRightOrOfOthers) {
                            "WEFT_ROOT", "WEFT_DIR", "WEFT_HOME", "WEFT_PATH", "WEFT_LIB", "WEFT_",
                            "WEFT_ADVISE_DIRECTORY", "WEFT_LAB_SHELL", "WEFTENGINE", "ENGIN"})
     EXPECT_EQ(sentence_on_variable(name), "") << name;
-  for (const launch::Option& option : launch::option_table()) {
+  for (const Option& option : option_table()) {
     if (std::string_view(option.variable) == "WEFT_ALGORITHM_KIND") continue;
     EXPECT_EQ(sentence_on_variable(option.variable), "") << option.variable;
   }

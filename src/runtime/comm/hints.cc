@@ -5,11 +5,11 @@
 
 #include "base/hint_keys.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "coll/algorithm.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/comm/agreement.h"
-#include "select/wire_facts.h"
 
 namespace weft {
 namespace {

@@ -1,0 +1,273 @@
+// Each option's entry ends with how its variable is read and with the fact on which ranks agree.
+// Each rank may have its own levels of split trees, transfers, watchdog, files of reports, cache of
+// plans (one rank reads it and tells the others), shared heap, XPMEM and copies by the kernel
+// (ranks of a node agree on what they can do).
+#include "base/options.h"
+
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <fstream>
+#include <utility>
+
+#include "base/first_rank.h"
+#include "base/quoted.h"
+
+namespace weft {
+namespace {
+
+using Group = OptionGroup;
+using Text = std::string_view;
+
+constexpr const char* kSharedHeapBytes = "65536";
+
+// Puts a value that could be read into its field.
+template <class T>
+Result<bool> put(Result<T> value, T& field) {
+  if (!value) return value.error();
+  field = std::move(*value);
+  return true;
+}
+
+// 1 or 0; nothing, as where the variable is not set.
+Result<bool> read_switch(const char* variable, Text text, bool& on) {
+  if (text != "0" && text != "1" && !text.empty())
+    return Error{std::string(variable) + " is 1 or 0, not " + quoted(text)};
+  on = text == "1";
+  return true;
+}
+
+Result<bool> read_blocking(Text text, Config& config) {
+  bool always = false;
+  if (auto read = read_switch("WEFT_BLOCKING", text, always); !read) return read;
+  if (!text.empty()) config.blocking = always ? Config::Blocking::always : Config::Blocking::never;
+  return true;
+}
+
+Result<bool> read_summary(Text text, Config& config) {
+  constexpr Text kJson = "json:";
+  if (text.size() > kJson.size() && text.substr(0, kJson.size()) == kJson)
+    config.summary_json_file = text.substr(kJson.size());
+  else if (text == "1")
+    config.summary = true;
+  else if (text != "0" && !text.empty())
+    return Error{"WEFT_SUMMARY is 1, 0 or json:FILE, not " + quoted(text)};
+  return true;
+}
+
+Result<bool> read_shared_heap(Text text, Config& config) {
+  if (text.empty()) return true;
+  return put(parse_number(text, 4096, "the shared heap (BYTES of the smallest allocation)"),
+             config.shared_heap_bytes);
+}
+
+// A file of the user's, named by mistake. One that cannot be read is said where it is used.
+bool holds_something_else(const std::string& name) {
+  struct stat status;
+  if (stat(name.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  std::ifstream file(name, std::ios::binary);
+  std::string begin(kPlansBegin.size(), '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return file.gcount() > 0 && begin != kPlansBegin;
+}
+
+// The other ranks, of which there may be thousands, do not ask the file system, and hear of it.
+Result<bool> read_plan_cache(Text text, Config& config) {
+  config.plan_cache_file = text == "none" ? "" : text;
+  if (is_first_rank() && holds_something_else(config.plan_cache_file))
+    return Error{"the file of plans " + quoted(text) +
+                 " is nothing of Weft's, and stays as it is: name another with --plan-cache, or "
+                 "none"};
+  return true;
+}
+
+Fact fact(const char* name, const std::string& value) {
+  return {name, value, value};
+}
+
+const char* on_or_off(bool on) {
+  return on ? "on" : "off";
+}
+
+const char* words_of(Config::Blocking blocking) {
+  switch (blocking) {
+    case Config::Blocking::by_rule:
+      return "by the rule of engine auto";
+    case Config::Blocking::always:
+      return "on";
+    case Config::Blocking::never:
+      return "off";
+  }
+  return "";
+}
+
+std::string percent_words(double percent) {
+  char words[32];
+  std::snprintf(words, sizeof words, "%g%%", percent);
+  return words;
+}
+
+// Each rank's thread may do something else after a poll. But those that pass a baton share a page,
+// which their ranks make together.
+Fact backoff_fact(const Config& config) {
+  const char* const kind = config.backoff.kind == BackOff::Kind::baton ? "baton" : "another";
+  return {"--backoff", kind, kind};
+}
+
+constexpr Option kOptions[] = {
+    {Group::engine, "--engine", "E", kEngineChoices, "auto", "WEFT_ENGINE", nullptr,
+     "Says who carries out the collectives, and when: nobody but the MPI library (native), a "
+     "thread "
+     "that drives the MPI library (assist), Weft when the program enters MPI (function), a thread "
+     "of Weft's (thread), a thread that makes whole blocking calls (tcc), one thread for all ranks "
+     "whose threads share a core, where the node's memory serves them (agent), or what suits each "
+     "call (auto).",
+     [](Text text, Config& config) { return put(parse_engine(text), config.engine); },
+     [](const Config& config) { return engine_fact("--engine", config.engine); }},
+    {Group::engine, "--placement", "P", kPlacementChoices, "bind", "WEFT_PLACEMENT", nullptr,
+     "Says on which core the thread of each rank runs: on the rank's own core (bind), on a free "
+     "core of the rank's NUMA node (numa), with those of neighbouring ranks on different free "
+     "cores "
+     "(odd-even), with K threads on each core that is set aside (pack:K), or on the named core "
+     "(list, one entry for each rank of a node).",
+     [](Text text, Config& config) { return put(parse_placement(text), config.placement); },
+     [](const Config& config) { return placement_fact("--placement", config.placement); }},
+    {Group::engine, "--backoff", "B", kBackoffChoices, "quiet", "WEFT_BACKOFF", nullptr,
+     "Says what the thread does after a poll that found nothing: it lets others have the core "
+     "(yield), polls again (spin), sleeps for US microseconds (sleep:US), sleeps for most of the "
+     "time that rounds take and is called by the other threads on its core (baton), or sleeps "
+     "for most of the time that rounds take and looks often near their end (quiet).",
+     [](Text text, Config& config) { return put(parse_backoff(text), config.backoff); },
+     backoff_fact},
+    {Group::engine, "--transfers", "SIZE", kTransfersChoices, "auto", "WEFT_TRANSFERS", nullptr,
+     "Lets the thread bring forward the program's own messages, too, while the program computes: "
+     "those of 128 KiB or more (auto), none (off), or those of SIZE or more.",
+     [](Text text, Config& config) {
+       return put(parse_transfers(text), config.least_transfer_bytes);
+     }},
+    {Group::engine, "--split", "S", kSplitChoices, "auto", "WEFT_SPLIT", nullptr,
+     "Says how many levels of a tree of messages, those next to its leaves, run on the cores of "
+     "the "
+     "program, in the call that starts the collective or waits for it, while the threads carry out "
+     "the others on theirs: as many as the model says (auto), or S, which may be more than 3.",
+     [](Text text, Config& config) { return put(parse_split(text), config.split_levels); }},
+    {Group::engine, "--blocking", "0", "",
+     "engine auto takes those that shared memory serves, and learns about the others over several "
+     "nodes",
+     "WEFT_BLOCKING", "1",
+     "Carries out all blocking collectives by Weft's schedules; with --blocking=0, none of them.",
+     read_blocking,
+     [](const Config& config) { return fact("--blocking", words_of(config.blocking)); }},
+    {Group::engine, "--reproducible", "0", "", "off", "WEFT_REPRODUCIBLE", "1",
+     "Makes reductions come out the same to the last bit, however the ranks are spread over nodes. "
+     "It implies --blocking.",
+     [](Text text, Config& config) {
+       return read_switch("WEFT_REPRODUCIBLE", text, config.reproducible);
+     },
+     [](const Config& config) { return fact("--reproducible", on_or_off(config.reproducible)); }},
+
+    {Group::reports, "--summary", "json:FILE", "", "off", "WEFT_SUMMARY", "1",
+     "Prints at the end what Weft handled and how much of it was hidden; with =json:FILE, writes "
+     "that to a file.",
+     read_summary,
+     [](const Config& config) {
+       return fact("--summary", on_or_off(config.summary || !config.summary_json_file.empty()));
+     }},
+    {Group::reports, "--trace", "FILE", "", "off", "WEFT_TRACE", nullptr,
+     "Writes a timeline to FILE, which trace viewers for Chrome's format show.",
+     [](Text text, Config& config) {
+       return put(Result<std::string>(std::string(text)), config.trace_file);
+     },
+     [](const Config& config) { return fact("--trace", on_or_off(!config.trace_file.empty())); }},
+    {Group::reports, "--watchdog", "SECONDS", "", "off", "WEFT_WATCHDOG", nullptr,
+     "Says, on each rank that has waited in one MPI call for so many seconds, which call that is "
+     "and for whom it waits.",
+     [](Text text, Config& config) {
+       return put(parse_number(text, 0, "watchdog SECONDS"), config.watchdog_s);
+     }},
+    {Group::reports, kVerboseOption, "", "", "off", "", nullptr,
+     "Says which of Weft's libraries is loaded, and why."},
+
+    {Group::memory, "--transport", "T", kTransportChoices, "auto", "WEFT_TRANSPORT", nullptr,
+     "Lets ranks of one node meet in memory that they share (auto), or makes them send messages "
+     "there too (mpi); under auto a job inside one node is then left to the MPI library.",
+     [](Text text, Config& config) { return put(parse_transport(text), config.node_memory); },
+     [](const Config& config) { return fact("--transport", config.node_memory ? "auto" : "mpi"); }},
+    {Group::memory, "--shared-heap", "BYTES", "", "off", "WEFT_SHARED_HEAP", kSharedHeapBytes,
+     "Takes large allocations of the program (64 KiB or more, or BYTES or more, a plain number "
+     "from 4096 on) from memory that "
+     "the ranks of a node share, so that collectives on them need no copy.",
+     read_shared_heap},
+    {Group::memory, "--xpmem", "X", kXpmemChoices, "auto", "WEFT_XPMEM", nullptr,
+     "Says whether other large buffers need no copy either: where the system has XPMEM (auto), "
+     "never (off), or by the XPMEM library at /PATH.",
+     [](Text text, Config& config) { return put(parse_xpmem(text), config.xpmem); }},
+    {Group::memory, "--one-copy", "C", kOneCopyChoices, "auto", "WEFT_ONE_COPY", nullptr,
+     "Says whether the system copies between ranks of a node, once, what Weft copies twice by way "
+     "of memory that they share: where that was measured to be faster on this machine (auto), "
+     "wherever the system lets it (on), or never (off).",
+     [](Text text, Config& config) { return put(parse_one_copy(text), config.one_copy); }},
+
+    {Group::tuning, kAlgorithmOption, "KIND=NAME", "", "Weft chooses for each call",
+     "WEFT_ALGORITHM_KIND", nullptr,
+     "Names the algorithm of one kind of collective, such as allreduce=ring; `weft schedule "
+     "--list` shows them. The option may be given several times. Its variable has the kind in "
+     "capitals: WEFT_ALGORITHM_ALLREDUCE=ring."},
+    {Group::tuning, "--learn", "L", kLearnChoices, "on", "WEFT_LEARN", nullptr,
+     "Lets engine auto try out, while the program runs, what makes the program fastest, call by "
+     "call, and keep it for later runs (on); take what earlier runs have found and try nothing "
+     "(use); or go by its rule (off).",
+     [](Text text, Config& config) { return put(parse_learn(text), config.learn); },
+     [](const Config& config) { return fact("--learn", learn_word(config.learn)); }},
+    {Group::tuning, "--learning-budget", "PERCENT", "", "1", "WEFT_LEARNING_BUDGET", nullptr,
+     "Says how much of the time what engine auto tries may cost, against the way in use, beyond "
+     "the first 20 to 30 trials of a kind of call; 0: it tries nothing, and takes what is known.",
+     [](Text text, Config& config) {
+       return put(parse_percent(text, "the budget of learning (WEFT_LEARNING_BUDGET)"),
+                  config.learning_budget);
+     },
+     [](const Config& config) {
+       return fact("--learning-budget", percent_words(config.learning_budget));
+     }},
+    {Group::tuning, "--init-budget", "TIME", "", "10ms", "WEFT_INIT_BUDGET", nullptr,
+     "Says how long the initialisation of a persistent collective, or the first blocking call of "
+     "its kind in a node, may measure, such as 500us, 10ms or 1s; 0: nothing is measured, nor "
+     "whether one copy is faster.",
+     [](Text text, Config& config) {
+       return put(parse_duration(text, "the budget of an initialisation (WEFT_INIT_BUDGET)"),
+                  config.init_budget_us);
+     },
+     [](const Config& config) {
+       return fact("--init-budget", std::to_string(config.init_budget_us) + "us");
+     }},
+    {Group::tuning, "--plan-cache", "FILE", "", "~/.cache/weft/plans", "WEFT_PLAN_CACHE", nullptr,
+     "Names the file that keeps what was measured and learnt; none: every run begins anew.",
+     read_plan_cache},
+
+    {Group::mpi, "--mpi", "M", kMpiChoices, "found out", "WEFT_MPI", nullptr,
+     "Names the MPI library of a program that does not show which one it uses."},
+
+    {Group::general, kHelpOption, "", "", "", "", nullptr, "Shows this help."},
+};
+
+}  // namespace
+
+// Engines function and thread both carry out Weft's rounds; by callers or by a thread is each
+// rank's own affair.
+Fact engine_fact(const std::string& name, Engine engine) {
+  const bool rounds = engine == Engine::function || engine == Engine::thread;
+  return {name, engine_name(engine), rounds ? "rounds" : engine_name(engine)};
+}
+
+// Each rank's thread may go to another core. But ranks of a node ask each other before any thread
+// goes elsewhere than where its rank runs.
+Fact placement_fact(const std::string& name, const PlacementPolicy& placement) {
+  const bool bound = placement.kind == PlacementPolicy::Kind::bind;
+  return {name, placement_words(placement), bound ? "bind" : "elsewhere"};
+}
+
+std::span<const Option> option_table() {
+  return kOptions;
+}
+
+}  // namespace weft
