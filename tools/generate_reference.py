@@ -27,6 +27,17 @@ def sources() -> list[Path]:
     return sorted(path for folder, names in trees for path in (ROOT / folder).rglob(names))
 
 
+def rule_tables(command: Path) -> dict[str, str]:
+    """For a small and a large job: its ranks, and the selector's own tables."""
+    jobs = (("4", "2"), ("64", "16"))
+    return {
+        f"{ranks} ranks": commands.said(
+            command, "--rule", "--ranks", ranks, "--ranks-per-node", ranks_per_node
+        )
+        for ranks, ranks_per_node in jobs
+    }
+
+
 def documents(binaries: Path) -> dict[Path, str]:
     """Each file and what is to be in it."""
     run = commands.asked(binaries / "weft", "run", "--help=json")
@@ -40,6 +51,7 @@ def documents(binaries: Path) -> dict[Path, str]:
         "variables.md": pages.variables_page(native, variables),
         "hints.md": pages.hints_page(run["hints"]),
         "algorithms.md": pages.algorithms_page(run["algorithms"]),
+        "rule.md": pages.rule_page(rule_tables(binaries / "weft-schedule")),
         "c-interface.md": pages.interface_page(ROOT / "include"),
     }
     reference["index.md"] = pages.index_page(reference)

@@ -200,6 +200,7 @@ complete -c weft -n '__weft_in weft schedule' -l root -d 'Root of bcast, reduce,
 complete -c weft -n '__weft_in weft schedule' -l split -d 'Levels of a tree of messages that the program'\''s own calls carry out' -x
 complete -c weft -n '__weft_in weft schedule' -l in-place -d 'As with MPI_IN_PLACE (not for neighborhoods)'
 complete -c weft -n '__weft_in weft schedule' -l list -d 'Lists all algorithms, with what they need and their source'
+complete -c weft -n '__weft_in weft schedule' -l rule -d 'Prints the sizes from which engine auto'\''s rule takes which engine and algorithm'
 complete -c weft -n '__weft_in weft schedule' -a 'barrier bcast gather gatherv scatter scatterv allgather allgatherv alltoall alltoallv alltoallw reduce allreduce reduce_scatter reduce_scatter_block scan exscan neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw'
 complete -c weft -n '__weft_in weft reproduce' -l list -d 'All findings of the papers, and how each is tested here'
 complete -c weft -n '__weft_in weft reproduce' -l only -d 'Only what is measured on this machine, or only what is simulated' -a 'measured simulated' -x

@@ -14,11 +14,15 @@ import typer
 from weft.descriptions import Argument, Command, Option, python_commands
 
 
-def asked(*command: str | Path) -> dict:
+def said(*command: str | Path) -> str:
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}: {done.stderr or done.stdout}")
-    return json.loads(done.stdout)
+    return done.stdout
+
+
+def asked(*command: str | Path) -> dict:
+    return json.loads(said(*command))
 
 
 def native_run(facts: dict) -> Command:

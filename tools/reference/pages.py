@@ -131,6 +131,23 @@ def algorithms_page(algorithms: dict[str, list[str]]) -> str:
     )
 
 
+def rule_page(tables: dict[str, str]) -> str:
+    """By the ranks of each table."""
+    lines = [
+        "Where nothing is known about a call yet, `auto` takes the engine and algorithm of this "
+        "rule. The figures behind it are in [Performance](../performance.md). Afterwards `auto` "
+        "[learns](../engines.md#learning).",
+        "",
+        "- A non-blocking `MPI_Ialltoall` between two ranks of 128 KiB or more stays native under "
+        "MPICH and Intel MPI: the single exchange needs no further progress once it is posted.",
+        "- Inside one node `auto` takes [the node's memory](../node.md) where that is faster.",
+        "- `weft schedule --rule --ranks N --ranks-per-node M` prints the tables for other jobs.",
+    ]
+    for ranks, text in tables.items():
+        lines += ["", f"## {ranks}", "", *text.splitlines()]
+    return page("The rule of engine auto", lines)
+
+
 def comment_text(comment: str) -> list[str]:
     """The lines of a C comment without its stars."""
     lines = re.sub(r"^/\* ?| ?\*/$", "", comment).splitlines()

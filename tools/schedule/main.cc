@@ -8,6 +8,7 @@
 
 #include "coll/algorithm.h"
 #include "example.h"
+#include "rule.h"
 #include "schedule/verify.h"
 #include "size.h"
 
@@ -29,6 +30,7 @@ struct Options {
   int split = 0;
   bool in_place = false;
   bool list = false;
+  bool rule = false;
 };
 
 int refuse(const std::string& message) {
@@ -142,8 +144,17 @@ int print_schedules(const std::vector<Schedule>& schedules, int rank) {
   return 0;
 }
 
+// For calls over several nodes with several ranks each.
+int print_rule(const Options& options) {
+  if (options.ranks_per_node < 2 || options.ranks_per_node >= options.ranks)
+    return refuse("--ranks-per-node must be 2 or more, and less than --ranks");
+  std::printf("%s", rule_tables(options.ranks, options.ranks_per_node).c_str());
+  return 0;
+}
+
 int run(const Options& options) {
   if (options.list) return list_algorithms();
+  if (options.rule) return print_rule(options);
   if (options.collective.empty())
     return refuse("which collective? There are " + collective_names());
   auto kind = find_kind(options.collective);
@@ -209,6 +220,8 @@ void add_options(CLI::App& app, weft::Options& options) {
   app.add_flag("--in-place", options.in_place, "As with MPI_IN_PLACE (not for neighborhoods).");
   app.add_flag("--list", options.list,
                "Lists all algorithms, with what they need and their source.");
+  app.add_flag("--rule", options.rule,
+               "Prints the sizes from which engine auto's rule takes which engine and algorithm.");
 }
 
 // For tools/generate_reference, in the manner of `weft run --help=json`.
