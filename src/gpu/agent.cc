@@ -13,15 +13,17 @@ namespace {
 
 using std::chrono::microseconds;
 
-// After this time without anything it sleeps in between: an eighth of the time, within bounds. It
-// stays attentive for longer while graphs hold collectives, since their launches are not announced,
-// and while MPI carries something out, which may need its calls to go on.
+// The agent polls for this long without an event before it sleeps between looks, each time for an
+// eighth of the idle time, within the bounds below. The longer limit holds while graphs contain
+// collectives, whose launches are not announced, and while an MPI call is under way, which may need
+// to be called again to progress.
 constexpr auto kShortly = std::chrono::milliseconds(1), kForLong = std::chrono::milliseconds(50);
 constexpr auto kShortestNap = microseconds(20), kLongestNap = microseconds(200);
-// How often it asks whether a rank has given up what kernels carry out.
+// The agent checks at this interval whether a rank has given up a collective that kernels carry
+// out.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
 
-// Signals are the application's.
+// Starts a thread that blocks all signals: they are the application's.
 std::thread without_signals(void (*body)(void*), void* data) {
   sigset_t all, before;
   sigfillset(&all);
@@ -70,7 +72,8 @@ int Agent::stop(std::chrono::milliseconds patience) {
   return std::exchange(not_ended_, 0);
 }
 
-// Here, since it may make devices current, and let this thread do what captures forbid.
+// This runs on the agent's thread, since it may make devices current and lets the thread do what a
+// capture forbids.
 void Agent::end() {
   end_what_was_enqueued();
   for (Operation* one : watched_) {
@@ -98,7 +101,7 @@ bool Agent::has_passed(const Operation& operation) {
 }
 
 void Agent::end_what_was_enqueued() {
-  // The streams first: what has passed has made ready all that it ever will.
+  // The streams are checked first: an operation whose streams have passed gets no further start.
   const auto has_ended = [](Operation* one) {
     return one->failed_.load(std::memory_order_acquire) || (has_passed(*one) && idle(*one));
   };
@@ -157,8 +160,8 @@ void Agent::wait_for_work(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-// A rank that has given up may have no kernel that says so. Whoever has all data goes on as ever:
-// the kernel looks for them first.
+// Gives up operations that another rank has given up, since this rank may have no running kernel
+// that notices. A kernel that already has all data completes: it looks for the data first.
 void Agent::look_at_kept(Clock::time_point now) {
   if (now < next_look_) return;
   next_look_ = now + kBetweenLooks;
@@ -169,7 +172,7 @@ void Agent::look_at_kept(Clock::time_point now) {
   }
 }
 
-// True: something went on.
+// Looks once at every operation. Returns whether any of them progressed.
 bool Agent::scan() {
   bool changed = false;
   under_way_ = false;
@@ -178,7 +181,7 @@ bool Agent::scan() {
     bool in_turn = true;
     if (one->order_) {
       in_turn = std::find(held_.begin(), held_.end(), one->order_.get()) == held_.end();
-      // What has started goes on.
+      // An operation that has started continues even if the order is broken.
       const bool has_started =
           one->begun_ == one->parts_.size() && one->collective_->lets_next_start();
       if (!has_started && one->order_->is_broken_for(one->number_)) {
@@ -190,7 +193,7 @@ bool Agent::scan() {
   }
   const auto leaves = [](Operation* one) {
     if (!one->leaving_.load(std::memory_order_acquire) || !idle(*one)) return false;
-    // It has failed since it was looked at: first whoever waits is let go.
+    // The operation failed after it was looked at: its waiters must be released first.
     if (one->failed_.load(std::memory_order_acquire) && !one->given_up_) return false;
     one->left_.store(true, std::memory_order_release);  // from here on it may be gone
     return true;
@@ -199,7 +202,8 @@ bool Agent::scan() {
   return changed;
 }
 
-// in_turn: its parts may start; afterwards, whether those of the next one in its order may.
+// Advances one operation. in_turn says on entry whether its parts may start, and on return whether
+// those of the next operation in the same order may.
 bool Agent::advance(Operation& operation, bool* in_turn) {
   if (!operation.given_up_ && operation.failed_.load(std::memory_order_acquire) &&
       operation.collective_->lets_go_of_buffers()) {
@@ -250,7 +254,7 @@ bool Agent::advance_part(Operation& operation, std::size_t part, bool may_start)
   return true;
 }
 
-// Whoever waits, or will, goes on.
+// Marks the operation as given up, so that current and later waiters do not block.
 void Agent::give_up(Operation& operation) {
   if (operation.given_up_) return;
   operation.given_up_ = true;

@@ -1,8 +1,8 @@
-// The thread that carries collectives out for the streams: it sees that data are ready, starts the
-// collective, lets it progress, and tells the device of its end. It calls the driver in three cases
-// alone: where the MPI library takes memory of the device, it makes that one current; it copies
-// what is too long for pinned memory of its own (relay.h); and at the end it asks whether streams
-// have passed.
+// The agent is the thread that carries collectives out on behalf of streams: it sees that data are
+// ready, starts the collective, progresses it, and tells the device when it has ended. It calls the
+// driver in three cases only: it makes a device current where the MPI library takes device memory;
+// it copies what is too long for Weft's pinned memory (relay.h); and at the end it asks whether
+// streams have passed.
 #pragma once
 
 #include <atomic>
@@ -26,22 +26,23 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  // From now on it is watched, until it is leaving and idle. The thread begins with the first one.
+  // Watches the operation until it is leaving and idle. The first call starts the thread.
   void add(Operation* operation);
-  // One that kernels alone carry out: it is given up when a rank has given it up, and when all are,
-  // unless it is forgotten before.
+  // Watches an operation that kernels alone carry out: it is given up when another rank gives it
+  // up, and at the end with all others, unless forget() was called before.
   void keep(Operation* operation);
   void forget(Operation* operation);
-  // Something will become ready soon.
+  // Tells the agent that an operation will become ready soon, so that it does not sleep.
   void expect() { expected_.store(true, std::memory_order_relaxed); }
-  // A graph holds a collective, which a launch starts without a word to this process; +1 or -1.
+  // Counts graphs that contain a collective (+1 or -1): their launch is not announced to this
+  // process.
   void count_graphs(int more) { graphs_.fetch_add(more, std::memory_order_relaxed); }
   bool has_graphs() const { return graphs_.load(std::memory_order_relaxed) > 0; }
-  // How long it sleeps between two looks, when nothing has happened for this time; 0: not at all.
-  // attentive: something may begin without a word to this process, or is under way.
+  // Returns how long the agent sleeps between two looks after it has been idle for this time; 0
+  // means that it does not sleep. attentive: an operation is under way, or may begin unannounced.
   static std::chrono::microseconds nap(std::chrono::microseconds idle, bool attentive);
-  // Ends the thread, and gives up what has not ended within this time, so that no stream waits for
-  // ever. Returns how many those were.
+  // Ends the thread. Gives up operations that have not ended within `patience`, so that no stream
+  // waits for ever, and returns their number.
   int stop(std::chrono::milliseconds patience = {});
 
  private:

@@ -43,7 +43,8 @@ void Context::ask_device() {
       driver_.device_attribute(&there, kDeviceHasStreamValues, device_) == kSuccess && there != 0;
 }
 
-// Drivers before CUDA 12 count no contexts, but blocks of memory, of which no number comes again.
+// Marks the context by a block of device memory, whose number is never used again: drivers before
+// CUDA 12 do not number contexts.
 Result<bool> Context::leave_mark() {
   if (const int code = driver_.allocate(&mark_, sizeof id_); code != kSuccess) {
     return driver_.error("cuMemAlloc", code);
@@ -55,7 +56,7 @@ Result<bool> Context::leave_mark() {
   return true;
 }
 
-// The same handle, or address, may be that of what came after.
+// Compares the number as well, since a later context or block may have the same handle or address.
 bool Context::is_gone() const {
   unsigned long long id = id_;
   if (driver_.context_id) return driver_.context_id(own_, &id) != kSuccess || id != id_;
@@ -68,7 +69,7 @@ bool Context::reaches(Address address) const {
   return driver_.attribute(&device, kAttributeDevice, address) != kSuccess || device == device_;
 }
 
-// A library that calls CUDA may have left another one current.
+// Makes this context current: a library that calls CUDA may have left another one current.
 void Context::make_current() const {
   thread_local const bool is_relaxed = [this] {
     int mode = kCaptureRelaxed;
@@ -109,8 +110,8 @@ Result<bool> Context::load_kernels() {
     return Error{driver_.error("cuModuleLoadData", code).message + " (" + why_not_loaded() + ")"};
   }
   const char* call = nullptr;
-  // The driver may put a kernel's loading off until its first launch, which then waits for those
-  // that run: perhaps for one that waits for this one.
+  // Loads the kernel now. The driver may defer loading until the first launch, which then waits for
+  // running kernels, perhaps for one that waits for this one.
   const auto find = [&](const char* name, void** function) {
     call = "cuModuleGetFunction";
     const int code = driver_.function(function, module, name);
@@ -147,13 +148,13 @@ Result<bool> Context::create_stream(Stream* stream) const {
   return driver_.error("cuStreamCreate", code);
 }
 
-// Since the user's may be captured.
+// Returns a stream of Weft's own, since the user's stream may be in a capture.
 Result<Stream> Context::own_stream() {
   if (const auto made = create_stream(&stream_); !made) return made.error();
   return stream_;
 }
 
-// Two, so that both directions are in use at one time.
+// Returns two streams, so that both directions of the bus are used at the same time.
 Result<CopyStreams> Context::copy_streams() {
   const std::lock_guard lock(mutex_);
   const OutsideCapture now(driver_);
@@ -234,7 +235,7 @@ Result<Event> Context::event() {
 void Context::give_back(const std::vector<Channel>& channels, Pinned pinned, Event event) {
   const std::lock_guard lock(mutex_);
   for (const Channel& one : channels) {
-    // One that was given up lets nobody wait any more.
+    // A channel that was given up is not reused: waits on it no longer block.
     const std::uint64_t done = weft_device_load(&one.host->done);
     if (done == weft_device_load(&one.host->ready) && done != WEFT_GPU_GIVEN_UP)
       channels_.push_back(one);

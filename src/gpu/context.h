@@ -1,5 +1,6 @@
-// What Weft has on one device: its kernels, the flags by which streams and the processor tell each
-// other of collectives, and pinned memory that copies go through. Taken once, used again and again.
+// A Context holds Weft's resources on one device: its kernels, the flags by which streams and the
+// processor tell each other about collectives, and pinned memory for copies. They are allocated
+// once and reused.
 #pragma once
 
 #include <array>
@@ -19,31 +20,33 @@
 
 namespace weft::gpu {
 
-// In the processor's memory, where the device sees it. Apart from others, so that neither side
-// fetches what the other writes in vain.
+// Flags in host memory that the device has mapped. Each side's word has a cache line of its own, to
+// avoid false sharing.
 struct alignas(128) HostFlags {
   std::uint64_t ready = 0;
   alignas(64) std::uint64_t done = 0;
 };
 
-// Weft's own memory, which the device only maps: the agent may look at it after a device's reset.
+// Memory of Weft's own that the device only maps, so that the agent may still read it after a
+// device reset.
 struct alignas(4096) FlagPages {
   std::array<HostFlags, 128> all;
 };
 
-// A stream and the processor: how often something was started, how often it has ended.
+// The counters shared by a stream and the processor: how many times a collective was started, and
+// how many times it has ended.
 struct Channel {
   weft_gpu_flags device{};  // addresses on the device
   HostFlags* host = nullptr;
 };
 
-// Memory of the processor's that the device copies from and to beside computation.
+// Pinned host memory, which the device copies to and from while it computes.
 struct Pinned {
   std::byte* memory = nullptr;
   std::size_t bytes = 0;
 };
 
-// Between memory of the device and pinned memory, where the rows lie one behind the other.
+// A copy of rows between device memory and pinned memory; in pinned memory the rows are contiguous.
 struct Copy {
   Address device = 0;
   std::byte* host = nullptr;
@@ -52,12 +55,12 @@ struct Copy {
   std::size_t pitch = 0;  // from one row to the next on the device
 };
 
-// Weft's own, for copies that the agent makes.
+// Weft's own streams for copies that the agent makes.
 struct CopyStreams {
   Stream in = nullptr, out = nullptr;
 };
 
-// One that ranks carry out in one kernel each (one_kernel.h).
+// A collective that each rank carries out by one kernel (one_kernel.h).
 struct OneKernelCall {
   enum class What { allreduce, allgather, broadcast } what = What::allreduce;
   const void* in = nullptr;
@@ -70,7 +73,7 @@ struct OneKernelCall {
 
 class Context {
  public:
-  // Of the context that is current on the calling thread.
+  // Creates Weft's part of the context that is current on the calling thread.
   static Result<std::unique_ptr<Context>> create(const Driver& driver);
 
   ~Context();
@@ -82,20 +85,20 @@ class Context {
   Result<std::vector<Channel>> channels(std::size_t count);
   Result<Pinned> pinned(std::size_t bytes);
   Result<Event> event();
-  // Memory of the device that other processes will have mapped, filled with zeros; always of the
-  // same size.
+  // Allocates zeroed device memory that other processes will map. All calls must ask for one size.
   Result<Address> region(std::size_t bytes);
-  // It is used again when all these bytes, which the others write, are no more zero.
+  // Frees the region for reuse once all `bytes`, which the other ranks write, are non-zero.
   void retire_region(Address region, std::vector<Address> bytes);
-  // Another process's region.
+  // Maps another process's region.
   Result<Address> mapped(const MemoryHandle& handle);
-  // These have ended when they return.
+  // Reads or fills device memory; the operation has completed when the call returns.
   Result<bool> read_now(void* to, Address from, std::size_t bytes);
   Result<bool> fill_now(Address to, unsigned char with, std::size_t bytes);
-  // To be used again; nothing on the device may use them any more.
+  // Takes resources back for reuse. Nothing on the device may use them any more.
   void give_back(const std::vector<Channel>& channels, Pinned pinned, Event event);
 
-  // The kernels make the copies, too: before the start, and after the end.
+  // Launches the kernels that announce a start and wait for an end; they also make the short
+  // copies.
   Result<bool> launch_start(const Channel& channel, const ShortCopies& in, Stream stream) const;
   Result<bool> launch_wait(const Channel& channel, const ShortCopies& out, Stream stream) const;
   Result<bool> launch_reduction(const void* in, void* inout, std::size_t count, weft_gpu_type type,
@@ -106,23 +109,23 @@ class Context {
   Result<bool> copy_out(const Copy& one, Stream stream) const;
   Result<CopyStreams> copy_streams();
 
-  // The device was reset: nothing of it is there any more, and nothing runs.
+  // Returns whether the device was reset: its memory is gone and nothing runs there.
   bool is_gone() const;
 
-  // Whether kernels reach this memory of a device: it is that of this one.
+  // Returns whether kernels of this context reach `address`, that is, whether it is on this device.
   bool reaches(Address address) const;
 
-  // Whether the driver writes and waits for numbers by itself, in a stream.
+  // Returns whether the driver can write and wait for values in a stream without a kernel.
   bool has_stream_values() const { return has_stream_values_; }
   Result<bool> write_start(const Channel& channel, std::uint64_t number, Stream stream) const;
   Result<bool> wait_until(const Channel& channel, std::uint64_t number, Stream stream) const;
 
-  // For threads of Weft's that call a library which calls CUDA: also what a capture of the
-  // application's forbids to threads that say nothing.
+  // Makes the context current for a thread of Weft's that calls a library which calls CUDA. The
+  // thread may then also do what a capture of the application's forbids to other threads.
   void make_current() const;
 
  private:
-  // A region that others may have mapped still.
+  // A region that other processes may still have mapped.
   struct Retired {
     Address region;
     std::vector<Address> bytes;

@@ -9,12 +9,12 @@
 
 namespace weft::gpu {
 
-// Handles of the driver's, which it alone looks into.
+// Opaque handles of the driver.
 using Stream = void*;
 using Event = void*;
 using Address = std::uintptr_t;
 
-// Of cuda.h.
+// Constants of cuda.h.
 inline Stream const kStreamPerThread = reinterpret_cast<Stream>(2);
 inline constexpr int kSuccess = 0, kInvalidValue = 1, kNotReady = 600;
 inline constexpr int kAttributeMemoryType = 2, kAttributeBlock = 7, kAttributeIsManaged = 8;
@@ -30,7 +30,7 @@ inline constexpr int kDeviceHasStreamValues = 122, kDeviceIsShared = 133;  // th
 inline constexpr unsigned kEnablePeerAccess = 1, kWaitUntilReached = 0;
 enum CaptureStatus { kNotCapturing = 0, kCapturing = 1, kCaptureBroken = 2 };
 
-// Of cuda.h: CUDA_MEMCPY2D, of addresses alone.
+// CUDA_MEMCPY2D of cuda.h, restricted to addresses.
 struct Rows {
   std::size_t x = 0, y = 0;
   unsigned type = kMemoryOfAnyKind;
@@ -44,7 +44,7 @@ struct RowsCopy {
   std::size_t bytes = 0, rows = 0;
 };
 
-// Member, its name in the driver, its parameters.
+// Each entry has the member, its name in the driver, and its parameters.
 #define WEFT_DRIVER_CALLS(X)                                                                       \
   X(error_name, cuGetErrorName, (int code, const char** name))                                     \
   X(current_context, cuCtxGetCurrent, (void** context))                                            \
@@ -86,7 +86,7 @@ struct RowsCopy {
   X(current_device, cuCtxGetDevice, (int* device))                                                 \
   X(device_attribute, cuDeviceGetAttribute, (int* value, int which, int device))
 
-// Those that a driver may lack: nullptr.
+// Calls that some drivers lack; their pointers are then nullptr.
 #define WEFT_OPTIONAL_DRIVER_CALLS(X)                                                             \
   X(load_function, cuFuncLoad, (void* function))                                                  \
   X(context_id, cuCtxGetId, (void* context, unsigned long long* id))                              \
@@ -99,7 +99,7 @@ struct RowsCopy {
   X(wait_value, cuStreamWaitValue64_v2,                                                           \
     (Stream stream, Address at, std::uint64_t value, unsigned flags))
 
-// Of cuda.h: opaque, passed by value.
+// Types of cuda.h that are passed by value and not looked into.
 struct DeviceUuid {
   unsigned char bytes[16];
 };
@@ -113,21 +113,22 @@ struct Driver {
   WEFT_OPTIONAL_DRIVER_CALLS(WEFT_DRIVER_MEMBER)
 #undef WEFT_DRIVER_MEMBER
 
-  // "cuMemcpyAsync: CUDA_ERROR_INVALID_VALUE"
+  // Returns an error such as "cuMemcpyAsync: CUDA_ERROR_INVALID_VALUE".
   Error error(const char* call, int code) const;
 };
 
-// The oldest CUDA whose driver has all functions, and takes Weft's kernels: those of a compiler
-// need a driver of its major version. "13.0".
+// Returns the oldest CUDA version, such as "13.0", whose driver has all required calls and accepts
+// Weft's kernels: compiled kernels need a driver of the compiler's major version.
 std::string oldest_cuda();
 
-// The process's, loaded at the first call. An error says what this machine lacks.
+// Returns the process's driver, which the first call loads. An error says what this machine lacks.
 Result<const Driver*> driver();
 
-// Memory of a device that the processor cannot reach, or not while kernels run there.
+// Returns whether the processor cannot reach this memory, or cannot while kernels run on its
+// device.
 bool is_of_device(const Driver& driver, const void* memory);
 
-// While it lives, this thread may do what a capture forbids: it concerns no captured stream.
+// Lets the calling thread make calls that a capture forbids. It affects no captured stream.
 class OutsideCapture {
  public:
   explicit OutsideCapture(const Driver& driver) : driver_(driver) {

@@ -1,8 +1,8 @@
-// Collectives of ranks whose devices see each other's memory, in one kernel: each block of threads
-// publishes its slice of the data with a flag, waits for the same block's flags of the other ranks,
-// and reduces or copies what they have published. No block waits for another one of its own rank.
-// What is longer than a slot goes in several rounds. The kernels and the tests' stand-in use these
-// same functions.
+// Collectives in one kernel, for ranks whose devices can access each other's memory. Each thread
+// block publishes its slice of the data with a flag, waits for the flags of the blocks with its
+// number on the other ranks, and reduces or copies the published data. No block waits for another
+// block of its own rank. Data longer than a slot take several rounds. The kernels and the tests'
+// stand-in share these functions.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,11 @@ inline constexpr int kMostPeers = 8, kMostSlices = 16;
 inline constexpr std::size_t kSlotBytes = 256 << 10;
 inline constexpr unsigned kOneKernelThreads = 512;
 
-// Where one operation of a communicator meets, in the memory of one rank. Two slots are enough: a
-// block that publishes round n has waited for round n - 1 of all ranks' blocks of its number, so
-// that none of them reads round n - 2. Flags order no others, and blocks may have come to rounds of
-// different numbers: so each has a place of its own, the same in both slots and in all rounds.
+// The memory in which one operation of a communicator meets, on one rank. Two slots are enough: a
+// block that publishes round n has waited for round n - 1 of the blocks with its number on all
+// ranks, so that none of them still reads round n - 2. Flags order only the blocks of one number,
+// and the others may be in other rounds: so each block has a place of its own, fixed for both slots
+// and all rounds.
 struct Spot {
   std::byte slots[2][kSlotBytes];
   std::uint64_t flags[kMostPeers][kMostSlices];  // by writer: which round it has published
@@ -28,14 +29,14 @@ struct Spot {
   std::uint64_t finished[kMostSlices];
 };
 
-// How many blocks a kernel has: the same on all ranks.
+// Returns the number of blocks in the kernel; it is equal on all ranks.
 inline int slices_of(std::size_t bytes) {
   constexpr std::size_t kSliceBytes = kOneKernelThreads * kPackBytes;
   const std::size_t wanted = (bytes + kSliceBytes - 1) / kSliceBytes;
   return wanted < kMostSlices ? static_cast<int>(wanted) : kMostSlices;
 }
 
-// A kernel's parameter.
+// The parameter of the kernels.
 struct Sharing {
   Spot* spots[kMostPeers];    // by rank
   const std::uint64_t* done;  // the processor's: WEFT_GPU_GIVEN_UP ends all waiting
@@ -45,13 +46,13 @@ struct Sharing {
 
 enum Phases { kPublish = 1, kFinish = 2, kBoth = 3 };
 
-// This thread's part of a slice: the grid has `slices` blocks.
+// A thread's share of the work: its slice and its number within the block.
 struct Share {
   int slice, slices;
   std::uint64_t thread, threads;
 };
 
-// By the processor, or by another rank.
+// Returns whether the processor or another rank has given this collective up.
 WEFT_DEVICE bool is_given_up(const Sharing& sharing, int slice) {
   const Spot& own = *sharing.spots[sharing.rank];
   for (int peer = 0; peer < sharing.ranks; ++peer) {
@@ -60,7 +61,7 @@ WEFT_DEVICE bool is_given_up(const Sharing& sharing, int slice) {
   return weft_device_load(sharing.done) == WEFT_GPU_GIVEN_UP;
 }
 
-// One that is given up lets the other ranks go on, too, which say so.
+// Gives the collective up, and releases the other ranks, which then report it.
 WEFT_DEVICE void give_up(const Sharing& sharing, int slice) {
   weft_device_store(sharing.failed, WEFT_GPU_GIVEN_UP);
   for (int peer = 0; peer < sharing.ranks; ++peer) {
@@ -68,8 +69,8 @@ WEFT_DEVICE void give_up(const Sharing& sharing, int slice) {
   }
 }
 
-// Until `peer` has published this round; false: it is given up. The processor's number is far away:
-// it is read now and then.
+// Waits until `peer` has published this round. Returns false if the collective is given up. The
+// processor's word is slow to read, so that it is read only now and then.
 WEFT_DEVICE bool wait_for(const Sharing& sharing, int peer, int slice, std::uint64_t round) {
   constexpr int kBetweenLooks = 32;
   const std::uint64_t* const flag = &sharing.spots[sharing.rank]->flags[peer][slice];
@@ -86,13 +87,13 @@ WEFT_DEVICE bool wait_for(const Sharing& sharing, int peer, int slice, std::uint
   }
 }
 
-// Packs of one block's, in one round. `first`: the round's.
+// The packs of one block in one round; `first` is the first pack of the round.
 struct Slice {
   std::uint64_t first, begin, end;
   std::uint64_t of_round;  // packs of all blocks
 };
 
-// The last round has data for the first places.
+// The last round may fill only the first part of a slot.
 
 WEFT_DEVICE Slice slice_of(std::uint64_t first, std::uint64_t packs, const Share& share) {
   constexpr std::uint64_t kMost = kSlotBytes / kPackBytes;
@@ -104,9 +105,9 @@ WEFT_DEVICE Slice slice_of(std::uint64_t first, std::uint64_t packs, const Share
   return {first, first + (begin < all ? begin : all), first + (end < all ? end : all), all};
 }
 
-// Into this rank's slot of the round, where `in` is not null, and all ranks are told; false: they
-// are told that it is given up, since the round before has not been waited for. What the threads
-// wrote before is released by the flags.
+// Copies `in`, unless it is null, to this rank's slot of the round and raises the flags on all
+// ranks. If the previous round was not waited for, tells them instead that the collective is given
+// up, and returns false. The flags release all earlier writes of these threads.
 template <class T, class Sync>
 WEFT_DEVICE bool publish(const Sharing& sharing, const T* in, std::uint64_t count,
                          const Slice& slice, std::uint64_t round, bool waited_for,
@@ -132,10 +133,11 @@ WEFT_DEVICE bool publish(const Sharing& sharing, const T* in, std::uint64_t coun
   return waited_for;
 }
 
-// Publishes `in`, and calls take(first, slot, at) for each pack of this thread's when all ranks
-// have published theirs: its first element is the first-th of the data, and the at-th in the slot.
-// sync(lost): lets the threads of this block meet, and says whether one of them is lost. Start
-// publishes the first round; each later one when all ranks have come to the round before.
+// Publishes `in`. When all ranks have published theirs, calls take(first, slot, at) for each pack
+// of this thread: `first` is the index of its first element in the data, `at` in the slot.
+// sync(lost) is a barrier of the block that returns whether any of its threads is lost. The start
+// phase publishes the first round; each later round is published when all ranks have reached the
+// previous one.
 template <class T, class Sync, class Take>
 WEFT_DEVICE void meet_in_slice(const Sharing& sharing, const T* in, std::uint64_t count, int phases,
                                const Share& share, const Sync& sync, const Take& take) {
@@ -166,7 +168,7 @@ WEFT_DEVICE void meet_in_slice(const Sharing& sharing, const T* in, std::uint64_
   }
 }
 
-// Of what a rank has published in one of its two slots.
+// Returns a pack of the data that a rank has published in one of its two slots.
 template <class T>
 WEFT_DEVICE Pack<T> published(const Sharing& sharing, int rank, std::uint64_t slot,
                               std::uint64_t at) {
@@ -174,7 +176,7 @@ WEFT_DEVICE Pack<T> published(const Sharing& sharing, int rank, std::uint64_t sl
   return *reinterpret_cast<const Pack<T>*>(data + at);
 }
 
-// In the ranks' order, so that all have the same bits.
+// Reduces in rank order, so that all ranks get identical bits.
 template <class T, class Sync>
 WEFT_DEVICE void allreduce_slice(const Sharing& sharing, const T* in, T* out, std::uint64_t count,
                                  weft_gpu_op op, int phases, const Share& share, const Sync& sync) {
@@ -191,7 +193,7 @@ WEFT_DEVICE void allreduce_slice(const Sharing& sharing, const T* in, T* out, st
   meet_in_slice(sharing, in, count, phases, share, sync, take);
 }
 
-// root: of a broadcast; -1: an allgather. Bytes, of each rank as many.
+// Gathers equally many bytes from each rank. root: the source of a broadcast; -1 for an allgather.
 template <class Sync>
 WEFT_DEVICE void gather_slice(const Sharing& sharing, const std::uint8_t* in, std::uint8_t* out,
                               std::uint64_t bytes, int root, int phases, const Share& share,

@@ -8,8 +8,8 @@
 namespace weft::gpu {
 namespace {
 
-// cudaStreamPerThread names another stream in each thread. Threads have numbers, which are never
-// used again; 0: the stream is the same in all.
+// Returns the number of the calling thread where the stream is cudaStreamPerThread, which differs
+// per thread, and 0 otherwise. Thread numbers are never reused.
 std::uint64_t owner_of(Stream stream) {
   static std::atomic<std::uint64_t> threads{0};
   thread_local const std::uint64_t mine = ++threads;
@@ -58,7 +58,7 @@ Result<bool> Operation::start(Stream stream) {
   return enqueued ? enqueued : failed_with(enqueued.error());
 }
 
-// Other ranks may count on what is not complete here.
+// Marks the operation as failed: other ranks may rely on work that was left incomplete here.
 Result<bool> Operation::failed_with(const Error& error) {
   fail(error);
   return not_failed();
@@ -107,7 +107,7 @@ std::optional<ShortCopies> Operation::by_kernel(const std::vector<Copy>& copies,
   return made;
 }
 
-// Copies into pinned memory, and tells the agent.
+// Enqueues the copies into pinned memory, then tells the agent.
 Result<bool> Operation::tell_start(std::size_t part, Stream stream) {
   const Channel& channel = holdings_.channels[part];
   const std::vector<Copy>& in = parts_[part].in;
@@ -121,7 +121,7 @@ Result<bool> Operation::tell_start(std::size_t part, Stream stream) {
   return context_->write_start(channel, ++starts_[part], stream);
 }
 
-// And copies out.
+// Enqueues the wait for the agent, then the copies out of pinned memory.
 Result<bool> Operation::wait_for_end(std::size_t part, Stream stream) {
   const Channel& channel = holdings_.channels[part];
   const std::vector<Copy>& out = parts_[part].out;
@@ -185,7 +185,7 @@ Result<weft_gpu_flags> Operation::flags() {
   return holdings_.channels[0].device;
 }
 
-// The graph keeps the operation until it and all that was instantiated from it are gone.
+// Keeps the operation alive until the graph and all graphs instantiated from it are gone.
 Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
   const Driver& driver = context_->driver();
   int status = kNotCapturing;
@@ -241,7 +241,7 @@ Result<bool> Operation::record_and(const Result<bool>& error, bool captured, Str
   return error;
 }
 
-// After an error of the device's nothing runs there any more; after its reset there is no event.
+// After a device error nothing runs there any more; after a reset the events are gone.
 bool Operation::streams_have_passed() const {
   if (context_->is_gone()) return true;
   const std::lock_guard lock(mutex_);
@@ -260,7 +260,7 @@ void Operation::fail(const Error& error, bool is_news) {
     if (failed_.load(std::memory_order_relaxed)) return;
     why_failed_ = error;
     is_told_ = !is_news;
-    // First: whoever has heard of it finds it in this operation, too.
+    // This store comes first, so that whoever learns of the error also finds it here.
     failed_.store(true, std::memory_order_release);
     if (is_news) runtime_->untold().add(error.message);
   }
@@ -275,20 +275,20 @@ void Operation::fail_if_given_up() {
        " before it had waited for it"});
 }
 
-// A kernel has said so, and lets nobody wait.
+// Returns whether a kernel has given the operation up. It then blocks nobody.
 bool Operation::was_given_up() const {
   return weft_device_load(&holdings_.channels[0].host->ready) == WEFT_GPU_GIVEN_UP;
 }
 
-// Else the spot is not used again: its flags are no rounds, or its next owner would be taken for
-// one that starts again too early.
+// Returns whether the spot may be reused. Otherwise its flags do not hold rounds, or its next user
+// would look like an operation that was started again too early.
 bool Operation::leaves_its_spot_in_order() const {
   if (failed_.load(std::memory_order_acquire) || was_given_up()) return false;
   return !in_halves_.load(std::memory_order_relaxed) ||
          by_kernel_.peers->is_finished(by_kernel_.spot);
 }
 
-// What is returned here the user gets.
+// Reports an error at most once: the user gets what is returned here.
 Result<bool> Operation::not_failed() {
   fail_if_given_up();
   if (!failed_.load(std::memory_order_acquire)) return true;

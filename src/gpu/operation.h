@@ -1,6 +1,6 @@
-// One collective that streams start and wait for. The streams carry copies and kernels of one
-// block; the agent, a thread of the processor's, carries the collective itself out. Why in parts:
-// a part travels while the next one is copied.
+// A collective that streams start and wait for. The streams carry copies and kernels of one block;
+// the agent, a host thread, carries out the collective itself. It is divided into parts so that one
+// part transfers while the next one is copied.
 #pragma once
 
 #include <atomic>
@@ -23,30 +23,31 @@ struct Part {
   std::vector<Copy> in, out;  // before it starts, and after it has ended
 };
 
-// What the agent carries out.
+// The work that the agent carries out.
 class Collective {
  public:
   virtual ~Collective() = default;
-  // False: not yet, ask again.
+  // Returns false if the part cannot start yet; the agent then asks again.
   virtual Result<bool> start(std::size_t part) = 0;
-  // Whether it has ended.
+  // Returns whether the part has ended.
   virtual Result<bool> test(std::size_t part) = 0;
-  // Whether the next one in its order may start.
+  // Returns whether the next collective in its order may start.
   virtual bool lets_next_start() const { return true; }
-  // Whether nothing of it is under way, also where it has failed. Helps.
+  // Progresses the collective and returns whether nothing of it is under way, even if it has
+  // failed.
   virtual bool is_quiet() { return true; }
-  // It has failed: it begins nothing more. Whether it has let go of the buffers, as far as it
-  // copies them itself; what comes next in the stream may then use them.
+  // Is called after a failure, when nothing more may begin. Returns whether the collective's own
+  // copies no longer use the buffers, so that later work in the stream may.
   virtual bool lets_go_of_buffers() { return true; }
 };
 
-// Collectives that must start in the order in which they were enqueued, part by part, and are
-// numbered. Broken: one of them failed, so that what comes next would meet another collective of
-// the other ranks.
+// Numbers collectives that must start part by part in the order in which they were enqueued. An
+// order is broken when one of them fails, since later ones would match other collectives on the
+// other ranks.
 class Order {
  public:
   std::uint64_t next_number() { return made_.fetch_add(1, std::memory_order_relaxed); }
-  // From this number on nothing starts any more.
+  // Lets no collective from this number on start.
   void break_from(std::uint64_t number) {
     std::uint64_t before = broken_from_.load(std::memory_order_relaxed);
     while (number < before && !broken_from_.compare_exchange_weak(before, number)) {
@@ -62,8 +63,8 @@ class Order {
   std::atomic<std::uint64_t> made_{0}, broken_from_{~std::uint64_t{}};
 };
 
-// A collective that kernels alone carry out (one_kernel.h). The agent only sees whether a rank has
-// given it up.
+// A collective that kernels alone carry out (one_kernel.h). The agent only checks whether a rank
+// has given it up.
 struct ByKernel {
   std::shared_ptr<Peers> peers;
   int spot = 0;
@@ -72,7 +73,7 @@ struct ByKernel {
 
 class Runtime;
 
-// What one operation holds until nothing uses it.
+// The resources of one operation, which it holds until nothing uses them.
 struct Holdings {
   std::vector<Channel> channels;  // one for each part; of one that a kernel carries out: one
   Pinned pinned;
@@ -81,7 +82,7 @@ struct Holdings {
 
 class Operation {
  public:
-  // order: nullptr where parts may start in any order, as persistent collectives may.
+  // order: nullptr where parts may start in any order, as those of persistent collectives may.
   Operation(Runtime* runtime, Context* context, std::vector<Part> parts,
             std::unique_ptr<Collective> collective, Holdings holdings,
             std::shared_ptr<Order> order);
@@ -89,20 +90,20 @@ class Operation {
 
   Result<bool> start(Stream stream);
   Result<bool> wait(Stream stream);
-  // Both at once: of one that a kernel carries out, one kernel.
+  // Starts and waits; a collective in one kernel needs a single launch for both.
   Result<bool> run(Stream stream);
-  // One that is not persistent is started once, by whoever made it.
+  // Returns whether the operation may be started repeatedly. Otherwise its maker starts it once.
   bool is_persistent() const { return !order_; }
-  // For kernels that start it themselves.
+  // Returns the flags by which the user's kernels start the operation themselves.
   Result<weft_gpu_flags> flags();
-  // Whether it has failed so far.
+  // Returns the operation's error, if it has failed.
   Result<bool> status() { return not_failed(); }
   bool is_by_kernel() const { return by_kernel_.peers != nullptr; }
-  // How it travels, in a sentence.
+  // Returns a sentence about how the data travel.
   const std::string& path() const { return path_; }
   void set_path(std::string path) { path_ = std::move(path); }
 
-  // The user's reference is the first, each graph has its own.
+  // The user holds the first reference, and each graph one of its own.
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   bool release() { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
@@ -114,7 +115,7 @@ class Operation {
   Result<bool> enqueue_start(Stream stream);
   Result<bool> enqueue_wait(Stream stream);
   Result<bool> enqueue_phases(int phases, Stream stream);
-  // What the kernel copies that tells of the start, or waits; none: the driver copies.
+  // Returns the copies that the start or wait kernel makes; none if the driver makes them.
   enum class Way { in, out };
   std::optional<ShortCopies> by_kernel(const std::vector<Copy>& copies, Way way) const;
   Result<bool> tell_start(std::size_t part, Stream stream);
@@ -123,9 +124,9 @@ class Operation {
   bool was_given_up() const;
   bool leaves_its_spot_in_order() const;
   Result<bool> record(Stream stream);
-  // What was enqueued before an error uses what is held, too.
+  // Records the event even after an error: earlier work in the stream uses the resources, too.
   Result<bool> record_and(const Result<bool>& error, bool captured, Stream stream);
-  // News: nothing has failed before that it follows from.
+  // is_news: the failure does not follow from an earlier one.
   void fail(const Error& error, bool is_news = true);
   void fail_if_given_up();
   Result<bool> failed_with(const Error& error);
@@ -143,8 +144,8 @@ class Operation {
   const ByKernel by_kernel_;
   const bool kernels_reach_all_ = true;  // what the parts copy
   std::string path_ = "by calls of MPI's";
-  // Where the driver writes numbers into streams: how often each part was started. From the first
-  // capture on, kernels count instead: how often a graph is launched is not known here.
+  // Counts the starts of each part where the driver writes values into streams. From the first
+  // capture on kernels count instead, since the launches of a graph are not seen here.
   std::vector<std::uint64_t> starts_;
   bool kernels_count_ = false;
   std::atomic<bool> started_{false};    // once at least, or a kernel of the user's may have
@@ -155,7 +156,8 @@ class Operation {
   mutable std::mutex mutex_;                        // guards the next three
   Error why_failed_;
   bool is_told_ = false;  // the user has got the error, or needs not
-  // A stream that has been given work, and the last event recorded there; the first one's is held.
+  // A stream that was given work, and the last event recorded there. The first stream's event
+  // belongs to holdings_.
   struct Used {
     Stream stream;
     std::uint64_t thread;  // whose, where each has a stream by this name; else 0
@@ -163,7 +165,7 @@ class Operation {
   };
   std::vector<Used> used_;
 
-  // The agent's.
+  // These are used by the agent only.
   struct Progress {
     std::uint64_t seen = 0;  // this many starts
     bool active = false;

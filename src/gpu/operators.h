@@ -1,5 +1,5 @@
-// Reductions of a device's data, elementwise. The kernels and the tests' stand-in use these same
-// functions, so that what CI runs is what the device runs.
+// Elementwise reductions of device data. The kernels and the tests' stand-in share these functions,
+// so that CI runs the code that the device runs.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ WEFT_DEVICE std::uint32_t bits_of_float(float value) {
   return bits;
 }
 
-// IEEE's 16-bit format. Rounded to the nearest, ties to even.
+// IEEE 754's 16-bit format. Conversions round to nearest, ties to even.
 struct Half {
   std::uint16_t bits;
 
@@ -48,7 +48,7 @@ struct Half {
   }
 };
 
-// The upper half of a float.
+// A bfloat16 is the upper half of a float.
 struct Bfloat16 {
   std::uint16_t bits;
 
@@ -60,8 +60,8 @@ struct Bfloat16 {
   }
 };
 
-// Of a type that computes by itself. An operator that the type lacks leaves `a`: the host refuses
-// it before (supports).
+// Combines values of a type with arithmetic of its own. For an operator that the type lacks it
+// returns `a`; supports() refuses such calls on the host.
 template <class T>
 WEFT_DEVICE T combined_as(weft_gpu_op op, T a, T b) {
   switch (op) {
@@ -124,7 +124,7 @@ inline bool supports(weft_gpu_type type, weft_gpu_op op) {
          (is_integer(type) || !is_bitwise(op));
 }
 
-// Each type with its kernel's name, in the order of weft_gpu_type.
+// Each entry has the kernel's name and the type, in the order of weft_gpu_type.
 // clang-format off
 #define WEFT_GPU_TYPES(X) \
   X(int8, std::int8_t) \

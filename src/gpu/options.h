@@ -1,4 +1,4 @@
-// What a user chooses for collectives in streams, by variables of the environment.
+// Options for collectives in streams, set by environment variables.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,20 @@
 
 namespace weft::gpu {
 
-// Reductions in one kernel. Automatic: where kernels of all ranks can run at one time.
+// Says whether reductions run in one kernel. `automatic`: if kernels of all ranks can run at the
+// same time.
 enum class OneKernel { automatic, on, off };
-// How a stream tells of its progress outside of captures: by kernels of Weft's, or by the driver's
-// writes and waits of values. Automatic: the latter, where the device can.
+// Says how a stream tells of its progress outside captures: by kernels of Weft's, or by the
+// driver's stream memory operations. `automatic` prefers the latter where the device has them.
 enum class Notify { kernel, stream, automatic };
 
 struct Options {
   OneKernel one_kernel = OneKernel::automatic;
   Notify notify = Notify::kernel;
-  // Data of so many bytes, or fewer, are copied by the kernels that tell of a start and wait.
+  // Transfers up to this many bytes are copied by the kernels that announce a start or an end.
   std::size_t copied_by_kernels = 32 << 10;
-  // Of a rank, in one kernel. What is in one slot, a start publishes: it ends whatever another rank
-  // waits for before.
+  // The most bytes per rank in one kernel. A start publishes what fits in one slot, and other ranks
+  // need no later step of this rank for it.
   std::size_t in_one_kernel = kSlotBytes;
 };
 

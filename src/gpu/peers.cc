@@ -18,7 +18,7 @@ void set_reason(const std::string& why, Offer* offer) {
   offer->why_not[length] = '\0';
 }
 
-// Drivers before CUDA 12.4 do not say whether the device is shared: there must be a control daemon.
+// Looks for MPS's control daemon: drivers before CUDA 12.4 do not say whether the device is shared.
 bool daemon_is_there() {
   const char* const given = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
   const std::string directory = given && *given ? given : "/tmp/nvidia-mps";
@@ -151,13 +151,14 @@ Sharing Peers::sharing(int spot, const Channel& channel) const {
   return made;
 }
 
-// The owner may use its region again when all others have said that they use it no more.
+// Tells the other ranks that their regions are no longer used, and retires this rank's own until
+// they have all said so, too.
 Peers::~Peers() {
   std::vector<Address> waited_for;
   for (std::size_t rank = 0; rank < regions_.size(); ++rank) {
     if (rank == static_cast<std::size_t>(rank_)) continue;
     const Address closed = regions_[rank] + offsetof(Region, closed);
-    // Where it fails, that region is not used again.
+    // If the write fails, the owner never reuses that region.
     (void)context_->fill_now(closed + static_cast<Address>(rank_), 1, 1);
     waited_for.push_back(own_ + offsetof(Region, closed) + rank);
   }

@@ -1,6 +1,6 @@
-// The memory of devices that the ranks of one communicator share, all on one node: each has a
-// region with some spots, and the others' regions mapped. What ranks tell each other of it travels
-// as bytes; how is the caller's business (mpi/one_kernel.h).
+// Device memory that the ranks of one communicator share inside a node: each rank has a region with
+// several spots and maps the regions of the others. Ranks exchange their descriptions as bytes; the
+// caller transfers these (mpi/one_kernel.h).
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,13 @@ namespace weft::gpu {
 
 inline constexpr int kSpots = 16;
 
-// What a region is made of, on the device.
+// A rank's region in device memory.
 struct Region {
   Spot spots[kSpots];
   std::uint8_t closed[kMostPeers];  // by rank: it uses this region no more
 };
 
-// What a rank tells all others. Plain bytes.
+// A rank's description of its region for all others, exchanged as plain bytes.
 struct Offer {
   bool good = false;
   bool runs_beside_others = false;  // kernels of other processes run on this device at one time
@@ -39,33 +39,34 @@ static_assert(std::is_trivially_copyable_v<Offer>);
 
 class Peers {
  public:
-  // One's own region; an offer that is not good says why.
+  // Creates this rank's region; if the offer is not good, it says why.
   static std::unique_ptr<Peers> create(Context* context, int rank, const Options& options,
                                        Offer* offer);
   ~Peers();
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
-  // With the offers of all ranks, in their order. An error says what is lacking.
+  // Opens the regions of all ranks, in rank order. An error says what is missing.
   Result<bool> open(const std::vector<Offer>& offers);
-  // All ranks have opened theirs.
+  // Tells that all ranks have opened all regions.
   void all_have_opened();
-  // Where the ranks have agreed not to: nobody has used any region.
+  // Drops the regions where the ranks have agreed not to use them.
   void abandon() { regions_.clear(); }
 
   const Context* context() const { return context_; }
-  // One bit for each spot that nothing of this rank's uses.
+  // Returns a bit mask of the spots that nothing on this rank uses.
   std::uint32_t free_spots() const { return free_.load(std::memory_order_acquire); }
-  // A spot that is free on all ranks, as they have agreed.
+  // Takes a spot that the ranks have agreed is free on all of them.
   void take(int spot) { free_.fetch_and(~(1U << spot), std::memory_order_acq_rel); }
   void give_back(int spot) { free_.fetch_or(1U << spot, std::memory_order_acq_rel); }
-  // Whether this rank has finished all that it has published there. Nothing of its runs any more.
+  // Returns whether this rank has finished all that it published at this spot. No kernel of the
+  // operation may run any more.
   bool is_finished(int spot) const;
   Sharing sharing(int spot, const Channel& channel) const;
-  // Tells all ranks, for good, that this one comes to the spot no more. The device has no part in
-  // it, since it may be lost, or a kernel on it may never run.
+  // Tells all ranks permanently that this rank will not come to the spot again. It goes through
+  // host memory, since the device may be lost or its kernel may never run.
   void give_up(int spot);
-  // Whether a rank has said so.
+  // Returns whether any rank has given up this spot.
   bool is_given_up(int spot) const;
 
  private:

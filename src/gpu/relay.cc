@@ -52,7 +52,7 @@ Result<bool> Relay::go_on() {
   return true;
 }
 
-// True: it has come to another stage.
+// Moves the place to its next stage. Returns whether the stage has changed.
 Result<bool> Relay::advance(Place* place) {
   switch (place->stage) {
     case Stage::free:
@@ -101,7 +101,7 @@ Result<bool> Relay::leave(Place* place) {
   return copy(*place, parts_[place->part].out, &Context::copy_out, streams_.out);
 }
 
-// Those that were enqueued before one failed are waited for, too.
+// After a failure it still waits for the copies that were enqueued before.
 Result<bool> Relay::copy(const Place& place, const std::vector<Copy>& copies, CopyOne one,
                          Stream stream) const {
   context_->make_current();  // the collective may have made calls to CUDA
@@ -138,7 +138,7 @@ Result<bool> Relay::have_passed(const Place& place) const {
   return driver.error("cuEventQuery", code);
 }
 
-// Where it has failed, what is under way uses its memory still.
+// After a failure, copies under way still use the memory.
 bool Relay::is_quiet() {
   context_->make_current();
   bool quiet = true;

@@ -117,7 +117,7 @@ void Runtime::release(Operation* operation) {
   released_.push_back(operation);
 }
 
-// What no stream, graph or agent uses any more is used again.
+// Recycles operations that no stream, graph or agent uses any more.
 void Runtime::collect() {
   std::vector<Operation*> all, kept;
   {

@@ -1,4 +1,4 @@
-// All that a process has of Weft's for its devices: contexts, the agent, operations.
+// Weft's state in a process that uses devices: contexts, the agent and operations.
 #pragma once
 
 #include <map>
@@ -16,12 +16,12 @@
 
 namespace weft::gpu {
 
-// Why collectives have failed of which no call has told the user.
+// The reasons of failed collectives that no call has reported to the user yet.
 class Untold {
  public:
   void add(const std::string& why);
   void remove(const std::string& why);
-  // A sentence; empty: there are none.
+  // Returns a sentence about the failures, or an empty string if there are none.
   std::string sentence();
 
  private:
@@ -42,30 +42,31 @@ class Runtime {
   Agent& agent() { return agent_; }
   Untold& untold() { return untold_; }
 
-  // Of the device that is current on the calling thread.
+  // Returns the context of the device that is current on the calling thread.
   Result<Context*> context();
 
-  // pinned: what the parts' copies go through, which the operation holds from now on. places: of
-  // that memory, where the parts take turns (relay.h); 0: each part has its own.
+  // pinned: the memory for the parts' copies, which the operation takes over. places: the number of
+  // pieces of that memory which the parts share in turn (relay.h); 0 if each part has its own.
   Result<Operation*> add(Context* context, std::vector<Part> parts,
                          std::unique_ptr<Collective> collective, Pinned pinned,
                          std::shared_ptr<Order> order, std::size_t places = 0);
-  // The same in two steps: with all that it holds, and when nothing can fail any more.
+  // make() and watch() are add() in two steps: make() allocates everything, and watch() cannot
+  // fail.
   Result<std::unique_ptr<Operation>> make(Context* context, std::vector<Part> parts,
                                           std::unique_ptr<Collective> collective, Pinned pinned,
                                           std::shared_ptr<Order> order, std::size_t places = 0);
   Operation* watch(std::unique_ptr<Operation> made);
-  // Instead of the second step.
+  // Replaces watch() if the operation is not used after all.
   static void drop(std::unique_ptr<Operation> made) { give_back(made.release()); }
-  // What one that kernels alone carry out holds: taken before the ranks agree on it, since nobody
-  // may fail afterwards.
+  // Allocates the resources of an operation that kernels alone carry out. Must precede the ranks'
+  // agreement, since no rank may fail afterwards.
   Result<Holdings> hold(Context* context);
-  // One that kernels alone carry out; its spot is taken until it is gone.
+  // Adds an operation that kernels alone carry out; it holds its spot until it is gone.
   Operation* add(Context* context, ByKernel by_kernel, Holdings held);
-  // One reference less. Calls no function of the driver's: graphs call it, too.
+  // Drops one reference. It calls no driver function, since graphs call it, too.
   void release(Operation* operation);
 
-  // What nothing uses any more is free again.
+  // Recycles operations that nothing uses any more.
   void collect();
 
  private:
@@ -75,8 +76,8 @@ class Runtime {
   const Driver& driver_;
   const Options options_;
   std::mutex mutex_;  // guards the next two
-  // By number, too, where the driver has them: a device that has been reset may have the same
-  // address again.
+  // The key includes the driver's number of the context, if it has one: after a reset a device's
+  // context may have an earlier address again.
   std::map<std::pair<void*, unsigned long long>, std::unique_ptr<Context>> contexts_;
   std::vector<std::unique_ptr<Context>> gone_;
   std::mutex released_mutex_;  // guards the next; never held while the driver is called

@@ -1,6 +1,6 @@
-// The kernels that tell of a start and wait for an end, of one block each. They copy short data
-// themselves: a copy of the driver's is one more node in a stream, which takes longer than its
-// bytes do. The kernels and the tests' stand-in use these same functions.
+// The kernels, of one block each, that announce a start and wait for an end. They make short copies
+// themselves: a copy by the driver adds a node to the stream, which takes longer than the bytes do.
+// The kernels and the tests' stand-in share these functions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace weft::gpu {
 
 inline constexpr int kMostShortCopies = 4;
-// More would take the places of a kernel that runs beside.
+// More threads would displace kernels that run at the same time.
 inline constexpr unsigned kMostCopyThreads = 256;
 
 struct ShortCopy {
@@ -20,13 +20,14 @@ struct ShortCopy {
   std::uint64_t bytes;
 };
 
-// A kernel's parameter.
+// The parameter of both kernels.
 struct ShortCopies {
   ShortCopy all[kMostShortCopies];
   int count;
 };
 
-// This thread's share. Several packs are on their way at one time: the processor's memory is far.
+// Copies this thread's share. It keeps several loads in flight, since host memory has a long
+// latency.
 WEFT_DEVICE void copy_share(const ShortCopy& one, std::uint64_t thread, std::uint64_t threads) {
   constexpr std::uint64_t kAtATime = 8;
   using Bytes = Pack<std::uint8_t>;
@@ -48,7 +49,8 @@ WEFT_DEVICE void copy_all(const ShortCopies& copies, std::uint64_t thread, std::
   for (int i = 0; i < copies.count; ++i) copy_share(copies.all[i], thread, threads);
 }
 
-// What precedes it in the stream has ended. sync: lets the threads of the block meet.
+// Copies the data and announces the start, once all earlier work in the stream has ended. sync is a
+// barrier of the block.
 template <class Sync>
 WEFT_DEVICE void copy_and_start(weft_gpu_flags flags, const ShortCopies& copies,
                                 std::uint64_t thread, std::uint64_t threads, const Sync& sync) {

@@ -1,5 +1,5 @@
-// What the agent's thread moves by itself for parts of a call: data in memory of the processor's
-// that do not lie as the parts need them.
+// Copies that the agent's thread makes itself, for data in host memory that do not lie as the parts
+// of a call need them.
 #pragma once
 
 #include <mpi.h>
@@ -13,15 +13,15 @@
 
 namespace weft::gpu {
 
-// Data that a type with holes describes, in one piece: so they can be cut at any byte, as the data
-// of the other ranks are.
+// A packed copy of data whose type has gaps, so that they can be split at any byte, like the data
+// of the other ranks.
 class Packing {
  public:
-  // Changed: by the collective.
+  // is_changed: the collective writes to the buffer.
   Packing(void* buffer, std::int64_t elements, MPI_Datatype type, bool is_read, bool is_changed);
 
   std::byte* bytes() { return bytes_.data(); }
-  // Before the first part is sent, and when the last one has come.
+  // pack() must be called before the first part is sent, unpack() when the last one has arrived.
   Result<bool> pack();
   Result<bool> unpack();
 
@@ -41,7 +41,7 @@ struct ByProcessor {
   std::vector<Part> parts;  // their copies; the addresses of the device's are the processor's here
   std::vector<Packing> packings;
 
-  // Before a part starts, and when it has ended.
+  // bring() must be called before a part starts, take() when it has ended.
   Result<bool> bring(std::size_t part);
   Result<bool> take(std::size_t part);
 

@@ -13,7 +13,7 @@ void reduce(void* in, void* inout, int* count, MPI_Datatype*) {
   for (int i = 0; i < *count; ++i) all[i] = combined(op, given[i], all[i]);
 }
 
-// Of a type that travels as 16 bits. They are there until the process ends.
+// The MPI type and operators of a 16-bit floating-point type. They exist until the process ends.
 struct ShortFloat {
   MPI_Datatype type;
   MPI_Op ops[WEFT_GPU_MAX + 1];
@@ -53,7 +53,7 @@ MPI_Datatype datatype_of(weft_gpu_type type) {
   return type == WEFT_GPU_FLOAT ? MPI_FLOAT : MPI_DOUBLE;
 }
 
-// Those of C, of Fortran, which a library may lack, and Weft's two.
+// Looks at C's types, Fortran's, which a library may lack, and Weft's two 16-bit types.
 std::optional<weft_gpu_type> type_of(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return std::nullopt;
   for (const weft_gpu_type one : {WEFT_GPU_HALF, WEFT_GPU_BFLOAT16}) {

@@ -1,8 +1,8 @@
-// The public functions. Collectives travel on communicators of Weft's own, beside the
-// application's, since the agent starts them while the application's threads use theirs. The one of
-// enqueued collectives is made without blocking, at the first use. Persistent ones have another:
-// the application's thread prepares them at once, while the agent may be late with what was
-// enqueued before, on some ranks alone.
+// The public functions. Collectives use internal communicators, since the agent starts them while
+// the application's threads use the application's communicators. The one for enqueued collectives
+// is made without blocking, at the first use. Persistent collectives have another one: the
+// application's thread prepares them at once, while on some ranks the agent may not have come to
+// earlier enqueued ones yet.
 #include "gpu/mpi/enqueue.h"
 
 #include <dlfcn.h>
@@ -45,14 +45,11 @@ Result<bool> checked(int code) {
   return Error{std::string(words, static_cast<std::size_t>(length)), code};
 }
 
-// ---- The process
-// ----------------------------------------------------------------------------------
-
-// Never destroyed: callbacks of graphs may come while the process exits.
+// The runtime is never destroyed: callbacks of graphs may come while the process exits.
 Runtime* made_runtime = nullptr;
 std::atomic<bool> finalised{false};
 
-// No call of MPI's comes after it.
+// Ends Weft's part. No MPI call follows it.
 void end(std::chrono::milliseconds patience) {
   if (finalised.exchange(true) || !made_runtime) return;
   const int under_way = made_runtime->agent().stop(patience);
@@ -64,7 +61,8 @@ void end(std::chrono::milliseconds patience) {
   if (const std::string untold = made_runtime->untold().sentence(); !untold.empty()) say(untold);
 }
 
-// Within MPI_Finalize, where that is not the one below: too late to end what is under way.
+// Runs as a delete callback of the library's MPI_Finalize where the one below was not called. There
+// is no time left to wait for operations under way.
 int end_within(MPI_Comm, int, void*, void*) {
   end({});
   return MPI_SUCCESS;
@@ -96,7 +94,7 @@ Result<Runtime*> runtime() {
   return made;
 }
 
-// Weft's own collectives work in the processor's memory, so under Weft the copies are made here.
+// Under Weft the copies are made here, since Weft's collectives work in host memory.
 bool ask_whether_library_takes_device_memory() {
   if (weft_version) return false;
   using Query = int();
@@ -112,8 +110,8 @@ bool library_takes_device_memory() {
   return takes_it;
 }
 
-// Where Open MPI takes memory of the device, its non-blocking and persistent reductions and its
-// alltoallw read it by the processor all the same.
+// Returns whether the library takes device memory for this collective. Open MPI's non-blocking and
+// persistent reductions and its alltoallw access such buffers by the processor regardless.
 bool library_takes_device_memory(Kind kind) {
 #ifndef WEFT_FAMILY_MPICH
   const bool is_w = kind == Kind::alltoallw || kind == Kind::neighbor_alltoallw;
@@ -122,8 +120,8 @@ bool library_takes_device_memory(Kind kind) {
   return library_takes_device_memory();
 }
 
-// The agent tests what is under way, so that Weft needs no thread for it where it carries it out,
-// and no start has to wake one.
+// Duplicates the communicator with engine `function`: the agent tests what is under way, so that
+// Weft needs no progress thread there and no start has to wake one.
 Result<bool> duplicate(MPI_Comm comm, MPI_Comm* made) {
   const char* const engine = std::getenv("WEFT_ENGINE");
   if (!weft_version || (engine && std::string(engine) == "native")) {
@@ -137,13 +135,10 @@ Result<bool> duplicate(MPI_Comm comm, MPI_Comm* made) {
   return good;
 }
 
-// ---- The shadow of a communicator
-// -----------------------------------------------------------------
-
 class Shadow {
  public:
   static Result<std::shared_ptr<Shadow>> of(MPI_Comm comm);
-  // The ranks free their communicators together, so that the shadow is made before.
+  // Waits until the communicator is made: all ranks free theirs together.
   ~Shadow() {
     if (finalised) one_node_.forget();
     if (finalised || !is_made()) return;
@@ -164,16 +159,17 @@ class Shadow {
     }
     return ready_ = made != 0;
   }
-  // Waits; false: it failed.
+  // Waits until the communicator is made. Returns false if that failed.
   bool is_made() {
     auto made = ready();
     for (; made && !*made; made = ready()) std::this_thread::yield();
     return static_cast<bool>(made);
   }
-  // Of what is enqueued from now on; MPI_COMM_NULL: the first one, when that is ready.
+  // Returns the communicator for operations enqueued from now on; MPI_COMM_NULL means first(), once
+  // that is ready.
   MPI_Comm later() const { return later_; }
   MPI_Comm first() const { return comm_; }
-  // The one of persistent collectives. Collective on the application's, as whatever prepares one.
+  // Returns the communicator for persistent collectives. It is collective over `applications`.
   Result<MPI_Comm> persistent(MPI_Comm applications) {
     if (!is_made()) return ready().error();
     if (agreements_ != MPI_COMM_NULL) return persistent_;
@@ -185,7 +181,7 @@ class Shadow {
     if (!made) return made.error();
     return persistent_;
   }
-  // Of all ranks, which have come so far together: no rank goes on alone where one cannot.
+  // Returns an error on all ranks if any rank has one. All ranks must call it together.
   template <class T>
   Result<bool> all_have(const Result<T>& mine) {
     int there = mine ? 1 : 0, all = 0;
@@ -204,8 +200,9 @@ class Shadow {
   bool ready_ = false;
   MPI_Comm persistent_ = MPI_COMM_NULL;
   MPI_Comm agreements_ = MPI_COMM_NULL;  // on which the agent starts nothing
-  // Weft carries out nothing on a communicator that was made without blocking, and that nobody has
-  // prepared anything on. All ranks come to this one at the same point of their calls.
+  // Weft carries out nothing on a communicator that was made without blocking until a persistent
+  // operation has been prepared there. All ranks switch to this one at the same point of their
+  // calls.
   MPI_Comm later_ = MPI_COMM_NULL;
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
   OneNode one_node_;
@@ -239,12 +236,9 @@ Result<Kept> Shadow::of(MPI_Comm comm) {
   return made;
 }
 
-// ---- One collective
-// -------------------------------------------------------------------------------
-
 class MpiCollective : public Collective {
  public:
-  // context: of the device that the library may call; nullptr: it calls none.
+  // context: of the device whose memory the library may access; nullptr if it accesses none.
   MpiCollective(Kept shadow, Staged staged, Context* context)
       : shadow_(std::move(shadow)),
         later_(shadow_->later()),
@@ -260,7 +254,7 @@ class MpiCollective : public Collective {
     }
   }
 
-  // Collective, as MPI's own.
+  // Makes the collective persistent. All ranks must call it.
   Result<bool> become_persistent() {
     const auto comm = shadow_->persistent(calls_.front().comm);
     if (!comm) return comm.error();
@@ -310,7 +304,8 @@ Operation* operation_of(weft_gpu_request request) {
   return reinterpret_cast<Operation*>(request);
 }
 
-// With all that it holds, so that nothing of this process's can fail afterwards.
+// A collective prepared for MPI. Everything it needs is allocated, so that later steps cannot fail
+// on this process alone.
 struct ByMpi {
   std::unique_ptr<Operation> operation;
   MpiCollective* collective = nullptr;  // the operation's
@@ -342,17 +337,17 @@ Operation* watched(ByMpi made, const std::string& why_not) {
 
 Result<Operation*> make_alone(const Call& call, const Kept& shadow, Context* context) {
   auto made = stage_by_mpi(call, shadow, false, context);
-  // The other ranks have enqueued it: what comes next would meet it.
+  // The other ranks have enqueued it, so that the next collective here would match a wrong one.
   if (!made) shadow->order()->break_next();
   return made ? Result<Operation*>(watched(std::move(*made), "it is not persistent"))
               : made.error();
 }
 
-// Persistent ones are prepared by all ranks together, which may decide for one kernel then. All
-// come to each of the steps, also where this one, or another, has failed before it.
+// Makes a persistent collective. All ranks call it together and may choose a single kernel. Each
+// rank takes part in every step, even if an earlier one failed there or elsewhere.
 Result<Operation*> make_together(const Call& call, const Kept& shadow,
                                  const Result<Context*>& context) {
-  // Open MPI stands still where ranks make another communicator beside one that is under way.
+  // Open MPI hangs if ranks make another communicator while one is being made.
   if (!shadow->is_made()) return shadow->ready().error();
   if (const auto comm = shadow->persistent(call.comm); !comm) return comm.error();
   if (const auto all = shadow->all_have(context); !all) return all.error();
@@ -374,7 +369,7 @@ Result<Operation*> make_together(const Call& call, const Kept& shadow,
   return all.error();
 }
 
-// What every collective needs of this process.
+// Returns the context that a collective needs, after it has checked this process and the arguments.
 Result<Context*> context_for(const Call& call, const Kept& shadow,
                              const weft_gpu_request* request) {
   const auto mine = runtime();
@@ -389,7 +384,8 @@ Result<Context*> context_for(const Call& call, const Kept& shadow,
   return context;
 }
 
-// What the ranks need to tell each other, whether this one has a device or not.
+// Returns the communicator by which ranks tell each other whether they can go on; it does not
+// depend on whether this rank has a device.
 Result<Kept> shadow_of(const Call& call) {
   if (const auto good = check_mpi(); !good) return good.error();
   int between_groups = 0;
@@ -400,7 +396,7 @@ Result<Kept> shadow_of(const Call& call) {
   return Shadow::of(call.comm);
 }
 
-// MPI may call CUDA, which a capture could forbid.
+// Lets this thread call MPI, which may call CUDA, during a capture.
 void leave_capture(std::optional<OutsideCapture>* outside) {
   if (const auto found = driver()) outside->emplace(**found);
 }
@@ -443,7 +439,8 @@ int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request)
     context = Error{"the stream's capture has been invalidated by an earlier call"};
   }
   if (!context && !captures) {
-    // An argument, which has a code of MPI's, is refused by all ranks. Else they have enqueued it.
+    // A wrong argument (an error with an MPI code) is refused on all ranks. After any other error
+    // the other ranks have enqueued the collective.
     if (context.error().mpi_code == 0) (*shadow)->order()->break_next();
     return failed(context.error());
   }
@@ -474,13 +471,13 @@ int code_of(const weft::Result<bool>& result) {
 
 extern "C" {
 
-// What MPI_Finalize begins with. Weft, where it is preloaded, calls it before its own end.
+// Weft calls this before its own end where it is preloaded; MPI_Finalize below calls it otherwise.
 WEFT_GPU_API void weft_gpu_finalize(void) {
   end(std::chrono::seconds(1));
 }
 
-// In front of the library's. MPICH takes no locks once its own has begun, even while other threads
-// are in calls, so that the agent must not be in one.
+// Wraps the library's MPI_Finalize: MPICH takes no locks once its own has begun, even while other
+// threads are in calls, so that the agent must not be in one.
 WEFT_GPU_API int MPI_Finalize(void) {
   weft_gpu_finalize();
   static auto* const next = reinterpret_cast<int (*)()>(dlsym(RTLD_NEXT, "MPI_Finalize"));

@@ -1,4 +1,4 @@
-// What the functions of weft_gpu_calls.h do.
+// Implements the functions of weft_gpu_calls.h.
 #pragma once
 
 #include <mpi.h>
@@ -8,7 +8,7 @@
 
 namespace weft::gpu {
 
-// An MPI error code; the sentence is weft_gpu_error()'s.
+// Return an MPI error code; weft_gpu_error() then returns the sentence.
 int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request);
 int prepare(const Call& call, weft_gpu_request* request);
 

@@ -9,7 +9,7 @@
 namespace weft::gpu {
 namespace {
 
-// What a rank says of a decision. Plain bytes.
+// A rank's contribution to a decision, exchanged as plain bytes.
 struct Vote {
   std::uint32_t spots = 0;  // those that are free; 0: no
   char why_not[200] = "";
@@ -39,7 +39,7 @@ Result<std::vector<Message>> all_of(const Message& mine, MPI_Comm comm) {
   return all;
 }
 
-// The spots that all have; where there are none, why.
+// Returns the bit mask of spots that are free on all ranks. If there is none, `why_not` says why.
 Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_not) {
   const auto all = all_of(mine, comm);
   if (!all) return all.error();
@@ -58,8 +58,8 @@ Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_n
   return spots;
 }
 
-// The bytes of one rank, which all ranks know; 0: no kernel carries this out. A type may have more
-// bytes than an int counts.
+// Returns the bytes per rank, which all ranks know; 0 if no kernel carries this call out. The
+// result may exceed an int.
 std::int64_t bytes_of(const Call& call) {
   if (call.kind != Kind::allreduce && call.kind != Kind::allgather && call.kind != Kind::bcast) {
     return 0;
@@ -78,7 +78,7 @@ bool is_dense(MPI_Datatype type) {
   return size == extent && begin == 0 && true_begin == 0 && true_extent == size;
 }
 
-// What this rank alone knows of the call.
+// Describes this rank's side of the call; an error says why its kernel cannot take it.
 Result<OneKernelCall> described(const Call& call, const Context& context, MPI_Comm comm) {
   using What = OneKernelCall::What;
   const bool in_place = call.sendbuf == MPI_IN_PLACE;
@@ -128,7 +128,7 @@ void OneNode::forget() {
   if (peers_) new std::shared_ptr<Peers>(std::move(peers_));  // until the process ends
 }
 
-// Facts alone that all ranks share decide whether they come so far.
+// Only facts that all ranks share decide how far each of them goes here.
 Result<bool> OneNode::gather(MPI_Comm comm, const Options& options) {
   int ranks = 1, beside = 0;
   MPI_Comm_size(comm, &ranks);
@@ -167,7 +167,7 @@ Result<bool> OneNode::meet(Context* context, const Options& options) {
   return true;
 }
 
-// The spots that all have.
+// Returns the bit mask of spots that are free on all ranks.
 Result<std::uint32_t> OneNode::vote(const Result<OneKernelCall>& mine, const Result<Holdings>& held,
                                     const Context* context, std::string* why_not) {
   Vote vote;

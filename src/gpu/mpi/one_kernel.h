@@ -1,5 +1,5 @@
-// Whether a collective is carried out in one kernel (gpu/one_kernel.h): all ranks of the
-// communicator decide it together, in calls that are collective anyway, and take the same answer.
+// Decides whether a collective is carried out in one kernel (gpu/one_kernel.h). All ranks of the
+// communicator decide together, in calls that are collective anyway, and get the same answer.
 #pragma once
 
 #include <mpi.h>
@@ -16,7 +16,8 @@
 
 namespace weft::gpu {
 
-// What a communicator has for it, from the first persistent collective on that may be.
+// The state of a communicator whose collectives may be carried out in one kernel. It is set up by
+// the first persistent collective that qualifies.
 class OneNode {
  public:
   OneNode() = default;
@@ -24,10 +25,10 @@ class OneNode {
   OneNode(const OneNode&) = delete;
   OneNode& operator=(const OneNode&) = delete;
 
-  // Collective. nullptr: MPI carries it out, for the reason in `why_not`.
+  // Collective. Returns nullptr if MPI carries the call out, with the reason in `why_not`.
   Result<Operation*> decide(const Call& call, Context* context, Runtime* runtime,
                             std::string* why_not);
-  // MPI has been finalised: its communicator is gone, and the device may be, too.
+  // Drops the state after MPI_Finalize, when the communicator is gone and the device may be, too.
   void forget();
 
  private:
@@ -37,7 +38,7 @@ class OneNode {
                              const Context* context, std::string* why_not);
 
   MPI_Comm comm_ = MPI_COMM_NULL;  // the ranks of this node, for Weft's agreements
-  // Of a rank: the least of what they were told.
+  // The limit in bytes per rank: the least of those that the ranks were given.
   std::uint64_t most_bytes_ = ~std::uint64_t{};
   bool met_ = false;
   std::string why_never_;  // empty: peers_ are there

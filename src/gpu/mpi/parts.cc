@@ -10,22 +10,23 @@ namespace weft::gpu {
 namespace {
 
 constexpr std::int64_t kPartBytes = 1 << 20;
-// Of each block, on average: less would travel as slowly.
+// The least bytes per block and part, on average: smaller messages do not transfer faster.
 constexpr std::int64_t kLeastBytes = 16 << 10;
-// A call of so many bytes has pinned memory for all of them, and is copied in the stream; the parts
-// of a longer one take turns on a few places.
+// A call of up to this many bytes gets pinned memory for all of them and is copied in the stream.
+// The parts of a longer call share kPlaces pieces of pinned memory in turn.
 constexpr std::int64_t kMostInStream = 32 << 20;
 constexpr std::int64_t kPlaces = 8;
-// Where bytes are cut.
+// Parts begin at multiples of this many bytes.
 constexpr std::int64_t kGrain = 64;
 
-// One element of the result depends on the same element of the operands.
+// Returns whether each element of the result depends only on that element of the operands.
 bool is_elementwise(Kind kind) {
   return kind == Kind::bcast || kind == Kind::reduce || kind == Kind::allreduce ||
          kind == Kind::scan || kind == Kind::exscan;
 }
 
-// Bytes of a block that this rank sends to the root, or gets, where all are alike.
+// Returns the bytes of the block that this rank sends to the root or receives from it, where all
+// blocks have one size.
 std::int64_t block_bytes(const Call& call, const Group& group) {
   const bool at_root = group.rank == call.root;
   const bool by_sender =
@@ -34,12 +35,12 @@ std::int64_t block_bytes(const Call& call, const Group& group) {
   return counts.at(0) * measures_of(by_sender ? call.sendtype : call.recvtype).size;
 }
 
-// Some of a side's blocks.
+// A range of a side's blocks.
 struct Span {
   int first = 0, count = 0;
 };
 
-// One of the call's buffers.
+// A buffer of the call, and how it is divided.
 struct CutSide {
   Side given;
   int first = 0, blocks = 0;  // of the division's
@@ -48,7 +49,7 @@ struct CutSide {
   std::vector<Address> at{};  // of each block; empty: the call has no such buffer
 };
 
-// Where its blocks lie, and who copies them.
+// Finds where the side's blocks lie and who copies them.
 Result<bool> place(const Division& division, const Context& context, CutSide* side,
                    Staged* staged) {
   const Side& given = side->given;
@@ -83,8 +84,8 @@ Result<bool> place(const Division& division, const Context& context, CutSide* si
   return true;
 }
 
-// What a part has of a side, and where that lies for the call: the blocks' ranges one behind the
-// other.
+// The share of a side that one part transfers, and where it lies for the call: the blocks' ranges,
+// one after the other.
 class Cut {
  public:
   Cut(const CutSide& side, const Division& division, std::int64_t part, std::byte* place)
@@ -98,7 +99,7 @@ class Cut {
     const int which = side_.first + block;
     return division_.before(which, part_ + 1) - division_.before(which, part_);
   }
-  // Of the blocks before this one.
+  // Returns the number of elements in the blocks before this one.
   std::int64_t elements_before(int block) const {
     if (division_.alike()) return block * elements(0);
     std::int64_t sum = 0;
@@ -166,7 +167,7 @@ CutSide receiving_side(const Call& call, const Group& group) {
   return side;
 }
 
-// What the blocks have; false: not all ranks know it.
+// Measures the blocks. Returns false if not all ranks know their sizes.
 bool measure_blocks(const Call& call, const Group& group, Division* made) {
   if (reduces(call.kind)) {  // of one data type on all ranks
     const Measures type = measures_of(call.recvtype);
@@ -191,7 +192,7 @@ bool measure_blocks(const Call& call, const Group& group, Division* made) {
       made->elements = {block_bytes(call, group)};
       return true;
     case Kind::reduce_scatter:
-      // In place a part's result would take the place of what another part sends.
+      // In place, the result of one part would overwrite what another part has yet to send.
       if (call.sendbuf == MPI_IN_PLACE) return false;
       [[fallthrough]];
     case Kind::allgatherv: {
@@ -206,7 +207,7 @@ bool measure_blocks(const Call& call, const Group& group, Division* made) {
   }
 }
 
-// Those of the call's forms with arrays.
+// Returns the counts or displacements for the call's forms with arrays.
 Numbers kept(const Cut& cut, int blocks, bool displacements, Staged* staged) {
   std::vector<int> numbers;
   for (int block = 0; block < blocks; ++block) {

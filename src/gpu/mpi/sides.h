@@ -1,4 +1,4 @@
-// One of a call's buffers: how many blocks it has, and how they lie.
+// Describes a buffer of a call: how many blocks it has, and how they lie.
 #pragma once
 
 #include <mpi.h>
@@ -17,7 +17,7 @@ struct Group {
 
 Group group_of(const Call& call);
 
-// The ranks with each of which one block is exchanged.
+// Return the number of ranks to which this rank sends, or from which it receives, a block each.
 int senders_blocks(const Call& call, const Group& group);
 int receivers_blocks(const Call& call, const Group& group);
 
@@ -38,10 +38,10 @@ struct Measures {
 
 Measures measures_of(MPI_Datatype type);
 
-// Whether the call changes what its receiving side has, on this rank.
+// Returns whether the call changes the receive buffer on this rank.
 bool is_changed(const Call& call, const Group& group);
 
-// In pinned memory the other side's begin.
+// Rounds up to the alignment at which the second buffer begins in pinned memory.
 inline std::int64_t aligned(std::int64_t bytes) {
   constexpr std::int64_t kAlignment = 128;
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;

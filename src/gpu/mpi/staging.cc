@@ -10,7 +10,7 @@
 namespace weft::gpu {
 namespace {
 
-// Bytes of a buffer, from its address.
+// A range of bytes, relative to the buffer's address.
 struct Block {
   std::int64_t begin = 0, end = 0;
 };
@@ -34,7 +34,7 @@ Result<std::vector<Block>> blocks_of(const Side& side, int count) {
   return blocks;
 }
 
-// Those that touch become one.
+// Merges ranges that touch.
 std::vector<Block> joined(std::vector<Block> blocks) {
   std::sort(blocks.begin(), blocks.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
   std::vector<Block> all;
@@ -52,7 +52,7 @@ std::int64_t span_of(const std::vector<Block>& blocks) {
   return blocks.empty() ? 0 : blocks.back().end - blocks.front().begin;
 }
 
-// A buffer of the device and what stands for it.
+// A device buffer and the host memory that stands in for it.
 struct Copied {
   std::vector<Block> blocks;
   Address device = 0;
@@ -78,7 +78,7 @@ Result<Copied> copied(const Driver& driver, const Side& side, int blocks) {
   return made;
 }
 
-// Numbers of a call, as ints. is_used: MPI looks at them on this rank.
+// Converts the numbers of a call to ints. is_used: MPI reads them on this rank.
 Result<bool> narrow(Numbers* numbers, int count, bool is_used, KeptArrays* kept) {
   const bool is_array = numbers->is_array();
   if (!is_used && is_array) return true;
@@ -100,7 +100,8 @@ Result<bool> narrow(Numbers* numbers, int count, bool is_used, KeptArrays* kept)
   return true;
 }
 
-// Behind keep_arrays, of as many numbers: a call that the MPI library has.
+// Turns the call into one that the MPI library has, with int counts. Must follow keep_arrays() with
+// equal numbers of blocks.
 Result<bool> make_known(Call* call, const Group& group, int sends, int recvs, KeptArrays* kept) {
   const CallId ints = with_ints(call->kind);
   if (call->form == ints || has_large_counts()) return true;
@@ -115,8 +116,9 @@ Result<bool> make_known(Call* call, const Group& group, int sends, int recvs, Ke
   return good;
 }
 
-// Behind keep_arrays. What MPI ignores need not be a data type. Those that an operator of the
-// user's is handed stay the user's own: it may know them by their handles.
+// Duplicates the call's data types; arguments that MPI ignores need not be types. Must follow
+// keep_arrays(). Types handed to a user-defined operator stay the user's own: it may know them by
+// their handles.
 void keep_types(Call* call, const Group& group, KeptTypes* kept) {
   if (reduces(call->kind)) return;
   const auto keep_side = [kept](const void* buffer, int blocks, MPI_Datatype* type,
@@ -151,7 +153,7 @@ MPI_Datatype KeptTypes::keep(MPI_Datatype type) {
 
 namespace {
 
-// In one part. Of a buffer with gaps only the blocks are copied.
+// Stages the call as one part. Of a buffer with gaps only the blocks are copied.
 Result<Staged> stage_whole(const Call& given, const Group& group, Context* context, bool copies) {
   Call call = given;
   const bool in_place = call.sendbuf == MPI_IN_PLACE || call.recvbuf == MPI_IN_PLACE;
@@ -181,7 +183,7 @@ Result<Staged> stage_whole(const Call& given, const Group& group, Context* conte
     call.recvbuf = to.host;
   }
   const bool neighborhood = is_neighborhood(call.kind);
-  // What MPI ignores on this rank need not be there.
+  // Arguments that MPI ignores on this rank may be missing.
   const bool sends = call.kind != Kind::scatterv || group.rank == call.root;
   const bool receives = call.kind != Kind::gatherv || group.rank == call.root;
   const int targets = neighborhood ? group.targets : group.size;
@@ -198,7 +200,7 @@ Result<Staged> stage_whole(const Call& given, const Group& group, Context* conte
 
   Part part;
   from.add(&part.in);
-  // A neighbour that there is not, at the end of a line, leaves its block as it is.
+  // A missing neighbour, such as at the end of a line, leaves its block unchanged.
   if (in_place || bcast_root || is_neighborhood(call.kind)) to.add(&part.in);
   if (is_changed(call, group)) to.add(&part.out);
   staged.parts.push_back(std::move(part));
