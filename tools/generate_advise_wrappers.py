@@ -187,7 +187,7 @@ def wrapper(call):
 
 def wrappers_cc(calls, library):
     return (
-        notice(what="What the application calls while the advisor watches.")
+        notice(what="Wrappers of the MPI calls that the advisor records.")
         + f"""\
 #include "advise/visit.h"
 #include "library/generated/call_ids.h"

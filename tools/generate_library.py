@@ -31,7 +31,7 @@ def slot(call):
 
 def next_calls_h(calls, library):
     return (
-        notice(what="Where each intercepted call goes on: the next definition in the chain.")
+        notice(what="The next definition in the chain of each intercepted call.")
         + f"""\
 #pragma once
 

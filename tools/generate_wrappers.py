@@ -390,7 +390,7 @@ inline Function* bound(Next<Function>& slot, CallId id) {
 def wrappers_cc(calls, library):
     by_name = {call["name"]: call for call in calls}
     return (
-        notice(what="What the application calls instead of the MPI library.")
+        notice(what="Wrappers that the application calls instead of the MPI library.")
         + f"""\
 #include "interpose/generated/bodies.h"
 #include "library/generated/call_ids.h"

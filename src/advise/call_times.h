@@ -1,7 +1,8 @@
-// Which calls are timed: all that may wait; of those that never do and turn out short about one in
-// sixteen, since two readings of the clock would take as long as the call.
-// Calls that are not timed only count down to the next that is, without a lock, so that polling
-// costs little. Their number is added when that one ends, or the job: it is exact then.
+// Decides which calls are timed: all that may wait and, of calls that never wait and turn out
+// short, about one in sixteen, since two readings of the clock would take as long as the call. An
+// untimed call only decrements a counter, without a lock, so that polling stays cheap. The untimed
+// calls are added to the totals when the next timed one returns, or when the job ends; the count is
+// then exact.
 #pragma once
 
 #include <atomic>
@@ -22,19 +23,19 @@ struct Pace {
 };
 extern constinit Pace paces[kCalls];
 
-// Once for each call: whether it is timed.
+// Must be called once for each call. Returns whether that call is timed.
 inline bool is_timed(CallId id, Waits waits) {
   return waits == Waits::perhaps ||
          paces[static_cast<int>(id)].left.fetch_sub(1, std::memory_order_relaxed) <= 0;
 }
 
-// Of a call that is timed, and of those before it that it stands for.
+// The calls that a timed call stands for, itself included, and their estimated time.
 struct Counted {
   std::int64_t calls, ns;
 };
-// Both with the recorder's lock held.
+// Both functions need the recorder's lock.
 Counted count_timed(CallTotal& total, CallId id, std::int64_t ns);
-// Those after the last one that was timed.
+// Adds the calls since the last timed one.
 void count_rest(CallTotal& total, CallId id);
 
 }  // namespace weft::advise

@@ -1,5 +1,5 @@
-// The return address tells most; behind a language's binding the stack is unwound, and behind
-// mpi4py's the interpreter is asked, which holds its lock for that moment.
+// Finds callers by the return address, by unwinding the stack behind a language's binding, and
+// behind mpi4py by asking the interpreter, whose lock is held meanwhile.
 #include "advise/callers.h"
 
 #include <dlfcn.h>
@@ -17,11 +17,11 @@
 namespace weft::advise {
 namespace {
 
-// What is known of an address that a function returns to.
+// Cached facts about a return address.
 struct Known {
   std::uintptr_t address;
-  // The function's own return address lies so far above the place of this one, in bytes; 0: not
-  // known. It is the same at each call but in a function whose frame has no fixed size.
+  // The distance in bytes from this return address on the stack up to the function's own one; 0 if
+  // it is not known. It is constant unless the function's frame has a variable size.
   std::uint32_t up;
   std::uint16_t seen;  // so often in a row by unwinding
   Binding binding;
@@ -31,12 +31,12 @@ struct Known {
 };
 constexpr std::uint16_t kSure = 3, kVaries = UINT16_MAX;
 constexpr std::uintptr_t kLargest = 1 << 20;  // bytes of a frame
-// By return address; a thread's own, so that no lock is needed.
+// The cache is indexed by return address. Each thread has its own, so that no lock is needed.
 constexpr std::size_t kKnown = 1024;
 constinit thread_local Known known[kKnown] __attribute__((tls_model("initial-exec"))) = {};
 
-// Whether a call comes right before this address in a file's code: anything else is no address that
-// a function returns to.
+// Returns whether the instruction before this address is a call in a file's code: otherwise the
+// address is no return address.
 bool follows_call(std::uintptr_t address, const char* file) {
 #if defined(__x86_64__)
   constexpr int kLongestCall = 7;  // bytes
@@ -58,7 +58,7 @@ static_assert(kKnown == std::size_t{1} << (64 - 54));
 Known& known_at(std::uintptr_t address) {
   Known& entry = known[address * UINT64_C(0x9e3779b97f4a7c15) >> 54];
   if (entry.address == address) return entry;
-  // Not dladdr, which also looks through all symbols of that file.
+  // place_of() is used since dladdr also searches all symbols of the file.
   const Place place = place_of(address - 1);
   entry = {.address = address,
            .up = 0,
@@ -85,13 +85,13 @@ void learn(std::uintptr_t address, std::uintptr_t up) {
   entry.seen = std::min<std::uint16_t>(kSure, static_cast<std::uint16_t>(entry.seen + 1));
 }
 
-// Takes return addresses from the innermost on, as far as they are wanted.
+// Collects return addresses from the innermost outwards until no more are needed.
 class Way {
  public:
-  // all: of a wrapper its callers, too.
+  // all: also collects the callers of a wrapper.
   explicit Way(bool all) : all_(all) {}
 
-  // Whether the next one is wanted.
+  // Returns whether the next address is needed.
   bool add(const Known& entry) {
     if (caller.address == 0 && entry.binding != Binding::none) return ++bindings_ < kMostBindings;
     caller.way = (caller.way ^ entry.address) * UINT64_C(0x9e3779b97f4a7c15);
@@ -115,7 +115,7 @@ class Way {
   int bindings_ = 0, own_ = 0, frames_ = 0;
 };
 
-// From frame to frame, as the tables of each file describe them, which takes microseconds.
+// Unwinds frame by frame by each file's unwind tables, which takes microseconds.
 Caller by_unwinding(bool all) {
   struct Walk {
     Way way;
@@ -136,8 +136,8 @@ Caller by_unwinding(bool all) {
   return walk.way.caller;
 }
 
-// Walks by frame sizes that are known already. False: not all of it is known, or something else
-// lies where the return address should.
+// Walks by cached frame sizes. Returns false if one is unknown, or if a word that should be a
+// return address is not one.
 bool by_what_is_known(Called called, Way& way) {
 #if defined(__x86_64__)
   auto address = reinterpret_cast<std::uintptr_t>(called.address);
@@ -155,7 +155,8 @@ bool by_what_is_known(Called called, Way& way) {
 #endif
 }
 
-// Every so often by unwinding all the same, which finds out where a frame's size varies.
+// Walks by cached frame sizes, and at intervals by unwinding, which detects frames of variable
+// size.
 Caller way_to(Called called, bool all) {
   constexpr std::uint32_t kCheck = 64;
   static constinit thread_local std::uint32_t calls = 0;
@@ -166,8 +167,8 @@ Caller way_to(Called called, bool all) {
   return found;
 }
 
-// What is used of Python's C interface (3.9 and later), from the interpreter that is in this
-// process.
+// The functions of Python's C interface (3.9 and later) that are used, taken from the interpreter
+// in this process.
 struct Python {
   int (*GILState_Ensure)();
   void (*GILState_Release)(int);
@@ -200,10 +201,10 @@ const Python& python() {
   return calls;
 }
 
-// What a line of a program's function is called, which takes thousands of instructions to find out.
-// The function's code is held, so that no other one comes to lie there. A thread's own, so that no
-// lock is needed, and made when it is, since a thread's stack has to hold its variables; never
-// released.
+// A cached description of a line in a function of the program, which takes thousands of
+// instructions to find. It holds a reference to the function's code, so that the code's address is
+// not reused. Each thread has its own cache, so that no lock is needed. It is allocated at first
+// use to keep thread-local storage small, and never released.
 struct Written {
   void* code;
   int line;
@@ -215,7 +216,7 @@ struct Written {
 constexpr std::size_t kWritten = 64;
 constinit thread_local Written* written __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Python and what was installed for it lie here.
+// Returns whether the path belongs to Python or to an installed package.
 bool of_library(const char* path) {
   for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen"})
     if (std::strstr(path, part)) return true;
@@ -227,9 +228,9 @@ void write_place(const Python& p, void* code, Written& entry) {
   void* const name = p.GetAttr(code, "co_name");
   const char* const path = file ? p.Utf8(file) : nullptr;
   const char* const function = name ? p.Utf8(name) : nullptr;
-  // Such as of a path that is no UTF-8. The program must not meet it.
+  // Clears an error, such as that of a path which is not UTF-8: the program must not see it.
   if (!path || !function) p.ForgetError();
-  // Of a path that is longer its end.
+  // A longer path is cut to its end.
   constexpr std::size_t kLongest = 430;
   const std::size_t length = path ? std::strlen(path) : 0;
   const auto end_of = [&](std::size_t most) {
@@ -243,7 +244,7 @@ void write_place(const Python& p, void* code, Written& entry) {
     if (object) p.Release(object);
 }
 
-// Takes the reference over.
+// Takes over the reference to `code`.
 const Written& place_in(const Python& p, void* code, int line, std::uint32_t walk) {
   constexpr std::uintptr_t kAligned = 16;
   const std::uintptr_t key =
@@ -264,8 +265,8 @@ const Written& place_in(const Python& p, void* code, int line, std::uint32_t wal
   return entry;
 }
 
-// From the innermost function on to those that are no library's, as of Way. Each frame but the
-// first is a reference.
+// Collects the Python functions from the innermost outwards until one belongs to no library, like
+// Way. Every frame but the first is an owned reference.
 void add_python_frames(const Python& p, Caller& caller) {
   constexpr int kOwn = 4, kMost = 24;
   static_assert(kMost < kWritten);

@@ -1,4 +1,4 @@
-// Where in the application a call of MPI stands.
+// Finds the place in the application from which MPI is called.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace weft::advise {
 
-// A function that called the one before, on the way from the program to MPI.
+// A function on the call path from the program to MPI.
 struct Outer {
   std::uintptr_t address = 0;  // behind the call
   const char* file = "";       // of an interpreter's program, with the line
@@ -20,29 +20,29 @@ struct Caller {
   std::uintptr_t address = 0;  // behind the call
   const char* where = "";      // of an interpreter's program: "file:line:function"
   Binding binding = Binding::none;
-  // Who called that function: as many as it takes to come to lines of the program's own. A call in
-  // a wrapper is as many as the wrapper has callers.
+  // The callers of that function, up to functions of the program itself. A call inside a wrapper is
+  // recorded separately for each caller of the wrapper.
   Outer outer[kOuter] = {};
   int outers = 0;
   bool own = false;       // the innermost
   std::uint64_t way = 0;  // of all functions on the way, as a number
 };
 
-// Of a function that the application calls: the address behind that call, and the end of the
-// function's frame (__builtin_dwarf_cfa), right below which that address lies.
+// Identifies an application's call: its return address, and the end of the called function's frame
+// (__builtin_dwarf_cfa), right below which that address is stored.
 struct Called {
   const void* address;
   const void* frame_end;
 };
 
-// Language bindings are no callers: the first frame behind them is, or the interpreter's.
+// Language bindings are skipped: the caller is the first frame outside them, or the interpreter's.
 Caller find_caller(Called called);
-// The same without asking an interpreter, which may be waited for; 0: only that one knows.
+// Returns find_caller()'s address without asking an interpreter, which might have to be waited for;
+// 0 if only an interpreter knows it.
 std::uintptr_t caller_address(Called called);
 
-// Where the program was when an instruction touched memory: there, or where a function of the C
-// library was called that keeps no frame, as those do that copy memory. address: behind the
-// instruction.
+// Returns the place in the program that touched memory. For C library functions without a frame,
+// such as memcpy, it is their caller. address: the one after the touching instruction.
 Place toucher(std::uintptr_t address, std::uintptr_t returns_to);
 
 }  // namespace weft::advise

@@ -1,4 +1,4 @@
-// The hull of the blocks of a call, from its counts, displacements and types.
+// Computes the bytes that a call's blocks span from its counts, displacements and types.
 #include "advise/extents.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct Side {
   const MPI_Datatype* types;
 };
 
-// As many blocks as the communicator has ranks; where there are no displacements, back to back.
+// Returns the span of one block per rank. Without displacements the blocks are contiguous.
 Bytes blocks(const Side& side, int ranks, bool in_a_row = true) {
   Span span;
   if (side.types) {
@@ -72,7 +72,7 @@ bool in_place(const void* buffer) {
   return buffer == MPI_IN_PLACE;
 }
 
-// How many blocks a side has: those of all ranks, one, or none.
+// Says how many blocks a side of the call has: one for each rank, a single one, or none.
 enum class Blocks : unsigned char { none, one, all, unknown };
 
 Blocks sent_blocks(const Call& call, bool is_root) {
@@ -135,7 +135,7 @@ Bytes sent(const Call& call, const Communicator& comm) {
 
 Bytes read_by_mpi(const Call& call, const Communicator& comm) {
   if (comm.inter) return {static_cast<const char*>(call.sendbuf), SIZE_MAX};
-  // Of these the counts are those of what comes.
+  // The counts of reduce-scatters are those of the receive side.
   if (call.kind == Kind::reduce_scatter || call.kind == Kind::reduce_scatter_block) {
     const void* const buffer = in_place(call.sendbuf) ? call.recvbuf : call.sendbuf;
     const Side all{buffer, call.recvcounts, call.recvtype, call.senddispls, nullptr};
@@ -147,7 +147,7 @@ Bytes read_by_mpi(const Call& call, const Communicator& comm) {
 
 Bytes received(const Call& call, const Communicator& comm) {
   if (comm.inter) return {static_cast<const char*>(call.recvbuf), SIZE_MAX};
-  // One count for each rank, and a block for this one alone.
+  // There is a count for each rank, and only this rank's block is received.
   if (call.kind == Kind::reduce_scatter)
     return elements(call.recvbuf, call.recvcounts.at(comm.rank), call.recvtype);
   const Side side{call.recvbuf, call.recvcounts, call.recvtype, call.recvdispls, call.recvtypes};

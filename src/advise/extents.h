@@ -1,4 +1,4 @@
-// Which bytes a collective call touches on this rank.
+// Computes which bytes a collective call accesses on this rank.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@ struct Bytes {
   std::size_t count = 0;  // SIZE_MAX: not known
 };
 
-// `count` elements of a type.
+// Returns the bytes that `count` elements of a type span.
 Bytes elements(const void* buffer, std::int64_t count, MPI_Datatype type);
-// What MPI reads where the caller wrote it for this call; sent in place: nothing.
+// Returns the bytes that the caller wrote for this call and MPI reads; none for MPI_IN_PLACE.
 Bytes sent(const Call& call, const Communicator& comm);
-// What MPI reads, the blocks of a reduce-scatter in place too.
+// Returns all bytes that MPI reads, including the blocks of an in-place reduce-scatter.
 Bytes read_by_mpi(const Call& call, const Communicator& comm);
 Bytes received(const Call& call, const Communicator& comm);
-// Whether something else lies between the blocks of what is received, or may lie there; where
-// `received` has some bytes.
+// Returns whether the received blocks have, or may have, other data between them. Must only be
+// called if received() is not empty.
 bool has_gaps(const Call& call, const Communicator& comm);
-// What travels from and to this rank, roughly: for the size class.
+// Returns roughly the bytes that this rank sends and receives; they determine the size class.
 std::uint64_t payload(const Call& call, const Communicator& comm);
 
 }  // namespace weft::advise

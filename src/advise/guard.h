@@ -1,11 +1,10 @@
-// Guards: the time from a collective's return to the first touch of its result, and from the last
-// write of what is sent to the call.
-// Pages that hold the result are closed (mprotect) after the call has completed; the first access,
-// by any thread or by a system call, opens them again and is the window's end. Results of at most 8
-// bytes are watched by a breakpoint of the processor instead. Pages that hold what was sent are
-// closed for writes; a write opens them, and a thread of the advisor's closes them again, until the
-// next call that sends them. Whatever could not be observed safely ends a guard as "unknown",
-// before it can change what the program does.
+// Guards measure the time from a collective's return to the first touch of its result, and from the
+// last write of its send buffer to the call. Pages that hold the result are closed (mprotect) after
+// the call has completed. The first access, by any thread or system call, opens them again and ends
+// the interval. Results of at most 8 bytes are watched by a hardware breakpoint instead. Pages of
+// send buffers are closed for writes; a write opens them, and a thread of the advisor's closes them
+// again, until the next call that sends them. Whenever an observation would not be safe, the guard
+// ends as "unknown" before it can change the program's behaviour.
 #pragma once
 
 #include <atomic>
@@ -19,76 +18,77 @@
 
 namespace weft::advise {
 
-// Once, in MPI_Init: the budget is a part of the run time.
+// Must be called once, in MPI_Init: the budget is a share of the run time.
 void guards_begin(double overhead);
-// Why there are no windows at all; Unknown::none while there are.
+// Returns why there are no guards at all; Unknown::none if there are.
 Unknown guards_off();
 
-// Where the program was: the address behind an instruction, and where its function returns to if
-// that keeps no frame, as those do that copy memory.
+// Identifies an instruction of the program by the address after it, and by the return address of
+// its function if that keeps no frame, as memcpy.
 struct Instruction {
   std::uintptr_t address = 0, returns_to = 0;  // 0: not known
 };
 
-// What is known of the time since something was written last, and who wrote it.
+// Bounds on the time since a buffer was last written, and the instruction that wrote it.
 struct Unwritten {
   Bounds bounds;
   Instruction writer;
 };
 
-// Watches this result, of this site, from now on; or notes why not. may_share: nothing but this
-// program's own threads touches what lies beside it, or was freed.
+// Watches the result of this site's call from now on, or notes why that is impossible. may_share:
+// memory beside the result may be on its pages, since only this program's own threads use it.
 void guard_result(Site& site, const void* begin, std::size_t bytes, bool may_share);
-// The same of what the call has sent, and the next one may send again.
+// Does likewise for the buffer that the call has sent and that the next call may send again.
 void guard_sent(Site& site, const void* begin, std::size_t bytes, bool may_share);
-// The only thread has been in a call of MPI since then: what is sent is closed from there on, when
-// the call is left.
+// Tells that the program's only thread has been inside MPI since then. Send buffers are closed as
+// of that time when the call is left.
 void nothing_written_since(std::int64_t began_ns);
-// Whether the budget allows another guard of so many bytes.
+// Returns whether the budget allows another guard of so many bytes.
 bool guard_affordable(std::size_t bytes);
-// Whether it is all the time that there is.
+// Returns whether the budget is unlimited.
 bool guard_always();
-// A window before the call that came at this time.
+// Records an interval before the call that started at `when_ns`.
 void add_before(Site& site, const Unwritten& found, std::int64_t when_ns);
 
 extern std::atomic<int> live;  // guards; seq_cst: see Thread::may_block, and leave_mpi()
 inline bool guards_exist() {
   return live.load() > 0;
 }
-// As it is now; and its place, which it gets unless it has become that of another instruction.
+// touch_now() returns the current touch and its place; have_place() stores the place unless the
+// touch has become that of another instruction.
 Touch touch_now(const Touch& touch);
 void have_place(Touch& touch, std::uint64_t address, std::uint64_t offset, std::uint32_t module);
-// All guards end without having seen a touch.
+// Ends all guards without a touch, for the reason `why`.
 void release_all_guards(Unknown why);
-// An operation has begun that other ranks may serve at any time: it may use what lies beside
-// results.
+// Tells that an operation has begun which other ranks may serve at any time: it may access memory
+// beside results.
 void operation_begins();
-// Before the application sets, or asks for, the handler of this signal.
+// Must be called before the application sets or queries the handler of this signal.
 void application_sets_handler(int signal);
-// Around a fork, in the parent and in the child.
+// Are called around a fork, in the parent and in the child.
 void fork_begins();
 void fork_ended();
-// After it: nothing is watched there, and no other thread holds anything.
+// Is called in the child after a fork: nothing is watched there, and no other thread holds a lock.
 void guards_in_child();
-// The application has given these bytes to MPI, which may write them, or only reads them. SIZE_MAX:
-// nobody knows how many. call: where it did.
+// Tells that the application has passed these bytes to MPI, which may write them or only reads
+// them. A size of SIZE_MAX means that it is unknown. call: the calling instruction.
 void given_to_mpi(const void* begin, std::size_t bytes, bool writes, Instruction call);
-// It sends them at this time: what is known of the time since they were written last.
+// Tells that MPI sends these bytes. Returns bounds on the time since they were last written.
 std::optional<Unwritten> sent_by_mpi(const void* begin, std::size_t bytes, std::int64_t when_ns);
 
-// The only thread that could set a guard is this one, there is none, and the kernel dispatches
-// nothing: whether it is in MPI is its own affair.
+// Returns whether nobody needs to know that this thread is in MPI: it is the only thread that could
+// set a guard, no guard exists, and the kernel dispatches no system calls.
 inline bool nobody_looks() {
   const Thread* const me = this_record();
   return !me || (live.load(std::memory_order_relaxed) == 0 &&
                  !me->dispatched.load(std::memory_order_relaxed) &&
                  !several.load(std::memory_order_relaxed));
 }
-// This thread enters MPI and leaves it: inside, its system calls are MPI's, and what lies beside
-// results is open.
+// Mark that this thread enters or leaves MPI. Inside MPI its system calls are MPI's, and pages that
+// results share with other data are open.
 void enter_mpi();
 void leave_mpi();
-// This is the form for a call that may be left.
+// Wraps enter_mpi() and leave_mpi() for a call that may be left by a jump or an exception.
 class InMpi final : public Duty {
  public:
   constexpr InMpi() = default;
@@ -106,7 +106,7 @@ class InMpi final : public Duty {
 };
 inline constinit thread_local InMpi in_mpi __attribute__((tls_model("initial-exec")));
 
-// Time that guarding has taken.
+// Returns the time that guarding has taken.
 std::int64_t guarding_ns();
 
 }  // namespace weft::advise

@@ -1,4 +1,4 @@
-// The clocks that the budget goes by.
+// Compares the time spent on guards with the allowed share.
 #include "advise/guard_budget.h"
 
 #include <sys/syscall.h>
@@ -52,12 +52,12 @@ void saved_enough() {
   wanted_ns.store(0, std::memory_order_relaxed);
 }
 
-// A part of the time that has passed; where others use the core too, of what this process had of
-// it, since that is what observing takes longer by. What recording calls takes comes off first.
-// Each rank spends half of the budget, unless that is all time: where ranks wait for each other,
-// what one spends and what another spends at another time are lost by both.
-// What is not spent is saved up to a bound only: a short phase with many calls would pay for a long
-// one without any. It is asked once a millisecond.
+// Returns the time that guards may have taken so far: a share of the elapsed time or, where others
+// use the core too, of this process's CPU time, since observing lengthens that. The time taken by
+// recording calls is subtracted first. Each rank spends half of the budget, unless that is
+// unlimited: where ranks wait for each other, what different ranks spend at different times adds
+// up. The unspent budget is saved only up to a bound: otherwise a long phase without calls would
+// pay for a short one with many. The clock is read once a millisecond.
 std::int64_t allowed_ns() {
   constexpr std::int64_t kFresh = 1'000'000;
   static std::atomic<std::int64_t> asked_ns{0}, had_ns{0};
@@ -67,7 +67,7 @@ std::int64_t allowed_ns() {
     const auto part = static_cast<std::int64_t>(budget * static_cast<double>(base));
     return part - recorder.taken_ns() - forgone_ns.load(std::memory_order_relaxed);
   };
-  // One thread at a time, since two would forgo the same twice.
+  // Only one thread updates the clock, since two would subtract the excess twice.
   std::int64_t asked = asked_ns.load(std::memory_order_relaxed);
   if (now - asked > kFresh && asked_ns.compare_exchange_strong(asked, now)) {
     had_ns.store(processor_ns(CLOCK_PROCESS_CPUTIME_ID) - computed_before_ns,

@@ -1,4 +1,4 @@
-// When pages are closed again, and the thread that does it.
+// Decides when pages are closed again, and runs the thread that closes them.
 #include "advise/guard_closing.h"
 
 #include <linux/futex.h>
@@ -10,7 +10,7 @@ namespace {
 
 std::atomic<bool> forking{false};
 
-// While a thread is in MPI, it closes nothing: the last to leave does.
+// Pages are not closed while a thread is in MPI: the last thread to leave closes them.
 bool close_again(Guard& guard) {
   constexpr std::int64_t kCosts = 2;
   const std::int64_t began_ns = now_ns();
@@ -28,7 +28,7 @@ bool stack_near(const Guard& guard) {
   return false;
 }
 
-// With the lock held. How long until the next is due.
+// Closes the guards that are due and returns the time until the next one. Needs the lock.
 std::int64_t close_due() {
   std::int64_t next_ns = INT64_MAX;
   for (Guard& guard : guards) {
@@ -45,15 +45,16 @@ std::int64_t close_due() {
   return next_ns;
 }
 
-// What this thread has had of its core.
+// Returns the CPU time of this thread.
 std::int64_t own_ns() {
   return processor_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 }  // namespace
 
-// At first often enough for all the time between two calls; later the window before tells when the
-// last write is to be expected, and how closely it must be known.
+// Sets when the guard is closed again. The first times are frequent enough for any interval between
+// two calls; later ones follow from the previous interval, which tells when the last write is
+// expected and how precisely it must be known.
 void plan_closing(Guard& guard) {
   constexpr std::int64_t kParts = 128, kLeast = 20'000;
   const std::int64_t again = guard.site->again_ns, quiet = guard.site->quiet_ns;
@@ -62,10 +63,9 @@ void plan_closing(Guard& guard) {
   guard.not_before_ns = quiet ? guard.set_ns + gap - quiet - quiet / 4 : 0;
 }
 
-// The advisor's own thread: it sleeps until something has been written. A wake-up costs the
-// application about twice what this thread has of the core for it, since the application is left
-// and come back to (25 µs to 13; virtual machine, 2 cores (AMD EPYC)). What it does with the lock
-// held is counted there.
+// The advisor's own thread, which sleeps until something has been written. A wake-up costs the
+// application about twice this thread's CPU time, because of two context switches (25 µs compared
+// to 13; virtual machine, 2 cores, AMD EPYC). Time with the lock held is counted there.
 void close_what_was_written() {
   for (std::int64_t slept_ns = own_ns();;) {
     constexpr std::int64_t kLater = 1'000'000;

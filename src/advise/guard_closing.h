@@ -1,16 +1,16 @@
-// What is sent is closed for writes again after each write, by a thread of the advisor's: so it is
-// known when it was written last.
+// Closes send buffers for writes again after each write, by a thread of the advisor's, which shows
+// when they were last written.
 #pragma once
 
 #include "advise/guard_slots.h"
 
 namespace weft::advise {
 
-// With the lock held: when the guard is to be closed again.
+// Sets when the guard is closed again. Needs the lock.
 void plan_closing(Guard& guard);
-// The thread's work; it never returns.
+// Runs the thread; it never returns.
 void close_what_was_written();
-// Around a fork that thread holds no lock, which a child would find held.
+// Around a fork the thread must hold no lock, which the child would find held.
 void closing_pauses(bool yes);
 
 }  // namespace weft::advise

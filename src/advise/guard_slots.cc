@@ -1,4 +1,4 @@
-// Closing and opening pages, and what a guard's end leaves in the record.
+// Closes and opens pages, and records how a guard ended.
 #include "advise/guard_slots.h"
 
 #include <linux/futex.h>
@@ -33,8 +33,8 @@ bool any_in_mpi() {
   return false;
 }
 
-// Whether this thread's system calls are dispatched. Others only ever switch that on, after they
-// have raised `live`; so what was read before is looked at again.
+// Sets whether this thread's system calls are dispatched. Other threads only switch dispatch on,
+// after they have raised `live`, so that the condition is checked again after the store.
 void select_own(Thread& me) {
   const auto wanted = [&] {
     return me.inside.load() == 0 && live.load() > 0 && !me.may_block.load();
@@ -44,7 +44,7 @@ void select_own(Thread& me) {
     block = wanted();
     me.selector = block ? kernel::kBlock : kernel::kAllow;
   } while (!block && wanted());
-  // The only thread is also the only one that sets guards.
+  // If there is only one thread, no other can set a guard.
   if (live.load() == 0 && !several.load() && !me.of_library) rest_own(me);
 }
 
@@ -62,7 +62,7 @@ void open_pages(std::uintptr_t first, std::uintptr_t last) {
   protect(first, last, PROT_READ | PROT_WRITE);
 }
 
-// The pages of a guard that are open inside MPI.
+// Changes the protection of those pages of a guard that are open inside MPI.
 bool protect_shared(const Guard& guard, int protection) {
   if (guard.sent) return protect(guard.first, guard.last, protection);
   bool done = true;
@@ -71,7 +71,7 @@ bool protect_shared(const Guard& guard, int protection) {
   return done;
 }
 
-// The others.
+// Closes the other pages.
 bool close_inner(const Guard& guard) {
   if (guard.sent) return true;
   const std::uintptr_t first = guard.first + (guard.shares_first() ? kPage : 0);
@@ -79,7 +79,7 @@ bool close_inner(const Guard& guard) {
   return first >= last || protect(first, last, guard.closed());
 }
 
-// With the lock held.
+// Ends the guard and frees its slot. Needs the lock.
 void end_guard(Guard& guard) {
   if (guard.breakpoint >= 0)
     kernel::direct(SYS_close, guard.breakpoint);
@@ -111,8 +111,8 @@ void unseen_near_stack(const Thread& me) {
     if (guard.live && guard.near_stack(me.stack_in_use)) unseen(guard, Unknown::on_the_stack);
 }
 
-// Where there is no room the rarest gives way, and its number goes on: so what comes often stays
-// ("space saving", Metwally, Agrawal, El Abbadi, ICDT 2005).
+// If there is no free entry, the rarest is replaced and its count is kept, so that frequent touches
+// stay ("space saving", Metwally, Agrawal, El Abbadi, ICDT 2005).
 void count_touch(Windows& windows, Instruction by) {
   if (!by.address) return;
   Touch* rarest = windows.touches;
@@ -123,7 +123,7 @@ void count_touch(Windows& windows, Instruction by) {
   *rarest = {by.address, by.returns_to, 0, 0, rarest->count + 1};
 }
 
-// Each window has the same chance to be kept. On the timeline is what is proven.
+// Keeps each interval with equal probability. The timeline shows only the proven part.
 void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
   Windows& windows = side == What::before ? site.before : site.after;
   const std::uint64_t place =
@@ -134,29 +134,29 @@ void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
   recorder.event(site, side, proven.began_ns, proven.ended_ns);
 }
 
-// What the few accesses beside it have cost is taken off, since without the guard the program would
-// have come there so much earlier. Where there were many it may have been waiting for a time of
-// day. What observing the touch itself has cost is taken off, too. On the timeline, which also
-// tells the order of accesses and calls, is the time of the clock.
+// Records the touch. The cost of accesses beside the buffer is subtracted, since without the guard
+// the program would have come here earlier by that time; after many such accesses it may have been
+// waiting for a point in time instead. The cost of observing the touch is subtracted, too. The
+// timeline, which shows the order of accesses and calls, keeps the clock's time.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
   const std::int64_t seen_ns = guard.unseen_ns ? guard.unseen_ns : when_ns;
   const std::int64_t lost_ns = guard.lost_ns + (guard.unseen_ns ? 0 : cost.most_ns);
   const std::int64_t least_ns = std::max<std::int64_t>(0, seen_ns - guard.set_ns - lost_ns);
   const std::int64_t most_ns =
       when_ns - guard.set_ns - (guard.loose ? 0 : guard.lost_ns) - cost.least_ns;
-  // What signals cost is an estimate, which may be more than there was.
+  // The cost of signals is estimated, and may exceed the measured time.
   keep(*guard.site, What::after, {least_ns, std::max(least_ns, most_ns)}, {guard.set_ns, seen_ns},
        by);
   end_guard(guard);
 }
 
-// From now on an access to the pages that it shares may be missed.
+// Notes that accesses to the pages which the guard shares may be missed from now on.
 void misses(Guard& guard) {
   if (!guard.unseen_ns) guard.unseen_ns = now_ns();
 }
 
-// The pages that it shared stay open; if there are others, these still say when the result was
-// touched at the latest.
+// Opens the shared pages for good. The other pages, if there are any, still give an upper bound of
+// the first touch.
 void loosen(Guard& guard) {
   protect_shared(guard, PROT_READ | PROT_WRITE);
   misses(guard);
@@ -175,7 +175,8 @@ void note_first_write(const Guard& guard, std::int64_t when_ns) {
   if (!guard.wrote_ns) recorder.event(*guard.site, What::sent, guard.set_ns, when_ns);
 }
 
-// What is sent has been written. Who writes it once may go on, so it stays open for a while.
+// Opens a send buffer that has been written. It stays open for a while, since more writes are
+// likely.
 void written(Guard& guard, std::int64_t when_ns, Instruction by) {
   open_pages(guard.first, guard.last);
   note_first_write(guard, when_ns);
@@ -185,7 +186,7 @@ void written(Guard& guard, std::int64_t when_ns, Instruction by) {
   ring();
 }
 
-// Nobody has written it since then unseen, and nobody will.
+// Closes a send buffer that nobody has written unobserved since `since_ns`.
 void is_closed(Guard& guard, std::int64_t since_ns) {
   guard.open = false;
   guard.unseen_ns = 0;

@@ -1,7 +1,7 @@
-// The guards under way: their slots, the lock that orders everything, and how each may end. Who
-// holds the lock has all signals blocked and touches no memory but the advisor's own. Why apart:
-// those that set guards, the signals that end them and the thread that closes pages again are three
-// rooms that share these.
+// The slots of the guards under way, the lock that orders all changes, and the ways in which a
+// guard may end. The holder of the lock has all signals blocked and touches only the advisor's own
+// memory. The code that sets guards, the signal handlers that end them and the thread that closes
+// pages share this file.
 #pragma once
 
 #include <sys/mman.h>
@@ -27,12 +27,12 @@ inline constexpr std::size_t kAccess = 64;  // bytes that one instruction may to
 inline constexpr std::int64_t kLongest = INT64_C(10'000'000'000);
 inline constexpr std::int64_t kInCall = INT64_MAX;
 
-// Observing an access takes this long, from the end of the call to the handler's look at the clock.
+// The time to observe an access, from the end of the call to the handler's reading of the clock.
 struct Cost {
   std::int64_t least_ns = 0;  // in any case
   std::int64_t most_ns = 0;   // mostly
 };
-// Pages that are closed and breakpoints have costs of their own (guard_cost.h).
+// Closed pages and breakpoints have different costs (guard_cost.h).
 extern Cost fault_cost, breakpoint_cost;
 
 struct Guard {
@@ -49,7 +49,7 @@ struct Guard {
   std::int64_t unseen_ns;  // from when on an access may have been missed; or 0
   std::int64_t set_ns;
   std::int64_t lost_ns;  // since then, by accesses that were let pass
-  // Of what is sent: open since it was written, and closed again when it is due.
+  // These are used by send buffers: their pages are open after a write, and closed again when due.
   bool open;
   std::int64_t wrote_ns;                 // it was written then or later; or 0
   Instruction writer;                    // then
@@ -62,14 +62,14 @@ struct Guard {
   bool covers(std::uintptr_t address) const {
     return breakpoint < 0 && address >= first && address < last;
   }
-  // Whether its first and its last page hold other memory, too.
+  // Return whether the first and the last page hold other memory, too.
   bool shares_first() const { return !loose && begin != first; }
   bool shares_last() const { return !loose && end != last; }
   bool near_stack(std::uintptr_t pointer) const {
     return breakpoint < 0 && pointer + kPage > first && pointer < last + kPage;
   }
   bool shares_pages() const { return breakpoint < 0 && (shares_first() || shares_last()); }
-  // What is sent may be freed, and be the library's memory after that.
+  // A send buffer may be freed and become the library's memory.
   bool opens_in_mpi() const { return sent || shares_pages(); }
   bool is_right_before(std::uintptr_t address) const {
     return address < begin && begin - address < kAccess;
@@ -84,12 +84,12 @@ extern std::atomic_flag lock_flag;
 extern std::atomic<bool> closing;        // the advisor's thread closes pages: see StackInUse
 extern std::atomic<std::uint32_t> bell;  // for that thread
 
-// Whether a thread of the application is in MPI.
+// Returns whether a thread of the application is in MPI.
 bool any_in_mpi();
 void select_own(Thread& me);
 bool protect(std::uintptr_t first, std::uintptr_t last, int protection);
 void open_pages(std::uintptr_t first, std::uintptr_t last);
-// Of a guard that is open inside MPI; close_inner: the others.
+// protect_shared() changes the pages that are open inside MPI; close_inner() closes the others.
 bool protect_shared(const Guard& guard, int protection);
 bool close_inner(const Guard& guard);
 void yield();
@@ -101,30 +101,32 @@ inline std::uintptr_t stack_pointer() {
   return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
 
-// All of these with the lock held.
+// All of these need the lock.
 void end_guard(Guard& guard);
 void note_unknown(Site& site, bool sent, Unknown why);
 void unseen(Guard& guard, Unknown why);
 void all_unseen(Unknown why);
 void unseen_near_stack(const Thread& me);
-// by: who touched what was left alone until then, or wrote it before.
+// The proven part of an interval. In keep(), `by` is the instruction that touched the result or
+// wrote the buffer before.
 struct Span {
   std::int64_t began_ns, ended_ns;
 };
 void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by);
-// cost: of observing it so, which the program has not had for itself.
+// cost: the part of the time that was taken by observing it, and not by the program.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost = {});
 void misses(Guard& guard);
 void loosen(Guard& guard);
 void note_first_write(const Guard& guard, std::int64_t when_ns);  // before wrote_ns is set
 void written(Guard& guard, std::int64_t when_ns, Instruction by);
 void is_closed(Guard& guard, std::int64_t since_ns);
-// The thread that closes pages again looks what is due.
+// Wakes the thread that closes pages, so that it checks what is due.
 void ring();
 
-// Who blocks signals cannot open a page of its own stack any more. So none is closed under it: it
-// says where its stack is, before, and opens what is near; who closes pages says so, and looks.
-// Inside a handler that interrupted one of these the outer one goes on: its own stack is no buffer.
+// Keeps pages of this thread's stack open: a thread that blocks signals could not open one again.
+// The thread first publishes its stack pointer and then opens what is near; the closing thread
+// publishes that it closes pages, and then checks. In a handler that interrupted such a section the
+// outer object stays in charge: the handler's own stack is no buffer.
 class StackInUse {
  public:
   explicit StackInUse(Thread* me)
@@ -145,8 +147,8 @@ class StackInUse {
   Thread* const me_;
 };
 
-// Holds the lock, with this thread's signals blocked. Its system calls are let through once it has
-// it, since who had it before may have switched them.
+// Holds the lock, with this thread's signals blocked. The thread's system calls are let through
+// after it has the lock, since the previous holder may have switched their dispatch.
 class Locked {
  public:
   Locked() : me_(this_record()), stack_(me_), mask_(kernel::block_all()) {
@@ -158,7 +160,7 @@ class Locked {
     if (me_) unseen_near_stack(*me_);
   }
   ~Locked() {
-    // What this thread had of its core: while it was another's turn nothing was observed.
+    // CPU time is counted, since nothing was observed while other threads had the core.
     const std::int64_t passed_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns_;
     spent_ns.fetch_add(passed_ns, std::memory_order_relaxed);
     lock_flag.clear(std::memory_order_release);

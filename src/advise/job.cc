@@ -1,5 +1,5 @@
-// Everything travels on a communicator of the advisor's own, and only inside MPI_Init and
-// MPI_Finalize, which are collective anyway. No shared file system is needed.
+// Collects the ranks' records on a communicator of the advisor's own. Ranks communicate only inside
+// MPI_Init and MPI_Finalize, which are collective anyway. No shared file system is needed.
 #include "advise/job.h"
 
 #include <dlfcn.h>
@@ -44,7 +44,7 @@ bool goes_on = false;        // after a rank has failed
 bool some_are_lost = false;  // some ranks have failed: what is left on each node is the record
 int rank = 0, ranks = 1;
 enum Part : std::uint64_t { kCannotRecord, kRecords, kRefused };
-// A rank says where it runs, by which clock, and which part it has in the record.
+// A rank's host, the clock that it uses, and its part in the record.
 struct Node {
   std::uint64_t host, clock;
   Part part;
@@ -57,7 +57,7 @@ std::uint64_t hash(const char* text) {
   return value;
 }
 
-// The kernel's start, which its clock counts from.
+// Returns a number for the kernel's boot, from which its clock counts.
 std::uint64_t boot() {
   char text[64] = "";
   if (std::FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
@@ -110,7 +110,7 @@ bool any_has(Part part) {
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node& n) { return n.part == part; });
 }
 
-// This is the next definition in the program: Weft's, if it is loaded behind the advisor's.
+// Calls the next MPI_Finalize in the program: Weft's, if that is loaded behind the advisor's.
 int finalize() {
   using Finalize = int();
   for (void* const found : {dlsym(RTLD_NEXT, "MPI_Finalize"), find_behind_weft("PMPI_Finalize")})
@@ -118,7 +118,7 @@ int finalize() {
   return MPI_SUCCESS;
 }
 
-// False: some rank cannot record. Does not return where some rank's command line was refused.
+// Returns false if some rank cannot record. Does not return if a rank's command line was refused.
 bool learn_nodes(Part part) {
   const Node here{hash(host_name().c_str()), boot(), part};
   nodes.resize(static_cast<std::size_t>(ranks));
@@ -141,8 +141,8 @@ void count_nodes(Header& header) {
       static_cast<std::uint32_t>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
 }
 
-// How far rank 0's clock is ahead of that of `other`, seen from rank 0: of many questions the one
-// answered soonest, half of whose time is the error.
+// Measures how far rank 0's clock is ahead of that of `other`. Of many round trips it uses the
+// shortest, half of whose time is the error.
 constexpr int kQuestions = 24, kTag = 1;
 void answer_clock() {
   for (int i = 0; i < kQuestions; ++i) {
@@ -169,7 +169,7 @@ Offset ask_clock(int other) {
   return best;
 }
 
-// The first rank of each clock but rank 0's is asked; the others of its node get its answer.
+// Rank 0 asks the first rank of each other clock; the other ranks of that node get its answer.
 void compare_clocks(Header& header) {
   std::vector<Offset> offsets(static_cast<std::size_t>(ranks), Offset{0, 0});
   for (int i = 1; i < ranks; ++i) {
@@ -192,15 +192,15 @@ void compare_clocks(Header& header) {
   header.clock_error_ns = offsets[static_cast<std::size_t>(rank)].error_ns;
 }
 
-// Nanoseconds of a processor; 0: not known.
+// Returns a thread's CPU time in nanoseconds; 0 if it is not known.
 std::int64_t processor_ns_of(const std::string& task) {
   std::ifstream in("/proc/self/task/" + task + "/schedstat");
   std::int64_t ns = 0;
   return in >> ns ? ns : 0;
 }
 
-// Those of the application that had a tenth of a core or more; others wait for work that never
-// came, as those of some libraries do.
+// Counts the application's threads that used at least a tenth of a core. The others mostly wait for
+// work that never came, such as those of some libraries.
 std::uint32_t threads_that_compute(std::int64_t elapsed_ns) {
   constexpr int kPart = 10;
   std::uint32_t found = 0;
@@ -223,13 +223,13 @@ std::int64_t copied_per_ms() {
   return static_cast<std::int64_t>(kBytes) * 1'000'000 / best;
 }
 
-// How much of `most` each rank keeps, so that what all of them hand over stays bounded.
+// Returns how many entries of `most` each rank keeps, so that their total stays bounded.
 int of_all_ranks(int most) {
   constexpr int kLeast = 64, kAll = 1 << 20;
   return std::clamp(kAll / ranks, kLeast, most);
 }
 
-// A rank's record without what is free.
+// Returns the rank's record without its free entries.
 std::vector<char> packed(const Record& record) {
   const Header& header = record.header;
   std::vector<char> bytes;
@@ -246,11 +246,12 @@ std::vector<char> packed(const Record& record) {
   return bytes;
 }
 
-// Rank 0's file: written under another name first, so that it is whole when it is there. It is
-// there from MPI_Init on, since a program that this one starts in its job would write the same.
+// Rank 0's file. It is written under a temporary name first, so that the final name always means a
+// complete file. It exists from MPI_Init on, since a program that this one spawns in its job would
+// use the same name.
 class JobFile {
  public:
-  // False: there is none, and `why` says so.
+  // Returns false if the file cannot be created; `why` says why.
   bool open(std::string* why) {
     const char* const directory = std::getenv(kDirectoryVariable);
     if (!directory) return *why = "it has no directory for its record", false;
@@ -262,7 +263,7 @@ class JobFile {
   void add(const std::vector<char>& bytes) {
     if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) good_ = false;
   }
-  // Whether all of it has been written.
+  // Returns whether everything has been written.
   bool close() {
     const bool written = std::fclose(file_) == 0 && good_;
     if (written && std::rename((name_ + ".part").c_str(), name_.c_str()) == 0) {
@@ -274,7 +275,8 @@ class JobFile {
   }
 
  private:
-  // Who waits for the record has left a mark in its directory; there is none on another node.
+  // Prints where the record is if the waiting command left no mark in its directory, that is, if
+  // the command waits on another node.
   void say_where() const {
     const std::string directory = name_.substr(0, name_.rfind('/'));
     if (access((directory + "/" + kHere).c_str(), F_OK) == 0) return;
@@ -288,7 +290,7 @@ class JobFile {
 };
 JobFile file;
 
-// One rank after the other, when it is asked, so that rank 0 holds one at a time.
+// Receives the records one rank at a time, so that rank 0 holds only one of them.
 void collect(const std::vector<char>& mine) {
   file.add(mine);
   std::vector<char> theirs;
@@ -311,8 +313,8 @@ void hand_over(const std::vector<char>& mine) {
   library_calls.Send(mine.data(), static_cast<int>(count), handles.byte, 0, kTag, own);
 }
 
-// Collective, in MPI_Finalize; other ranks may be waiting for what the application's callbacks do
-// there, so that this comes behind them.
+// Hands the records to rank 0. It is collective and runs in MPI_Finalize, after the application's
+// callbacks there, since other ranks may be waiting for these.
 int hand_over_records(MPI_Comm, int, void*, void*) {
   if (job_running() || !recorder.recording() || own == handles.comm_null || some_are_lost)
     return MPI_SUCCESS;
@@ -324,21 +326,21 @@ int hand_over_records(MPI_Comm, int, void*, void*) {
   int written = rank == 0 && file.close();
   library_calls.Bcast(&written, sizeof written, handles.byte, 0, own);
   library_calls.Comm_free(&own);
-  // Without the job's file, what is left on each node is better than nothing.
+  // If there is no job file, the files on the nodes are kept.
   if (written) recorder.remove_file();
   return MPI_SUCCESS;
 }
 bool comes_in_callback = false;
 
-// Handles become what the record needs: of all communicators that there are, since one that were
-// looked at anew would count as another. Never destroyed, like all that an exit may still call.
+// Caches the facts about all existing communicators by handle: one that was examined anew would be
+// counted as another. Like everything that is used during exit, it is never destroyed.
 std::unordered_map<std::uint64_t, Communicator>& seen() {
   static auto& all = *new std::unordered_map<std::uint64_t, Communicator>;
   return all;
 }
 
-// By parent and members: how many communicators have been made of that parent with these members.
-// All of them make these in one order, though they may use them first in another.
+// Counts the communicators made of a parent with the same members. All members make them in the
+// same order, although they may first use them in another.
 std::unordered_map<std::uint64_t, std::uint32_t>& made() {
   static auto& all = *new std::unordered_map<std::uint64_t, std::uint32_t>;
   return all;
@@ -357,8 +359,8 @@ std::vector<int> world_ranks(MPI_Comm comm, int size) {
   return there;
 }
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): communicators of other members, or
-// made later, have other identities.
+// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). It gives communicators with other
+// members, or made later, different identities.
 std::uint64_t mixed(std::uint64_t word) {
   word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9;
   word = (word ^ word >> 27) * 0x94d049bb133111eb;
@@ -370,7 +372,7 @@ void identify(Communicator& facts, std::uint64_t parent) {
   facts.identity = mixed(key + mixed(++made()[key])) & ~kWhichPlan;
 }
 
-// But for its identity.
+// Returns the facts about a communicator except its identity.
 Communicator facts_of(MPI_Comm comm) {
   Communicator facts;
   int inter = 0;
@@ -402,7 +404,7 @@ Communicator& communicator(MPI_Comm comm) {
   return found->second;
 }
 
-// Both sides of an intercommunicator see other members, and so another identity.
+// The two sides of an intercommunicator see different members, and so get different identities.
 void note_communicator(MPI_Comm parent, MPI_Comm comm, bool duplicate) {
   if (comm == handles.comm_null) return;
   const Communicator above = parent == handles.comm_null ? Communicator{} : communicator(parent);
@@ -421,7 +423,7 @@ bool job_running() {
   return running.load(std::memory_order_acquire);
 }
 
-// By another program of its job, which is recorded.
+// Returns whether this program was spawned by another program of its job, which is recorded.
 bool is_spawned() {
   using GetParent = int(MPI_Comm*);
   auto* const get_parent = reinterpret_cast<GetParent*>(find_behind_weft("PMPI_Comm_get_parent"));

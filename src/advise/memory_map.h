@@ -1,4 +1,4 @@
-// What the kernel says of a part of this process's memory.
+// Asks the kernel about a range of this process's memory.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace weft::advise {
 
-// Unknown::none: readable and writable throughout, not executable, not the first stack, and nobody
-// else's: other processes and other mappings would use it unseen.
-// Allocates nothing; one caller at a time.
+// Returns Unknown::none if the range is readable and writable throughout, not executable, not on
+// the first thread's stack and private: other processes or mappings would use it unobserved. It
+// does not allocate. Only one thread may call it at a time.
 Unknown plain_memory(std::uintptr_t begin, std::uintptr_t end);
 
 }  // namespace weft::advise

@@ -1,7 +1,6 @@
-// The record of one rank, as it lies in memory, in the rank's file and in the job's file.
-// Why plain structures in a mapped file: what a rank has measured outlives its crash, and nothing
-// is written at any other time than that of the stores themselves. python/weft/advise/record.py
-// reads the same layout; kLayout changes with every change here.
+// The record of one rank, as it is laid out in memory, in the rank's file and in the job's file. It
+// consists of plain structures in a mapped file, so that the data outlive a crash and need no
+// separate writes. python/weft/advise/record.py reads this layout; kLayout must change with it.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +24,7 @@ inline constexpr int kTouches = 4;      // instructions of each side of a site, 
 inline constexpr int kArrivals = 8192;  // the first eighth stays, the others are thinned out
 inline constexpr int kEvents = 8192;    // the first half stays, the others are the latest
 
-// Why a window is not known. The words for them are in python/weft/advise/record.py.
+// Says why an interval is not known. The texts for users are in python/weft/advise/record.py.
 enum class Unknown : std::uint32_t {
   none,
   switched_off,
@@ -48,8 +47,8 @@ enum class Unknown : std::uint32_t {
 };
 inline constexpr int kUnknowns = static_cast<int>(Unknown::count);
 
-// Of calls that never wait and are short not each is timed: a timed one stands for those before it,
-// too. So `calls` is exact, and `ns` estimated with that variance.
+// The calls of a function. Of short calls that never wait only some are timed, and each stands for
+// the untimed ones before it. So `calls` is exact, and `ns` an estimate with the given variance.
 struct CallTotal {
   char name[40];
   std::uint64_t calls;
@@ -58,14 +57,14 @@ struct CallTotal {
   double variance_ns2;
 };
 
-// A length of time: what is proven of it.
+// A proven lower and upper bound of a length of time.
 struct Bounds {
   std::int64_t least_ns;
   std::int64_t most_ns;  // kNoEnd: not known
 };
 inline constexpr std::int64_t kNoEnd = -1;
 
-// An instruction that touched a result first, or wrote what is sent last.
+// An instruction that first touched a result, or last wrote a send buffer.
 struct Touch {
   std::uint64_t address;     // behind it; 0: this one and all after it are free
   std::uint64_t returns_to;  // its function, if that keeps no frame; 0: not known
@@ -74,7 +73,7 @@ struct Touch {
   std::uint32_t count;
 };
 
-// On one side of a site's calls.
+// The intervals before or after a site's calls.
 struct Windows {
   std::uint64_t measured;
   std::uint64_t broken_off;  // observations that had begun, and ended as unknown
@@ -83,10 +82,10 @@ struct Windows {
   Touch touches[kTouches];
 };
 
-// Of a reduction, as far as a replay can tell them apart.
+// The operator of a reduction, as far as a replay distinguishes them.
 enum class Operator : std::uint64_t { other, sum, min, max, prod };
 
-// A function on the way from the program to a call.
+// A function on the call path from the program to a call.
 struct OuterPlace {
   std::uint64_t offset;  // in the module, as its symbols count
   std::uint32_t module;  // one more than its number; 0: this one and all after it are free
@@ -95,8 +94,8 @@ struct OuterPlace {
   std::uint32_t unused;
 };
 
-// One call site, call, kind of communicator and size class of one rank. Of a persistent collective:
-// where it was planned; a call is a start.
+// The calls of one rank from one place, by function, kind of communicator and size class. For a
+// persistent collective the place is that of its initialisation, and each start counts as a call.
 struct Site {
   std::uint64_t address;  // 0: this one and all after it are free
   std::uint64_t offset;   // in the module, as its symbols count
@@ -115,8 +114,8 @@ struct Site {
   std::uint64_t ns;  // inside the call
   Windows after;     // from the return to the first touch of the result
   Windows before;    // from the last write of what is sent to the call
-  // Of non-blocking and persistent calls: those that completed, from their start to the call that
-  // completed them, how long that one took, and how many tests there were before.
+  // Completed non-blocking and persistent calls: their number, the time from start to the
+  // completing call, the duration of that call, and the number of unsuccessful tests.
   std::uint64_t completed;
   std::uint64_t between_ns;
   std::uint64_t waited_ns;  // a part of it where that one completed several
@@ -132,7 +131,7 @@ struct Site {
   Operator op;            // of the last call
 };
 
-// A place that completes messages which were started before, by one call.
+// A place that completes point-to-point messages started earlier, by one kind of call.
 struct MessageWait {
   std::uint64_t address;  // 0: this one and all after it are free
   std::uint64_t offset;   // in the module
@@ -148,7 +147,7 @@ struct MessageWait {
   std::uint64_t tests;
 };
 
-// When one rank came to one collective and left it.
+// The times at which a rank entered and left a collective.
 struct Arrival {
   std::uint64_t comm;  // or a plan of it; the same on all its ranks
   std::uint32_t sequence;
@@ -159,10 +158,11 @@ struct Arrival {
   std::int32_t root;
 };
 
-// sent: from a call to the first write of what it sent; on no timeline.
+// The kind of an interval. sent: from a call to the first write of its send buffer; it is not on
+// the timeline.
 enum class What : std::uint16_t { call, in_flight, wait, after, before, sent = 16 };
 
-// The timeline and the order of calls and accesses are made of these.
+// An interval for the timeline and for the order of calls and accesses.
 struct Event {
   std::int64_t began_ns;
   std::int64_t ended_ns;
@@ -204,7 +204,7 @@ struct Header {
   CallTotal totals[kCalls];
 };
 
-// A rank's file. The job's file holds one of them for each rank, without what is free.
+// A rank's file. The job's file holds these of all ranks, without free entries.
 struct Record {
   Header header;
   char modules[kModules][kPath];

@@ -1,4 +1,4 @@
-// The tables. A site is found by its place, call, kind of communicator and size class.
+// The recorder's tables. A site is found by its place, call, kind of communicator and size class.
 #include "advise/recorder.h"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static_assert(kOuter == kOuters);
 
 namespace {
 
-// Of all arrivals that there is room for, the part that the first ones may have.
+// The first arrivals may fill the table up to one part in kFirst.
 constexpr std::uint32_t kFirst = 8;
 
 std::uint64_t mixed(std::uint64_t value) {
@@ -39,7 +39,7 @@ std::uint64_t mixed(std::uint64_t value) {
 void* map_file(const char* path, std::size_t bytes) {
   const int file = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return nullptr;
-  // Reserved, since a store into a mapped file on a full disk would end the program.
+  // The space is reserved, since a store into a mapped file on a full disk would end the program.
   const bool there = posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
   void* const memory =
       there ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
@@ -69,7 +69,7 @@ void ShortLock::lock() {
 
 void Recorder::open() {
   if (const char* directory = std::getenv(kDirectoryVariable)) {
-    // Another rank of this node may have made it just before.
+    // Another rank of this node may just have made the directory.
     constexpr mode_t kOwn = 0700;
     mkdir(directory, kOwn);
     std::snprintf(directory_, sizeof directory_, "%s", directory);
@@ -88,7 +88,8 @@ void Recorder::open() {
 
 void Recorder::remove_file() {
   if (path_[0]) unlink(path_);
-  // The last rank of the node to leave finds it empty; on rank 0's node the job's file is there.
+  // The directory is empty for the last rank to leave, except on rank 0's node, where the job's
+  // file is.
   if (directory_[0]) rmdir(directory_);
 }
 
@@ -113,7 +114,7 @@ Site& Recorder::site(const Caller& caller, CallId call, const Communicator& comm
                      std::uint64_t bytes) {
   const auto size_class = static_cast<std::uint32_t>(std::bit_width(bytes));
   const std::uint64_t key = key_of(caller, call, comm, size_class);
-  // Open addressing on an index, so that sites themselves lie in the order in which they came.
+  // An index with open addressing keeps the sites themselves in the order in which they came.
   static constinit std::uint64_t keys[2 * kSites] = {};
   static constinit std::uint16_t places[2 * kSites] = {};
   std::size_t at = key % (2 * kSites);
@@ -165,7 +166,8 @@ Site& Recorder::another(const Caller& caller, CallId call, const Communicator& c
   return site;
 }
 
-// more: what is to be added. Few places wait, so that they are looked through.
+// Adds `more` to a place that completes messages. There are few of these, so that a linear search
+// is enough.
 void Recorder::messages(const Caller& caller, CallId call, const MessageWait& more) {
   Header& header = record_->header;
   const auto is_here = [&](const MessageWait& one) {
@@ -205,7 +207,7 @@ void Recorder::note_touches(Site& site) {
   }
 }
 
-// When two write at once where the latest events go round, one of them may be lost.
+// Two concurrent writes into the ring of latest events may lose one of them.
 void Recorder::event(const Site& site, What what, std::int64_t began, std::int64_t ended,
                      std::uint16_t apart) {
   Header& header = record_->header;
@@ -218,13 +220,13 @@ void Recorder::event(const Site& site, What what, std::int64_t began, std::int64
                             apart};
 }
 
-// The other ranks keep the same calls, many in a row: so a replay has them in their order.
+// All ranks keep the same calls, many consecutive ones each, so that a replay has them in order.
 bool Recorder::is_kept(std::uint64_t comm, std::uint32_t sequence) const {
   constexpr std::uint32_t kInARow = 128;
   return mixed(comm / (kWhichPlan + 1) ^ mixed(1 + sequence / kInARow)) % stride_ == 0;
 }
 
-// Of what came after the first ones half goes. False: no more can be thinned out.
+// Drops half of the arrivals after the first ones. Returns false if they cannot be thinned further.
 bool Recorder::thin_out(std::uint32_t first) {
   constexpr std::uint32_t kMostStride = 1 << 24;
   if (stride_ == kMostStride) return false;

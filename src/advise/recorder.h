@@ -1,5 +1,5 @@
-// What one rank has recorded so far: its call sites, its calls, and when it came to collectives.
-// Bounded: tables of a fixed size, whatever the number of calls.
+// The record of one rank in the making: its call sites, its calls, and its arrivals at collectives.
+// Its tables have a fixed size, whatever the number of calls.
 #pragma once
 
 #include <mpi.h>
@@ -12,11 +12,11 @@
 
 namespace weft::advise {
 
-// Of an identity: which plan's starts these are, since each plan's have an order of their own; 0:
-// all other calls.
+// The bits of an identity that number a plan, since the starts of each plan are counted separately;
+// 0 stands for all other calls.
 inline constexpr std::uint64_t kWhichPlan = (1 << 20) - 1;
 
-// A communicator as far as the record needs it.
+// The facts about a communicator that the record needs.
 struct Communicator {
   std::uint64_t identity = 0;  // the same on all its ranks
   std::uint64_t members = 0;   // of its group, as a number
@@ -26,7 +26,7 @@ struct Communicator {
   std::uint32_t plans = 0;     // persistent ones of them
 };
 
-// Held for some ten instructions at a time, by every call; a std::mutex takes thrice as long.
+// A spin lock that every call holds for about ten instructions; a std::mutex takes thrice as long.
 class ShortLock {
  public:
   void lock();
@@ -38,8 +38,8 @@ class ShortLock {
 
 class Recorder {
  public:
-  // The file that holds the record while the rank runs; memory alone where there can be none.
-  // The directory is made where this node has none of that name.
+  // Opens the file that holds the record while the rank runs, and makes its directory if this node
+  // has none. If there can be no file, the record is kept in memory only.
   void open();
   void remove_file();
   bool recording() const { return record_ != nullptr; }
@@ -49,23 +49,23 @@ class Recorder {
   const char* path() const { return path_; }
   ShortLock& lock() { return lock_; }
 
-  // What recording has taken, about; `took` with the lock held.
+  // Returns the approximate time that recording has taken. took() needs the lock.
   std::int64_t taken_ns() const { return taken_ns_.load(std::memory_order_relaxed); }
   void took(std::int64_t ns) {
     taken_ns_.store(taken_ns_.load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
   }
 
-  // With the lock held.
+  // These need the lock.
   Site& site(const Caller& caller, CallId call, const Communicator& comm, std::uint64_t bytes);
   void arrival(const Communicator& comm, const Site& site, std::int64_t arrived, std::int64_t left,
                int root);
   void messages(const Caller& caller, CallId call, const MessageWait& more);
-  // At any time, in a signal handler, too.
+  // May be called at any time, even in a signal handler.
   void event(const Site& site, What what, std::int64_t began, std::int64_t ended,
              std::uint16_t apart = 0);
   // Finds the places of a site's touches that are not known yet.
   void note_touches(Site& site);
-  // Thins the arrivals out until there are no more than so many.
+  // Thins the arrivals out until at most `most` are left.
   void keep_arrivals(int most);
 
  private:
@@ -83,9 +83,10 @@ class Recorder {
 
 extern Recorder recorder;
 
-// What this rank knows of a communicator; a reference that holds until that one is freed.
+// Returns the facts about a communicator; the reference is valid until it is freed.
 Communicator& communicator(MPI_Comm comm);
-// It has been made of this parent. duplicate: with the parent's members; it need not be usable yet.
+// Notes that `comm` was made from this parent. duplicate: it has the parent's members; it need not
+// be usable yet.
 void note_communicator(MPI_Comm parent, MPI_Comm comm, bool duplicate);
 void forget_communicator(MPI_Comm comm);
 

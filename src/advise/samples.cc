@@ -1,4 +1,4 @@
-// A site's calls are sampled more and more seldom, within the budget of the guards.
+// Samples a site's calls at growing intervals, within the budget of the guards.
 #include "advise/samples.h"
 
 #include "advise/guard.h"
@@ -10,9 +10,10 @@ int one_sided = 0;
 
 namespace {
 
-// More and more seldom, so that a long run costs no more than a short one; never in step with the
-// program's own period. The same calls on all ranks, whatever each can afford: ranks that wait for
-// each other would else wait for one after the other.
+// Chooses the next sampled call, at growing intervals, so that a long run costs no more than a
+// short one, and never in step with the program's own period. All ranks sample the same calls,
+// whatever each can afford: otherwise ranks that wait for each other would be delayed by one after
+// the other.
 void plan_next(Site& site, std::uint64_t call) {
   while (site.next_window <= call) {
     const std::uint64_t at = site.next_window, gap = guard_always() ? 0 : at / 16;
@@ -20,12 +21,12 @@ void plan_next(Site& site, std::uint64_t call) {
   }
 }
 
-// What is sent is closed several times.
+// A send buffer is closed several times.
 constexpr std::size_t kClosings = 8;
 
 enum class Side : std::uint8_t { before, after };
 
-// sides: of this kind of call so many can be watched.
+// sides: the number of sides of this kind of call that can be watched.
 void watch_side(Site& site, Side side, const Sample& sample, std::uint64_t sides) {
   const bool before = side == Side::before;
   const Bytes bytes = sample.result;
@@ -59,7 +60,7 @@ Sample to_be_watched(const Call& call, const Communicator& comm) {
   return {.result = bytes, .gaps = known && has_gaps(call, comm)};
 }
 
-// Of a call that is sampled one side is watched, in turn: its buffers may share a page.
+// Watches one side of a sampled call, in turn, since its buffers may share a page.
 void watch(Site& site, const Call& call, const Communicator& comm) {
   if (!is_wanted(site)) return;
   const bool before = site.samples % 2 != 0;

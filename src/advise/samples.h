@@ -1,4 +1,4 @@
-// Which calls' windows are watched, and at which buffer.
+// Decides which calls are watched, and at which buffer.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 
 namespace weft::advise {
 
-// The result of a call that is to be watched when the call has completed.
+// The buffer to be watched once a call has completed.
 struct Sample {
   Bytes result;
   bool gaps = false;       // other operations may use what lies between its blocks
   std::uint64_t call = 0;  // the number of the call at its site; 0: it is not to be watched
 };
 
-// Windows of one-sided communication; with the recorder's lock held.
+// The number of one-sided communication windows. Needs the recorder's lock.
 extern int one_sided;
 
-// All with the recorder's lock held.
-// Of a blocking call, which has returned.
+// Watches a blocking call that has returned, if it is sampled. All of these need the recorder's
+// lock.
 void watch(Site& site, const Call& call, const Communicator& comm);
-// Of a call that is started, or planned: what is watched after it.
+// Returns the buffer to be watched after a call that is started or initialised.
 Sample to_be_watched(const Call& call, const Communicator& comm);
-// Whether the latest call at this site is wanted.
+// Returns whether the latest call at this site is sampled.
 bool is_wanted(const Site& site);
-// It has completed.
+// Watches a sampled call that has completed.
 void watch_completed(Site& site, const Sample& sample);
 
 }  // namespace weft::advise

@@ -1,5 +1,5 @@
-// The calls that programs make while they compute, and the memory they are given. All others end
-// every guard, so that a call that is missing here costs a measurement and nothing else.
+// Lists the system calls that programs make while they compute, and the memory that these access.
+// Any other call ends every guard, so that a missing entry only costs a measurement.
 #include "advise/system_calls.h"
 
 #include <asm/ioctls.h>
@@ -22,7 +22,7 @@ constexpr std::size_t kPathBytes = 4096;
 constexpr std::size_t kHeap = std::size_t{1} << 36;
 constexpr std::size_t kSmall = 256;  // the largest structure of a fixed size below
 
-// Copies what lies at an address that the application gave, which need not be a good one.
+// Copies from an address that the application gave, which may be invalid.
 bool copy(long from, void* to, std::size_t bytes) {
   const iovec here{to, bytes}, there{reinterpret_cast<void*>(from), bytes};
   return kernel::direct(SYS_process_vm_readv, kernel::direct(SYS_getpid),
@@ -63,7 +63,7 @@ class Ranges {
 };
 
 #if defined(__x86_64__)
-// Of fcntl: its third argument is a number.
+// Returns whether the third argument of this fcntl command is a number.
 bool copies_nothing(long command) {
   switch (command) {
     case F_DUPFD:
@@ -78,7 +78,7 @@ bool copies_nothing(long command) {
   }
 }
 
-// It takes what it is given, and puts nothing there.
+// Returns whether the call only reads the memory it is given.
 bool only_reads(long number) {
   switch (number) {
     case SYS_write:

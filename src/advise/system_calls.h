@@ -1,4 +1,4 @@
-// What a system call does with memory.
+// Tells which memory a system call accesses.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ enum class Memory : unsigned char {
   ends,   // a guard of any kind must end first; the call is then made by the program itself
 };
 
-// Told of each range that the call reads, or may write.
+// Is called for each range that the system call reads or may write.
 class MemoryVisitor {
  public:
   virtual void visit(std::uintptr_t begin, std::size_t bytes, bool writes) = 0;

@@ -1,6 +1,6 @@
-// Threads are met where they start (pthread_create). What blocks signals for a moment, or starts a
-// process, is announced before it happens, and ends all guards: a guard that were set meanwhile
-// would turn the thread's next system call into its death.
+// Registers threads where they start (pthread_create). Whatever blocks signals for a moment, or
+// starts a process, is announced beforehand and ends all guards: with a guard set meanwhile, the
+// thread's next system call would end the program.
 #include "advise/threads.h"
 
 #include <dlfcn.h>
@@ -58,8 +58,8 @@ void set_signal_stack(const stack_t& stack) {
   kernel::direct(SYS_sigaltstack, reinterpret_cast<long>(&stack));
 }
 
-// The kernel puts the frame of a handler on the stack in use, which ends the program where that
-// page is closed. So every thread has another one: a result may lie beside the stack of a
+// Gives the thread an alternate signal stack. The kernel puts a handler's frame on the stack in
+// use, and ends the program if that page is closed; a result may lie beside the stack of a
 // user-level thread, which nobody knows of.
 void find_signal_stack(Thread& thread) {
   stack_t now{};
@@ -124,9 +124,9 @@ struct Start {
   bool of_library;
 };
 
-// The library's threads take the signals that guards need, those that their own instructions raise,
-// and the C library's two. All others are the application's: the kernel gives them to a thread that
-// takes them while the application's own is in one of our handlers, where it never would otherwise.
+// Threads of the library only take the signals that guards need, those raised by their own
+// instructions, and the C library's two. All others are the application's: while its own thread is
+// in one of our handlers, the kernel would deliver them to such a thread.
 constexpr std::uint64_t kLibrarysMask =
     ~(kGuardSignals | kernel::bit(SIGBUS) | kernel::bit(SIGFPE) | kernel::bit(SIGILL) |
       kernel::bit(32) | kernel::bit(33));
@@ -156,8 +156,8 @@ void* begin_watcher(void* work) {
   return nullptr;
 }
 
-// Lives while this thread may block signals of a guard. Pairs with the order in which a guard is
-// set: it announces itself, then looks at may_block.
+// Lives while this thread may block signals of a guard. It pairs with the order in which a guard is
+// set: the guard is announced first, and may_block is read afterwards.
 class MayBlock {
  public:
   MayBlock() {
@@ -195,8 +195,8 @@ class Overlap final : public MemoryVisitor {
   bool found_ = false;
 };
 
-// The kernel says "running", or a number and its arguments; -1: the thread sleeps outside of any
-// call.
+// Returns whether the thread may be in a system call with this memory. The kernel says "running",
+// or a call's number and arguments; -1 means that the thread sleeps outside any call.
 bool may_be_in_call(const Thread& thread, std::uintptr_t begin, std::uintptr_t end) {
   char path[64], text[256] = "";
   std::snprintf(path, sizeof path, "/proc/self/task/%d/syscall", static_cast<int>(thread.number));
@@ -214,8 +214,8 @@ bool may_be_in_call(const Thread& thread, std::uintptr_t begin, std::uintptr_t e
   return memory_of_call(number, arguments, overlap) != Memory::known || overlap.found();
 }
 
-// Of the application: from now on the calls of all its threads are dispatched all the time, since
-// each may set a guard at any time.
+// Is called when the application starts another thread: from now on the system calls of all its
+// threads are dispatched all the time, since each may set a guard at any time.
 void another_thread_begins() {
   several = true;
   if (own_record && !own_record->of_library) dispatch_own(*own_record);
@@ -290,7 +290,7 @@ bool of_a_thread(std::uintptr_t begin, std::uintptr_t end) {
   for (const Thread& thread : known_threads()) {
     if (!thread.used.load(std::memory_order_acquire)) continue;
     if (thread.stack.meets(begin, end) || thread.signal_stack.meets(begin, end)) return true;
-    // Of all but the first thread these are on its stack, right above which a result may lie.
+    // All threads but the first have these on their stack, and a result may lie right above.
     if (thread.stack.meets(thread.control, thread.control + 1)) continue;
     if (begin < thread.control + kAfter && thread.control - kBefore < end) return true;
   }
@@ -352,7 +352,7 @@ WEFT_SHOWN sighandler_t signal(int number, sighandler_t handler) noexcept {
   return call(number, handler);
 }
 
-// The application does not see ours.
+// Hides the advisor's signal stack from the application.
 WEFT_SHOWN int sigaltstack(const stack_t* wanted, stack_t* old) noexcept {
   NEXT(sigaltstack);
   const MayBlock announced;

@@ -1,6 +1,6 @@
-// The threads of this process: what each does that decides whether memory may be guarded.
-// Why every thread: a guard holds for all of them, and one that blocks the signals of a guard, or
-// whose system calls are not dispatched, would fail where it did not without the advisor.
+// The threads of this process, with what decides whether memory may be guarded. A guard affects all
+// threads: one that blocks the signals of a guard, or whose system calls are not dispatched, would
+// fail where it would not without the advisor.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ namespace weft::advise {
 
 inline constexpr int kThreads = 256;
 
-// A piece of memory that the kernel may write to without being asked.
+// A piece of memory that the kernel may write without a system call.
 struct Range {
   std::uintptr_t begin = 0, end = 0;
   bool meets(std::uintptr_t first, std::uintptr_t last) const {
@@ -23,7 +23,7 @@ struct Range {
   }
 };
 
-// Written by the thread itself, but for `selector`, which guards set.
+// Is written by the thread itself, except for `selector`, which guards set.
 struct Thread {
   std::atomic<bool> used{false};
   kernel::Selector selector{kernel::kAllow};
@@ -39,7 +39,7 @@ struct Thread {
   std::uintptr_t control = 0;   // where its thread pointer points
   pid_t number = 0;             // the kernel's
   std::atomic<std::uintptr_t> stack_in_use{0};  // while it blocks signals for a guard; or 0
-  // While one instruction touches memory beside a buffer.
+  // These are used while one instruction accesses memory beside a buffer.
   std::uintptr_t opened_page = 0;
   std::int64_t opened_ns = 0;
   std::uintptr_t late_fault = 0;  // the last that another thread had dealt with before
@@ -50,33 +50,35 @@ extern std::atomic<int> threads_met;  // so many records have been used
 inline std::span<Thread> known_threads() {
   return {threads, static_cast<std::size_t>(threads_met.load())};
 }
-// The application has, or had, another thread than the one that came to MPI_Init.
+// Is true once the application has had a thread besides the one that called MPI_Init.
 extern std::atomic<bool> several;
 
 // The signals that guards need.
 inline constexpr std::uint64_t kGuardSignals =
     kernel::bit(SIGSEGV) | kernel::bit(SIGSYS) | kernel::bit(SIGTRAP);
 
-// Of this thread; nullptr: not known, or no room for it.
+// This thread's record; nullptr if the thread is not known or there is no room for it.
 extern constinit thread_local Thread* own_record __attribute__((tls_model("initial-exec")));
 inline Thread* this_record() {
   return own_record;
 }
-// Makes this thread known. False: its system calls cannot be dispatched.
+// Registers this thread. Returns false if its system calls cannot be dispatched.
 bool know_this_thread(bool of_library);
-// This thread's system calls are dispatched from now on. As long as it is the application's only
-// thread it does without while there is no guard, since the kernel then takes longer for each call.
+// Dispatches this thread's system calls from now on. While it is the application's only thread and
+// there is no guard, rest_own() switches that off, since dispatch slows every system call.
 bool dispatch_own(Thread& me);
 void rest_own(Thread& me);
 // Starts the advisor's own thread, which takes no signals and touches none of the program's memory.
 bool start_watcher(void (*work)());
-// As many as the kernel counts are known and dispatched, and none blocks a signal of a guard.
+// Returns whether all threads that the kernel counts are known and dispatched, and none blocks a
+// signal of a guard.
 bool all_known_and_open();
-// Whether [begin, end) holds a part of some thread's stack or control block.
+// Returns whether [begin, end) holds a part of some thread's stack or control block.
 bool of_a_thread(std::uintptr_t begin, std::uintptr_t end);
 
-// Whether another thread may be in a system call with memory in [begin, end), which began before
-// such calls were dispatched. One that runs may be: only of those that sleep the kernel says it.
+// Returns whether another thread may be in a system call on memory in [begin, end) that began
+// before calls were dispatched. A running thread counts as such: the kernel only tells of sleeping
+// ones.
 bool in_calls_elsewhere(std::uintptr_t begin, std::uintptr_t end);
 
 }  // namespace weft::advise

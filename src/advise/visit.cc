@@ -1,5 +1,5 @@
-// What is recorded of each call: time for its name; for collectives also its site, when this rank
-// came and left, and the window; for non-blocking ones what became of their requests.
+// Records each call: its time; for collectives also the site, arrival and departure of this rank,
+// and the guarded buffers; for non-blocking calls also when their requests completed.
 #include "advise/visit.h"
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 namespace weft::advise {
 namespace {
 
-// Buffers there are gone when their function returns, which may be before the next call.
+// Returns whether the buffer is on the stack: it is gone when its function returns, which may be
+// before the next call.
 bool on_stack(const void* buffer, Called called) {
   constexpr std::uintptr_t kStack = 8 << 20;
   return reinterpret_cast<std::uintptr_t>(buffer) -
@@ -23,9 +24,9 @@ bool on_stack(const void* buffer, Called called) {
          kStack;
 }
 
-// Hashes all that a persistent call would fix; 0: it cannot be planned. A handle may be that of
-// another object which was made since: so communicators count by their identity, types by what they
-// span.
+// Hashes all arguments that a persistent call would fix; 0 if the call cannot be persistent. A
+// handle may have been reused for another object: so communicators count by their identity, and
+// types by their extent.
 std::uint64_t fingerprint(const Call& call, const Communicator& comm, std::uint64_t bytes,
                           Called called) {
   if (on_stack(call.sendbuf, called) || on_stack(call.recvbuf, called)) return 0;
@@ -67,7 +68,7 @@ std::uint64_t bytes_of(std::int64_t count, MPI_Datatype type) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, count * size));
 }
 
-// of: so many are completed by one call, which has waited for each a part of its time.
+// of: the number of requests that the call has completed, among which its waiting time is divided.
 void finish(Pending& pending, Times times, std::int64_t of) {
   const auto [began_ns, left_ns] = times;
   if (Site* const site = pending.site) {
@@ -84,7 +85,7 @@ void finish(Pending& pending, Times times, std::int64_t of) {
 
 }  // namespace
 
-// What a call has completed of messages.
+// The messages that a call has completed.
 struct Visit::Completed {
   std::int64_t of = 0;  // requests of all kinds
   MessageWait messages{};
@@ -97,7 +98,7 @@ struct Visit::Completed {
     messages.tests += pending.tests;
     first_ns = std::min(first_ns, pending.began_ns);
   }
-  // The messages' part.
+  // Returns the messages' share of the call's times.
   const MessageWait& within(Times times) {
     const auto waited_ns = static_cast<std::uint64_t>(times.left_ns - times.began_ns);
     const std::uint64_t all = std::max(static_cast<std::uint64_t>(of), messages.messages);
@@ -108,8 +109,7 @@ struct Visit::Completed {
   }
 };
 
-// What a call has completed of collectives that are to be watched; of more than there are guards
-// the first.
+// The sampled collectives that a call has completed, up to the number of guards.
 struct Visit::Results {
   static constexpr int kMost = 8;
   int count = 0;
@@ -242,7 +242,7 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   const std::uint64_t bytes = payload(call, comm);
   Site& site = recorder.site(caller, id_, comm, bytes);
   site.op = operator_of(call);
-  // Planned in the same order on all ranks, but started in any.
+  // All ranks initialise them in the same order, but may start them in any.
   Communicator starts = comm;
   starts.identity |= ++comm.plans & kWhichPlan;
   starts.sequence = 0;
@@ -257,7 +257,7 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   return code;
 }
 
-// A start gives MPI what its plan names.
+// Tells the guards which buffers the started plans pass to MPI.
 void Visit::starting(std::int64_t count, const MPI_Request* requests) {
   if (!watching_) return;
   const Instruction where = here();
@@ -277,7 +277,7 @@ void Visit::freed(const MPI_Request* request) {
   if (!records_) return;
   const std::lock_guard held(recorder.lock());
   drop_planned(*request);
-  // It may still be under way, and its handle become that of another one.
+  // The operation may still be under way, and its handle be reused.
   if (Pending* const pending = find_request(number_of(*request))) pending->is_message = false;
 }
 
@@ -309,8 +309,8 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
   return code;
 }
 
-// Where not all need be complete, those are whose handles have become null, and persistent ones
-// that the call names.
+// Records the completed requests. If not all need be complete, these are the ones whose handles
+// have become null, and persistent ones that the call names.
 int Visit::note_completed(const MPI_Request* requests, int code, const Ends& ends) {
   if (timed_) left_ns_ = now_ns();
   const MPI_Request* const before = many_ ? many_.get() : few_;
@@ -319,7 +319,8 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
   Results results;
   {
     const std::lock_guard held(recorder.lock());
-    // What another thread has begun since under the handle of one that is complete is left alone.
+    // A request that another thread has since started under the handle of a completed one is left
+    // alone.
     const auto find = [&](std::int64_t i) {
       Pending* const pending = i >= 0 && i < count_ ? find_request(number_of(before[i])) : nullptr;
       return pending && pending->order <= noted_ ? pending : nullptr;
@@ -351,7 +352,7 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
 }
 
 void Visit::note_messages(Completed& completed) {
-  // Who calls is found out without the lock, since Python's may be waited for.
+  // The caller is found without the lock, since Python's lock may be waited for.
   const Caller caller = find_caller(called_);
   const std::int64_t now = timed_ ? 0 : now_ns();
   const std::lock_guard held(recorder.lock());
@@ -359,7 +360,7 @@ void Visit::note_messages(Completed& completed) {
                     completed.within(timed_ ? Times{began_ns_, left_ns_} : Times{now, now}));
 }
 
-// Last of all: the window begins where the program goes on.
+// Runs last, since the interval begins where the program continues.
 void Visit::watch_results(const Results& results) {
   if (!enters_) in_mpi.begin();  // pages that others share are closed when it is left
   enters_ = true;
@@ -367,7 +368,7 @@ void Visit::watch_results(const Results& results) {
   for (int i = 0; i < results.count; ++i) watch_completed(*results.sites[i], results.samples[i]);
 }
 
-// Of a call that is not timed only a collective's end asks for the clock.
+// For an untimed call the clock is read only if a collective has ended.
 Times Visit::times_for(const Pending& pending) const {
   if (timed_ || !pending.site) return {began_ns_, left_ns_};
   const std::int64_t now = now_ns();

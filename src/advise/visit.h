@@ -1,5 +1,5 @@
-// Visit: one call of MPI by the application, from its begin to its return. What the generated
-// wrappers of the advisor use; every one makes one.
+// A Visit is one MPI call of the application, from entry to return. Each wrapper of the advisor
+// makes one.
 #pragma once
 
 #include <mpi.h>
@@ -30,9 +30,9 @@ struct Times {
 
 class Visit {
  public:
-  // profiling: by the name PMPI_X; from inside MPI nothing is recorded.
+  // profiling: the call used the name PMPI_X; such calls from inside MPI are not recorded.
   Visit(CallId id, bool profiling, Called called);
-  // Of calls that never wait, which a program may make a million times a second.
+  // For calls that never wait, which a program may make a million times a second.
   [[gnu::always_inline]] Visit(CallId id, bool profiling, Called called, Waits waits)
       : before_(bits_at_begin(called.frame_end)),
         records_(!(before_ & kInside) && recorder.recording() &&
@@ -54,7 +54,7 @@ class Visit {
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
-  // Before the call: what it is given.
+  // Is called before the MPI call, for each buffer that it is given.
   enum class Use : std::uint8_t { read, written };  // by MPI
   void buffer(Use use, const void* begin) {
     if (watching_) given_to_mpi(begin, SIZE_MAX, use == Use::written, here());
@@ -65,7 +65,7 @@ class Visit {
     if (watching_) release_all_guards(Unknown::mpi_call);
   }
 
-  // After it.
+  // These are called after the MPI call.
   int blocking(const Call& call, int code);
   int started(const Call* call, MPI_Request* request, int code);
   int started_message(std::int64_t count, MPI_Datatype type, const MPI_Request* request, int code);
@@ -76,7 +76,7 @@ class Visit {
     if (count > kFew) many_ = std::make_unique<MPI_Request[]>(static_cast<std::size_t>(count));
     std::copy_n(requests, count, many_ ? many_.get() : few_);
   }
-  // What the call says of its requests.
+  // The call's output arguments about its requests.
   struct Ends {
     bool tests = false;            // it does not wait
     bool all = false;              // none of them may be incomplete, if it says any()
@@ -89,12 +89,12 @@ class Visit {
   };
   int completed(const MPI_Request* requests, int code, const Ends& ends) {
     const bool nothing = !records_ || !requests;
-    // A test that found nothing: only those of collectives are counted.
+    // A test that found nothing counts only if collectives are pending.
     const bool in_vain = ends.tests && !ends.any() && !timed_ && !collectives_pending();
     return nothing || in_vain ? code : note_completed(requests, code, ends);
   }
   int planned(const Call& call, const MPI_Request* request, int code);
-  // use: of its buffer by MPI; none: nobody knows when.
+  // use: how MPI uses the buffer; none if nobody knows when.
   int planned_message(std::optional<Use> use, const void* begin, std::int64_t count,
                       MPI_Datatype type, const MPI_Request* request, int code);
   void freed(const MPI_Request* request);                          // before the call
