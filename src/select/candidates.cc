@@ -1,4 +1,4 @@
-// Every algorithm with every size of part, or every radix, that makes a difference.
+// Lists every algorithm with every part size, or every radix, that makes a difference.
 #include "select/candidates.h"
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 namespace weft {
 namespace {
 
-// Of trees; the defaults first. In a NUMA domain, or in the node; and from domain to domain.
+// The radices of trees, defaults first: within a NUMA domain or node, and between domains.
 constexpr std::array<int, 4> kRadices = {Tuning{}.radix, 2, 8, Tuning::kAll};
 constexpr std::array<int, 3> kRadicesAcross = {Tuning{}.radix_across, 2, 4};
 
-// More of a long call tells no more, and takes time that would be better spent on repetitions.
-// Between nodes a byte takes longer.
+// Longer calls are measured by shorter ones: more bytes would tell no more and leave time for fewer
+// repetitions. Between nodes a byte takes longer.
 std::int64_t most_on_trial_bytes(const Shape& shape) {
   return shape.on_one_node ? 1024 * 1024 : 256 * 1024;
 }
 
-// As many elements fewer as the whole, `bytes`, has too many bytes; no block becomes empty.
+// Scales `count` down as the whole, `bytes`, exceeds the limit; no block becomes empty.
 std::int64_t shortened(const Shape& shape, std::int64_t count, std::int64_t bytes) {
   const std::int64_t most = most_on_trial_bytes(shape);
   if (bytes <= most || count == 0) return count;
@@ -28,7 +28,7 @@ std::int64_t shortened(const Shape& shape, std::int64_t count, std::int64_t byte
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(count) * part));
 }
 
-// In elements of `layout`, which are bytes but in reductions.
+// Returns shortened blocks in elements of `layout`, which are bytes except in reductions.
 std::vector<Block> shortened_blocks(const Shape& shape, const Layout& layout, std::int64_t bytes) {
   std::vector<Block> blocks;
   std::int64_t offset = 0;
@@ -40,14 +40,16 @@ std::vector<Block> shortened_blocks(const Shape& shape, const Layout& layout, st
   return blocks;
 }
 
-// Bytes of a block that all ranks know; counts may differ, and may be known at the root only.
+// Returns the bytes of a block, from a size that all ranks know: counts may differ between ranks,
+// or be known at the root only.
 std::int64_t block_bytes(const Shape& shape) {
   const std::int64_t bytes = *agreed_bytes(shape);
   return shape.kind == Kind::bcast ? bytes : bytes / shape.size;
 }
 
-// Whether all buffers are shared is found out before. What leaders call needs a communicator of its
-// own; and the order of the ranks, by messages, is for those who ask for it.
+// Returns whether the algorithm is compared. Direct access to shared buffers is tested before;
+// collectives between leaders need a communicator of their own; reductions in rank order by
+// messages are only for users who ask for them.
 bool competes(const Algorithm& algorithm, const Shape& shape) {
   if (is_direct(algorithm) || algorithm.needs == Needs::nodes_leaders) return false;
   if (!applies(algorithm, shape)) return false;
@@ -55,7 +57,7 @@ bool competes(const Algorithm& algorithm, const Shape& shape) {
                            : !std::string_view(algorithm.name).ends_with("in-order");
 }
 
-// Those that give different trees of so many.
+// Drops radices that give the same tree for so many ranks.
 template <std::size_t kCount>
 std::vector<int> different(const std::array<int, kCount>& radices, int size) {
   std::vector<int> kept;
@@ -69,7 +71,7 @@ std::vector<int> different(const std::array<int, kCount>& radices, int size) {
   return kept;
 }
 
-// By the convention of the table.
+// Tells trees by their names, as the table of algorithms has it.
 bool is_tree(const Algorithm& algorithm) {
   return std::string_view(algorithm.name).ends_with("-tree");
 }
@@ -87,7 +89,7 @@ std::vector<Tuning> tunings_of_tree(const Algorithm& algorithm, const Shape& sha
   return all;
 }
 
-// Long data differ in their parts, and short ones in the trees that they take.
+// Returns the tunings to compare: part sizes for long data, and radices of trees for short data.
 std::vector<Tuning> tunings_of(const Algorithm& algorithm, const Shape& shape) {
   const bool is_short =
       *agreed_bytes(shape) <= *std::min_element(kPartBytes.begin(), kPartBytes.end());
@@ -97,7 +99,8 @@ std::vector<Tuning> tunings_of(const Algorithm& algorithm, const Shape& shape) {
   return all;
 }
 
-// One that shares memory with others, the same for all ranks: what tuning changes shows there.
+// Returns a rank that shares a node with others, the same one on all ranks: schedules built for it
+// show the effect of tuning.
 int rank_in_company(const Nodes& nodes) {
   int node = 0;
   while (nodes.ranks_on(node) == 1) ++node;
@@ -138,7 +141,7 @@ Candidates::Candidates(const Shape& shape, const Candidate& first, bool at_once,
   while (!all_.empty() && !schedule(0)) all_.erase(all_.begin());
 }
 
-// `first`: the tuning to begin with, if it is among them.
+// Adds the algorithm with all its tunings, `first` before the others if it is among them.
 void Candidates::add(const Algorithm& algorithm, const Tuning& first) {
   if (!competes(algorithm, shape_)) return;
   std::vector<Tuning> tunings = tunings_of(algorithm, shape_);
@@ -181,8 +184,8 @@ std::int64_t Candidates::node_bytes(const Candidate& candidate, const Schedule& 
   return build_in_sections(*algorithm, there, laps_, tuning).node_bytes;
 }
 
-// A schedule of one lap is over after fewer steps than two laps have; longer ones have two parts in
-// memory.
+// Compares schedules for a call of two laps: one lap has too few steps to show a difference, and
+// longer calls only repeat both parts of the memory.
 bool parts_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
                   const Tuning& other) {
   constexpr std::int32_t kLaps = 2;

@@ -1,6 +1,6 @@
-// Candidates: what a persistent collective may choose from when it is initialised, and
-// the smaller call by which they are compared.
-// A new way of doing it (another algorithm, another size of part, another radix) is one more entry
+// Candidates: the algorithms and tunings from which a persistent collective may choose when it is
+// initialised, and the shorter call by which they are compared. A further algorithm, part size or
+// radix is one more entry here; measuring, agreement, the cache and the reports are shared by all.
 // here; what is measured, agreed on, cached and told is the same for all.
 #pragma once
 
@@ -21,31 +21,34 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-// Two places of the largest fill what a rank has in the communicator's memory.
+// Two parts of the largest size fill a rank's share of the communicator's memory.
 inline constexpr std::array<std::int64_t, 3> kPartBytes = {Tuning{}.part_bytes,
                                                            kNodeBytesPerRank / 2, 16 * 1024};
 
-// The call on trial: `shape` itself where it is short, else the same with shorter blocks, which
-// move as bytes but in reductions. Only where all ranks know alike what is moved (agreed_bytes).
+// Returns the call to be measured: `shape` itself if it is short, else the same call with shorter
+// blocks, which are counted in bytes except in reductions. Requires that all ranks know the size of
+// the data (agreed_bytes).
 Shape shape_on_trial(const Shape& shape);
 
-// All that do the call, on one node in its memory; the same on all ranks, in the same order. Their
-// schedules for this rank, of which the first is there at once, are built when they are asked for,
-// and kept. So none is built that no budget reaches. The first section only (build_in_sections).
+// The candidates for a call; on one node those that use its memory. All ranks have the same ones in
+// the same order. The first schedule of this rank exists at once; the others are built on request
+// and kept, so that no time is spent on what the budget does not reach. Only the first section is
+// built (build_in_sections).
 class Candidates {
  public:
-  // Those of `shape`, which outlives this, `first` first. at_once: only those that need no later
-  // help of a caller's (needs_no_later_help). In sections of so many laps.
+  // shape: must outlive this object. first: becomes the first candidate. at_once: leaves out those
+  // that may need a caller's later help (needs_no_later_help). laps: the length of a section.
   Candidates(const Shape& shape, const Candidate& first, bool at_once, std::int32_t laps);
 
   std::size_t count() const { return all_.size(); }
   const Candidate& operator[](std::size_t number) const { return all_[number].candidate; }
-  // `one` is now the second, unless it is none of them or the first. Before the second is built.
+  // Makes `one` the second candidate, unless it is the first or none of them. Must be called before
+  // the second is built.
   void bring_forward(const Candidate& one);
 
   bool is_built(std::size_t number) const { return all_[number].is_built; }
-  // nullptr, on all ranks alike: it is no candidate, since it needs later help or is the same as
-  // one that was built before: a short call is the same in parts of any size.
+  // Returns nullptr, on all ranks alike, if the candidate needs later help or equals one that was
+  // built before: a short call, for instance, is the same for all part sizes.
   const Schedule* schedule(std::size_t number);
 
  private:
@@ -54,7 +57,7 @@ class Candidates {
     bool is_built = false;
     std::optional<Schedule> schedule = {};
   };
-  // What tells schedules apart.
+  // The key by which equal schedules are recognised.
   struct Looks {
     const Algorithm* algorithm;
     int radix, radix_across;
@@ -74,17 +77,17 @@ class Candidates {
   std::vector<Looks> seen_;
 };
 
-// Whether the call's schedules differ by these, which are alike but in their parts; the same on all
-// ranks.
+// Returns whether two tunings of different part sizes give different schedules for the call. The
+// answer is the same on all ranks.
 bool parts_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
                   const Tuning& other);
 
-// Whether times of the call on trial say which of two is faster. Of a call that is longer than
-// that, other parts alone have been seen to come out otherwise
-// (docs/decisions.md).
+// Returns whether times of the shortened call tell which of two candidates is faster for the call
+// itself. For longer calls, candidates of different part sizes alone have been seen to change
+// places (docs/decisions.md).
 bool trial_tells_apart(const Shape& shape, const Candidate& one, const Candidate& other);
 
-// The candidate of this name and tuning; none where there is no such for this call.
+// Returns the candidate of this name and tuning, if the call has one.
 std::optional<Candidate> find_candidate(const Shape& shape, std::string_view algorithm,
                                         const Tuning& tuning);
 

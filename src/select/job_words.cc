@@ -1,4 +1,4 @@
-// What Python takes from its command line, and settings as their options have them.
+// Recognises Python's command line options, and prints settings as their options spell them.
 #include "select/job_words.h"
 
 #include <string_view>
@@ -10,14 +10,14 @@ std::string file_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// An option with a value, which is the rest of its word or else the next one: "-m app", "-mapp"
-// and, with others in one word, "-Bm app".
+// An option with a value, which is the rest of its word or the next word: "-m app", "-mapp" and,
+// after other options, "-Bm app".
 struct Option {
   char name = 0;  // 0: it has no value
   std::string value;
 };
 
-// i: of its word, then of its last one.
+// i: the index of the option's word on entry, and of its last word on return.
 Option option_at(const std::vector<std::string>& command_line, std::size_t* i) {
   const std::string& word = command_line[*i];
   const auto value = [&](std::size_t taken) {
@@ -30,8 +30,8 @@ Option option_at(const std::vector<std::string>& command_line, std::size_t* i) {
   return at == word.npos ? Option{} : Option{word[at], value(at + 1)};
 }
 
-// A module may run a script in its turn, as in "python3 -m mpi4py app.py". So the first word after
-// it that names one counts, else the module itself.
+// Returns the script or module. A module may run a script, as in "python3 -m mpi4py app.py": then
+// the first later word that names a script counts.
 std::string script_words(const std::vector<std::string>& command_line) {
   std::string module;
   for (std::size_t i = 1; i < command_line.size(); ++i) {

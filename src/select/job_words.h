@@ -1,5 +1,5 @@
-// What a job is known by again in the file of plans: its program, and the settings of the user's
-// that change which way is the best.
+// Builds the part of a plan's key that identifies a job: its program, and those of the user's
+// settings that change which way is the fastest.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace weft {
 
-// "app"; of a program that Python interprets also its script, or else its module: "python3 app.py".
+// Returns "app", or for Python also its script or module: "python3 app.py".
 std::string program_words(const std::vector<std::string>& command_line);
 
-// ", placement numa, backoff spin"; "" where all is as usual.
+// Returns for instance ", placement numa, backoff spin"; "" if all settings are the defaults.
 std::string setting_words(const Config& config);
 
 }  // namespace weft

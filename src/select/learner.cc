@@ -1,6 +1,6 @@
-// The stages of a site: watching how it is called, trying ways in turns (learner_trials.cc),
-// settled on one of them with a look now and then at whether the program still does the same. Where
-// nothing can be won, it rests, and is watched again later.
+// The stages of a site. It is watched to see how it is called, tries ways in turn
+// (learner_trials.cc), and settles on one of them, with a check now and then of whether the program
+// still behaves the same. A site where nothing can be won rests, and is watched again later.
 #include "select/learner.h"
 
 #include <algorithm>
@@ -24,35 +24,35 @@ constexpr std::uint64_t kFirstCheckOfKnown = 16;  // all of which are looked at
 constexpr std::uint64_t kLeastTogether = 4;       // cycles, or batches that are in flight together
 constexpr std::uint64_t kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
-// What has just settled is looked at early, and then each time after four times as long.
+// The first check comes early; each next one comes after four times as long.
 constexpr std::int64_t kFirstCheck_ns = 1'000'000;
-// A site at rest for a while tries what needs no thread.
+// A resting site tries ways that need no thread after this many rests.
 constexpr int kRestsBeforeTrials = 3;
-// Where a call comes around this soon, it takes another time after one that went another way: ranks
-// run ahead of others, and caches are warm with what the way before used. So a slot is several
-// calls, of which the first quarter does not count.
+// If calls follow each other within this time, a call after one by another way takes longer: ranks
+// drift apart, and caches hold the data of the previous way. So a slot consists of several calls,
+// of which the first quarter does not count.
 constexpr std::int64_t kShortPeriod_ns = 100'000;
 constexpr int kCallsOfShortSlot = 4;
-// What has settled may take another time than on trial, since its calls now follow their like. Then
-// it is tried again with four times as many in a row, up to so many.
+// A settled way may take another time than it did in trials, since its calls now follow each other.
+// Then slots of four times as many consecutive calls are tried, up to this limit.
 constexpr int kMostInARow = 16;
-// Below kLeastPeriod_ns it takes as long as this, or so many calls.
+// Below kLeastPeriod_ns a slot takes this long, within the following numbers of calls.
 constexpr std::int64_t kShortestSlot_ns = 200'000;
 constexpr std::int64_t kLeastCallsOfSlot = 12, kMostCallsOfSlot = 64;
-// Of so many calls of a site at rest one is watched.
+// At a resting site one call in this many is watched.
 constexpr std::uint64_t kOneWatchedOf = 64;
-// The longest rest takes about as long as this, and so many calls.
+// The longest rest takes about this time, within the following numbers of calls.
 constexpr std::int64_t kLongestRest_ns = 20'000'000;
 constexpr std::int64_t kLeastLongestRest = 1 << 11, kMostLongestRest = 1 << 14;
-// Whether too many are in flight is seen in so many calls and the next one, though those that the
-// library had begun before have not been counted.
+// So many calls plus one show whether more are in flight than the limit, although calls that the
+// library began earlier are not counted.
 constexpr std::uint64_t kWatchedSeveral = 2 * Learner::kMostInFlight;
-// No way hangs on what a watch after a rest finds, so short calls need not wait for it.
+// After a rest no decision waits for the result, so that short calls need not be delayed for it.
 constexpr std::uint64_t kDelayAfterRest = 32;
-// Where some rank lags behind, the longest delay up to the next look.
+// The longest delay before the comparison is looked at again if some rank lags behind.
 constexpr std::uint64_t kMostDelay = 64;
 
-// Behind the slots of the words.
+// These words follow those of the slots.
 constexpr std::size_t kInFlightWord = Learner::kMostSlots, kBatchWord = kInFlightWord + 1,
                       kElapsedWord = kInFlightWord + 2, kElsewhereWord = kInFlightWord + 3,
                       kUnableWord = kInFlightWord + 4;
@@ -96,7 +96,7 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
     begin_stage(Stage::watching, switches_ ? 1 : kWatched);
 }
 
-// As many as there are periods. Nothing is tried, and the ways are those in use.
+// Makes one position per period. Nothing has been tried there, and the ways in use stay.
 void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
   positions_.renew(period_ns);
   if (is_unable_) positions_.leave_out(conditional_);
@@ -105,7 +105,7 @@ void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
   is_put_off_ = false;
 }
 
-// By the period that was watched.
+// Sets the position's slots by its watched period.
 void Learner::set_slots(Position& position) const {
   const std::int64_t ns = position.period_ns;
   position.slot_calls = depth_;
@@ -119,7 +119,7 @@ void Learner::set_slots(Position& position) const {
   position.slot_warm_ups = position.slot_calls / 4;
 }
 
-// For tests: one or two, and any way at each.
+// For tests: makes one or two positions, with any way at each.
 void Learner::have_any_positions() {
   have_positions(std::vector<std::int64_t>(1 + random() % 2));
   position_ = random() % positions_.cycle();
@@ -142,7 +142,8 @@ void Learner::have_known(const std::vector<Known>& known) {
   for (Position& position : positions_) set_slots(position);
 }
 
-// Trials begin with the first of so many: those in flight together, or a cycle.
+// Returns the number of calls with whose first one trials must begin: a batch in flight, or a
+// cycle.
 std::uint64_t Learner::calls_together() const {
   return positions_.cycle() > 1 ? positions_.cycle() : static_cast<std::uint64_t>(depth_);
 }
@@ -151,7 +152,7 @@ bool Learner::is_on_trial(std::uint64_t call) const {
   return stage_ == Stage::trying && call < compares_at_ && positions_.of(call) == position_;
 }
 
-// From the next call on, or after a rest of some calls; after so many more the ranks compare.
+// Begins a stage with the next call, or after `rest` calls. The ranks compare after `calls` more.
 void Learner::begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest) {
   const auto delay = static_cast<std::uint64_t>(switches_ ? 1 : 2 * depth_);
   delay_ = rest > 0 ? kDelayAfterRest : delay;
@@ -195,7 +196,7 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
   return step;
 }
 
-// Of the call before, which ends with this one's beginning.
+// Notes the time of the previous call, which ends where this one begins.
 void Learner::note_time(std::int64_t now_ns, int in_flight) {
   if (last_ns_ != 0 && !by_own_time_ && counts_last_call()) add_time(now_ns - last_ns_);
   last_ns_ = now_ns;
@@ -208,9 +209,8 @@ bool Learner::counts_last_call() const {
   return calls_ > counts_from_ && calls_ <= compares_at_;
 }
 
-// A program that does something else for a moment, such as write a file, is no other one then. Of
-// calls that are looked at one by one, or batch by batch, the median tells so; of others only the
-// sum is kept.
+// Returns whether single calls or batches are looked at. Their median ignores a program that does
+// something else for a moment, such as writing a file. For all other calls only the sum is kept.
 bool Learner::looks_at_each() const {
   return positions_.mean_period_ns() >= kShortPeriod_ns &&
          compares_at_ - counts_from_ <= kMostSlots * static_cast<std::uint64_t>(depth_);
@@ -237,15 +237,16 @@ void Learner::add_time(std::int64_t ns) {
     slot = call / in_slot;
     const std::uint64_t own_call = call % in_slot / positions_.cycle();
     if (own_call < static_cast<std::uint64_t>(slot_warm_ups_)) return;
-    // What a program does besides between two calls is no way's doing. All that several calls take
-    // that are in flight together may be one's.
+    // Time that the program spends otherwise between two calls is not caused by a way, and is cut
+    // off. For calls in flight together, the time of the whole batch may be one call's.
     const std::int64_t usual_ns = on_trial().period_ns * depth_;
     if (usual_ns > 0) ns = std::min(ns, kMostOfUsual * usual_ns);
   }
   if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(ns, 1);
 }
 
-// What is the greatest of all turned times is the least time.
+// Negates the times, since the ranks agree on the greatest of each word: that yields the least
+// time.
 void Learner::turn_around(Words& words) const {
   if (!by_least_time_) return;
   for (std::size_t slot = 0; slot < kMostSlots; ++slot) words[slot] = -words[slot];
@@ -264,7 +265,7 @@ void Learner::agreed(const Words& greatest) {
   is_agreed_ = true;
 }
 
-// Up to that call, when calls begin does not matter.
+// No call needs the time before the next look.
 void Learner::agreed_to_look_later() {
   delay_ = std::min(2 * delay_, kMostDelay);
   effective_at_ += delay_;
@@ -280,7 +281,7 @@ void Learner::leave_out_conditional() {
   if (is_unable_) positions_.leave_out(conditional_);
 }
 
-// What was agreed on has its effect from the next call on.
+// Decisions that were agreed on take effect from the next call on.
 void Learner::move_on(TrialTurn& turn) {
   if (calls_ == effective_at_) {
     leave_out_conditional();
@@ -310,14 +311,14 @@ void Learner::agreed_on_watch() {
   const std::int64_t depth = agreed_[kInFlightWord];
   const auto watched = static_cast<std::ptrdiff_t>(compares_at_ - begins_at_);
   const std::vector<std::int64_t> periods(agreed_.begin(), agreed_.begin() + watched);
-  // Without the first, in which a held call may have waited.
+  // The first period is left out: a deferred call may have waited in it.
   const std::int64_t mean_ns =
       std::accumulate(periods.begin() + 1, periods.end(), std::int64_t{}) / (watched - 1);
   const bool several = depth >= static_cast<std::int64_t>(kWatched) - 1;
   const bool is_first_watch = watched <= static_cast<std::ptrdiff_t>(kWatched);
   depth_ = static_cast<int>(std::clamp<std::int64_t>(depth, 1, kMostInFlight));
   if (depth > kMostInFlight) return rest(several, mean_ns);
-  // Perhaps there are more, and the time after the last of them has not been seen.
+  // More calls may be in flight than were seen, since the time after the last of them is unknown.
   if (several && is_first_watch) return watch_again(kWatchedLonger);
   const bool may_have_cycle = depth_ == 1 && mean_ns >= kLeastPeriod_ns;
   const std::size_t cycle = may_have_cycle ? cycle_in(periods, begins_at_) : 1;
@@ -326,15 +327,15 @@ void Learner::agreed_on_watch() {
     return;
   }
   is_very_short_ = mean_ns < kLeastPeriod_ns;
-  // What has not been learnt about yet is not kept waiting for longer by mere noise.
+  // A site that has not learnt yet is not delayed by mere noise.
   const bool is_uneven = may_have_cycle && is_first_watch && may_be_cycle(periods);
   if (is_uneven && (times_settled_ > 0 || looks_like_turns(periods)))
     return watch_again(kWatchedForCycle);
   is_uneven_ = is_uneven;
-  // Between calls that are in flight together there is next to nothing.
+  // Between calls that are in flight together there is no time to speak of.
   have_positions(depth_ > 1 ? std::vector{mean_ns} : medians_in_cycle(periods, begins_at_, cycle));
   if (is_very_short_ && (depth_ > 1 || rests_ < kRestsBeforeTrials)) return rest(several, mean_ns);
-  // At which nothing could be hidden.
+  // Positions with so short a period cannot hide anything.
   for (Position& position : positions_)
     position.is_done = positions_.cycle() > 1 && position.period_ns < kLeastPeriod_ns;
   for (int way = 0; is_very_short_ && way < static_cast<int>(on_trial().tried.ways()); ++way)
@@ -350,8 +351,8 @@ void Learner::watch_again(std::uint64_t calls) {
   rest_ = 0;
 }
 
-// Each rest is twice as long as the one before, up to where a comparison costs next to nothing.
-// several: calls have been seen in flight together.
+// Rests for twice as long as last time, up to a length at which a comparison costs next to nothing.
+// several: calls were in flight together.
 void Learner::rest(bool several, std::int64_t mean_ns) {
   constexpr int kMostDoublings = 8;
   const auto longest = static_cast<std::uint64_t>(std::clamp<std::int64_t>(
@@ -362,8 +363,8 @@ void Learner::rest(bool several, std::int64_t mean_ns) {
   rest_ = std::min(kOneWatchedOf * watched_ << std::min(rests_++, kMostDoublings), longest);
 }
 
-// What comes around in other times again and again is looked at less often; what is very short no
-// less often than if it rested.
+// Sets the interval between checks: longer if the period changes again and again; for very short
+// calls at least as long as if the site rested.
 void Learner::choose_checks() {
   const std::uint64_t most =
       is_very_short_ ? static_cast<std::uint64_t>(kMostLongestRest) : kMostBetweenChecks;
@@ -391,12 +392,13 @@ void Learner::begin_known() {
   next_timed_ = counts_from_ = calls_;
 }
 
-// Whole cycles, or batches.
+// Returns the calls before the first check of a known way, in whole cycles or batches.
 std::uint64_t Learner::first_check_of_known() const {
   return std::max(kFirstCheckOfKnown / calls_together(), kLeastTogether) * calls_together();
 }
 
-// All ranks can take the conditional way, or it is as if nothing were known.
+// Uses what earlier runs have found if all ranks can take the conditional way; otherwise discards
+// it.
 void Learner::settle_on_known() {
   const std::vector<Known> known = std::move(*known_);
   known_.reset();
@@ -416,7 +418,7 @@ void Learner::begin_settled() {
   begin_stage(Stage::settled, std::min(calls_between_checks_, calls_before_check_));
 }
 
-// The program does something else if a call comes around in another time.
+// The program has changed if the period of its calls has.
 void Learner::agreed_on_check(const TrialTurn& turn) {
   bool moved = false;
   for (std::size_t i = 0; i < positions_.cycle(); ++i)
@@ -434,7 +436,7 @@ void Learner::agreed_on_check(const TrialTurn& turn) {
   }
   const bool was_misled = is_first && depth_ == 1 && in_a_row_ < kMostInARow;
   if (was_misled) in_a_row_ *= 4;
-  // For the first time, what was tried was in vain.
+  // When the site was misled for the first time, its trials were in vain and do not count.
   if (!was_misled || in_a_row_ > 4) slots_before_ += positions_.slots_tried();
   learn_again();
 }
@@ -445,7 +447,7 @@ void Learner::learn_again() {
   watch_again(kWatched);
 }
 
-// Else trials are under way for the first time.
+// Returns false while trials are under way for the first time.
 bool Learner::says_last_found() const {
   return times_settled_ > 0 || calls_on_trial_ == 0;
 }
@@ -462,8 +464,8 @@ void Learner::have_found() {
   on_trial_before_ = calls_on_trial_;
 }
 
-// Against the rule's way, by what both took on trial. Also while others are tried, the calls that
-// are no trials go the way found.
+// Returns the time won against the rule's way, from the times of both in trials. It counts calls
+// that are no trials, also while other ways are tried again.
 std::int64_t Learner::won_since_found_ns() const {
   if (times_settled_ == 0) return 0;
   const std::uint64_t calls = calls_ - found_at_ - (calls_on_trial_ - on_trial_before_);
@@ -486,7 +488,7 @@ Learner::Found Learner::found(std::size_t position) const {
   return found;
 }
 
-// Steele, Lea, Flood, OOPSLA 2014 (SplitMix64).
+// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 std::uint64_t Learner::random() {
   std::uint64_t mixed = random_state_ += 0x9e3779b97f4a7c15;
   mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;

@@ -1,11 +1,11 @@
-// Learner: which way the calls of one site take, found out while the program runs. A way is one of
-// several choices of engine and algorithm; what is made least is the time from one call of the site
-// to the next, on the slowest rank, since that is what the application is made of. Of blocking
-// calls it is the call's own time, called a period here all the same; where all ranks wait for the
-// last one, that one's. Source: Okuma and Nanri,
-// toward adaptive selection (TCC); docs/inside/learning.md. Why apart from MPI: all ranks must take
-// the same way in the same call. So a learner rests on the number of the call and on times that the
-// ranks have agreed on, and is tested without a clock.
+// Learner: finds out while the program runs which way the calls of one site should take. A way is a
+// choice of engine and algorithm. The learner minimises the time from one call of the site to the
+// next, on the slowest rank, since the application's run time consists of these. For blocking calls
+// it is the duration of the call, which is called a period as well; where all ranks wait for the
+// last one, it is the duration on that rank. Source: Okuma and Nanri, toward adaptive selection
+// (TCC); docs/inside/learning.md. It is separate from MPI because all ranks must take the same way
+// in the same call: a learner depends only on the number of the call and on times that the ranks
+// have agreed on, and is tested without a clock.
 #pragma once
 
 #include <array>
@@ -26,11 +26,12 @@ class Learner {
   static constexpr std::size_t kMostWays = 10;
   static constexpr int kMostInFlight = 8;  // at sites with more of them nothing is tried
   static constexpr int kMostSlots = 32;
-  // So many slots of a position, or so many of each way if that is more, are tried whatever they
-  // cost: else short programs would learn nothing.
+  // At least this many slots of a position, or this many of each way, are tried whatever they cost:
+  // otherwise short programs would learn nothing.
   static constexpr int kFreeSlots = 20, kFreeOfEach = 3;
 
-  // What the ranks tell each other: of each word the greatest is agreed on. Times in ns.
+  // The data that ranks exchange: of each word the maximum over all ranks is agreed on. Times are
+  // in ns.
   using Words = std::array<std::int64_t, kMostSlots + 5>;
 
   struct Known {  // from an earlier run
@@ -40,84 +41,88 @@ class Learner {
     std::vector<std::int64_t> ways_ns{};  // of each way; 0, or empty: not known
   };
   struct Settings {
-    // The place of a way that some rank may not be able to take, which the ranks find out in their
-    // first comparison; -1: there is none.
+    // The index of a way that some rank may be unable to take, which the ranks find out in their
+    // first comparison; -1 if there is none.
     int conditional = -1;
     std::uint64_t seed = 0;  // the same on all ranks
-    // Of each position of the cycle; the same on all ranks; empty: nothing is known.
+    // The results of earlier runs for each position of the cycle, the same on all ranks; empty if
+    // there are none.
     std::vector<Known> known{};
     bool tries = true;         // else the way is the known one, or the rule's
     bool by_own_time = false;  // a call takes what took() says
-    // No rank is done before all have begun. So the least time of all ranks counts: in what the
-    // others took more they waited for a rank that came late.
+    // Set where no rank returns before all have begun. The least time over all ranks then counts:
+    // in the rest of theirs the other ranks waited for a late one.
     bool by_least_time = false;
     bool has_free_slots = true;
-    // The places of ways that are tried where calls come around very soon: by callers, and the
-    // library's. A bit for each way.
+    // A bit mask of the ways that are tried if calls follow each other very soon: those progressed
+    // by callers, and the library's.
     std::uint32_t ways_of_short = 0;
     bool switches = false;  // for tests: another way every few calls, whatever the times
   };
 
-  // The first way is the rule's. native: the place of the way that leaves the call to the library;
-  // -1: there is none.
+  // The first way is the rule's. native: the index of the way that leaves the call to the library;
+  // -1 if there is none.
   Learner(std::size_t ways, int native, const Settings& settings, TrialBudget& budget);
 
   struct Step {
     int way = 0;
     bool compare = false;  // the ranks begin to compare: each has words(), agreed() gets the result
   };
-  // The next call of the site, which began at now_ns; in_flight: earlier ones that the application
-  // has not completed. none: the way rests on a comparison that has not come to its end here. Then
-  // nothing has changed: the same call is to be asked for again, before any later one.
+  // Returns the way of the site's next call, which began at now_ns while in_flight earlier calls
+  // were incomplete. Returns nothing if the way depends on a comparison that has not completed on
+  // this rank. The state is then unchanged, and the caller must ask for this call again before any
+  // later one.
   std::optional<Step> next(std::int64_t now_ns, int in_flight, TrialTurn& turn);
-  // The same at a site that is settled or at rest, where nothing is to be noted and nobody tries:
-  // its way. none: next() is to be asked.
+  // Does what next() does at a settled or resting site where no time is needed and no trial is
+  // under way. Returns nothing if next() must be called.
   std::optional<int> next_at_once() {
     const std::optional<int> way = way_at_once();
     if (way) ++calls_;
     return way;
   }
-  // What next_at_once() would say.
+  // Returns the way that next_at_once() would return, without counting a call.
   std::optional<int> way_at_once() const {
     if (wants_time()) return std::nullopt;
     return positions_.way_of(calls_);
   }
 
-  // Of the call that next() was last asked for, where by_own_time is set: whether it is to be
-  // measured, and how long it took.
+  // If by_own_time is set: wants_own_time() returns whether the last call that next() was asked for
+  // is to be measured, and took() records its duration.
   bool wants_own_time() const { return by_own_time_ && counts_last_call(); }
   void took(std::int64_t ns) { add_time(ns); }
 
   const Words& words() const { return words_; }
-  // This rank cannot take the conditional way. Before words() are told.
+  // Notes that this rank cannot take the conditional way. Must be called before words() are
+  // exchanged.
   void say_unable();
   void agreed(const Words& greatest);
-  // Instead, after next() has given none, the same on all ranks: some rank has not told its words
-  // yet. The calls go on as they went, and a later one rests on the comparison; the more often, the
-  // later.
+  // Replaces agreed() after next() has returned nothing and some rank has not published its words
+  // yet; all ranks must do so alike. The calls keep their ways until a later call looks again; the
+  // delay doubles each time.
   void agreed_to_look_later();
 
-  // What is known so far of a position of the cycle, for reports.
+  // The results so far at a position of the cycle, for reports.
   using Found = weft::Found;
   Found found(std::size_t position = 0) const;
-  // The length of the cycle in which the site's calls come around, for reports; 1: they are all
-  // alike.
+  // Returns the length of the cycle in which the site's calls repeat, for reports; 1 if they are
+  // all alike.
   std::size_t cycle() const {
     if (switches_) return 1;
     return says_last_found() ? last_found_.size() : positions_.cycle();
   }
-  // After next(): how many calls are in flight matters now, also of those that are the library's.
+  // Returns, after next(), whether the number of calls in flight matters now, including the
+  // library's.
   bool is_watching() const {
     if (stage_ == Stage::watching) return calls_ > begins_at_;
     return stage_ == Stage::settled && depth_ > 1 && calls_ > counts_from_ && calls_ < compares_at_;
   }
-  // Whether it is neither settled nor at rest: ways are tried, or about to be.
+  // Returns whether the site is neither settled nor resting, that is, tries ways or is about to.
   bool is_learning() const { return stage_ != Stage::settled && wants_time(); }
-  // Whether the next call needs to know when it begins.
+  // Returns whether next() needs the time at which the next call begins.
   bool wants_time() const { return calls_ >= next_timed_; }
-  // Its calls come around so soon that nothing could be hidden behind them.
+  // Returns whether calls follow each other so soon that nothing could be hidden behind them.
   bool is_very_short() const { return is_very_short_; }
-  // Another one for each learner of this process, unlike its address, which may come again.
+  // Returns a number that is unique in this process, unlike the address, which may be reused.
   std::uint64_t number() const { return number_; }
 
  private:
@@ -180,10 +185,10 @@ class Learner {
 
   static constexpr std::uint64_t kNever = ~std::uint64_t{};
   static constexpr std::uint64_t kLeastBetweenChecks = 48;  // calls
-  // A site that is called more often than this has nothing that could be hidden. It rests.
+  // A site with a shorter period has nothing that could be hidden, and rests.
   static constexpr std::int64_t kLeastPeriod_ns = 20'000;
-  // A call counts as no more than so many times the least of its way, and a call on trial as no
-  // more than so many usual ones.
+  // A call counts as at most so many times the least time of its way, and a call on trial as at
+  // most so many usual ones.
   static constexpr std::int64_t kMostOfLeast = 3, kMostOfUsual = 4;
 
   const std::uint64_t number_;

@@ -1,5 +1,5 @@
-// Which position of a site is tried next, what that may cost, and what the trials have found; and
-// the way in use against a rival, later.
+// Chooses which position of a site is tried next and what that may cost, evaluates the trials, and
+// later compares the way in use with a rival.
 #include <algorithm>
 #include <utility>
 
@@ -9,19 +9,20 @@
 namespace weft {
 namespace {
 
-// Rounds of each stage of trials. What is very slow is met twice, since one time may be bad luck: a
-// program that has just begun does other things between its calls. What is slow is met three times.
+// The rounds of each stage of trials. Very slow ways are tried twice, since a single time may be an
+// accident: a program that has just begun does other things between its calls. Slow ways are tried
+// three times.
 constexpr int kRounds[] = {2, 1, 3, 3};
 constexpr int kMostStages = 4, kStagesForAll = 2;
-// A way in use is compared with a rival in one round and, if the rival has won that, in some more.
-// Again after as many calls as there were, but after so long at most. Free slots are for a rival
-// that was not slower by three tenths.
+// A way in use is compared with a rival in one round and, if the rival wins that, in some more. The
+// comparison is repeated after as many calls again, but within this time. Free slots are only for a
+// rival that was not slower by three tenths.
 constexpr int kRoundsWithRival = 5;
 constexpr std::int64_t kMostBeforeRival_ns = 10'000'000'000;
 
 }  // namespace
 
-// The longest that has more to try, and may.
+// Selects the position with the longest period of those that have, and may have, more to try.
 bool Learner::find_position(const TrialTurn& turn) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < positions_.cycle(); ++i) {
@@ -43,7 +44,8 @@ std::int64_t Learner::cost_of_rival_ns(const Position& position, int rival) cons
          position.slot_calls;
 }
 
-// In the first round, or then in all that are left. Free are no fewer slots than both need.
+// Returns whether the position may be compared with its rival, in the first round or in all
+// remaining ones. The number of free slots must suffice for both ways.
 bool Learner::may_meet(const Position& position, int rival, const TrialTurn& turn) const {
   const bool is_close = position.ns_of(rival) * 10 < position.period_ns * 13;
   const int left = again_ ? kRoundsWithRival - 1 : kRoundsWithRival;
@@ -53,7 +55,7 @@ bool Learner::may_meet(const Position& position, int rival, const TrialTurn& tur
   return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_ns, turn.elapsed_ns);
 }
 
-// At a check at which nothing has changed. Of the next position that has one.
+// Selects the next position that has a rival. Must be called at a check that found no change.
 bool Learner::find_rival(const TrialTurn& turn) {
   if (!may_try_ || calls_ < compares_again_at_) return false;
   for (std::size_t i = 1; i <= positions_.cycle(); ++i) {
@@ -74,12 +76,14 @@ void Learner::compare_again_later() {
       calls_ + std::min(std::max(calls_, kLeastBetweenChecks), calls_in(kMostBeforeRival_ns));
 }
 
-// By the times known so far; at first, by what the first stage cost before the program changed.
+// Estimates the cost by the times known so far; at first, by the cost of the first stage before the
+// program changed.
 std::int64_t Learner::cost_expected_ns(const Position& position) const {
   const int calls = position.slot_calls;
   const TriedWays& tried = position.tried;
   if (again_) return cost_of_rival_ns(position, rival_) * rounds_of_next(position);
-  // What a very short one cost when it was longer says little: each call costs its time, say.
+  // The cost of a position from when its period was longer means little; each call is taken to cost
+  // its period.
   if (position.stages == 0 && is_very_short_)
     return position.period_ns * tried.left() * rounds_of_next(position) * calls;
   if (position.stages == 0) return cost_of_first_stage_ns_ * calls;
@@ -90,13 +94,13 @@ std::int64_t Learner::cost_expected_ns(const Position& position) const {
   return cost_ns * rounds_of_next(position) * calls;
 }
 
-// So many of a position, whatever they cost.
+// Returns whether the position's first slots may be tried whatever they cost.
 bool Learner::is_free(int slots, const TrialTurn& turn) const {
   return !is_very_short_ && slots <= free_slots_ &&
          budget_.has_free_slots(turn.cost_elsewhere_ns, turn.elapsed_ns);
 }
 
-// Rests on the number of the call and on what was agreed on, as all decisions do.
+// Like all decisions it depends only on the number of the call and on what was agreed on.
 bool Learner::may_try(const Position& position, const TrialTurn& turn) const {
   const int slots = position.slots + position.tried.left() * rounds_of_next(position);
   if (switches_ || is_free(slots_before_ + slots, turn)) return true;
@@ -104,7 +108,7 @@ bool Learner::may_try(const Position& position, const TrialTurn& turn) const {
                         turn.elapsed_ns);
 }
 
-// The site keeps to what it knows by now, and asks again when the ranks next compare.
+// Stops trying: the site uses what it knows, and asks again when the ranks next compare.
 void Learner::put_off() {
   bool was_tried = false;
   for (Position& position : positions_) {
@@ -131,7 +135,7 @@ void Learner::begin_trials(TrialTurn& turn) {
   slot_own_calls_ = position.slot_calls;
   slot_warm_ups_ = position.slot_warm_ups;
   slot_calls_ = slot_own_calls_ * static_cast<int>(positions_.cycle());
-  // They count from their beginning on, since they may be broken off.
+  // The trials' cost counts from their beginning, since they may be broken off.
   cost_expected_ns_ = cost_expected_ns(position);
   turn.cost_ns += cost_expected_ns_;
   budget_.spend(cost_expected_ns_);
@@ -148,8 +152,8 @@ void Learner::begin_trials(TrialTurn& turn) {
               static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(slot_calls_));
 }
 
-// Another site has taken the turn, since this one was not called for long. What has not been tried
-// has cost nothing.
+// Is called when another site has taken the turn because this one was not called for long. Slots
+// that were not tried do not count as cost.
 void Learner::try_again_later(TrialTurn& turn) {
   const auto tried = static_cast<std::int64_t>(calls_ - begins_at_);
   const auto all = static_cast<std::int64_t>(compares_at_ - begins_at_);
@@ -194,7 +198,7 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   position.way = tried.preferred();
   after_ = Stage::waiting;
   if (position.stages <= kStagesForAll) tried.drop_the_slow(position.stages);
-  // Only what may still win is tried once more.
+  // Only ways that may still win are tried once more.
   const bool is_next_the_last = position.stages == kMostStages - 1;
   if (is_next_the_last && tried.left() > 1) tried.drop_the_distant();
   if (tried.left() > 1 && position.stages < kMostStages) return;
@@ -215,14 +219,14 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   }
 }
 
-// What the rival took is what it may cost from now on. Clearly beaten, the site is learnt about
-// anew.
+// Takes over the rival's new time as what it may cost from now on. If it clearly wins, the site
+// learns anew.
 void Learner::agreed_on_rival(TrialTurn& turn) {
   Position& position = on_trial();
   add_rounds(*again_);
   count_cost(*again_, turn);
   const auto [won, rounds] = again_->rounds_won(rival_, position.way);
-  // Of one round alone: what held the program up is not the rival's.
+  // After a single round the time is limited: a delay of the program is not the rival's fault.
   const std::int64_t known_ns = position.ns_of(rival_);
   const std::int64_t took_ns = again_->median_ns(rival_);
   position.note(rival_,
@@ -237,9 +241,9 @@ void Learner::agreed_on_rival(TrialTurn& turn) {
   learn_again();
 }
 
-// Of the trials that are over, against the way in use before them; returned by calls of which a
-// slot has one. What takes much longer than the same way in another round was held up by something
-// else.
+// Returns the cost of the completed trials compared with the way in use before, per call of which a
+// slot has one. Times far above those of the same way in another round had other causes and are
+// cut.
 std::int64_t Learner::count_cost(const TriedWays& tried, TrialTurn& turn) {
   const std::int64_t usual_ns = tried.median_ns(on_trial().way);
   std::int64_t cost_ns = 0;
@@ -258,8 +262,8 @@ std::int64_t Learner::count_cost(const TriedWays& tried, TrialTurn& turn) {
   return cost_ns;
 }
 
-// What was watched were the first calls of a program, perhaps: such trials were too short for it,
-// and what they found says nothing.
+// Returns whether the watched calls were shorter than those tried: they may have been the first
+// calls of the program, so that the trials mean nothing.
 bool Learner::is_shorter_than_tried() const {
   return !is_very_short_ && positions_.mean_period_ns() * 2 < kLeastPeriod_ns;
 }

@@ -1,7 +1,7 @@
-// OneCopyRule: which collectives of one node the kernel copies for (shm/one_copy.h): those that
-// move data without reducing them, from so many bytes on.
-// Why measured: the kernel takes hold of every page that it copies, which costs from a small part
-// of the copy itself to several times as much, by processor and virtual machine.
+// OneCopyRule: decides which collectives inside one node are copied by the kernel (shm/one_copy.h):
+// those that move data without reducing them, above a measured size. The size is measured because
+// the kernel pins every page that it copies, which costs from a fraction of the copy itself to
+// several times as much, depending on processor and virtual machine.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,19 @@
 namespace weft {
 
 struct OneCopyRule {
-  // Bytes of a block.
+  // Sizes are bytes of a block.
   static constexpr std::int64_t kNever = INT64_MAX;
-  // Of one rank for the others, or of them for it: two copies are made on two cores at a time.
+  // Applies where one rank's data go to the others, or theirs to it: both copies of two-copy
+  // transfers then run on two cores at the same time.
   std::int64_t least_of_one = kNever;
-  // Of each rank for the others: each core makes them both.
+  // Applies where each rank has data for the others: each core then makes both copies.
   std::int64_t least_of_all = kNever;
   bool asked_for = false;  // by the user, whatever is faster
 
   bool takes_any() const { return least_of_one < kNever || least_of_all < kNever; }
-  // Of a call that all ranks know alike; the same on all of them. In an alltoall in place one of
-  // two ranks writes into the other's memory, which the kernel is not asked to do.
+  // Returns whether the kernel copies this call, whose size all ranks know; the answer is the same
+  // on all of them. In an in-place alltoall one of two ranks would write into the other's memory,
+  // which is not done.
   bool takes(const Shape& shape) const {
     const std::int64_t bytes = agreed_bytes(shape).value_or(0);
     const std::int64_t block = shape.kind == Kind::bcast ? bytes : bytes / shape.size;
@@ -42,21 +44,21 @@ struct OneCopyRule {
   }
 };
 
-// What a trial has found of one kind of traffic.
+// The result of a trial of one kind of traffic.
 struct OneCopyFound {
   struct Time {
-    // The least of a few; of one rank, of several calls in a row.
+    // The least of a few measurements; a time is one rank's, for several consecutive calls.
     std::int64_t bytes = 0, one_copy_ns = 0, two_copies_ns = 0;
 
-    // By a tenth: what is as fast stays as it is.
+    // Returns whether one copy is faster by a tenth; otherwise nothing changes.
     bool wins() const { return one_copy_ns * 10 <= two_copies_ns * 9; }
   };
   std::vector<Time> times;  // the longest first, each half as long as the one before
   bool is_whole = true;     // else there was no time for the next one
 
-  // A size goes with the nearest one that was measured: down to half way (by their ratio) between
-  // the shortest one that has won and the next. How it is below that, where there was no time to
-  // measure, nobody knows, since the shorter a block, the more of its time is not the copy's.
+  // Returns the least size for one copy. The limit lies half way (by ratio) between the shortest
+  // size that won and the next shorter one. Sizes below those measured stay with two copies, since
+  // the shorter a block, the less of its time is the copy's.
   std::int64_t least_bytes() const {
     std::int64_t least = OneCopyRule::kNever;
     for (const Time& time : times)

@@ -1,5 +1,5 @@
 // The file is searched as text, so that a long one costs little. It is replaced as a whole by a
-// rename: readers see the old one or the new one. Who replaces it has the lock of its directory.
+// rename: readers see the old or the new file. A writer holds the lock of the file's directory.
 #include "select/plan_cache.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ constexpr std::string_view kOldHeaders[] = {
 constexpr std::int64_t kMostBytes = 16 << 20;
 constexpr std::string_view kOwnVersion = "weft " WEFT_VERSION;
 using Milliseconds = std::chrono::milliseconds;
-// How long to wait for others that write: inside the application's calls, and at the end.
+// The time to wait for other writers: inside the application's calls, and at the end.
 constexpr Milliseconds kSoon(2), kAtTheEnd(1000);
 
 class Descriptor {
@@ -48,7 +48,7 @@ class Descriptor {
   const int number_;
 };
 
-// Takes the text up to `end`, and `end` itself.
+// Takes the text up to `end` off the front, together with `end` itself.
 std::string_view take_until(std::string_view& text, char end) {
   const auto at = text.find(end);
   const std::string_view taken = text.substr(0, at);
@@ -62,7 +62,7 @@ bool parse(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size() && number >= 0;
 }
 
-// ALGORITHM/TUNING
+// Parses ALGORITHM/TUNING.
 bool parse(std::string_view text, std::string& algorithm, Tuning& tuning) {
   algorithm = take_until(text, '/');
   return !algorithm.empty() && parse(take_until(text, '/'), tuning.part_bytes) &&
@@ -74,7 +74,7 @@ std::string text_of(const std::string& algorithm, const Tuning& tuning) {
          '/' + std::to_string(tuning.radix_across);
 }
 
-// Of a line behind its key; none where it is damaged.
+// Parses a line after its key; returns nothing if it is damaged.
 std::optional<MeasuredPlan> parse_plan(std::string_view line) {
   MeasuredPlan plan;
   if (!parse(take_until(line, '\t'), plan.algorithm, plan.tuning) ||
@@ -104,7 +104,7 @@ std::string line_of(const std::string& key, const MeasuredPlan& plan) {
   return plan.remarks.empty() ? line : line + plan.remarks + '\n';
 }
 
-// What a file has to say.
+// A file's contents, with what is wrong with them.
 struct Contents {
   std::string text;     // "" where it is nothing of ours
   std::string fault{};  // what is wrong with it, behind its name in a sentence
@@ -154,7 +154,7 @@ bool is_of_another_version(std::string_view key) {
   return key.starts_with("weft ") && take_until(key, '|') != kOwnVersion;
 }
 
-// The lines that are whole and go on in use, without those of `entries`.
+// Returns the intact current lines, except those that `entries` replace.
 std::string without(std::string_view text, const std::vector<PlanCache::Entry>& entries) {
   std::set<std::string_view> replaced;
   for (const auto& [key, plan] : entries) replaced.insert(key);
@@ -176,7 +176,7 @@ int lines_of_other_versions(std::string_view text) {
   return lines;
 }
 
-// Those of other formats are no damage.
+// Counts damaged lines. Lines of other formats are not damaged.
 int damaged_lines(std::string_view text) {
   if (!text.starts_with(kHeader)) return 0;
   int damaged = 0;
@@ -201,7 +201,8 @@ void make_directories(const std::string& name) {
   mkdir(name.c_str(), 0777);
 }
 
-// False: others write for too long. Some file systems have no locks: there, a plan may be lost.
+// Returns false if others hold the lock for too long. Some file systems have no locks: there a plan
+// may be lost.
 bool lock_within(Milliseconds patience, int directory) {
   using Clock = std::chrono::steady_clock;
   using std::chrono::microseconds;
@@ -214,8 +215,8 @@ bool lock_within(Milliseconds patience, int directory) {
   }
 }
 
-// A second name, which nothing has; the file itself goes where the system gives none. "": it has no
-// other name, and errno says why.
+// Renames the file to an unused name, or unlinks it if the system refuses that. Returns the new
+// name; "" if there is none, with the reason in errno.
 std::string put_aside(const std::string& name) {
   constexpr int kMost = 9;
   for (int i = 1; i <= kMost; ++i) {
@@ -230,7 +231,7 @@ std::string put_aside(const std::string& name) {
   return "";
 }
 
-// No new file could take its place.
+// Moves the file back, since no new one could be written in its place.
 void put_back(const std::string& aside, const std::string& name) {
   struct stat status;
   if (lstat(name.c_str(), &status) == 0)
@@ -248,12 +249,14 @@ std::string fault_of(const Contents& contents) {
 
 enum class Says : std::uint8_t { all, what_has_moved };
 
-// What a new file may go on from, and what is said once it is there: the damaged one is aside.
+// The text that a new file may keep, the name under which the damaged one was put aside, and what
+// to say once the new one exists.
 struct Sound {
   std::string text, aside{}, sentence{};
 };
 
-// None: no new file can take its place. One process of all says what is put aside.
+// Returns nothing if no new file can take the place of the damaged one. Only one process of the job
+// reports that a file was put aside.
 std::optional<Sound> sound_text(const std::string& name, Says says) {
   Contents contents = read_file(name);
   const std::string fault = fault_of(contents);
@@ -277,7 +280,7 @@ std::string cannot_be_written(const std::string& name, int error) {
          "); name another file with --plan-cache, or none";
 }
 
-// What is aside is not gone.
+// Lines of a file that was put aside do not count as dropped.
 std::string sentence_of(const std::string& name, const Sound& before) {
   const int gone = before.aside.empty() ? lines_of_other_versions(before.text) : 0;
   if (gone == 0) return before.sentence;
@@ -286,7 +289,7 @@ std::string sentence_of(const std::string& name, const Sound& before) {
          " of Weft: these are gone, and what they said is measured and learnt anew";
 }
 
-// Why it could not; "": it is done.
+// Returns why the file could not be written; "" on success.
 std::string replace_file(const std::string& name, const Sound& before, const std::string& text) {
   if (const int error = write_whole(name, text)) {
     if (!before.aside.empty()) put_back(before.aside, name);
@@ -297,7 +300,7 @@ std::string replace_file(const std::string& name, const Sound& before, const std
   return "";
 }
 
-// As much as a file may have; the oldest lines come first.
+// Drops the oldest lines, which come first, until the rest fits the limit.
 std::string_view newest(std::string_view lines) {
   constexpr std::size_t kMost = kMostBytes - (1 << 20);
   if (lines.size() <= kMost) return lines;
@@ -306,8 +309,8 @@ std::string_view newest(std::string_view lines) {
   return lines;
 }
 
-// With the lock of the file's directory, if that can be had in time. Why it was not done; "": it
-// is.
+// Runs `what` with the lock of the file's directory, if it can be had in time. Returns why that
+// failed; "" on success.
 template <class Do>
 std::string with_lock(const std::string& name, Milliseconds patience, Do what) {
   const Descriptor directory(open(directory_of(name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -316,7 +319,7 @@ std::string with_lock(const std::string& name, Milliseconds patience, Do what) {
   return "other processes have been writing " + name + " for a second";
 }
 
-// The lines that are whole have their place in the new file at once.
+// Writes the intact lines into a new file at once.
 void mend_file(const std::string& name) {
   with_lock(name, kSoon, [&] {
     const auto before = sound_text(name, Says::all);
@@ -325,7 +328,7 @@ void mend_file(const std::string& name) {
   });
 }
 
-// Why they are not kept; "": they are, or it has been said.
+// Returns why the plans were not kept; "" if they were, or if that has been reported.
 std::string merge_into_file(const std::string& name, const std::vector<PlanCache::Entry>& entries) {
   if (name == default_plan_cache()) make_directories(directory_of(name));
   return with_lock(name, kAtTheEnd, [&] {
@@ -348,7 +351,7 @@ std::string plan_key(const std::vector<std::string>& words) {
   return key;
 }
 
-// The nodes of each number of ranks, those with most first.
+// Counts the nodes by their number of ranks, and lists the largest number first.
 std::string layout_words(const Nodes& nodes) {
   std::map<int, int, std::greater<>> nodes_with;
   for (int node = 0; node < nodes.count(); ++node) ++nodes_with[nodes.ranks_on(node)];

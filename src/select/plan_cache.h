@@ -1,12 +1,13 @@
-// PlanCache: plans that were measured, kept in a text file for the next run, a line per plan:
-//   KEY <tab> ALGORITHM/TUNING <tab> DOUBTS <tab> ALGORITHM/TUNING=NS,… <tab> REMARKS
-// where TUNING is PART_BYTES/RADIX/RADIX_ACROSS, and the remarks, with the tab before them, may be
+// PlanCache: measured plans, kept in a text file for later runs, one line per plan:
+// KEY <tab> ALGORITHM/TUNING <tab> DOUBTS <tab> ALGORITHM/TUNING=NS,… <tab> REMARKS
+// where TUNING is PART_BYTES/RADIX/RADIX_ACROSS. The remarks, with the tab before them, may be
 // missing.
-// Why text, one line each: anybody can read, sort and delete it, and a damaged line harms no other.
-// A file that cannot be read or written is no error: plans are then measured in every run, which is
-// said. What is damaged, too long or of another Weft is kept aside, and its place is taken by a new
-// file; what is nothing of Weft's stays. Keys begin with Weft's version. Lines of others go when
-// the file is written, so that it does not grow with each of them, and whoever writes says so.
+// The file is text so that users can read, sort and delete lines, and a damaged line harms no
+// other. A file that cannot be read or written is no error: plans are then measured in every run,
+// which is reported. A file that is damaged, too long or of another format is moved aside and
+// replaced; a file that is not Weft's is left alone. Keys begin with Weft's version. Lines of other
+// versions are dropped when the file is written, so that it does not grow, and the writer reports
+// that.
 #pragma once
 
 #include <cstdint>
@@ -41,37 +42,37 @@ struct MeasuredPlan {
   bool operator==(const MeasuredPlan&) const = default;
 };
 
-// Words joined to one that may be a KEY: whatever would end it is replaced.
+// Joins words to a KEY; characters that would end it are replaced.
 std::string plan_key(const std::vector<std::string>& words);
 
-// How many ranks are on each node, as keys have it: "2 nodes, 4 each", "5 nodes, 3x4+2x1". The
-// order of the nodes is none of it; that the ranks are not in order on them is.
+// Returns how many ranks each node has, such as "2 nodes, 4 each" or "5 nodes, 3x4+2x1". The order
+// of the nodes is left out; ranks that are not numbered node by node are mentioned.
 std::string layout_words(const Nodes& nodes);
 
 class PlanCache {
  public:
   using Entry = std::pair<std::string, MeasuredPlan>;
 
-  // An empty name: nothing but this process's memory.
+  // An empty name keeps plans in this process's memory only.
   explicit PlanCache(std::string file_name) : file_name_(std::move(file_name)) {}
 
-  // Reads the file; else the first find() does, which takes longer than many a plan saves. By one
-  // process of a job: says what is wrong with the file, and moves it aside.
+  // Reads the file, which the first find() does otherwise; reading takes longer than many a plan
+  // saves. One process of a job calls this; it also reports a faulty file and moves it aside.
   void read();
-  // What this process measured, else what the file said when it was read.
+  // Returns the plan that this process measured, else the one that the file had when it was read.
   std::optional<MeasuredPlan> find(const std::string& key);
-  // Those of the file whose key begins so.
+  // Returns the file's entries whose keys begin with `prefix`.
   std::vector<Entry> with_prefix(const std::string& prefix);
-  // What this process has measured. In this process there are no doubts of it any more.
+  // Keeps a plan that this process has measured; within the process it counts as certain.
   void note(const std::string& key, const MeasuredPlan& plan);
-  // For this process only: what could not be measured well enough to be kept.
+  // Keeps a plan for this process only, since its measurement is not good enough for others.
   void remember(const std::string& key, const MeasuredPlan& plan);
-  // What has been noted since the last time, and `more`: as lines for write(). Empty: nothing, or
-  // there is no file.
+  // Returns the plans noted since the last call, and `more`, as lines for write(); empty if there
+  // are none, or no file.
   std::string take_lines(const std::vector<Entry>& more = {});
-  // Lines of one process or of several, of equal keys the last, into the file, beside what other
-  // jobs have put there. Waits up to a second for others that write. Why they are not kept, in a
-  // sentence for one process of the job to say; empty: they are.
+  // Merges lines of one or several processes into the file, where other jobs may have written; of
+  // equal keys the last one counts. Waits up to a second for other writers. Returns why the lines
+  // were not kept, as a sentence for one process of the job to print; empty on success.
   std::string write(std::string_view lines);
 
  private:

@@ -1,4 +1,4 @@
-// What becomes of positions, and what they say.
+// Makes, merges and evaluates positions.
 #include "select/positions.h"
 
 #include <algorithm>

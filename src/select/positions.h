@@ -1,6 +1,6 @@
-// Positions: the calls of a site, told apart by their place in the cycle in which they come around
-// (select/cycle.h): one position, or that of each. What each of them goes by, and what has been
-// tried there. When something is tried, the learner decides (select/learner.h).
+// Positions: the calls of a site, distinguished by their place in the cycle in which they repeat
+// (select/cycle.h); a site without a cycle has one position. Each holds its way and its trials. The
+// learner decides when something is tried (select/learner.h).
 #pragma once
 
 #include <cstddef>
@@ -19,32 +19,32 @@ struct Position {
   int slot_warm_ups = 0;      // of these, the first, which do not count
   int stages = 0, slots = 0;  // that were tried
   bool is_done = false;       // nothing more is to be tried
-  // Of each way, what it took in an earlier run, or when it was last compared with the one in use;
-  // empty, or 0: nothing is known.
+  // The time of each way in an earlier run, or when it was last compared with the one in use;
+  // empty, or 0, if it is not known.
   std::vector<std::int64_t> other_ns{};
 
-  // What a call takes that goes this way, as far as it is known; 0: it is not.
+  // Returns the time of a call by this way; 0 if it is not known.
   std::int64_t ns_of(int way) const;
   void note(int way, std::int64_t ns);
-  // The way that was the best on trial.
+  // Takes the best way of the trials.
   void settle();
 };
 
-// What is known of a position, for reports.
+// The results at a position, for reports.
 struct Found {
   int way = 0;
   bool settled = false;
-  // Of the site:
+  // These describe the whole site.
   std::uint64_t calls = 0;
   std::uint64_t calls_on_trial = 0;
-  // More than the way in use would have taken, on the slowest rank.
+  // The extra time compared with the way in use, on the slowest rank.
   std::int64_t trials_cost_ns = 0;
-  // By the ways that were found, against the rule's.
+  // The time that the ways found have saved compared with the rule's.
   std::int64_t won_ns = 0;
   int depth = 1;                                        // so many calls are in flight together
   bool is_learnt = false;                               // by this run
   bool is_new() const { return settled && is_learnt; }  // not known before
-  // Of the position:
+  // These describe the position.
   int rival = 0;                        // native, or the rule's way, or the next best
   int won = 0, pairs = 0;               // rounds in which both were tried, and it took less time
   std::vector<std::int64_t> median_ns;  // of each way; 0: not tried
@@ -52,7 +52,7 @@ struct Found {
 
 class Positions {
  public:
-  // One, which goes by the first way. As TriedWays has them.
+  // Begins with one position, which uses the first way. The parameters are those of TriedWays.
   Positions(std::size_t ways, int native, bool blocking);
 
   std::size_t cycle() const { return cycle_; }
@@ -67,26 +67,26 @@ class Positions {
   auto begin() const { return all_.begin(); }
   auto end() const { return all_.end(); }
 
-  // As many as there are periods, at which nothing is tried. Each goes by the way of the one before
-  // whose period is the nearest.
+  // Makes one position per period, at which nothing has been tried. Each takes the way of the
+  // previous position with the nearest period.
   void renew(const std::vector<std::int64_t>& period_ns);
   void leave_out(int way);  // at all of them
-  // What the way in use is to be compared with: the library's own or, where that is in use, the
-  // fastest other one that is known, but for `except`. -1: none is.
+  // Returns the way with which the one in use is to be compared: the library's or, if that is in
+  // use, the fastest other known one except `except`; -1 if there is none.
   int rival_of(const Position& position, int except) const;
-  // These two alone, before anything was tried.
+  // Returns trials of these two ways only.
   TriedWays only(int way, int rival) const;
-  // Those that differed only by the ways that they went are one.
+  // Merges positions that differed only because they used different ways.
   void merge_alike();
 
   std::int64_t mean_period_ns() const;
-  // Whether the program does something else: by three tenths of the position's period, and a tenth
+  // Returns whether the program has changed: by three tenths of the position's period, and a tenth
   // of the mean one.
   bool has_moved(std::size_t position, std::int64_t now_ns) const;
   bool is_all_done() const;
   int slots_tried() const;
 
-  // The way taken now, and how it did against others; where none was tried, its period.
+  // Returns the way in use and how it compared with others; without trials, its period.
   std::vector<Found> found() const;
 
  private:

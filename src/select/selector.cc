@@ -1,4 +1,4 @@
-// The static rules. All sizes are payload bytes that all ranks know alike.
+// The static rules. All sizes are bytes of payload that all ranks know alike.
 #include "select/selector.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) > kLong;
 }
 
-// Long enough for an algorithm that takes a round for each rank, since each round carries enough.
-// Of many ranks' short blocks the rounds would cost more than the bytes.
+// Returns whether the data are long enough for an algorithm with a round per rank. For short blocks
+// of many ranks the rounds would cost more than the bytes.
 bool is_worth_rounds(const Shape& shape) {
   constexpr std::int64_t kWorthARound_bytes = 4 * 1024;
   return is_long(shape) && *agreed_bytes(shape) >= shape.size * kWorthARound_bytes;
@@ -62,21 +62,21 @@ const char* reduce_scatter_name(const Shape& shape) {
   return is_worth_rounds(shape) ? "pairwise" : "recursive-halving";
 }
 
-// The chain moves and reduces the data once per rank only, but is p - 1 hops long.
+// The chain moves and reduces the data only once per rank, but takes p - 1 hops.
 const char* scan_name(const Shape& shape) {
   constexpr int kFewRanks = 16;
   return is_long(shape) && shape.size <= kFewRanks ? "chain" : "recursive-doubling";
 }
 
-// Flat, each rank reads the data of all ranks below it, but none waits for the sum of another.
+// In the flat scan each rank reads the data of all lower ranks and none waits for another's sum.
 const char* node_scan_name(const Shape& shape) {
   constexpr std::int64_t kShort_bytes = 32 * 1024;
   return shape.size == 2 || shape.recv.bytes() <= kShort_bytes ? "node-flat" : "node-chain";
 }
 
-// Copy-in with reduction moves the data once per rank, but is as many steps long as there are
-// ranks; flat is one step, in which each rank reads the data of all. For two, whose slots change
-// hands, that is better up to some length.
+// Copy-in with reduction moves the data once per rank, but takes as many steps as there are ranks;
+// the flat algorithm takes one step, in which each rank reads all data. Two ranks, which exchange
+// their slots, gain by the latter up to some length.
 const char* node_reduction_name(const Shape& shape) {
   constexpr std::int64_t kShort_bytes = 32 * 1024;
   const std::int64_t bytes = shape.recv.bytes();
@@ -88,7 +88,7 @@ const char* node_reduction_name(const Shape& shape) {
   return tree && bytes <= 8 * 1024 ? "node-tree" : "node-ring";
 }
 
-// In the node's memory, in one level; nullptr where messages must do.
+// Returns the one-level algorithm in the node's memory; nullptr if messages are needed.
 const char* one_level_name(const Shape& shape) {
   if (!shape.on_one_node || (reduces(shape.kind) && !shape.recv.plain)) return nullptr;
   switch (shape.kind) {
@@ -113,9 +113,10 @@ const char* one_level_name(const Shape& shape) {
   }
 }
 
-// Of `name`, the form by NUMA domains. The least crosses their borders, in a step or two more: for
-// long data, and for short data of many ranks, which would read as many lines from beyond. nullptr:
-// one level, also where the domains have hardly more than a rank each.
+// Returns the two-level form of algorithm `name`, by NUMA domains; nullptr if one level is better.
+// It crosses the domains' borders least, in one or two more steps. That pays for long data, and for
+// short data of many ranks, which would read as many remote lines. Domains of hardly more than one
+// rank each stay with one level.
 const char* two_level_name(const Shape& shape, std::string_view name) {
   constexpr int kFewRanks = 16;
   constexpr std::int64_t kLongBlock_bytes = 4 * 1024;
@@ -141,7 +142,7 @@ const char* two_level_name(const Shape& shape, std::string_view name) {
   }
 }
 
-// In the node's memory; nullptr where messages must do.
+// Returns the algorithm in the node's memory; nullptr if messages are needed.
 const char* node_name(const Shape& shape) {
   const char* name = one_level_name(shape);
   if (!name || !shape.domains) return name;
@@ -150,8 +151,8 @@ const char* node_name(const Shape& shape) {
   return applies_here ? two_levels : name;
 }
 
-// Along the chain of nodes fewer bytes go between them, but one node after the other: for vectors
-// that are long enough for all to be at work.
+// Returns whether reducing along the chain of nodes pays: fewer bytes go between nodes, but one
+// node after the other, so that vectors must be long enough to keep all of them busy.
 bool saves_bytes_in_order(const Shape& shape) {
   constexpr std::int64_t kLongPerNode_bytes = 128 * 1024;
   const Algorithm* algorithm = find_algorithm(shape.kind, "hierarchical-in-order");
@@ -159,8 +160,8 @@ bool saves_bytes_in_order(const Shape& shape) {
          shape.recv.bytes() >= shape.nodes->count() * kLongPerNode_bytes;
 }
 
-// Those that combine x0 op (x1 op (… op xp-1)), by messages and in memory; in scans ((x0 op x1) op
-// x2) op ….
+// Returns the algorithm that combines x0 op (x1 op (… op xp-1)), by messages or in memory; in scans
+// ((x0 op x1) op x2) op ….
 const char* in_order_name(const Shape& shape) {
   const bool in_memory = node_name(shape) != nullptr;
   switch (shape.kind) {
@@ -181,10 +182,10 @@ const char* in_order_name(const Shape& shape) {
   }
 }
 
-// By levels there are fewer messages between nodes, and fewer bytes wherever the flat algorithm
-// sends some of them twice to one node. But an allgather's blocks go round the nodes, in more
-// messages than short ones by doubling if the nodes are many; an alltoall has as many bytes either
-// way, and its blocks take a copy more.
+// Returns whether a hierarchical algorithm saves messages. It sends fewer messages between nodes,
+// and fewer bytes where the flat one sends the same bytes twice to a node. An allgather's blocks go
+// round the nodes, which for many nodes takes more messages than doubling does for short blocks. An
+// alltoall sends as many bytes either way, and copies its blocks once more.
 bool saves_messages(const Shape& shape) {
   constexpr std::int64_t kLongBlock_bytes = 2 * 1024;
   const int nodes = shape.nodes->count();
@@ -193,7 +194,8 @@ bool saves_messages(const Shape& shape) {
   return shape.kind != Kind::allgather || is_long(shape) || nodes <= kFewNodes;
 }
 
-// Where some of several nodes have several ranks; nullptr: flat.
+// Returns the hierarchical algorithm if some of several nodes have several ranks; nullptr
+// otherwise.
 const char* hierarchical_name(const Shape& shape) {
   if (!shape.nodes) return nullptr;
   const Algorithm* algorithm = find_algorithm(shape.kind, "hierarchical");
@@ -240,7 +242,8 @@ bool names_one_twice(std::vector<int> peers) {
   return std::adjacent_find(peers.begin(), peers.end()) != peers.end();
 }
 
-// Weft's rounds, advanced by callers, against the library's own; below what is worth a thread.
+// Returns whether Weft's rounds, progressed by callers, are faster than the library's for data too
+// short to wake a thread.
 bool callers_are_cheaper(Library library, const Shape& shape, std::int64_t bytes, bool replayed) {
   constexpr std::int64_t kShort = 2 * 1024, kMiddling = 8 * 1024;
   if (replayed && shape.on_one_node) return true;
@@ -256,9 +259,9 @@ bool callers_are_cheaper(Library library, const Shape& shape, std::int64_t bytes
   }
 }
 
-// Where no ranks share memory, each leads a node of its own: what leaders call is the collective as
-// it is, and the application's own communicator is the one that the library may know how to
-// offload.
+// Returns whether a collective between leaders is the library's own. Where no ranks share memory
+// each leads its node, so that it is the whole collective, and the library may be able to offload
+// it on the application's communicator.
 bool is_the_librarys(const Config& config, const Shape& shape, const std::string* hinted) {
   const std::string& asked = config.algorithm[static_cast<std::size_t>(shape.kind)];
   const std::string& name = hinted && !hinted->empty() ? *hinted : asked;
@@ -269,7 +272,7 @@ bool runs_schedules(Engine engine) {
   return engine == Engine::function || has_progress_thread(engine);
 }
 
-// nullptr: no such algorithm, or it is not right for this call.
+// Returns nullptr if there is no such algorithm or it does not apply to this call.
 const Algorithm* named(const std::string* name, const Shape& shape) {
   if (!name || name->empty()) return nullptr;
   const Algorithm* algorithm = find_algorithm(shape.kind, *name);
@@ -329,7 +332,8 @@ bool wins_as_request(Library library, const Shape& shape, bool ranks_share_cores
   if (!reduces(shape.kind) && !has_one_count(shape.kind)) return false;
   const bool is_short = agreed_bytes(shape).value_or(0) <= kShort;
   if (library == Library::mpich) return true;
-  // Whoever merely sends goes on at once there, while each turn in memory takes another process.
+  // A rank that only sends can continue at once there, while each turn in memory needs another
+  // process.
   if (is_short && ranks_share_cores && !waits_for_all(shape.kind)) return false;
   if (library == Library::openmpi) return true;
   return library == Library::intelmpi && (is_short || reduces(shape.kind));
@@ -342,7 +346,7 @@ Engine static_rule(Library library, const Shape& shape, bool replayed) {
   if (*bytes < kWorthAThread)
     return callers_are_cheaper(library, shape, *bytes, replayed) ? Engine::function
                                                                  : Engine::native;
-  // A single exchange, which goes on alone once it has been posted, but not in Open MPI.
+  // A two-rank alltoall needs no further progress once it is posted, except in Open MPI.
   const bool one_exchange = shape.kind == Kind::alltoall && shape.size == 2;
   if (library != Library::openmpi && one_exchange) return Engine::native;
   return Engine::thread;
@@ -352,8 +356,8 @@ const Algorithm& default_algorithm(const Shape& shape) {
   return *find_algorithm(shape.kind, default_name(shape));
 }
 
-// A core of AMD's reads what another has written faster once it has left that core's own cache for
-// the one that they share, and long runs faster than short ones: docs/decisions.md.
+// On AMD a core reads another core's data faster once they have left that core's private cache for
+// the shared one, and long runs faster than short ones (docs/decisions.md).
 Tuning default_tuning(const Shape& shape, Processor processor) {
   Tuning tuning;
   const bool is_cut = agreed_bytes(shape).value_or(0) > tuning.part_bytes;

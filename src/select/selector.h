@@ -1,5 +1,5 @@
-// Selector: engine and algorithm for each call, from rank-invariant facts only.
-// Why only those: all ranks must come to the same answer without asking each other.
+// Selector: chooses engine and algorithm for each call, from rank-invariant facts only: all ranks
+// must come to the same answer without communication.
 #pragma once
 
 #include "base/config.h"
@@ -13,73 +13,79 @@ enum class Library : std::uint8_t { mpich, openmpi, intelmpi, other };
 struct Choice {
   Engine engine = Engine::native;
   const Algorithm* algorithm = nullptr;  // engines function, thread and agent only
-  // Of a tree: how many levels are the caller's part; kByModel: as --split says, or the model.
+  // The number of a tree's levels that the caller carries out; kByModel: as --split or the model
+  // says.
   int split_levels = Config::kByModel;
-  // In memory: parts of so much; 0: as default_tuning() says.
+  // The bytes of a part in memory; 0: as default_tuning() says.
   std::int64_t part_bytes = 0;
 };
 
-// An error names the algorithms of a collective for which one was asked that does not exist.
+// Returns an error if an algorithm was asked for that does not exist; it lists the existing ones.
 Result<bool> check_algorithms(const Config& config);
-// What the environment asks for, its algorithms checked.
+// Returns the configuration of the environment after its algorithms have been checked.
 Result<Config> checked_config();
 
-// Inside one node engine `auto` leaves the level of threads as the application asks for it, since
-// with MPI_THREAD_MULTIPLE the libraries' own calls take up to several times as long: where the
-// application can do without that level, and not all blocking collectives are to be Weft's.
+// Return whether engine `auto` keeps the thread level that the application asked for, inside one
+// node. MPI_THREAD_MULTIPLE makes the libraries' own calls up to several times as slow. The level
+// can stay if the application did not ask for the highest, and not all blocking collectives are to
+// be Weft's.
 bool may_keep_level(const Config& config);
 bool keeps_level(const Config& config, bool one_node, bool highest_level_asked);
 
-// Of a call in the node's memory, below MPI_THREAD_MULTIPLE: what is over before the call returns,
-// or needs nothing of this rank once its first steps are done, so that callers do for it.
+// Returns whether a call in the node's memory can be left to callers below MPI_THREAD_MULTIPLE: it
+// completes before the call returns, or needs nothing of this rank after its first steps.
 bool needs_no_later_help(const Schedule& schedule, bool blocking);
 
-// No rank's thread needs the MPI library for what the call does to data: where there is a kernel,
-// the types are predefined ones, on all ranks; where data are merely moved, by one count, a caller
-// packs what has another type (runtime/call/packed_data.h).
+// Returns whether no thread needs the MPI library to handle the data. Reductions with a kernel have
+// predefined types on all ranks. Where data are only moved, by one count, a caller packs other
+// types (runtime/call/packed_data.h).
 bool needs_no_library(Kind kind, bool has_kernel);
 
-// Of a non-blocking call: whether Weft's way in the node's memory was faster than the library's
-// own, which nobody can measure while the program runs, since such a call must not wait for other
-// ranks. From measurements between two ranks (docs/inside/choices.md); another way may be learnt.
-// ranks_share_cores: some rank's core is another's, too.
+// Returns whether Weft's way in the node's memory was faster than the library's for this
+// non-blocking call. That cannot be measured while the program runs, since such a call must not
+// wait for other ranks. It rests on measurements between two ranks (docs/inside/choices.md);
+// another way may be learnt. ranks_share_cores: two ranks run on one core somewhere.
 bool wins_as_request(Library library, const Shape& shape, bool ranks_share_cores);
 
-// The static rule of engine `auto`, from measurements (docs/performance.md); documented in
-// docs/ARCHITECTURE.md. Calls whose size no rank knows as a whole get the thread; each rank may
-// then decide by its own bytes whether it is worth waking. replayed: by a persistent request.
+// The static rule of engine `auto`, from measurements (docs/performance.md,
+// docs/inside/choices.md). Calls whose total size no rank knows get the thread; each rank then
+// decides by its own bytes whether to wake it. replayed: the call is a start of a persistent
+// request.
 Engine static_rule(Library library, const Shape& shape, bool replayed = false);
 
-// The algorithm that Weft takes when none is asked for.
+// Returns Weft's algorithm for a call for which none was asked.
 const Algorithm& default_algorithm(const Shape& shape);
 
-// The same for a call that is arranged once and replayed: blocks for one neighbor in one message,
-// the largest message first. Neighbors agree without asking: both know how many blocks they share.
+// Returns the algorithm for a call that is initialised once and replayed: blocks for one neighbour
+// form one message, and the largest message is sent first. Neighbours need not communicate for
+// that, since both know how many blocks they share.
 const Algorithm& replayed_algorithm(const Shape& shape);
 
-// How it is tuned where nothing has been measured. processor: of all ranks.
+// Returns the tuning where nothing has been measured. processor: that of all ranks.
 Tuning default_tuning(const Shape& shape, Processor processor);
 
-// The same of a choice; a split that is the model's is none here.
+// Returns the tuning of a choice; levels that the model sets are not part of it.
 Tuning tuning_of(const Choice& choice, const Shape& shape, Processor processor);
 
-// By what its schedules are found again: each algorithm, number of levels and size of part has an
-// address of its own. The choice has an algorithm.
+// Returns an address by which schedules are found again: it is unique for each algorithm, number of
+// levels and part size. The choice must have an algorithm.
 const void* schedule_key(const Choice& choice);
 
-// What to try first where all ranks may see each other's buffers; nullptr: nothing.
+// Returns the algorithm to try first where all ranks may access each other's buffers, or nullptr.
 const Algorithm* direct_algorithm(const Shape& shape);
 
-// That of the communicator's hint, else of the configuration, else the default; a name that is
-// unknown or does not apply is passed over. Reproducible reductions have theirs.
+// Returns the algorithm of the communicator's hint, else of the configuration, else the default. A
+// name that is unknown or does not apply is skipped. Reproducible reductions have their own
+// algorithms.
 const Algorithm& algorithm_for(const Config& config, const Shape& shape, bool replayed,
                                const std::string* hinted);
 
-// Why no other algorithm than that may be taken; nullptr: another one would do as well.
+// Returns why no other algorithm may be taken; nullptr if others would do as well.
 const char* why_settled(const Config& config, const Shape& shape, const std::string* hinted);
 
-// `asked` is never native. Reproducible reductions are never left to the library, nor are
-// neighborhoods as a whole: Weft's own communicators, on which it would run, have no topology.
+// Chooses engine and algorithm. `asked` must not be native. Neither reproducible reductions nor
+// whole neighbourhood collectives are left to the library: the internal communicators have no
+// topology.
 Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
               bool replayed = false, const std::string* hinted = nullptr);
 

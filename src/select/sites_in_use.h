@@ -1,8 +1,8 @@
-// SitesInUse: the sites of one communicator. There is room for so many; what is no longer called
-// makes room for others. All ranks must have the same sites in the same call. So what is forgotten
-// rests on the order in which the application makes its calls, and on nothing else: what a learner
-// knows, a rank that holds calls knows later than others.
-// Why apart from MPI: the search over all orders of events runs this very code.
+// SitesInUse: the sites of one communicator, in bounded number: those that are no longer called
+// make room for others. All ranks must have the same sites in the same call, so that forgetting
+// depends only on the order of the application's calls; a rank that defers calls learns results
+// later than others. It is separate from MPI so that the search over all orders of events can run
+// this code.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 
 namespace weft {
 
-// What is counted of each site.
+// Counts the calls of a site.
 struct CallsMade {
   std::uint64_t all = 0, before_last_look = 0;
   bool since_last_look() const { return all > before_last_look; }
 };
 
-// `Site` has `key` and `CallsMade made`.
+// `Site` must have the members `key` and `CallsMade made`.
 template <class Site>
 class SitesInUse {
  public:
@@ -33,11 +33,12 @@ class SitesInUse {
   SitesInUse() = default;
   explicit SitesInUse(const Limits& limits) : limits_(limits) {}
 
-  // Where all that there can be are few enough: none is forgotten. Before the first one.
+  // Disables forgetting, for communicators that can have few sites only. Must precede the first
+  // site.
   void have_room_for_all() { limits_.most = UINT32_MAX; }
 
-  // Of the call that the application makes now; nullptr: there is no room. By whoever makes the
-  // calls, as all that follows.
+  // Returns the site of the application's current call, or nullptr if there is no room. This and
+  // the following functions may only be called by the thread that makes the calls.
   template <class Key, class Make>  // makes a std::unique_ptr<Site>
   Site* find_or_make(const Key& key, Make make) {
     for (const auto& site : sites_)
@@ -47,21 +48,20 @@ class SitesInUse {
     return nullptr;
   }
 
-  // The application makes a call of this site, or of one for which there is no room. True: some
-  // sites have been forgotten, and what others remember of any site is to be asked for anew.
+  // Counts a call of this site, or of one for which there is no room. Returns true if some sites
+  // have been forgotten, so that every cached reference to a site must be looked up again.
   bool count_call(CallsMade& made) {
     ++made.all;
     return --calls_to_look_ == 0 && look();
   }
 
-  // Those that have been forgotten, but that calls made before may still use: until
-  // `is_done(site)`.
+  // Frees forgotten sites once `is_done(site)` says that no earlier call uses them any more.
   template <class IsDone>
   void let_go_forgotten(IsDone is_done) {
     std::erase_if(forgotten_, [&](const auto& site) { return is_done(*site); });
   }
 
-  // The same on all ranks, as the calls are.
+  // Returns whether any site was forgotten; the answer is the same on all ranks.
   bool some_were_forgotten() const { return some_were_forgotten_; }
 
   template <class Do>
@@ -71,7 +71,7 @@ class SitesInUse {
   }
 
  private:
-  // What has not been called since the last look is no longer in use. The least used goes first.
+  // Forgets the least used of the sites that have not been called since the last look.
   bool look() {
     calls_to_look_ = limits_.calls_between_looks;
     std::vector<const Site*> unused;
@@ -99,8 +99,8 @@ class SitesInUse {
   Limits limits_{};
   std::vector<std::unique_ptr<Site>> sites_, forgotten_;
   std::uint32_t calls_to_look_ = limits_.calls_between_looks;
-  // Since some were forgotten, a site has been asked for that had no room. A look does not clear
-  // it: some ranks remember plans for longer than others, and would not ask again.
+  // Set when a site did not fit since the last forgetting. A look does not clear it: some ranks
+  // cache plans for longer than others, and would not ask again.
   bool was_full_ = false;
   bool some_were_forgotten_ = false;
 };

@@ -1,6 +1,6 @@
-// TrialTurn: the sites of one communicator try out their ways one after the other, else each would
-// see the other's trials in its times. Asked in the order of the calls, which is the same on all
-// ranks; so are the figures that it keeps.
+// TrialTurn: makes the sites of one communicator try their ways one after the other, since the
+// trials of one would distort the times of another. It is used in the order of the calls, which is
+// the same on all ranks; so are the figures that it keeps.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ class Learner;
 
 class TrialTurn {
  public:
-  // A call of this site begins, at which it may want the turn.
+  // Must be called when a call of this site begins, at which it may want the turn.
   void call_of(const Learner& site);
   bool take(const Learner& site);
   bool has(const Learner& site) const;
   void give_back(const Learner& site);
 
-  // What trials have cost on the communicator; and on others, on the rank where that is most, when
-  // ranks last compared, as long after MPI_Init as elapsed_ns says.
+  // The cost of trials on this communicator, and on others on the rank where it is greatest, when
+  // the ranks last compared; elapsed_ns is the time from MPI_Init to that comparison.
   std::int64_t cost_ns = 0, cost_elsewhere_ns = 0, elapsed_ns = 0;
 
  private:

@@ -1,4 +1,4 @@
-// Round after round over the candidates that are not far behind.
+// Measures round after round those candidates that are not far behind.
 #include "select/trials.h"
 
 #include <algorithm>
@@ -8,21 +8,21 @@ namespace {
 
 constexpr int kMostRounds = 12;
 constexpr int kMostRepetitions = 32;
-// What one trial should take: long beside what reading the clock and agreeing take.
+// The desired duration of a trial: long compared with reading the clock and the agreement.
 constexpr std::int64_t kTrial_ns = 20'000;
-// Calls use windows of memory in turn (shm/node_windows.h), so many; long ones, so few.
+// The number of memory windows that calls use in turn (shm/node_windows.h), and that of long calls.
 constexpr std::int64_t kWindows = 4, kWindowsOfLong = 2;
-// Of still longer ones, hardly anything lies in the caches.
+// Calls longer than this hardly find anything in the caches.
 constexpr std::int64_t kLongest_ns = 200'000;
-// Times of a candidate by which it may be judged for good.
+// The number of times after which a candidate may be judged for good.
 constexpr std::size_t kEnough = 4;
 
-// By a tenth.
+// Returns whether `ns` is less by at least a tenth.
 bool is_clearly_less(std::int64_t ns, std::int64_t other_ns) {
   return ns * 10 <= other_ns * 9;
 }
 
-// Each window's memory is to lie where it does when such calls follow each other.
+// Returns the calls before a trial that put each window's memory where consecutive calls have it.
 int warm_ups_of(std::int64_t each_ns) {
   if (each_ns > kLongest_ns) return 0;
   const std::int64_t fitting = kTrial_ns / std::max<std::int64_t>(each_ns, 1);
@@ -71,7 +71,8 @@ void Trials::add(const Trial& trial, std::int64_t each_ns) {
                         each_ns);
 }
 
-// Twice as slow as the best: more of it would only take time. The static rule's is never out.
+// Returns whether the candidate is dropped: it is twice as slow as the best. The static rule's is
+// kept.
 bool Trials::is_out(const Record& record) const {
   if (record.is_left_out) return true;
   if (!record.is_measured() || &record == records_.data()) return false;
@@ -80,7 +81,7 @@ bool Trials::is_out(const Record& record) const {
   });
 }
 
-// Of one that has not run yet, as much as the slowest took when it was cold.
+// Estimates the time of a candidate that has not run yet by the slowest cold time so far.
 std::int64_t Trials::expected_ns(const Record& record) const {
   if (record.is_measured()) return record.least_ns();
   if (record.cold_ns > 0) return record.cold_ns;
@@ -101,7 +102,7 @@ bool Trials::beats_the_rule(const Record& record) const {
          record.median_ns() <= rule.median_ns();
 }
 
-// Where the machine was not quiet while the rule's was measured, its median is far from its least.
+// Compares with the rule's median, which is far above its least time if the machine was not quiet.
 bool Trials::could_beat_the_rule(const Record& record) const {
   if (record.is_left_out) return false;
   return !record.is_measured() || is_clearly_less(record.least_ns(), records_.front().median_ns());

@@ -1,9 +1,9 @@
-// Trials: in which order candidates are measured, how often, until when, and which one is best.
-// Why apart from the measuring: all ranks must come to the same answers, so these rest on nothing
-// but numbers that the ranks have agreed on, and can be tested without a clock.
-// Interleaved, so that a change of the machine's state meets all candidates alike; the least of a
-// candidate's times counts, since everything else that happens can only make it slower. Its median
-// counts as well, so that one lucky moment on a busy machine does not decide.
+// Trials: decides in which order candidates are measured, how often and until when, and which is
+// best. All ranks must come to the same answers, so that these depend only on numbers that the
+// ranks have agreed on, and can be tested without a clock. Measurements are interleaved, so that a
+// change of the machine's state affects all candidates alike. A candidate's least time counts,
+// since any disturbance makes it slower. Its median counts as well, so that one lucky moment on a
+// busy machine does not decide.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace weft {
 
 class Trials {
  public:
-  // The first candidate is the static rule's. The budget is for everything up to the end of the
-  // initialisation; a quarter of it is left for what follows the measuring.
+  // The first candidate is the static rule's. The budget covers everything up to the end of the
+  // initialisation; a quarter of it is reserved for the steps after the measurements.
   Trials(std::size_t candidates, std::int64_t budget_ns);
 
   struct Trial {
@@ -24,25 +24,26 @@ class Trials {
     int repetitions;
     int warm_ups;  // before, not to be timed: the caches have what the one before left
   };
-  // elapsed_ns: since the beginning, on the slowest rank. None: it is over.
+  // Returns the next trial; nothing when they are over. elapsed_ns: the time since the beginning,
+  // on the slowest rank.
   std::optional<Trial> next(std::int64_t elapsed_ns);
-  // Whether there still is any, where preparing a trial has taken time.
+  // Returns whether there is time left after a trial has been prepared.
   bool has_time(std::int64_t elapsed_ns) const { return elapsed_ns <= limit_ns_; }
-  // It turned out to be no candidate.
+  // Drops a candidate that does not apply after all.
   void leave_out(std::size_t candidate) { records_[candidate].is_left_out = true; }
-  // All but one did, or there are no more.
+  // Returns whether at most one candidate is left.
   bool nothing_to_compare() const;
-  // What the trial took per repetition on the slowest rank.
+  // Adds a trial's time per repetition on the slowest rank.
   void add(const Trial& trial, std::int64_t each_ns);
 
-  // At least one candidate has been compared with the static rule's.
+  // Returns whether at least one candidate has been compared with the static rule's.
   bool conclusive() const;
-  // The fastest, if it is clearly faster than the static rule's; else that one.
+  // Returns the fastest candidate if it is clearly faster than the static rule's, else that one.
   std::size_t best() const;
-  // Whether another time it would come to the same: the static rule's is the best, each candidate
-  // has been measured, and at their best no others are clearly faster than this one usually is.
+  // Returns whether another measurement would give the same result: the static rule's is the best,
+  // all candidates were measured, and even at their best none is clearly faster than it usually is.
   bool certain() const;
-  // The least time of a candidate; 0: not measured.
+  // Returns the least time of a candidate; 0 if it was not measured.
   std::int64_t least_ns(std::size_t candidate) const;
 
  private:

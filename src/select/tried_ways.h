@@ -1,6 +1,6 @@
-// TriedWays: what has been measured of the ways that calls may go, round by round, and which of
-// them is the best by that. Of each way the median counts; docs/inside/learning.md. What is
-// measured, and when, the learner decides (select/learner.h).
+// TriedWays: the measured times of the ways that calls may take, round by round, and the best way
+// by their medians (docs/inside/learning.md). The learner decides what is measured and when
+// (select/learner.h).
 #pragma once
 
 #include <cstddef>
@@ -12,39 +12,39 @@ namespace weft {
 
 class TriedWays {
  public:
-  // native: the place of the way that leaves the call to the library; -1: there is none. blocking:
-  // the times are those of blocking calls.
+  // native: the index of the way that leaves the call to the library; -1 if there is none.
+  // blocking: the times are those of blocking calls.
   TriedWays(std::size_t ways, int native, bool blocking)
       : native_(native), blocking_(blocking), ways_(ways) {}
 
   std::size_t ways() const { return ways_.size(); }
-  // ns: of each way, 0: it was not tried in the round.
+  // ns: the time of each way; 0 if it was not tried in this round.
   void add_round(const std::vector<std::int64_t>& ns);
 
   bool is_out(int way) const { return of(way).out; }
   void leave_out(int way) { of(way).out = true; }
   int left() const;
-  // After the first two stages of trials: what is clearly slower is out.
+  // Drops ways that are clearly slower, after one of the first two stages of trials.
   void drop_the_slow(int stage);
-  // What is more than a twentieth slower than the best is out.
+  // Drops ways that are more than a twentieth slower than the best.
   void drop_the_distant();
 
-  // Of those that are left, by the median.
+  // Returns the best of the remaining ways, by the median.
   int best() const;
-  // The library's own way, or else the rule's, stays where it is hardly slower than the best: the
-  // library's by 5 %, by 3 % where the best won three rounds or more, and all, by 2 % where it won
-  // nearly all of six or more, by 1 % where of three or more its slowest was faster than the
-  // library's fastest; the rule's by 1 %. And where the best won less than two of three
-  // rounds, unless it is half as long again.
+  // Returns the way to use. The library's, or else the rule's, stays if it is hardly slower than
+  // the best. The library's stays within 5 %; within 3 % if the best won three rounds or more, and
+  // all of them; within 2 % if it won nearly all of six or more; within 1 % if in three or more its
+  // slowest time was below the library's fastest. The rule's stays within 1 %. Both stay if the
+  // best won less than two thirds of the rounds, unless they take half as long again.
   int preferred() const;
-  // Whether another of those that are left is so much faster that this one would not stay, were it
-  // the library's own.
+  // Returns whether another remaining way is so much faster that this one would not stay even if it
+  // were the library's.
   bool is_beaten(int way) const;
   std::int64_t median_ns(int way) const;  // 0: not tried
   std::int64_t least_ns(int way) const;   // very long: not tried
-  // What to compare a way with: native, or the rule's way, or the next best.
+  // Returns the way to compare with: the library's, or the rule's, or the next best.
   int rival_of(int way) const;
-  // Of the rounds in which both were tried: those that the way won, and all.
+  // Returns the rounds that `way` won, and all rounds in which both were tried.
   std::pair<int, int> rounds_won(int way, int rival) const;
 
  private:
@@ -55,8 +55,8 @@ class TriedWays {
   const Way& of(int way) const { return ways_[static_cast<std::size_t>(way)]; }
   Way& of(int way) { return ways_[static_cast<std::size_t>(way)]; }
   std::int64_t most_ns(int way) const;
-  // Percent: how much slower it may be; of the rounds that the best won, all, and whether they are
-  // apart.
+  // Returns by how many per cent a way may be slower and stay. won, rounds: those of the best way;
+  // apart: the times of the two do not overlap.
   using Percent = int (*)(int won, int rounds, bool apart);
   bool stays(int way, Percent percent_of) const;
 
@@ -65,10 +65,10 @@ class TriedWays {
   std::vector<Way> ways_;
 };
 
-// How probable it is that of two ways that are alike one wins so many rounds, or more (sign test).
+// Returns the probability that of two equal ways one wins at least so many rounds (sign test).
 double chance_of(int won, int rounds);
 
-// Of those that are not 0; 0: there are none.
+// Returns the median of the values that are not 0; 0 if there are none.
 std::int64_t median_of(std::vector<std::int64_t> values);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Which choices are worth trying.
+// Lists the choices that are worth trying.
 #include "select/ways.h"
 
 #include <algorithm>
@@ -22,13 +22,14 @@ void add(std::vector<Choice>& ways, const Choice& way) {
     ways.push_back(way);
 }
 
-// Of two ways to send long data the better one depends on the network; short data go by the fewest
-// messages. What takes as many rounds as there are ranks is left out where these are many.
+// From this size on several algorithms are tried, since the better one depends on the network;
+// short data take the one with the fewest messages. Algorithms with as many rounds as ranks are
+// left out for many ranks.
 constexpr std::int64_t kWorthOthers_bytes = 32 * 1024;
 constexpr int kManyRanks = 32;
 constexpr int kMostOthers = 2;
 
-// in_memory: only what needs no message.
+// in_memory: only algorithms that need no message.
 bool is_worth_trying(const Algorithm& algorithm, const Shape& shape, bool in_memory) {
   const std::string_view name = algorithm.name;
   const bool long_chain = name == "linear" || name == "chain";
@@ -42,7 +43,7 @@ bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) >= kWorthOthers_bytes;
 }
 
-// For long data: others than `known`.
+// Adds, for long data, algorithms other than `known`.
 void add_others(std::vector<Choice>& ways, Engine engine, const Shape& shape,
                 const Algorithm* known, bool in_memory = false) {
   if (!is_long(shape)) return;
@@ -55,8 +56,8 @@ void add_others(std::vector<Choice>& ways, Engine engine, const Shape& shape,
   }
 }
 
-// Where ranks share memory, data that are longer than a part by default may do better in parts of
-// another size: the first of these that makes a difference.
+// Adds another part size for data longer than the default part, where ranks share memory: the first
+// one that makes a difference.
 void add_parts(std::vector<Choice>& ways, Engine engine, const Shape& shape,
                const Algorithm* algorithm, Processor processor) {
   if (!algorithm || !needs_memory(algorithm->needs) || is_direct(*algorithm)) return;
@@ -70,17 +71,17 @@ void add_parts(std::vector<Choice>& ways, Engine engine, const Shape& shape,
   }
 }
 
-// Whether a non-blocking call may become the library's blocking one, on another thread. Open MPI's
-// allgathers hang where the types of ranks differ (docs/correctness.md). Under Intel MPI two of
-// them can hang in shared memory (runtime/job/whole_collectives.h), and with some types they write
-// beyond their buffers.
+// Returns whether a non-blocking call may become the library's blocking one on another thread. Open
+// MPI's allgathers hang if the ranks' types differ (docs/correctness.md). Under Intel MPI two
+// blocking collectives can hang in shared memory (runtime/job/whole_collectives.h), and with some types
+// they write beyond their buffers.
 bool may_be_blocking(Library library, Kind kind) {
   if (is_neighborhood(kind)) return false;
   const bool is_allgather = kind == Kind::allgather || kind == Kind::allgatherv;
   return library == Library::mpich || (library == Library::openmpi && !is_allgather);
 }
 
-// The tree by which Weft's thread would go, else one for short data; nullptr: none can be split.
+// Returns the tree of Weft's thread, else one for short data; nullptr if none can be split.
 const Algorithm* tree_for(const Choice& by_thread, const Shape& shape) {
   const Algorithm* const own = by_thread.algorithm;
   const auto is_tree = [](std::string_view name) {
@@ -92,7 +93,7 @@ const Algorithm* tree_for(const Choice& by_thread, const Shape& shape) {
   return other && applies(*other, shape) ? other : nullptr;
 }
 
-// Of a tree, which the model splits at S: at S, S - 1 and S + 1.
+// Adds the tree split at the model's S, S - 1 and S + 1.
 void add_splits(std::vector<Choice>& ways, const Choice& by_thread, const Shape& shape,
                 const NodeCores& cores) {
   const Algorithm* const tree = cores.free > 0 ? tree_for(by_thread, shape) : nullptr;
@@ -123,10 +124,10 @@ std::vector<Choice> ways_for(const Config& config, Library library, const Shape&
   if (!is_neighborhood(shape.kind)) add(ways, {Engine::assist, nullptr});
   add_others(ways, Engine::thread, shape, by_thread.algorithm);
   add_parts(ways, Engine::thread, shape, by_thread.algorithm, beside.processor);
-  // An agent reaches no further than the node's memory.
+  // An agent reaches only the node's memory.
   if (beside.agents && shape.on_one_node) add(ways, {Engine::agent, by_thread.algorithm});
   add_splits(ways, by_thread, shape, beside.cores);
-  // To hand a call over to a worker takes longer than short data do.
+  // Handing a call over to a worker takes longer than transferring short data.
   if (is_long(shape) && may_be_blocking(library, shape.kind)) add(ways, {Engine::tcc, nullptr});
   return ways;
 }

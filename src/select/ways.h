@@ -1,5 +1,5 @@
-// Ways: the choices of engine and algorithm among which the calls of one site may be learnt
-// (select/learner.h). A further way is one more entry here.
+// Ways: the choices of engine and algorithm among which a site may learn (select/learner.h). A
+// further way is one more entry here.
 #pragma once
 
 #include <cstdint>
@@ -13,41 +13,43 @@
 
 namespace weft {
 
-// What there is beside threads and callers; the same on all ranks.
+// The executors other than threads and callers, with facts for the rules; the same on all ranks.
 struct Beside {
   bool agents = false;  // threads of several ranks share a core, somewhere
   NodeCores cores{};    // of all nodes, where they are alike and the user leaves the split open
   Processor processor = Processor::other;  // of all ranks of the communicator, as it has it
 };
 
-// All that apply, the rule's choice first, and no two that are the same. The same on all ranks.
+// Returns all ways that apply, the rule's choice first and without duplicates. The result is the
+// same on all ranks.
 std::vector<Choice> ways_for(const Config& config, Library library, const Shape& shape,
                              const Choice& rule, const Beside& beside);
 
-// The same inside one node, where Weft's thread calls no MPI: the library's own call, and what
-// needs nothing but the node's memory, by callers and by the thread. rule: one of these.
-// spare_cores: all ranks have a core for their thread.
+// Returns the ways inside one node, where Weft's thread calls no MPI: the library's own call, and
+// those that need only the node's memory, progressed by callers and by the thread. rule: one of
+// these. spare_cores: all ranks have a core for their thread.
 std::vector<Choice> ways_in_memory(const Config& config, Library library, const Shape& shape,
                                    const Choice& rule, bool spare_cores, Processor processor);
 
-// The same of a blocking collective over several nodes: the library's own call first, and Weft's
-// rounds, which its callers carry out.
+// Returns the ways of a blocking collective over several nodes: the library's own call first, then
+// Weft's rounds, which its callers progress.
 std::vector<Choice> ways_for_blocking(const Config& config, Library library, const Shape& shape,
                                       Processor processor);
 
-// The place of the one that leaves the call to the library; -1: there is none.
+// Returns the index of the way that leaves the call to the library; -1 if there is none.
 int native_among(const std::vector<Choice>& ways);
 
-// The place of the one for which each rank needs a worker, which the system may refuse; -1: none.
+// Returns the index of the way for which each rank needs a worker, which the system may refuse; -1
+// if there is none.
 int worker_among(const std::vector<Choice>& ways);
 
-// Those for which nothing but the calls themselves is needed: a bit for each.
+// Returns a bit mask of the ways for which nothing but the calls themselves is needed.
 std::uint32_t ways_by_callers(const std::vector<Choice>& ways);
 
-// "thread ring", "native", "thread binomial split 2", "function node-ring parts 256 KiB"; how it is
-// kept, and what users see.
+// Returns for instance "thread ring", "native", "thread binomial split 2" or "function node-ring
+// parts 256 KiB", as it is stored and shown to users.
 std::string way_words(const Choice& way);
-// Its place; none: there is no such.
+// Returns the way's index, if there is such a way.
 std::optional<int> find_way(const std::vector<Choice>& ways, std::string_view words);
 
 }  // namespace weft
