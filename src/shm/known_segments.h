@@ -1,6 +1,5 @@
-// KnownSegments: the segments that this process maps, by their tokens. Why: two processes that map
-// the same segment have it at different addresses; so a place in it is told to another process as
-// token and offset.
+// KnownSegments: the segments that this process maps, by their tokens. Processes map a segment at
+// different addresses, so that a place in it is described to others by token and offset.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +20,11 @@ class KnownSegments {
     std::int64_t offset = 0;  // in bytes
   };
 
-  // All are thread-safe. As long as anybody holds it.
+  // All functions are thread-safe. Does not keep the segment alive.
   void add(const std::shared_ptr<Segment>& segment);
-  // Of an address; nullopt: in none of them.
+  // Returns the place of an address; nullopt if it is in none of the segments.
   std::optional<Place> place_of(const std::byte* address);
-  // nullptr: this process maps no such segment.
+  // Returns nullptr if this process maps no such segment.
   std::shared_ptr<Segment> find(std::uint64_t token);
 
  private:
@@ -34,7 +33,7 @@ class KnownSegments {
   std::map<std::uint64_t, std::weak_ptr<Segment>> by_token_;
 };
 
-// Of this process.
+// Returns the object of this process.
 KnownSegments& known_segments();
 
 }  // namespace weft

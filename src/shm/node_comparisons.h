@@ -1,12 +1,12 @@
-// NodeComparisons: the ranks of one node tell each other numbers, and each gets the greatest of
-// each, without any of them waiting. What has come of it is asked for at certain calls of the
-// program, the same ones on all ranks, and what the first rank to ask finds holds for all: that
-// all have told, or that some have not and the next look will tell. So a rank that comes later gets
-// the same answer, however late it is.
-// Why no rank needs to lag behind another: two places in turns are enough. A comparison begins on a
-// rank when it knows the outcome of the one before. So once all have told in one, nobody reads the
-// one before any more, and who told last makes that place ready for the next.
-// Why apart from MPI and from memory: the search over all orders of accesses runs this very code.
+// NodeComparisons: the ranks of one node exchange numbers and each gets the maximum of each,
+// without waiting. Ranks look for the result at certain calls of the program, the same ones on all
+// ranks. The first rank to look decides for all: either all have written their numbers, or the next
+// look decides. So a late rank gets the same answer.
+// Two places, used in turn, suffice, however far ranks drift apart: a rank begins a comparison when
+// it knows the outcome of the previous one. Once all have written in one, nobody reads the previous
+// one any more, and the last rank to write clears that place for the next.
+// It is separate from MPI and from memory so that the search over all orders of accesses can run
+// this code.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-// Words in memory that ranks share, all zero at first.
+// Words in memory that ranks share, initially zero.
 class SharedWords {
  public:
   explicit SharedWords(std::byte* memory) : words_(reinterpret_cast<std::int64_t*>(memory)) {}
@@ -26,11 +26,11 @@ class SharedWords {
   void set(std::size_t word, std::int64_t value) const {
     at(word).store(value, std::memory_order_release);
   }
-  // What it was before.
+  // Returns the word's previous value.
   std::int64_t add_one(std::size_t word) const {
     return at(word).fetch_add(1, std::memory_order_acq_rel);
   }
-  // If it is as expected; else it stays.
+  // Changes the word if it has the expected value.
   void change(std::size_t word, std::int64_t expected, std::int64_t value) const {
     at(word).compare_exchange_strong(expected, value, std::memory_order_acq_rel);
   }
@@ -41,13 +41,13 @@ class SharedWords {
   std::int64_t* words_;
 };
 
-// As one rank knows them: of so many numbers, none negative.
+// A rank's view of comparisons of kNumbers non-negative numbers.
 template <std::size_t kNumbers, class Shared = SharedWords>
 class NodeComparisons {
  public:
   using Numbers = std::array<std::int64_t, kNumbers>;
 
-  // What a place holds; the numbers lie behind.
+  // The words of a place; the numbers follow them.
   enum Word : std::size_t {
     kTold,      // so many ranks
     kComplete,  // all have told, and the other place is ready
@@ -59,7 +59,7 @@ class NodeComparisons {
 
   NodeComparisons(Shared shared, int ranks) : shared_(shared), ranks_(ranks) {}
 
-  // Begins the next comparison; the one before has come to its end.
+  // Begins the next comparison. The previous one must have ended.
   void tell(const Numbers& own) {
     ++number_;
     looks_ = 0;
@@ -69,8 +69,8 @@ class NodeComparisons {
     shared_.set(word(kComplete), 1);
   }
 
-  // The comparison's next look: the same answer on all ranks. The greatest numbers, which is its
-  // end; none: it is to be looked at again.
+  // Looks for the result, with the same outcome on all ranks. Returns the maxima, which ends the
+  // comparison, or nothing if it is to be looked at again.
   std::optional<Numbers> look() {
     const bool is_complete = shared_.get(word(kComplete)) != 0;
     const std::int64_t before = state_after(looks_, false);
@@ -82,13 +82,13 @@ class NodeComparisons {
     return greatest;
   }
 
-  // For tests: where a word of a comparison lies.
+  // For tests: returns the index of a comparison's word.
   static std::size_t word_of(std::int64_t number, std::size_t word) {
     return static_cast<std::size_t>(number % 2) * kWordsOfPlace + word;
   }
 
  private:
-  // After so many looks, of which the last one was its end, or none.
+  // Encodes that so many looks were made, and whether the last one ended the comparison.
   static std::int64_t state_after(std::int64_t looks, bool is_over) {
     return 2 * looks + (is_over ? 1 : 0);
   }

@@ -1,6 +1,6 @@
-// A room is used again only when each of its ranks has left it, as its page says. Windows go on
-// where they were, since all ranks have taken the same turns in them; so their pages stay warm.
-// What a room has given away has to be zero when it is given away again.
+// A room is reused only when each of its ranks has left it, as its page says. The numbering of its
+// windows continues, since all ranks have taken the same turns; so their pages stay warm. Memory of
+// the room that was handed out must be zero when it is handed out again.
 #include "shm/node_room.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Without a system call, as getpid() would be.
+// Needs no system call, unlike getpid().
 bool is_forked_child() {
   static bool is_child = false;
   [[maybe_unused]] static const int watched =
@@ -70,7 +70,7 @@ void NodeRoom::leave() {
   if (left == static_cast<std::uint64_t>(windows_.ranks())) settle();
 }
 
-// By the last one to leave. Another may give it up meanwhile.
+// Is called by the last rank to leave. Another rank may give the room up meanwhile.
 void NodeRoom::settle() {
   Shared& page = shared();
   std::uint64_t state = page.state.load();
@@ -100,7 +100,7 @@ std::shared_ptr<NodeRoom> NodeRooms::lend(std::unique_ptr<NodeRoom> room) {
   return {room.release(), [this](NodeRoom* lent) { put(std::unique_ptr<NodeRoom>(lent)); }};
 }
 
-// The last one first: its lines are more likely to be in the caches.
+// Searches from the most recent one, whose lines are more likely to be in the caches.
 std::shared_ptr<NodeRoom> NodeRooms::take(const NodeRoom::Group& group) {
   const std::lock_guard lock(mutex_);
   for (auto one = kept_.end(); one != kept_.begin();)
@@ -132,8 +132,9 @@ void NodeRooms::put(std::unique_ptr<NodeRoom> room) {
   gone = surplus();
 }
 
-// What nobody will use any more, and then the oldest: first of those that all have left. What this
-// rank gives up may be waited for by others, as long as none has been told to take it.
+// Returns the rooms to unmap: those that nobody will use any more, then the oldest, beginning with
+// those that all ranks have left. A room that this rank gives up may still be waited for by others,
+// as long as no rank was told to take it.
 NodeRooms::Kept NodeRooms::surplus() {
   Kept gone;
   std::size_t left = kept_.size();
@@ -156,7 +157,7 @@ std::size_t NodeRooms::kept() {
   return kept_.size();
 }
 
-// Never destroyed: what is lent may come back while the process exits.
+// The object is never destroyed: rooms may come back while the process exits.
 NodeRooms& node_rooms() {
   static auto* instance = new NodeRooms;
   return *instance;

@@ -1,8 +1,8 @@
-// NodeRoom: the memory that a communicator has on one node. A page says who uses it; the windows
-// follow, and then room for what else the communicator needs.
-// NodeRooms: those that no communicator of this process has just now. Why: to make a segment and to
-// map it takes two dozen system calls, and its first pages as many faults. The next communicator
-// of the same ranks finds all that done.
+// NodeRoom: the memory of a communicator on one node. A page says who uses it; the windows follow,
+// and then space for whatever else the communicator needs.
+// NodeRooms: the rooms that no communicator of this process uses at the moment. Creating and
+// mapping a segment takes two dozen system calls, and its first pages as many faults; the next
+// communicator of the same ranks reuses them.
 #pragma once
 
 #include <atomic>
@@ -18,20 +18,21 @@ namespace weft {
 
 class NodeRoom {
  public:
-  // Who share it.
+  // The ranks that share a room.
   struct Group {
-    // By their places on the node, the ranks in MPI_COMM_WORLD; one object for all such groups.
+    // The members' ranks in MPI_COMM_WORLD, by node rank; equal groups share one object.
     std::shared_ptr<const std::vector<int>> members;
     bool is_alone = true;  // their communicators have no ranks on other nodes
   };
 
-  // Of page and windows.
+  // Returns the bytes of the page and the windows.
   static std::int64_t bytes(int ranks, std::int64_t window_bytes);
 
-  // segment: of bytes() and what else is needed, zero at first. place: of this rank in the group.
+  // segment: has bytes() and whatever else is needed, initially zero. place: this rank's index in
+  // the group.
   NodeRoom(std::shared_ptr<Segment> segment, Group group, int place, std::int64_t window_bytes);
 
-  // It is the same on all ranks that share it, and no other has it.
+  // The token is equal on all ranks that share the room, and unique.
   std::uint64_t token() const { return rest_.segment->name().token; }
   bool is_of(const Group& group) const {
     return group.members == members_ && group.is_alone == is_alone_;
@@ -39,18 +40,18 @@ class NodeRoom {
   NodeWindows& windows() { return windows_; }
   SegmentRoom::Space& rest() { return rest_; }
 
-  // Much of the windows has been written: those pages are to be given back to the system.
+  // Notes that much of the windows was written: those pages are to be given back to the system.
   void spread() { is_spread_.store(true, std::memory_order_relaxed); }
-  // Something may still come into it: nobody is to use it again.
+  // Notes that data may still arrive in the room, so that nobody may reuse it.
   void lose() { is_lost_.store(true, std::memory_order_relaxed); }
 
  private:
   friend class NodeRooms;
 
-  // In the first page, which is zero at first.
+  // This is the layout of the first page, which is initially zero.
   struct Shared {
-    // From the lowest bit on: how many have left, and kClear and kRetired; or, once all have,
-    // kIdle or kRetired alone. From kUse on: how often it has been claimed.
+    // From the lowest bit on: the number of ranks that have left, kClear and kRetired; or, once all
+    // have left, kIdle or kRetired alone. From bit kUse on: how often the room has been claimed.
     std::atomic<std::uint64_t> state;
     std::atomic<std::uint64_t> turns_1;  // of the windows', as counted by the first to leave; and 1
     std::atomic<std::uint32_t> clears;   // how often the windows have become zero again
@@ -65,15 +66,16 @@ class NodeRoom {
   }
   std::int64_t begin_of_rest() const { return bytes(windows_.ranks(), windows_.window_bytes()); }
   std::int64_t given_away() const { return rest_.next - begin_of_rest(); }
-  // Where all have left it: all use it from now on, or nobody will any more.
+  // Require that all ranks have left the room. From then on all ranks use it again, or none ever
+  // will.
   bool claim() { return change_idle(kUse); }
   bool retire() { return change_idle(kRetired); }
   bool change_idle(std::uint64_t to);
-  // Where this rank has left it, and it has not been claimed since: nobody will use it any more.
+  // Retires a room that this rank has left and that has not been claimed since.
   bool give_up();
-  // Nobody does, and all have left it.
+  // Returns whether the room is retired and all ranks have left it.
   bool is_retired() const { return without_use(shared().state.load()) == kRetired; }
-  // This rank begins to use it, or ceases to.
+  // Are called when this rank begins or ceases to use the room.
   void enter();
   void leave();
   void settle();
@@ -81,25 +83,25 @@ class NodeRoom {
   const std::shared_ptr<const std::vector<int>> members_;
   SegmentRoom::Space rest_;
   NodeWindows windows_;
-  // The last that this rank knows of, of which it misses none; so few bits of each tell.
+  // The last use and clearing that this rank knows of. It misses none, so that a few bits suffice.
   std::uint16_t use_ = 0, clears_ = 0;
   const bool is_alone_;
   std::atomic<bool> is_spread_{false}, is_lost_{false};
 };
 
-// All are thread-safe. What they give comes back here when it is let go.
+// All functions are thread-safe. Rooms come back here when their last holder releases them.
 class NodeRooms {
  public:
-  // So many are kept, and so many for which others are still waited for.
+  // The number of rooms that are kept, and of those kept until other ranks have left them.
   static constexpr std::size_t kMost = 16, kMostInAll = 64;
 
-  // A new one.
+  // Adds a new room.
   std::shared_ptr<NodeRoom> add(std::shared_ptr<Segment> segment, NodeRoom::Group group, int place,
                                 std::int64_t window_bytes);
-  // For the first of the group, which tells the others its token: one that all of them are done
-  // with, and that each of them has to take now. nullptr: there is none.
+  // Is called by the group's first rank, which sends the token to the others. Returns a room that
+  // all of them have left and that each must take now; nullptr if there is none.
   std::shared_ptr<NodeRoom> take(const NodeRoom::Group& group);
-  // For the others: the one of this token, which they have.
+  // Is called by the other ranks: returns the room of this token, which they have.
   std::shared_ptr<NodeRoom> take(const NodeRoom::Group& group, std::uint64_t token);
 
   std::size_t kept();
@@ -110,14 +112,14 @@ class NodeRooms {
   std::shared_ptr<NodeRoom> lend(std::unique_ptr<NodeRoom> room);
   std::shared_ptr<NodeRoom> take(Kept::iterator one);
   void put(std::unique_ptr<NodeRoom> room);
-  // What is not to be kept any longer, to be unmapped without the lock.
+  // Returns the rooms that are not kept any longer, to be unmapped without the lock.
   Kept surplus();
 
   std::mutex mutex_;  // guards the rest
   Kept kept_;         // the last one that came is last
 };
 
-// Of this process.
+// Returns the object of this process.
 NodeRooms& node_rooms();
 
 }  // namespace weft

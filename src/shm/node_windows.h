@@ -1,15 +1,16 @@
-// NodeWindows: a piece of memory that all ranks of a node share, divided into windows that
-// operations use in turn. A window holds one line per rank (a counter and a few bytes of payload,
-// schedule.h), then what the schedule asked for, then a place for each rank to tell where its
-// buffers lie (a line more, so that a schedule that goes on after a meeting in vain may use its own
-// lines while others still read what was shown).
-// Why in turn: an operation may begin on one rank while the one before still reads on another. With
-// several windows nobody waits for that, as long as no rank runs far ahead. Long ones keep to the
-// first two: what these hold is more likely to be in a cache, and that counts for more.
-// What each rank has ended it says in few lines, since a line that others read costs whoever writes
-// it next a way to their caches. Operations in order are told by the last one. Of the others, one
-// that ends while no other is under way tells that all before it are over, too; else it says so in
-// a line of its window's.
+// NodeWindows: memory that all ranks of a node share, divided into windows that operations use in
+// turn. A window holds one line per rank (a counter and a few bytes of payload, schedule.h), then
+// what the schedule asked for, then a line per rank that tells where its buffers are. (The last is
+// separate so that a schedule which continues after unsuccessful sharing may use its own lines
+// while others still read what was shown.)
+// Windows take turns since an operation may begin on one rank while another rank still reads for
+// the previous one. With several windows nobody waits for that unless a rank runs far ahead. Long
+// operations use only the first two: their memory is then more likely to be in a cache, which
+// matters more.
+// Each rank publishes in few lines which operations it has ended, since the next write to a line
+// that others read costs a transfer between caches. Operations in order are covered by the last
+// one. Of the others, one that ends while no other is under way announces that all before it have
+// ended, too; otherwise it announces its own end in a line of its window.
 #pragma once
 
 #include <array>
@@ -26,56 +27,58 @@ namespace weft {
 
 class NodeWindows;
 
-// One operation's use of a window. A counter holds the number of the use, the fingerprint of the
-// call and the signals given, from the highest bits to the lowest: no use begins at zero again, but
-// for the one after 2^32 - 1 others.
+// The use of a window by an operation. A counter holds, from the highest bits to the lowest, the
+// number of the use, the fingerprint of the call and the number of signals: no use begins at zero
+// again before 2^32 - 1 others.
 class NodeTurn {
  public:
   NodeTurn() = default;
 
   std::byte* memory() const { return memory_; }  // Buffer::node; nullptr: no turn
   NodeWindows* windows() const { return windows_; }
-  // The same turn, by windows over the same memory and of the same rank that another process has.
+  // Returns the same turn by another process's windows over the same memory, made for the same
+  // rank.
   NodeTurn in(NodeWindows& others) const;
   bool is_odd() const;  // every other use of that memory
 
-  // The counter of this rank becomes `value`; whoever sees that sees what was written before.
+  // Sets the counter of this rank. A rank that sees the value also sees all earlier writes.
   void signal(std::uint32_t value) const {
     counter_at(own_line_).store(base_ + value, std::memory_order_release);
   }
   // other_call: that rank takes part in a call with another fingerprint.
   enum class Seen : std::uint8_t { no, yes, other_call };
-  // polls: how often to look at most.
+  // polls: the maximum number of reads.
   Seen look_for(int rank, std::uint32_t value, int polls) const {
     if (polls == 0) return Seen::no;
     return is_seen(counter_of(rank), value) ? Seen::yes : look_again(rank, value, polls);
   }
 
-  // What the ranks of this node show, by place.
+  // Returns the place where the rank of this index shows its buffers.
   std::byte* shown_by(int place) const;
-  // Whether this rank reaches all of it, and what the others say of themselves; nothing yet: empty.
+  // answer() publishes whether this rank reaches all shown buffers; answer_of() returns another
+  // rank's answer, or nothing if it has not answered yet.
   void answer(bool reaches) const;
   std::optional<bool> answer_of(int place) const;
-  // Whether to look for shared buffers in this operation, and what became of it. Between
-  // may_begin() and end() only: what has happened in a window before is then over on all ranks, so
-  // that all come to the same.
+  // worth_looking() says whether this operation should try shared buffers; looked() notes the
+  // result. Both may be called only between may_begin() and end(): all earlier events in the window
+  // are then over on all ranks, so that all come to the same answer.
   bool worth_looking() const;
   void looked(bool found) const;
 
-  // True once no rank uses the window for an earlier operation any more.
+  // Returns true once no rank uses the window for an earlier operation any more.
   bool may_begin() const;
-  // Before end(). The next operation most likely begins by writing this rank's line, which other
-  // cores have read: so this core writes there now, in the spare word, and owns it by then. (A
-  // prefetch for writing took longer.) For operations in lines only: where more is to be done
-  // before that, those that wait take the line back.
+  // Must precede end(). The next operation most likely begins by writing this rank's line, which
+  // other cores have read. A write to its spare word now makes this core own the line by then. (A
+  // prefetch for writing took longer.) It only pays for operations within lines: during a longer
+  // one, waiting ranks take the line back.
   void own_next_line() const;
-  // This rank reads and writes there no more. synchronizing: no rank ends before all have begun.
+  // Ends this rank's use of the window. synchronizing: no rank ends before all have begun.
   void end(bool synchronizing) const;
 
  private:
   friend class NodeWindows;
 
-  // Also when the counter has begun at zero again.
+  // The comparison also holds when the counter has wrapped around.
   static bool is_reached(std::uint64_t value, std::uint64_t counter) {
     return static_cast<std::int64_t>(counter - value) >= 0;
   }
@@ -105,7 +108,7 @@ class NodeTurn {
   bool after_in_order_ = false;  // so was the one before
 };
 
-// How an operation ends with respect to others on the same windows.
+// The order in which an operation ends relative to others on the same windows.
 enum class Ends : std::uint8_t {
   in_order,  // on each rank before the next one begins: blocking calls, starts of one request
   any_time,
@@ -115,32 +118,34 @@ class NodeWindows {
  public:
   static std::int64_t bytes(int ranks, std::int64_t window_bytes);
 
-  // `memory` is page-aligned, of bytes(), zero at first, and outlives this. window_bytes: of the
-  // lines and what follows them.
+  // `memory` must be page-aligned, of bytes(), initially zero, and outlive this object.
+  // window_bytes: the size of the lines and what follows them.
   NodeWindows(std::byte* memory, int rank, int ranks, std::int64_t window_bytes);
   NodeWindows(const NodeWindows&) = delete;
   NodeWindows& operator=(const NodeWindows&) = delete;
 
   std::byte* memory() const { return memory_; }
-  // What others over the same memory are made with.
+  // These are the arguments with which other processes make windows over the same memory.
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   std::int64_t window_bytes() const { return window_bytes_ - ranks_ * kLineBytes; }
 
-  // How many turns this rank has taken; and whether all ranks have ended all that it has.
+  // Return the number of turns that this rank has taken, and whether all ranks have ended all of
+  // them.
   std::uint64_t taken() const { return taken_; }
   bool are_at_rest();
-  // For others than before, when they are at rest. anew: the memory is zero again.
+  // Prepares windows at rest for other operations than before. anew: the memory is zero again.
   void begin_again(bool anew);
 
-  // The turn of the next operation; all ranks take the same turns in the same order. `schedule`: or
-  // what is tried first.
+  // Returns the turn of the next operation. All ranks must take the same turns in the same order.
+  // `schedule` is the operation's, or the one that is tried first.
   NodeTurn next(Ends ends, const Schedule& schedule) {
     NodeTurn turn;
     next(ends, schedule, &turn);
     return turn;
   }
-  // Where it is to be: a copy would have to wait until what was written has reached the cache.
+  // Constructs the turn in place: a copy would have to wait until the stores have reached the
+  // cache.
   void next(Ends ends, const Schedule& schedule, NodeTurn* turn);
 
  private:
@@ -149,7 +154,7 @@ class NodeWindows {
   static constexpr std::int64_t kOverOffset = 8;
   static constexpr unsigned kWindows = 4, kOfLong = 2;  // powers of two: turns are cheap to tell
 
-  // What one rank knows of a window; the others know the same.
+  // This rank's view of a window; all ranks have the same.
   struct Window {
     std::byte* memory = nullptr;
     std::uint64_t uses = 0;
@@ -158,14 +163,16 @@ class NodeWindows {
   };
 
   Counter passed(int rank) const;  // the last operation in order that the rank has ended
-  // Of the others, one up to which it has ended all; and the last one there that says so itself.
+  // For operations that end at any time: the one up to which the rank has ended all, and the last
+  // one in the window that announced its own end.
   Counter over(int rank) const;
   Counter released(std::uint32_t window, int rank) const;
   bool all_have_passed(std::uint64_t number) {
     return all_passed_.load(std::memory_order_acquire) >= number || look_who_passed(number);
   }
   bool look_who_passed(std::uint64_t number);
-  // The same of one that ends at any time, the last one in its window.
+  // Returns whether all ranks have ended this operation, which may end at any time and is the last
+  // one in its window.
   bool all_have_ended(std::uint32_t window, std::uint64_t number) {
     return all_over_.load(std::memory_order_acquire) >= number || look_who_ended(window, number);
   }
@@ -177,13 +184,14 @@ class NodeWindows {
   const int ranks_;
   const std::int64_t window_bytes_;  // what is shown included
   std::uint64_t taken_ = 0;
-  // Of these, the turns that end at any time, and how many of them have ended here. (An agent ends
-  // them by windows of its own, which have taken none; then each later one speaks for itself.)
+  // The number of turns that end at any time, and how many of them have ended here. (An agent ends
+  // turns by windows of its own, which have taken none; later ones then announce their own ends.)
   std::atomic<std::uint32_t> taken_at_any_time_{0}, ended_at_any_time_{0};
   std::array<Window, kWindows> state_{};
   std::array<std::unique_ptr<Habits>, kWindows> habits_;  // made where buffers are looked for
-  // All have ended those in order up to this one. Written by whoever looked at the ranks' counters
-  // (release), read by who relies on it (acquire). The same of those that end at any time.
+  // The operation up to which all ranks have ended those in order, and the same for those that end
+  // at any time. Written after reading the ranks' counters (release), and read where it is relied
+  // on (acquire).
   std::atomic<std::uint64_t> all_passed_{0}, all_over_{0};
 };
 
@@ -220,9 +228,9 @@ inline NodeWindows::Counter NodeWindows::released(std::uint32_t window, int rank
   return NodeTurn::counter_at(memory_ + line * kLineBytes);
 }
 
-// It counts as ended once it has been told: whoever finds no other one under way has seen all that
-// they told, and tells more. How many have been taken is looked at after that, and so includes all
-// that have ended.
+// The operation counts as ended after its end was published: one that finds no other under way has
+// thus seen all that they published. The number taken is read after that, and so includes all that
+// have ended.
 inline void NodeWindows::end_at_any_time(std::uint32_t window, std::uint64_t number) {
   const std::uint32_t ended = ended_at_any_time_.load(std::memory_order_acquire);
   const bool alone = taken_at_any_time_.load(std::memory_order_relaxed) - ended == 1;
@@ -242,7 +250,7 @@ inline std::byte* NodeTurn::shown_by(int place) const {
   return memory_ + windows_->window_bytes_ - (windows_->ranks_ - place) * kLineBytes;
 }
 
-// As a counter, so that no answer given in another use of the window is taken for one.
+// The answer is stored as a counter, so that one of an earlier use of the window is not mistaken.
 inline void NodeTurn::answer(bool reaches) const {
   counter_at(shown_by(windows_->rank_) + kAnswerOffset)
       .store(base_ + (reaches ? 1 : 2), std::memory_order_release);
@@ -291,7 +299,7 @@ inline void NodeTurn::end(bool synchronizing) const {
   NodeWindows& all = *windows_;
   if (!in_order_) return all.end_at_any_time(window_, number_);
   all.passed(all.rank_).store(number_, std::memory_order_release);
-  // All have begun this one, so all have ended those before it.
+  // All ranks have begun this operation, so that all have ended the previous ones.
   if (synchronizing) all.all_passed_.store(number_ - 1, std::memory_order_release);
 }
 

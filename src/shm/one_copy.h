@@ -1,10 +1,9 @@
-// OneCopy: the memory of the node's processes, from which the kernel copies (process_vm_readv): one
-// copy where two go by way of memory that ranks share. Nothing is mapped, so that any buffer will
-// do from its first call on. Nobody writes into another's memory: a program that tracks its pages
-// by SIGSEGV would not hear of it. Whether the kernel lets a process do that is its rule for
-// debuggers (ptrace(2)): users must be the same, Yama may want more, and containers may forbid it.
-// So it is tried out, by each process when another first shows it a buffer. Nothing is done to be
-// let in.
+// OneCopy: lets the kernel copy from other processes' memory on the node (process_vm_readv): one
+// copy instead of two through shared memory. Nothing is mapped, so that any buffer can be used from
+// its first call on. Nobody writes into another process's memory: a program that tracks its pages
+// by SIGSEGV would not notice. The kernel permits it by its rules for debuggers (ptrace(2)): the
+// users must be equal, Yama may restrict it further, and containers may forbid it. So each process
+// tries it when another first shows it a buffer. Weft does not ask for more permissions.
 #pragma once
 
 #include <atomic>
@@ -24,35 +23,36 @@ namespace weft {
 
 class OneCopy {
  public:
-  // For the others: what they read to try it out.
+  // Describes a process to others, with a word that they read to try access.
   struct Name {
     std::int64_t process = 0;  // 0: none
     std::uint64_t address = 0;
     std::uint64_t token = 0;  // what is there
   };
 
-  // rank: of this process in MPI_COMM_WORLD. nullptr where its memory is not to be read by others
-  // (PR_SET_DUMPABLE).
+  // rank: this process's in MPI_COMM_WORLD. Returns nullptr if other processes may not read its
+  // memory (PR_SET_DUMPABLE).
   static std::unique_ptr<OneCopy> create(int rank);
   OneCopy(const OneCopy&) = delete;
   OneCopy& operator=(const OneCopy&) = delete;
 
   Name name() const;
-  // Another process, which is not asked yet. Before anything is copied.
+  // Registers another process without trying access. Must precede all copies.
   void expect(int rank, const Name& name);
-  // The same, and asks it at once.
+  // Registers another process and tries access at once.
   bool add(int rank, const Name& name) {
     expect(rank, name);
     return reaches(rank);
   }
 
-  // The rest is thread-safe.
-  // Another process; false: the kernel does not let this one read its memory, or the number leads
-  // to another one (each container counts its own). It is asked once.
+  // All functions from here on are thread-safe. Returns false if the kernel does not let this
+  // process read that one's memory, or if the process number leads to another process (each
+  // container has its own numbers). Access is tried once.
   bool reaches(int rank);
-  // How a buffer of this process is shown, as others' of theirs: by numbers of their own, below
-  // those of processes that are attached. `origin` is what others count from. ranks: to whom, by
-  // rank in MPI_COMM_WORLD and in order; those who may not have asked this process yet do so then.
+  // Describes a buffer of this process to others. The identifying numbers lie below those of
+  // attached processes. `origin` is the address from which others count. ranks: those that will
+  // read it, as sorted ranks in MPI_COMM_WORLD; the ones that may not have tried access yet are
+  // told to try it.
   ShownBuffer shown(const std::byte* begin, std::int64_t bytes, const std::byte* origin,
                     std::span<const int> ranks = {}) const {
     return shown_by_pages(kOfRank_0 - 2 * rank_ - (all_reach_it(ranks) ? 0 : 1), begin, bytes,
@@ -62,18 +62,18 @@ class OneCopy {
   static int owner_of(const ShownBuffer& shown) {
     return static_cast<int>((kOfRank_0 - shown.memory) / 2);
   }
-  // Some rank may not have asked yet: the same for all to whom it is shown.
+  // Returns whether some rank may not have tried access yet; the answer is the same on all ranks.
   static bool is_to_be_asked(const ShownBuffer& shown) {
     return (kOfRank_0 - shown.memory) % 2 != 0;
   }
-  // These ranks (in order) have asked, and reach this process.
+  // Notes that these ranks (sorted) have tried and reach this process.
   void all_reach(std::span<const int> ranks);
   bool is_own(const ShownBuffer& shown) const { return owner_of(shown) == rank_; }
 
-  // From another process that was added. What the kernel refuses there now is memory that is not
-  // there: that ends this process, as a load would, with a sentence.
+  // Copies from a registered process. If the kernel refuses now, the memory does not exist, and
+  // this process ends with a message, as it would by a load.
   void read(int rank, const std::byte* there, std::byte* here, std::int64_t bytes);
-  // So far, since the last trial.
+  // Count the bytes copied since the last trial.
   void begin_count() { copied_bytes_.store(0, std::memory_order_relaxed); }
   std::int64_t copied_bytes() const { return copied_bytes_.load(std::memory_order_relaxed); }
 
@@ -100,7 +100,7 @@ class OneCopy {
   std::atomic<std::int64_t> copied_bytes_{0};
 };
 
-// Whether other processes of this user may read this one's memory, by its own will.
+// Returns whether this process permits others of its user to read its memory.
 bool may_be_read();
 
 }  // namespace weft

@@ -1,11 +1,11 @@
-// ProcessMemory: the memory of the node's processes, of which each attaches what others show of
-// theirs (XPMEM), so that no buffer has to be made for it.
-// What an attachment sees is what its owner has at these addresses now: when the owner unmaps
-// pages, the kernel takes them out of all attachments, and what the owner maps there afterwards
-// appears at the next touch. So attachments are kept, as MPI libraries and UCX keep theirs: the
-// first touch of each page costs about as much as the copies of several calls. What cannot appear
-// there (another process's memory attached by the owner, memory of devices) would end this process
-// by SIGBUS; so an owner shows only what the kernel can take pages from.
+// ProcessMemory: attaches memory that other processes of the node show (XPMEM), so that buffers
+// need no special allocation.
+// An attachment shows what its owner has at these addresses now: when the owner unmaps pages, the
+// kernel removes them from all attachments, and new mappings of the owner appear at the next
+// access. So attachments are kept, as in MPI libraries and UCX: the first access to each page costs
+// about as much as the copies of several calls. Memory that cannot appear (memory that the owner
+// has attached itself, device memory) would end this process by SIGBUS; so owners only show memory
+// from which the kernel can take pages.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,10 @@
 
 namespace weft {
 
-// Pages of another process. Detached with its last holder.
+// Pages of another process, which are detached when the last holder releases them.
 class Attachment {
  public:
-  // There, in whole pages.
+  // begin, bytes: whole pages of the other process; here: where they are mapped.
   Attachment(const Xpmem& xpmem, std::uintptr_t begin, std::size_t bytes, std::byte* here)
       : xpmem_(&xpmem), begin_(begin), bytes_(bytes), here_(here) {}
   ~Attachment() { xpmem_->detach(here_); }
@@ -37,7 +37,8 @@ class Attachment {
     return begin >= begin_ && begin + bytes <= begin_ + bytes_;
   }
   std::byte* here() const { return here_; }
-  // Where an address there lies here, which may be one beside these pages.
+  // Returns the local address of an address in the other process, which may lie outside these
+  // pages.
   std::byte* at(std::uintptr_t address) const {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(here_) + address - begin_);
   }
@@ -51,38 +52,39 @@ class Attachment {
 
 class ProcessMemory {
  public:
-  // Below that, to attach a buffer costs more than to copy it; MPICH has the same limit.
+  // Attaching a shorter buffer costs more than copying it; MPICH has the same limit.
   static constexpr std::int64_t kLeast_bytes = 64 * 1024;
-  // A buffer is shown from its fifth call on: before, nobody knows whether it will be used again
-  // (MPICH waits for as many).
+  // A buffer is shown from this call on: earlier it is unknown whether it will be used again. MPICH
+  // has the same limit.
   static constexpr int kRepeats = 5;
-  // Attachments kept of a process, those in use included.
+  // The number of attachments kept per process, including those in use.
   static constexpr std::size_t kMostKept = 64;
 
-  // rank: of this process in MPI_COMM_WORLD. nullptr where its memory cannot be made available.
+  // rank: this process's in MPI_COMM_WORLD. Returns nullptr if its memory cannot be made available.
   static std::unique_ptr<ProcessMemory> create(const Xpmem& xpmem, int rank);
   ProcessMemory(const ProcessMemory&) = delete;
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
-  // For the others: the segment, and a page of it by which they try it out.
+  // Describes a process to others: its segment, and a page in it for trying access.
   struct Name {
     std::int64_t segment = 0;  // 0: none
     std::uint64_t trial = 0;
   };
   Name name() const;
-  // Another process; false: this one cannot attach its memory. Before anything else is attached.
+  // Registers another process. Returns false if this one cannot attach its memory. Must precede all
+  // attachments.
   bool add(int rank, const Name& name);
-  // The same, without asking it before it is needed.
+  // Registers another process without trying access before it is needed.
   void expect(int rank, const Name& name);
   void end_trials() { trial_.reset(); }
 
-  // The rest is thread-safe.
-  // How a buffer of this process may be shown; `origin` is what others count from.
+  // All functions from here on are thread-safe. Describes a buffer of this process; `origin` is the
+  // address from which others count.
   enum class Use : std::uint8_t { once, often };
   ShownBuffer shown(const std::byte* begin, std::int64_t bytes, const std::byte* origin, Use use);
 
   bool is_own(const ShownBuffer& shown) const { return shown.process() == rank_; }
-  // What another process has shown and confirmed; nullptr: it cannot be attached.
+  // Attaches a buffer that another process has shown and confirmed. Returns nullptr if that fails.
   std::shared_ptr<const Attachment> attach(const ShownBuffer& shown);
 
  private:
@@ -105,11 +107,12 @@ class ProcessMemory {
   std::map<int, Peer> peers_;  // by rank in MPI_COMM_WORLD
 };
 
-// A buffer by its pages, of the memory of this number; `origin` is what others count from.
+// Describes a buffer by its pages in the memory of this number; `origin` is the address from which
+// others count.
 ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int64_t bytes,
                            const std::byte* origin);
-// What this process shows, if others can reach it; costs a system call or two where some is memory
-// of its own.
+// Returns those shown buffers that others can reach. It takes a system call or two if some are in
+// memory of this process.
 ShownBuffers confirmed(const ShownBuffers& shown);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Chooses among the kernels, which are compiled once per instruction set (shm/kernels).
+// Chooses among the reduction kernels, which are compiled once per instruction set (shm/kernels).
 #include "shm/reduction.h"
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// __builtin_cpu_supports: by the processor, and by a system that saves the registers.
+// __builtin_cpu_supports checks both the processor and the system's saving of registers.
 Kernel find_kernel(Element element, Operator op, InstructionSet set) {
 #ifdef __x86_64__
   if (set == InstructionSet::avx2 && __builtin_cpu_supports("avx2"))
@@ -22,7 +22,7 @@ Kernel find_kernel(Element element, Operator op) {
   return kernel ? kernel : find_kernel(element, op, InstructionSet::baseline);
 }
 
-// Where one kernel serves several, it does not matter which of them is told.
+// If several names share one kernel, any of them is returned.
 std::optional<KernelName> name_of(Kernel kernel) {
   static const auto* names = [] {
     auto* made = new std::unordered_map<Kernel, KernelName>;

@@ -1,8 +1,8 @@
-// Element-wise reduction kernels: out[i] = lower[i] op higher[i], for the predefined types and
+// Element-wise reduction kernels, out[i] = lower[i] op higher[i], for the predefined types and
 // operators of MPI-4.1, section 6.9.2.
-// Why not MPI_Reduce_local: it overwrites one operand and takes both from a datatype; in shared
-// memory the operands lie in two processes' parts and the result in a third one.
-// Every instruction set gives the same result, bit for bit (which NaN it is excepted).
+// MPI_Reduce_local cannot be used: it overwrites one operand, while in shared memory the operands
+// lie in two processes' parts and the result in a third one.
+// All instruction sets give bitwise identical results, except for the choice of a NaN.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// What a datatype is in memory. The caller tells which datatype is which; whether MPI defines an
-// operator for a *datatype* (MPI_AINT is an int64, but not a logical) is the library's to check.
+// The representation of a datatype. The caller maps datatypes to elements; whether MPI defines an
+// operator for a *datatype* (MPI_AINT is an int64, but not logical) is checked by the library.
 enum class Element : std::uint8_t {
   int8,
   int16,
@@ -63,24 +63,24 @@ enum class InstructionSet : std::uint8_t { baseline, avx2 };
 
 std::int64_t bytes_of(Element element);
 
-// Any alignment; `out` and `also`, where the result goes as well if it is not nullptr, may be
-// `lower` or `higher`, otherwise nothing overlaps. Results are those of MPICH's MPI_Reduce_local,
-// but for ties of bfloat16, which MPICH rounds up: integers wrap around; max and min take the lower
-// operand where neither is greater (a NaN, zeros); maxloc and minloc of equal values take the
-// smaller index, with a NaN the higher operand. Open MPI's vectorised operators saturate sums of 8
-// and 16 bits, and max and min take the higher.
+// Operands may have any alignment. `out` and `also` (a second copy of the result, or nullptr) may
+// be equal to `lower` or `higher`; otherwise nothing may overlap. Results are those of MPICH's
+// MPI_Reduce_local, except for ties of bfloat16, which MPICH rounds up: integers wrap around; max
+// and min take the lower operand where neither is greater (NaN, zeros); maxloc and minloc take the
+// smaller index for equal values, and the higher operand for a NaN. Open MPI's vectorised operators
+// saturate sums of 8 and 16 bits, and their max and min take the higher operand.
 using Kernel = void (*)(const void* lower, const void* higher, void* out, void* also,
                         std::int64_t count);
 
-// The fastest on this processor; nullptr where MPI defines no such reduction.
+// Returns the fastest kernel on this processor; nullptr if MPI defines no such reduction.
 Kernel find_kernel(Element element, Operator op);
-// What another process finds the same one by. nullopt: it is none of these.
+// Names a kernel for another process; name_of() returns nullopt for other functions.
 struct KernelName {
   Element element;
   Operator op;
 };
 std::optional<KernelName> name_of(Kernel kernel);
-// For tests and measurements. nullptr also where the processor lacks the instruction set.
+// For tests and measurements. Also returns nullptr if the processor lacks the instruction set.
 Kernel find_kernel(Element element, Operator op, InstructionSet set);
 
 }  // namespace weft

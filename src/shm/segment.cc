@@ -1,4 +1,4 @@
-// A memfd, sealed in its size; what proves its identity is asked of the opened descriptor.
+// A segment is a memfd with a sealed size; its identity is checked on the opened descriptor.
 #include "shm/segment.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ Error failure(const std::string& what) {
   return {"shared memory: " + what + ": " + std::generic_category().message(errno)};
 }
 
-// Closes at the end of its scope, unless released.
+// Closes the descriptor at the end of its scope, unless it was released.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -46,7 +46,7 @@ std::string path_of(const std::string& process, std::int64_t descriptor) {
   return "/proc/" + process + "/fd/" + std::to_string(descriptor);
 }
 
-// What the link in /proc of a memfd says besides "/memfd:".
+// Returns what the /proc link of the memfd shows after "/memfd:".
 std::string label(std::uint64_t token) {
   return "weft-" + std::to_string(token);
 }
@@ -57,7 +57,7 @@ bool same_file(const SegmentName& name, int descriptor) {
          file.st_ino == name.inode && file.st_size == name.bytes;
 }
 
-// What a link in /proc leads to; "" where it cannot be read.
+// Returns the target of a link in /proc; "" if it cannot be read.
 std::string target_of(const std::string& link) {
   std::array<char, 64> target;
   const ssize_t length = readlink(link.c_str(), target.data(), target.size());
@@ -76,7 +76,7 @@ int create_memfd(const std::string& text) {
   return memfd_create(text.c_str(), kFlags);
 }
 
-// Growing a file beyond RLIMIT_FSIZE is answered by a signal that ends the program.
+// Growing a file beyond RLIMIT_FSIZE would raise a signal that ends the program.
 bool fits_file_limit(std::int64_t bytes) {
   rlimit limit;
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
@@ -97,7 +97,7 @@ Result<Segment> Segment::create(std::int64_t bytes, Mapped mapped) {
   if (memory.get() < 0) return failure("memfd_create was refused");
   if (ftruncate(memory.get(), name.bytes) != 0)
     return failure("no segment of " + std::to_string(name.bytes) + " bytes");
-  // A size that cannot change spares every reader SIGBUS; a system without seals does without.
+  // A fixed size protects readers from SIGBUS; systems without seals do without that.
   fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   struct stat file;
   if (fstat(memory.get(), &file) != 0) return failure("fstat");
@@ -109,8 +109,8 @@ Result<Segment> Segment::create(std::int64_t bytes, Mapped mapped) {
   return made;
 }
 
-// The link is read first: should the path lead to a pipe or a device, nothing happens to it. A
-// mapping needs no descriptor, of which processes may have few.
+// The link is read first, so that a path that leads to a pipe or a device is not opened. The
+// mapping does not keep a descriptor, of which processes may have few.
 Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
   const std::string owner = "process " + std::to_string(name.process);
   const std::string path = path_of(std::to_string(name.process), name.descriptor);
@@ -127,9 +127,9 @@ Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
   return map(name, memory.get(), mapped);
 }
 
-// One page first, which grows once it is as the whole is to be. Where the process has asked that
-// all it maps be locked (mlockall), every page of the whole would come into being at once.
-// It grows by the system call itself, which nobody intercepts: no library has seen the page.
+// Maps one page first and grows it after setting its properties. If the process locks all its
+// mappings (mlockall), every page would otherwise be allocated at once. The system call is made
+// directly, so that nobody intercepts it: no library has seen the page.
 Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped mapped) {
   const std::int64_t page = sysconf(_SC_PAGESIZE);
   const auto failed = [&] {
@@ -149,8 +149,8 @@ Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped map
   return made;
 }
 
-// From the first page, without a descriptor: an old size of 0 makes a second mapping of the same
-// memory, as long as is asked for. What lies before the part goes at once.
+// Maps a part without a descriptor: mremap() with an old size of 0 maps the first page's memory
+// again, as long as asked for. The pages before the part are unmapped at once.
 std::byte* Segment::map_part(std::int64_t offset, std::int64_t bytes) const {
   munlock(data_,
           static_cast<std::size_t>(mapped_bytes_));  // the application may lock what it finds
@@ -165,7 +165,7 @@ bool Segment::clear_pages(std::int64_t offset, std::int64_t bytes) const {
   return syscall(SYS_madvise, data_ + offset, bytes, MADV_REMOVE) == 0;
 }
 
-// By the call that libraries with registered memory listen to.
+// Uses a call to which libraries with registered memory listen.
 void Segment::forget_pages() const {
   if (!is_private_) madvise(data_, static_cast<std::size_t>(mapped_bytes_), MADV_DONTNEED);
 }
@@ -195,8 +195,8 @@ Segment::~Segment() {
     munmap(data_, static_cast<std::size_t>(mapped_bytes_));
 }
 
-// Programs that close every descriptor they did not open may have given the number to a file of
-// theirs, which must not be closed.
+// Programs that close every descriptor may have reused the number for a file of theirs, which must
+// not be closed.
 bool Segment::owns_descriptor() const {
   return descriptor_ >= 0 && same_file(name_, descriptor_);
 }

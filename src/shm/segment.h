@@ -1,9 +1,9 @@
-// Segment: memory shared by processes of one node, under no name in any file system.
-// Why: System V and POSIX segments outlive a killed job; this one ends with the last process that
-// maps it. One process makes it (memfd_create), the others open its descriptor in /proc.
-// Pages come into being when first touched, on the NUMA node of the thread that does so; never
-// before, not even where the process locks its memory (mlockall), and none for a core dump. A
-// forked child inherits the mapping; its exit disturbs nobody, but its pages live until then.
+// Segment: memory shared by processes of one node that has no name in any file system.
+// System V and POSIX segments outlive a killed job; this one ends with the last process that maps
+// it. One process creates it (memfd_create), and the others open its descriptor in /proc.
+// Pages are allocated at their first access, on the NUMA node of the accessing thread, even if the
+// process locks its memory (mlockall), and are left out of core dumps. A forked child inherits the
+// mapping: its exit affects nobody, but keeps the pages until then.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace weft {
 
-// How the others find a segment, sent to them as plain bytes. The same path in /proc may be
-// something else in another container, or later: device, inode and token tell.
+// Describes a segment to other processes, as plain bytes. In another container, or later, the same
+// /proc path may lead elsewhere, which device, inode and token reveal.
 struct SegmentName {
   std::int32_t process;
   std::int32_t descriptor;
@@ -26,12 +26,12 @@ struct SegmentName {
 
 class Segment {
  public:
-  // What data() has of it; the rest costs no addresses until it is mapped (map_part).
+  // Says how much of the segment data() maps; the rest takes no addresses until map_part().
   enum class Mapped : std::uint8_t { all, first_page };
 
-  // Zeroes; `bytes` > 0 is rounded up to whole pages.
+  // Creates a zeroed segment; `bytes` must be positive and is rounded up to whole pages.
   static Result<Segment> create(std::int64_t bytes, Mapped mapped = Mapped::all);
-  // Of this node and user; refused where `name` does not lead to that very segment.
+  // Attaches a segment of this node and user. Fails if `name` does not lead to that very segment.
   static Result<Segment> attach(const SegmentName& name, Mapped mapped = Mapped::all);
 
   Segment(Segment&& other) noexcept;
@@ -40,22 +40,24 @@ class Segment {
 
   std::byte* data() const { return data_; }
   std::int64_t bytes() const { return name_.bytes; }  // mapped or not
-  // Some of its pages, mapped beside data(): for the life of the process, whatever becomes of this
-  // object. nullptr: refused.
+  // Maps some of the pages at other addresses, for the life of the process, even if this object
+  // ends. Returns nullptr if the system refuses.
   std::byte* map_part(std::int64_t offset, std::int64_t bytes) const;
-  // Where it was made; valid until its maker calls close_to_others() or ends.
+  // Describes this segment to others; it is valid until its creator calls close_to_others() or
+  // ends.
   const SegmentName& name() const { return name_; }
-  // Of its maker only; -1: closed.
+  // Returns the creator's descriptor; -1 in other processes and once it is closed.
   int descriptor() const { return owns_descriptor() ? descriptor_ : -1; }
-  // From now on the name leads nowhere; those who are attached stay so.
+  // Invalidates the name; processes that are attached stay so.
   void close_to_others();
-  // The MPI library never sees an address in it, and so need not know when they go. UCX would note
-  // each such time, and keep the note until it registers memory next.
+  // Promises that the MPI library never sees an address in the segment, so that it need not be told
+  // when they go. UCX would queue each such note until it registers memory next.
   void keep_from_library() { is_private_ = true; }
-  // These pages become zero, on all who map it, and go back to the system until they are touched.
-  // False: refused, as where the application has locked them.
+  // Zeroes these pages for all who map them and returns them to the system until the next access.
+  // Returns false if the system refuses, for instance because the application has locked them.
   bool clear_pages(std::int64_t offset, std::int64_t bytes) const;
-  // This process is about to see other pages in it: the library, if it has seen it, is told.
+  // Tells the library, if it may have seen the segment, that this process is about to see other
+  // pages in it.
   void forget_pages() const;
 
  private:
@@ -71,7 +73,7 @@ class Segment {
   std::byte* data_;          // nullptr: moved from
 };
 
-// Addresses are what a limit on them (ulimit -v) counts, used or not.
+// Returns whether addresses are limited (ulimit -v), which counts them even if unused.
 bool addresses_are_limited();
 
 }  // namespace weft

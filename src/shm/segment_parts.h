@@ -1,8 +1,8 @@
-// SegmentParts: a long segment of which each process maps what is used, part by part, for good.
-// Why: addresses count where a system limits them or a user looks at them, also those that nobody
-// uses; and with the memory of a whole machine mapped for each rank, there would be many.
-// The first part is short, and each is as long as all before it together, so that there are few of
-// them, and whoever knows an offset knows its part.
+// SegmentParts: a long segment of which each process maps, permanently, the parts that are used.
+// Addresses matter where a system limits them or a user looks at them, even if they are unused, and
+// mapping a whole machine's memory for each rank would take many. The first part is short, and each
+// further one is as long as all before it together: so there are few parts, and an offset
+// determines its part.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class SegmentParts {
  public:
   static constexpr std::int64_t kFirst_bytes = 16 << 20;
   static constexpr int kMost = 20;
-  // All of the first so many parts.
+  // Returns the bytes of the first `parts` parts.
   static constexpr std::int64_t bytes_of_all(int parts) { return kFirst_bytes << (parts - 1); }
 
   static constexpr int part_with(std::int64_t offset) {
@@ -32,7 +32,7 @@ class SegmentParts {
     return part == 0 ? kFirst_bytes : bytes_of_all(part);
   }
 
-  // Of which the first page is mapped, and which is as long as some parts are.
+  // The segment must have only its first page mapped, and the length of some number of parts.
   explicit SegmentParts(Segment segment) : segment_(std::move(segment)) {}
   SegmentParts(const SegmentParts&) = delete;
   SegmentParts& operator=(const SegmentParts&) = delete;
@@ -43,14 +43,14 @@ class SegmentParts {
            std::bit_width(static_cast<std::uint64_t>(kFirst_bytes)) + 1;
   }
 
-  // All are thread-safe.
-  // Where the part lies in this process; nullptr: nowhere yet.
+  // All functions are thread-safe. Returns the address of the part in this process; nullptr if it
+  // is not mapped.
   std::byte* at(int part) const {
     return at_[static_cast<std::size_t>(part)].load(std::memory_order_acquire);
   }
-  // The same, mapped now if need be; nullptr: refused.
+  // Returns the address of the part after mapping it if necessary; nullptr if the system refuses.
   std::byte* map(int part);
-  // Of an address in a mapped part; -1: in none.
+  // Returns the offset of an address in a mapped part; -1 if it is in none.
   std::int64_t offset_of(const void* address) const;
 
  private:

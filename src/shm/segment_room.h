@@ -1,6 +1,6 @@
-// SegmentRoom: a segment that is given away piece by piece, from its beginning to its end.
-// Why: making a segment and mapping it on all ranks takes a dozen system calls and an agreement; a
-// piece takes none. No piece is given twice, so that all are zero at first, as fresh memory is.
+// SegmentRoom: a segment that is handed out piece by piece, from beginning to end. Creating a
+// segment and mapping it on all ranks takes a dozen system calls and an agreement; a piece takes
+// none. No piece is handed out twice, so that all are initially zero, like fresh memory.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace weft {
 
 class SegmentRoom {
  public:
-  // A segment, and where what is left of it begins, in bytes.
+  // A segment, and the offset in bytes at which its remaining space begins.
   struct Space {
     std::shared_ptr<Segment> segment;
     std::int64_t next = 0;
@@ -20,12 +20,12 @@ class SegmentRoom {
 
   SegmentRoom() = default;  // there is none
   explicit SegmentRoom(std::shared_ptr<Space> space) : space_(std::move(space)) {}
-  // All of it.
+  // Hands out the whole segment.
   explicit SegmentRoom(std::shared_ptr<Segment> segment)
       : space_(std::make_shared<Space>(std::move(segment))) {}
 
   bool fits(std::int64_t bytes) const { return bytes <= left(); }
-  // Of whole pages, which fit. The space lives as long as the room and all its pieces.
+  // Takes whole pages; they must fit. The segment lives as long as the room and all its pieces.
   std::shared_ptr<std::byte> take(std::int64_t bytes) {
     std::byte* const piece = space_->segment->data() + space_->next;
     space_->next += bytes;

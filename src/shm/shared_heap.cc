@@ -1,5 +1,5 @@
-// First fit by address, in whole pages: blocks are large and few. Free pages are kept for the next
-// block up to a limit, then given back all at once.
+// Allocation is first fit by address, in whole pages: blocks are large and few. Free pages are kept
+// up to a limit for the next block, then all are given back at once.
 #include "shm/shared_heap.h"
 
 #include <pthread.h>
@@ -34,22 +34,22 @@ std::size_t size(std::int64_t bytes) {
   return static_cast<std::size_t>(bytes);
 }
 
-// Its search for leaks reads all memory that may be written, which would give the heap every page
-// of the machine's. It loads libraries of its own into the process.
+// Valgrind's search for leaks reads all writable memory, which would allocate every page of the
+// heap. Valgrind is recognised by the libraries that it preloads.
 bool under_valgrind() {
   const char* const preloaded = std::getenv("LD_PRELOAD");
   return preloaded && std::strstr(preloaded, "vgpreload_");
 }
 
-// Of the segment, so that one part alone has room for the longest block. The length of a file costs
-// nothing.
+// Returns the length of the segment, such that one part has room for the longest block. The length
+// of a file costs nothing.
 std::int64_t bytes_for(std::int64_t most_bytes) {
   int parts = 1;
   while (SegmentParts::bytes_of(parts - 1) < most_bytes && parts < SegmentParts::kMost) ++parts;
   return SegmentParts::bytes_of_all(parts);
 }
 
-// Those that copy their blocks at a fork.
+// The heaps whose blocks are copied at a fork.
 std::vector<SharedHeap*>& heaps() {
   static auto* all = new std::vector<SharedHeap*>;
   return *all;
@@ -71,7 +71,7 @@ bool SharedHeap::may_be_made() {
   return !under_valgrind();
 }
 
-// A part has more addresses than its blocks need.
+// A part takes more addresses than its blocks need.
 Result<SharedHeap*> SharedHeap::create() {
   if (addresses_are_limited())
     return Error{"shared memory: the process has a limit on its addresses (ulimit -v)"};
@@ -86,7 +86,8 @@ Result<SharedHeap*> SharedHeap::create() {
   return heap;
 }
 
-// Large pages where the system leaves them to be asked for: parts are as the first page is.
+// Asks for large pages, where the system gives them on request: parts inherit it from the first
+// page.
 SharedHeap::SharedHeap(Segment segment, std::int64_t most_bytes)
     : parts_(std::move(segment)), most_bytes_(most_bytes) {
   madvise(parts_.segment().data(), size(page_bytes()), MADV_HUGEPAGE);
@@ -139,7 +140,7 @@ std::int64_t SharedHeap::take_free(std::int64_t wanted, std::int64_t alignment, 
   return -1;
 }
 
-// A forked child gets no more than it had: what it mapped would be its parent's.
+// A forked child maps no further parts: they would be its parent's.
 bool SharedHeap::add_part(std::int64_t bytes) {
   for (int part = 0; shared_ && part < parts_.count(); ++part) {
     if (parts_.at(part) || SegmentParts::bytes_of(part) < bytes) continue;
@@ -162,7 +163,7 @@ void SharedHeap::release(void* block) {
   if (unclean_bytes_ > kKeptFree_bytes) give_pages_back();
 }
 
-// Rooms of one part that touch are one; whether they are clean must be the same.
+// Merges adjacent free ranges of one part if both are clean or both are not.
 void SharedHeap::give_back(std::int64_t offset, Room room) {
   const auto in_part = [part = SegmentParts::part_with(offset)](std::int64_t other) {
     return SegmentParts::part_with(other) == part;
@@ -212,8 +213,8 @@ bool SharedHeap::resize(void* block, std::int64_t bytes) {
 
 namespace {
 
-// Calls action(begin, end) for what has pages of a segment from `offset` on; without a descriptor,
-// for all.
+// Calls action(begin, end) for each range from `offset` on that has pages; without a descriptor,
+// for the whole range.
 template <class Action>
 void for_each_run(int descriptor, std::int64_t offset, std::int64_t bytes, Action action) {
   const std::int64_t end = offset + bytes;
@@ -236,7 +237,7 @@ std::int64_t SharedHeap::bytes_with_pages() const {
   return sum;
 }
 
-// What has no pages needs none in the copy.
+// Pages that were never allocated are skipped in the copy.
 void SharedHeap::copy_block(std::int64_t offset, std::int64_t bytes) {
   void* const made = mmap(nullptr, size(bytes), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -249,8 +250,8 @@ void SharedHeap::copy_block(std::int64_t offset, std::int64_t bytes) {
   copies_[offset] = copy;
 }
 
-// In place of the child's: at a fork, shared memory would stay shared. Most children execute
-// another program at once; so nobody's memory is filled up for them.
+// Copies the blocks for the child, since shared memory would stay shared after a fork. Most
+// children execute another program at once, so that the copy must not exhaust the memory.
 void SharedHeap::before_fork() {
   const std::int64_t available = has_blocks() ? available_memory_bytes() : INT64_MAX;
   mutex_.lock();  // from here on, no more than a few bytes are allocated
@@ -271,8 +272,8 @@ void SharedHeap::after_fork_in_parent() {
   mutex_.unlock();
 }
 
-// What is free becomes memory of the child's own, too. What has not been copied becomes its own
-// page by page, as the child writes there.
+// Replaces free ranges by private memory, too. Blocks that were not copied become private page by
+// page, when the child writes to them.
 void SharedHeap::after_fork_in_child() {
   if (!shared_) return mutex_.unlock();
   for (auto& [offset, room] : free_) {

@@ -1,9 +1,9 @@
-// SharedRanges: all memory that this process shares with others of its node, its own and theirs:
-// heaps (SharedHeap) and windows of the MPI library's (MPI_Win_allocate_shared).
-// Each has a number that its processes agree on, and in each process an address of its own; so a
-// place in it is told to others as number and offset. A window has been mapped by all its ranks; a
-// heap is attached and its parts are mapped when a rank is shown something there, which may fail,
-// so that the ranks of a call have to agree the first time (all_have).
+// SharedRanges: all memory that this process shares with others on its node: heaps (SharedHeap) and
+// windows of the MPI library (MPI_Win_allocate_shared), its own and theirs. Each range has a number
+// that its processes agree on, and an address in each process; so a place is described to others by
+// number and offset. A window is mapped by all its ranks. A heap is attached, and its parts are
+// mapped, when a rank is shown a place there; that may fail, so that the ranks of a call must agree
+// the first time (all_have).
 #pragma once
 
 #include <array>
@@ -30,27 +30,29 @@ class SharedRanges {
     bool leaving = false;    // found by its number only
   };
 
-  // All are thread-safe.
+  // All functions are thread-safe.
   void add(Range range);
-  // This process's own heap, or another's, which stay for good. number: of its rank.
+  // Add this process's own heap, or another's, permanently. number: its rank.
   void add_own_heap(int rank, SegmentParts& parts, std::vector<int> ranks);
   void add_heap(int rank, SegmentParts& parts);
-  // One that may come: its rank writes here where it lies before it shows anything of it, and
-  // nothing is attached before that is needed. Not by a process with a limit on its addresses.
+  // Registers a heap that may be created later: its rank writes `name` before it shows anything of
+  // it, and it is attached when needed. Must not be used by a process with a limit on its
+  // addresses.
   void add_heap(int rank, const SegmentName* name);
-  // leaving: from now on none of its memory is shown, since it is about to go; what others have
-  // shown there is still found.
+  // leaving: the range is about to go, so that none of its memory is shown any more; what others
+  // have shown is still found.
   void set_leaving(std::int64_t number, bool leaving);
   void remove(std::int64_t number);
 
-  // What to show of these bytes, if all of `ranks` (in order) have the range in which they lie, or
-  // may have it. to_origin: from the first byte to the place that others count from.
+  // Describes these bytes, if all of `ranks` (sorted) have, or may have, the range that contains
+  // them. to_origin: the distance from the first byte to the address from which others count.
   ShownBuffer shown(const std::byte* begin, std::int64_t bytes, std::span<const int> ranks,
                     std::int64_t to_origin = 0) const;
-  // Where that lies here; nothing if it lies nowhere, nullptr if it cannot be mapped.
+  // Returns the local address of a shown place; nothing if it is in no range, nullptr if it cannot
+  // be mapped.
   std::optional<std::byte*> find(const ShownBuffer& shown) const;
-  // All of `ranks` (in order) have found what this process has shown of its heap; so they find all
-  // that it will ever show of the same part.
+  // Notes that all of `ranks` (sorted) have found a place of this process's heap, so that they will
+  // find any other place in the same part.
   void all_have(const ShownBuffer& shown, std::span<const int> ranks);
 
  private:

@@ -1,6 +1,6 @@
-// Xpmem: the library of the kernel module XPMEM, by which a process maps ("attaches") memory of
-// another that has not been made to be shared; github.com/hpc/xpmem, include/xpmem.h.
-// Why opened at run time: few machines have it, and Weft is to need nothing there or elsewhere.
+// Xpmem: the library of the XPMEM kernel module, by which a process attaches arbitrary memory of
+// another; github.com/hpc/xpmem, include/xpmem.h. It is opened at run time, since few machines have
+// it and Weft must not depend on it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// Its functions, as the library declares them. All return -1 where they fail.
+// Pointers to the library's functions. All of them return -1 on failure.
 struct Xpmem {
   struct Address {
     std::int64_t permit;  // of get()
@@ -28,16 +28,16 @@ struct Xpmem {
   Detach* detach = nullptr;
 
   static constexpr std::string_view kOfSystem = "auto", kNone = "off";
-  // which: kOfSystem, kNone, or the path of a library, which has to find its device itself.
-  // Of kOfSystem: whether this machine has a device of the module.
+  // which: kOfSystem, kNone, or the path of a library, which finds its device itself. For kOfSystem
+  // this returns whether the machine has the module's device.
   static bool may_be_there(std::string_view which);
-  // Where it may be there. For the life of the process.
+  // Opens the library for the life of the process. Must only be called if may_be_there().
   static Result<Xpmem> open(std::string_view which);
 
-  // All of this process's memory as a segment, for processes of the same user.
+  // Makes all memory of this process a segment for processes of the same user.
   std::int64_t make_all() const;
   std::int64_t get_all(std::int64_t segment) const;
-  // Whole pages at an address of the segment's process; nullptr: not to be had.
+  // Attaches whole pages at an address of the segment's process. Returns nullptr on failure.
   std::byte* attach_at(std::int64_t permit, std::uintptr_t address, std::size_t bytes) const;
 };
 

@@ -1,4 +1,5 @@
-// What kernels.cc defines, once per instruction set it is compiled for (CMakeLists.txt).
+// Declares the functions of kernels.cc, which is compiled once per instruction set
+// (CMakeLists.txt).
 #pragma once
 
 #include <cstddef>
