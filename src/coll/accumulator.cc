@@ -1,4 +1,4 @@
-// Where the value and the next part lie.
+// Places the accumulated value and the next part in memory.
 #include "coll/accumulator.h"
 
 #include <algorithm>

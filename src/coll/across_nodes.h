@@ -1,8 +1,8 @@
-// AcrossNodes: an allreduce of one part of the vector between the leaders of nodes, one on each,
-// while the caller does something else in its first round.
-// Recursive doubling keeps the order of the nodes, and is for two of them, for short parts, and for
-// operators that do not commute. Otherwise recursive halving, then doubling: of a part of n bytes,
-// k leaders together send 2 (k - 1) n, the least there is, in 2 log(k) rounds.
+// AcrossNodes: an allreduce of one part of the vector between the leaders, one on each node. The
+// caller may do other work during its first round. Two nodes, short parts and operators that do not
+// commute use recursive doubling, which keeps the order of the nodes. All others use recursive
+// halving, then doubling: for a part of n bytes, k leaders together send 2 (k - 1) n bytes, the
+// minimum, in 2 log(k) rounds.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005; Rabenseifner, ICCS 2004
 #pragma once
 
@@ -18,20 +18,20 @@ namespace weft {
 
 class AcrossNodes {
  public:
-  // leaders: by node. most: elements of the longest part.
+  // leaders: ranks, by node. most: the elements of the longest part.
   AcrossNodes(Builder& b, std::vector<int> leaders, int node, std::int64_t most);
 
-  // Where the own operand of a part has to be; `result` is where its sum is to be.
+  // Returns where this leader's operand of a part must be, if its sum is to be at `result`.
   Location operand(std::int64_t part, Location result) const;
-  // The sum is there after the round that is open in the end. Two parts may be in hand: `meanwhile`
-  // may write the next one's operand.
+  // Reduces one part. The sum is complete after the round that is open on return. Two parts may be
+  // in progress: `meanwhile` may write the next one's operand.
   void reduce(std::int64_t part, Location result, std::int64_t count,
               const std::function<void()>& meanwhile);
 
  private:
   int size() const { return static_cast<int>(leaders_.size()); }
   int leader(int node) const { return leaders_[static_cast<std::size_t>(node)]; }
-  // The node with which this one exchanges at a distance, a power of two.
+  // Returns the node with which this one exchanges at a distance, a power of two.
   int partner(int distance) const { return fold_.rank_at(fold_.position(node_) ^ distance); }
   Location scratch(std::int64_t part) const { return scratch_[static_cast<std::size_t>(part % 2)]; }
 

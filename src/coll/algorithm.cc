@@ -1,4 +1,4 @@
-// The table of algorithms, and what follows from a line of it.
+// The table of algorithms, and the properties that follow from its entries.
 #include "coll/algorithm.h"
 
 #include <array>
@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-// Of long data in memory, about: most algorithms copy or reduce, signal and wait twice.
+// The approximate steps per part of long data in memory: most algorithms copy or reduce, signal and
+// wait twice.
 constexpr std::int64_t kStepsPerPart = 5;
 
 constexpr Algorithm kAlgorithms[] = {
@@ -70,7 +71,7 @@ bool in_memory_of_a_node(const Shape& shape) {
   return shape.on_one_node && (!reduces(shape.kind) || shape.recv.plain);
 }
 
-// By levels, the sums of nodes or domains are added, in the order of their lowest ranks.
+// Algorithms by levels add the sums of nodes or domains in the order of their lowest ranks.
 bool keeps_order(const Shape& shape, const Nodes& nodes) {
   return shape.commutative || nodes.are_in_order();
 }
@@ -113,13 +114,13 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
 
 namespace {
 
-// A lap posts no more in a round, so that a transport that has place for the first section has it
-// for all.
+// No later lap posts more messages in a round, so that a transport with room for the first section
+// has it for all.
 constexpr std::uint32_t kMostPosted = 4;
 
 Schedule build_next(Schedule section);
 
-// The laps after those that are done. steps: about as many as are expected.
+// Builds the laps after the first `done` ones. steps: the expected number of steps.
 Schedule build_section(const Algorithm& algorithm, Shape shape, std::int32_t done,
                        std::int32_t laps, const Tuning& tuning, std::size_t steps) {
   Builder builder(std::move(shape), algorithm.name, tuning);

@@ -1,5 +1,5 @@
-// Algorithm: one line of algorithms.def, looked up by collective and name.
-// A new algorithm is one file with a build function and one line in algorithms.def.
+// Algorithm: an entry of algorithms.def, found by collective and name. A new algorithm is one file
+// with a build function and one line in algorithms.def.
 #pragma once
 
 #include <span>
@@ -17,12 +17,12 @@ enum class Needs : std::uint8_t {
   node,          // all ranks share memory, and what is reduced is plain
   node_commutative,
   node_direct,  // node, and buffers that all ranks can see, which is found out when it runs
-  // node, of several NUMA domains; where the operator does not commute, the ranks of each domain
-  // are consecutive.
+  // Requires node and several NUMA domains. If the operator does not commute, the ranks of each
+  // domain must be consecutive.
   domains,
   domains_commutative,
-  // Not all ranks share memory, but some do, and what is reduced is plain; where the operator does
-  // not commute, the ranks of each node are consecutive.
+  // Requires that some but not all ranks share memory, and that reduced data are plain. If the
+  // operator does not commute, the ranks of each node must be consecutive.
   nodes,
   nodes_in_order,  // nodes, and the ranks of each are consecutive whatever the operator
   nodes_leaders,   // nodes, and Shape::has_leaders
@@ -43,20 +43,22 @@ bool needs_nodes(Needs needs);                                      // several
 bool needs_domains(Needs needs);                                    // several on that node
 bool needs_memory(Needs needs);                                     // of one node or of several
 bool node_serves(Kind kind);  // some algorithm needs the node's memory
-// Below that, showing and finding buffers costs more than the copies.
+// For shorter buffers, showing and finding them costs more than the copies.
 inline constexpr std::int64_t kLeastDirect_bytes = 32 * 1024;
-// It may find out that it cannot run; so it is never the only one for a call.
+// Returns whether the algorithm may find out at run time that it cannot run; another one must then
+// be available for the call.
 bool is_direct(const Algorithm& algorithm);
-// The name of those whose part between nodes is the MPI library's own collective.
+// The algorithms that use the MPI library's own collective between nodes.
 inline constexpr std::string_view kByLeaders = "hierarchical-library";
 bool applies(const Algorithm& algorithm, const Shape& shape);
 Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning = {});
-// The same, but where it has more laps than that (Builder::laps), only the rounds of the first
-// ones: Schedule::next_section makes the others. For whoever carries out one after the other.
+// Builds only the rounds of the first `laps` laps (Builder::laps) if there are more;
+// Schedule::next_section builds the following ones, for executors that run them one after the
+// other.
 Schedule build_in_sections(const Algorithm& algorithm, Shape shape, std::int32_t laps,
                            const Tuning& tuning = {});
 
-// The whole collective as one step of the MPI library (engines tcc and assist).
+// Builds the whole collective as one step of the MPI library (engines tcc and assist).
 Schedule build_library(Shape shape, StepKind kind);
 
 }  // namespace weft

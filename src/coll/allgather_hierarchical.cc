@@ -1,8 +1,8 @@
-// Allgather by levels: blocks go round the nodes, and what comes is shown to the ranks of the node
-// in its memory while the next blocks are under way. Where all nodes have as many ranks, each rank
-// carries the blocks of those at its own place; otherwise the first rank carries all of them. With
-// blocks of n bytes, a node with m ranks of p sends at most (p - m) n and gets as much, the least
-// that reaches all.
+// Allgather by levels: blocks circulate between the nodes, and received blocks are shown to the
+// node's ranks in its memory while the next ones are in transit. If all nodes have equally many
+// ranks, each rank carries the blocks of those with its node rank; otherwise the first rank carries
+// all blocks. With blocks of n bytes, a node with m of p ranks sends at most (p - m) n bytes and
+// receives as many, the minimum.
 // Kandalla, Subramoni, Santhanaraman, Koop, Panda, Designing multi-leader-based allgather
 // algorithms for multi-core clusters, IPDPS 2009 workshops
 #include <algorithm>
@@ -43,12 +43,13 @@ class Allgather {
   }
 
  private:
-  // The node whose blocks reach this one in a wave; in the first, its own are shown.
+  // Returns the node whose blocks arrive in a wave; in the first wave this node's own are shown.
   int origin(int wave) const { return ring_at(node_of(s_), -wave, nodes_.count()); }
   bool carries() const { return each_carries_ || s_.rank == here_[0]; }
   bool each_shows(int wave) const { return each_carries_ || wave == 0; }
 
-  // How many blocks one after the other: several ranks may show one at the same time.
+  // Returns the number of blocks shown one after the other; several ranks may show one each at a
+  // time.
   std::int64_t sheets(int wave) const {
     return each_shows(wave) ? 1 : nodes_.ranks_on(origin(wave));
   }
@@ -58,7 +59,7 @@ class Allgather {
     return all;
   }
 
-  // What this rank carries of a node, those one after the other taken together.
+  // Returns the blocks of a node that this rank carries, with contiguous ones merged.
   std::vector<Operand> carried(int node) const {
     if (each_carries_) return {incoming(s_, carrier(node))};
     std::vector<int> ranks = nodes_.ranks(node).listed();
@@ -95,7 +96,7 @@ class Allgather {
       all.push_back({here_[ring_place(i)], ranks[ring_place(i)]});
     show(all);
   }
-  // This rank's own place first, then those behind it.
+  // Begins with this rank's own place, then those after it.
   std::size_t ring_place(std::size_t i) const {
     return (static_cast<std::size_t>(place_of(s_, s_.rank)) + i) % here_.size();
   }

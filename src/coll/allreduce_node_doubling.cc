@@ -1,10 +1,10 @@
-// Allreduce in the node's memory by recursive doubling: in each of log(p) steps, two ranks show
-// each other the sums that they have, in slots of their own for each step; what fits travels in
-// their lines. If p is no power of two, a first step leads to one: the even rank of some pairs
-// leaves its vector to the other one, and takes the result from it. For short vectors and ranks too
-// many for a single exchange: each rank copies n bytes and reduces n log(p).
-// Partial sums are those of runs of consecutive ranks, so that the result is right for operators
-// that do not commute, and the same on all ranks.
+// Allreduce in the node's memory by recursive doubling: in each of log(p) steps two ranks show each
+// other their partial sums, in separate slots for each step; short data travel in the ranks' lines.
+// If p is no power of two, a preliminary step reduces it to one: the even rank of some pairs gives
+// its vector to the other one and takes the result from it. For short vectors and too many ranks
+// for a single exchange: each rank copies n bytes and reduces n log(p).
+// Partial sums are those of consecutive ranks, so that the result is right for operators that do
+// not commute, and identical on all ranks.
 // Jocksch, Piccinali, shared-memory persistent allreduce (first step to 2^n)
 #include <bit>
 
@@ -38,11 +38,11 @@ class Doubling {
   }
 
  private:
-  // What a rank shows in a step. After the last one, pairs have the result.
+  // Returns the place that a rank shows in a step. After the last one, pairs show the result.
   Location shown(int rank, int step) const {
     return part_.of(rank) + step * part_.count() * s_.recv.extent;
   }
-  // A rank that leaves its vector to the other one shows nothing but that.
+  // A rank that gives its vector away shows nothing else.
   int signals_of(int rank) const { return fold_.position(rank) < 0 ? 1 : shows_; }
   void wait(int rank, int step) const { part_.wait(rank, step + 1, signals_of(rank)); }
 

@@ -1,11 +1,11 @@
-// Allreduce in the node's memory along a tree: each rank adds what its children signal to its own
-// vector and signals in turn; the signal of rank 0 tells everyone that the result is there, so that
-// it is the barrier as well. For short vectors and many ranks: all ranks together reduce (p - 1) n
-// bytes, in log(p) steps, and each copies n out, those without children n in. The higher the radix,
-// the fewer steps and the more work in each.
-// By domains, d of them, the tree crosses their borders d - 1 times, and so does the result, which
-// the first rank of each domain shows there once more: 2 (d - 1) n bytes, the least.
-// A subtree is a run of consecutive ranks, and children are added in their order, so that the
+// Allreduce in the node's memory along a tree: each rank adds its children's vectors to its own and
+// signals. The signal of rank 0 tells all that the result is complete, and so acts as the barrier
+// as well. For short vectors and many ranks: all ranks together reduce (p - 1) n bytes in log(p)
+// steps, and each copies n out; leaves also copy n in. A higher radix gives fewer steps with more
+// work each.
+// With d domains the tree crosses their borders d - 1 times, and so does the result, which the
+// first rank of each domain shows there again: 2 (d - 1) n bytes, the minimum.
+// A subtree consists of consecutive ranks, and children are added in their order, so that the
 // result is right for operators that do not commute.
 // El Maarouf et al., Combining reduction with synchronization barrier on multi-core processors
 #include "coll/build_functions.h"
@@ -16,7 +16,8 @@
 namespace weft {
 namespace {
 
-// What the first rank of a domain signals per part: its sum, and unless it is rank 0, the result.
+// Returns the signals per part of a domain's first rank: one for its sum and, except for rank 0,
+// one for the result.
 int signals_of_source(int rank) {
   return rank == 0 ? 1 : 2;
 }
@@ -31,8 +32,8 @@ class Tree {
     if (tree_.children.size() > 1) scratch_ = b.temp(part.count(), Unit::recv);
   }
 
-  // The sum of `own` and of what the children signal, into this rank's slot. A sum may not be
-  // written over its lower operand, so that it goes to and fro.
+  // Adds the children's vectors to `own`, into this rank's slot. A sum must not overwrite its lower
+  // operand, so that two places are used in turn.
   void reduce(Location own) {
     const Location slot = part_.of(b_.shape().rank);
     if (tree_.children.empty()) b_.copy(own, slot, part_.count());

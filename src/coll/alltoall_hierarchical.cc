@@ -1,8 +1,9 @@
-// Alltoall by levels: all that one node has for another goes as one message. The ranks of a node
-// write their blocks to its memory in the order of the nodes and ranks they are for, one rank for
-// each other node sends that node's and receives from it into the memory, and all copy theirs out.
-// (k - 1) messages leave each of k nodes instead of (k - 1) m^2 with m ranks on each: for short
-// blocks. Long ones go piece by piece; while one is under way, the next one is written.
+// Alltoall by levels: everything that one node has for another is one message. The ranks of a node
+// write their blocks to its memory, ordered by destination node and rank; for each other node one
+// rank sends that node's share and receives into the memory; then all ranks copy their blocks out.
+// With m ranks per node, (k - 1) messages leave each of k nodes instead of (k - 1) m^2: this is for
+// short blocks. Long blocks are divided into pieces, and the next piece is written while one is in
+// transit.
 // Träff, Rougier, MPI collectives and datatypes for hierarchical all-to-all communication, EuroMPI/
 // ASIA 2014
 #include <algorithm>
@@ -16,8 +17,8 @@
 namespace weft {
 namespace {
 
-// Of the blocks of one rank, what lies in the memory for one exchange; as much comes in. Two take
-// turns, so that four times as much fits.
+// The bytes of one rank's blocks that are in the memory for one exchange; as many arrive. Two
+// exchanges take turns, so that four times as much must fit.
 constexpr std::int64_t kOfOneRank_bytes = 60 * 1024;
 
 class Alltoall {
@@ -66,7 +67,7 @@ class Alltoall {
   }
 
   std::int64_t length(std::int64_t turn) const { return std::min(piece_, bytes_ - turn * piece_); }
-  // Who exchanges what two nodes have for each other, on the one.
+  // Returns the rank that exchanges the data between two nodes, on the first of them.
   int speaker(int node, int other) const {
     const auto place = static_cast<std::size_t>(other % nodes_.ranks_on(node));
     return nodes_.ranks(node)[place];
@@ -75,7 +76,7 @@ class Alltoall {
     return node != node_of(s_) && speaker(node_of(s_), node) == s_.rank;
   }
 
-  // What is for a node, or comes from it: first what is from the first rank, for all in turn.
+  // Returns the area of data to or from a node: those of its first rank come first, for all ranks.
   Location area(const std::vector<Location>& areas, std::int64_t turn, int node) const {
     std::int64_t blocks = 0;
     for (int before = 0; before < node; ++before) blocks += nodes_.ranks_on(before);
@@ -85,8 +86,9 @@ class Alltoall {
     return nodes_.ranks_on(node) * ranks_here(s_) * length(turn);
   }
 
-  // Each rank signals when it has written a turn's blocks, and at the end of a turn, when the one
-  // after has been written, its own messages are over, and so is copying out up to the turn before.
+  // Each rank signals twice per turn: when it has written the turn's blocks, and at the turn's end.
+  // At that point it has written the next turn's blocks, its own messages have completed, and it
+  // has copied out up to the previous turn.
   std::uint32_t written(std::int64_t turn) const {
     return static_cast<std::uint32_t>(std::max<std::int64_t>(2 * turn, 1));
   }

@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-// What goes to or comes from one rank after the other, in pieces of equal length but for the last
+// A rank's blocks for, or from, one rank after the other, in pieces of equal length except the last
 // one of each block.
 class Pieces {
  public:

@@ -1,7 +1,7 @@
-// Where each NUMA domain of a node keeps what belongs to each rank (its block): a rank's own domain
-// keeps it with that rank, any other domain with the rank at the same place there, counted round.
-// So each domain has all blocks in memory of its own, and its ranks hold about as many.
-// With one domain every rank holds its own block.
+// Assigns each rank's block to a rank of each NUMA domain: a rank's own domain keeps it with that
+// rank, any other domain with the rank of the same place there, modulo its size. So each domain has
+// all blocks in its own memory, evenly divided among its ranks. With one domain every rank holds
+// its own block.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ class DomainHomes {
   const Home& of(int block, int domain) const {
     return homes_[static_cast<std::size_t>(domain)][static_cast<std::size_t>(block)];
   }
-  // Blocks by slot.
+  // Returns the blocks that a rank holds, by slot.
   const std::vector<int>& held_by(int rank) const { return held_[static_cast<std::size_t>(rank)]; }
   int slots() const;  // of any rank, at most
 

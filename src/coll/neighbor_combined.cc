@@ -1,6 +1,6 @@
-// Neighborhood alltoall in which all blocks between two ranks travel as one packed message: both
-// ends know how many there are, and that their bytes agree in total. A single block is not packed.
-// For grids with few ranks in a dimension, and graphs with repeated edges.
+// Neighbourhood alltoall in which all blocks between two ranks form one packed message: both ends
+// know their number, and their total bytes agree. A single block is not packed. For grids with few
+// ranks in a dimension, and graphs with repeated edges.
 // Träff, Carpen-Amarie, Hunold, Rougier, arXiv:1606.07676, 2016
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 
 using BlockOf = Operand (*)(const Shape&, int);
 
-// One operand per peer: its only block, or space in temp for all of them.
+// Returns one operand per peer: its only block, or space in temp for all of them.
 std::vector<Operand> messages(Builder& b, const EdgesByPeer& all, BlockOf block_of) {
   std::vector<Operand> result;
   for (const Edges& edges : all.all()) {

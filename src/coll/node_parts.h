@@ -1,14 +1,14 @@
-// What the ranks show each other in the node's memory, part after part: a slot for each rank (or
-// several), where what fits travels in the ranks' lines, and longer data in two places that take
-// turns, so that the next part may be written while this one is still being read.
-// The protocol: a rank signals once per part (or as often as told), when it has written its slot
-// for this part and read all it wants of the part before. So who has waited for a reader's signal
-// of part k - 1 may write part k, into the place of part k - 2.
-// Where two ranks exchange what they have, their slots change hands from one use to the next: each
-// rank writes where it has read last (schedule.h, Halves). Else a rank's slots lie in memory of its
-// own. If they are longer than a page, that is the same memory in every schedule, on pages that no
-// other rank has a part of: the first touch puts them into the rank's NUMA domain, and no later
-// operation finds them in another.
+// NodeParts: the data that ranks show each other in the node's memory, part after part, in one or
+// several slots per rank. Short data travel in the ranks' lines. Longer data use two places in
+// turn, so that the next part can be written while the previous one is still being read.
+// A rank signals once per part (or as often as told), when it has written its slot for this part
+// and has read all it needs of the previous one. So a rank that has waited for a reader's signal of
+// part k - 1 may write part k, into the place of part k - 2.
+// If two ranks exchange data, their slots swap from one use to the next: each rank writes where it
+// read last (schedule.h, Halves). Otherwise a rank's slots lie in memory of its own. If they are
+// longer than a page, that is the same memory in every schedule, on pages that it shares with no
+// other rank: the first access puts them into the rank's NUMA domain, and all operations find them
+// there.
 #pragma once
 
 #include <algorithm>
@@ -19,19 +19,19 @@ namespace weft {
 
 class NodeParts {
  public:
-  // For `count` elements of `extent` bytes in each slot, the same on all ranks; no more than `most`
-  // in a part, whatever the tuning.
+  // Prepares slots of `count` elements of `extent` bytes; all ranks must give the same values. A
+  // part has at most `most` elements, whatever the tuning.
   NodeParts(Builder& b, std::int64_t count, std::int64_t extent = 1, int signals = 1,
             std::int64_t most = INT64_MAX, int slots = 1)
       : NodeParts(b, count, extent, signals, most, slots, b.tuning().part_bytes, false) {}
 
-  // Where each rank reads what all others show.
+  // For exchanges in which each rank reads the slots of all others.
   static NodeParts exchanged(Builder& b, std::int64_t count, std::int64_t extent) {
     return {b, count, extent, 1, INT64_MAX, 1, b.tuning().part_bytes, ranks_here(b.shape()) == 2};
   }
 
-  // Where all have as much to do at a time, so that cutting lets nobody begin earlier: what takes
-  // up both places is one part.
+  // For algorithms in which all ranks have equal work at a time, so that smaller parts let nobody
+  // begin earlier: data that fill both places form one part.
   static NodeParts in_step(Builder& b, std::int64_t count, std::int64_t extent, int signals,
                            int slots) {
     const std::int64_t both = kPlaces * b.tuning().part_bytes;
@@ -45,16 +45,17 @@ class NodeParts {
 
   bool is_cut() const { return most_ < total_; }
   std::int64_t begin() const { return part_ * most_; }  // elements
-  // Those of this part, of `total` in one of several blocks that go side by side.
+  // Returns the elements of this part, out of `total` in one of several blocks that advance
+  // together.
   std::int64_t count(std::int64_t total) const {
     return std::clamp<std::int64_t>(total - begin(), 0, most_);
   }
   std::int64_t count() const { return count(total_); }
 
-  // How many elements before one of this part lay where it goes now.
+  // Returns the distance in elements to the earlier data that this part overwrites.
   std::int64_t distance_of_reuse() const { return kPlaces * most_; }
 
-  // A slot of a rank for this part.
+  // Returns a rank's slot for this part.
   Location of(int rank, int slot = 0) const {
     const int place = place_of(b_.shape(), rank);
     if (in_lines_) return b_.line(place);
@@ -67,24 +68,24 @@ class NodeParts {
   void signal() {
     if (!is_alone()) b_.signal();
   }
-  // For a rank that shows nothing itself: others may have to know how far it has read.
+  // For a rank that shows nothing: others may have to know how far it has read.
   void signal_if_reused() {
     if (total_ > kPlaces * most_) b_.signal();
   }
-  // Until `rank` has signalled this part.
+  // Waits until `rank` has signalled this part.
   void wait(int rank) const { wait(rank, signals_); }
-  // Until it has given the first, second, … signal of this part, of which it gives `signals`.
+  // Waits for the nth signal of this part, of `signals` that the rank gives.
   void wait(int rank, int nth) const { wait(rank, nth, signals_); }
   void wait(int rank, int nth, int signals) const {
     if (rank != b_.shape().rank) b_.wait(rank, static_cast<std::uint32_t>(part_ * signals + nth));
   }
-  // Until `reader` has read what lies in the place of this part.
+  // Waits until `reader` has read the data that this part overwrites.
   void wait_until_read(int reader) const {
     if (part_ >= kPlaces && reader != b_.shape().rank)
       b_.wait(reader, static_cast<std::uint32_t>((part_ - 1) * signals_ + 1));
   }
-  // The same where it gives the last signal of a part only when it has read that part: it may still
-  // be busy with the one before.
+  // Does likewise if the reader's last signal of a part means that it has read that part: it may
+  // still be reading the previous one.
   void wait_until_passed_on(int reader) const {
     if (part_ >= kPlaces)
       b_.wait(reader, static_cast<std::uint32_t>((part_ - kPlaces + 1) * signals_));
@@ -117,7 +118,7 @@ class NodeParts {
   static std::int64_t to_lines(std::int64_t bytes) {
     return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
-  // Whole lines, so that all slots fit.
+  // Returns whole cache lines, such that all slots fit.
   static std::int64_t slot_bytes(std::int64_t part_bytes, int slots) {
     return slots == 1 ? part_bytes : part_bytes / slots / kLineBytes * kLineBytes;
   }

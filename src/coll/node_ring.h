@@ -1,9 +1,10 @@
-// Copy-in with reduction in the node's memory: the vector has a block for each rank, and each block
-// goes round: one rank copies its part of it in, the next ones add theirs in place, the owner of
-// the block last. Each rank reads its vector once, however many ranks there are. Long blocks go
-// piece by piece, so that what is shared stays in the caches. For operators that commute.
-// Where there are several NUMA domains, each block goes round in each of them, and its owner adds
-// what the others have: (d - 1) n bytes of a vector of n cross the borders of d domains, the least.
+// Copy-in with reduction in the node's memory. The vector has a block for each rank, and each block
+// circulates: one rank copies its part of the block in, the next ones add theirs in place, and the
+// owner of the block is the last. Each rank reads its vector once, whatever the number of ranks.
+// Long blocks are divided into pieces so that the shared data stay in the caches. For operators
+// that commute.
+// With several NUMA domains each block circulates in each of them, and its owner adds the sums of
+// the others: (d - 1) n bytes of a vector of n cross the borders of d domains, the minimum.
 // Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks, several
 // sockets)
 #pragma once
@@ -24,23 +25,23 @@ class NodeRing {
     for_all     // all ranks copy all blocks out
   };
 
-  // Block i, [borders[i], borders[i + 1]) of the elements of the input, is rank i's.
+  // Block i, that is, elements [borders[i], borders[i + 1]) of the input, belongs to rank i.
   NodeRing(Builder& b, const Domains& domains, std::vector<std::int64_t> borders, Result result);
 
   bool done() const { return parts_.done(); }
   void next() { parts_.next(); }
 
-  // How far into the vector a block's piece begins.
+  // Returns the offset in the vector of a block's current piece.
   std::int64_t offset(int block) const;
-  // Where the sum of this rank's block is to be for others to copy it out.
+  // Returns where the sum of this rank's block must be so that others can copy it out.
   Location shared() const { return shared(b_.shape().rank, domain_); }
 
-  // `reader` is the only one to copy out others' blocks. Before sum_up().
+  // Waits for a `reader` that alone copies out others' blocks. Must precede sum_up().
   void wait_until_read(int reader) const { parts_.wait_until_read(reader); }
-  // This rank's part of all blocks; the sum of its own block goes to `own`, and for_all to its
-  // place in the receive buffer.
+  // Does this rank's part for all blocks. The sum of its own block goes to `own` and, with for_all,
+  // to its place in the receive buffer.
   void sum_up(Location own);
-  // The sums of all other blocks, to their places in the receive buffer.
+  // Copies the sums of all other blocks to their places in the receive buffer.
   void copy_out();
 
  private:

@@ -1,6 +1,6 @@
 // A rank signals each time it has added to a block that is not its own, and when it has published.
-// Each rank knows what the others have signalled by then, since all take the same parts in the same
-// order: added to part 0; then added to part i + 1 and published part i, for each i.
+// All ranks take the same parts in the same order, so that each knows the meaning of the others'
+// signals: added to part 0; then, for each i, added to part i + 1 and published part i.
 #include "coll/node_sums.h"
 
 #include <algorithm>
@@ -92,7 +92,7 @@ void NodeSums::add_to_block(int block, std::int64_t part, Location own) {
   if (above == leader) {
     b_.copy(input, sum, count);
   } else {
-    // Of the rank above, the block is one more, or the first of its own.
+    // For the rank above the block is one more, or the first that is not its own.
     const int nth = leaders_ > 1 ? ring_at(leader, -above, ranks_) : 1;
     if (count > 0) b_.wait(rank_at(above), added(above, part, nth));
     b_.reduce(input, sum, leader == place_ ? own : sum, count);
@@ -100,7 +100,7 @@ void NodeSums::add_to_block(int block, std::int64_t part, Location own) {
   if (leader != place_) b_.signal();
 }
 
-// By those who still read what lies in the place that the part after the next ones goes to.
+// Waits for the ranks that still read the place into which the part after the next ones is written.
 void NodeSums::wait_until_unused(std::int64_t part) const {
   const bool begins_a_block = leaders_ > 1 || ring_at(place_, 1, ranks_) == leader_place_;
   if (part < 0 || !begins_a_block) return;

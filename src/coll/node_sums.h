@@ -1,9 +1,9 @@
-// NodeSums: the sums of the ranks of one node, made in its memory for its leaders, part after part,
-// and what the leaders make of them, on its way back to all. The vector has a block for each
-// leader. Each block goes through the node from rank to rank, downwards, and ends at its leader:
-// each rank reads its vector once and adds to what the one above it left, so that with one leader,
-// the first rank of the node, the order is right for operators that do not commute.
-// A short vector is put there by everyone, and the leader reduces all.
+// NodeSums: reduces the vectors of a node's ranks in its memory for its leaders, part after part,
+// and passes the leaders' results back to all. The vector has a block for each leader. Each block
+// is passed down from rank to rank and ends at its leader: each rank reads its vector once and adds
+// to the sum of the rank above. With one leader, the node's first rank, the order is thus right for
+// operators that do not commute. A short vector is copied in by all ranks and reduced by the
+// leader.
 // Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks)
 #pragma once
 
@@ -16,10 +16,10 @@ namespace weft {
 
 class NodeSums {
  public:
-  // Of a leader's block, what goes through the memory at a time. At 100 Gbit/s it takes 10 us, so
-  // that the few that a round between nodes takes to begin weigh little, less the slower the
-  // network; and the three places that parts take in turn still fit into a core's own cache. The
-  // next part is reduced while this one is under way between the nodes. Tuning tries less.
+  // The bytes of a leader's block that are processed at a time. At 100 Gbit/s they take 10 us,
+  // compared with which the start of a round between nodes is short, the more so in slower
+  // networks; and three parts fit into a core's own cache. The next part is reduced while this one
+  // is in transit between the nodes. Tuning tries smaller parts.
   static constexpr std::int64_t kPart_bytes = 128 * 1024;
 
   enum class Result : std::uint8_t {
@@ -27,32 +27,34 @@ class NodeSums {
     for_the_leader  // only the leader calls publish(): it uses the part no more
   };
 
-  // `leaders` is 1 or the number of ranks here; one leader is the rank at the place given.
+  // `leaders` must be 1 or the number of ranks here; a single leader is the rank of `leader_place`.
   NodeSums(Builder& b, int leaders, Result result, int leader_place = 0);
 
   std::int64_t parts() const { return parts_; }
   bool leads() const { return is_leader(place_); }
 
-  // What this leader has of a part: elements, where in the vector, where the result is shared (in
-  // the vector itself where this rank is alone on its node).
+  // Return this leader's share of a part: its elements, their place in the vector, and where the
+  // result is shared (in the vector itself if this rank is alone on its node).
   std::int64_t count(std::int64_t part) const { return count_of(block_, part); }
   std::int64_t offset(std::int64_t part) const { return offset_of(block_, part); }
   std::int64_t most() const { return most_; }  // elements of any part
   Location shared(std::int64_t part) const;
 
-  // This rank's share of the work on a part; the sum of the leader's own block goes to `own`, which
-  // may be shared(part).
+  // Does this rank's share of a part's reduction. The sum of the leader's own block goes to `own`,
+  // which may be shared(part).
   void reduce(std::int64_t part, Location own);
-  // Called once for each part; for_all: after the next part's reduce(), before the one after that.
+  // Must be called once for each part; with for_all between the reduce() calls of the next two
+  // parts.
   void publish();
-  // Waits for each leader's publish() of the part. To be called before the next part's publish().
+  // Waits for each leader's publish() of the part and copies its result out. Must precede the
+  // publish() of the next part.
   void copy_out(std::int64_t part);
 
  private:
   static constexpr std::int64_t kPlaces = 3;
 
   bool is_leader(int place) const { return leaders_ > 1 || place == leader_place_; }
-  // Block i is that of the leader at this place.
+  // Returns the place of the leader that owns block `block`.
   int leader_of(int block) const { return leaders_ > 1 ? block : leader_place_; }
   int rank_at(int place) const { return rank_here(b_.shape(), place); }
   std::int64_t offset_of(int block, std::int64_t part) const;
@@ -65,7 +67,7 @@ class NodeSums {
 
   bool publishes(int place) const;
   int additions(int place) const { return leaders_ - (is_leader(place) ? 1 : 0); }
-  // What a rank's counter shows once it has added to its n-th block of a part, or published one.
+  // Return a rank's counter after it has added to its n-th block of a part, or published one.
   std::uint32_t added(int place, std::int64_t part, int nth) const;
   std::uint32_t published(int place, std::int64_t part) const;
 

@@ -1,11 +1,9 @@
-// A rank signals once in each tick: the lowest of a node at its end, when its messages are over,
-// the others when they have added to the tick's part. So all know what has been done from a
-// counter:
-//  - tick t of a rank that is not the lowest: part t is added to, and all results up to that of
-//  tick
-//    t - 1 are copied out;
-//  - tick t of the lowest: part t - 1 has left, result t - lag is there, and the one before has
-//  left.
+// A rank signals once per tick: the lowest rank of a node at the tick's end, when its messages have
+// completed, the others when they have added to the tick's part. So a counter tells what was done:
+//  - tick t of a rank other than the lowest: part t was added to, and all results up to that of
+//    tick t - 1 were copied out;
+//  - tick t of the lowest: part t - 1 was sent, result t - lag has arrived, and the previous one
+//    was sent.
 #include "coll/nodes_in_order.h"
 
 #include <algorithm>
@@ -44,7 +42,7 @@ Location NodesInOrder::place_for(Location places, std::int64_t part) const {
   return places + part % kPlaces * most_ * b_.extent(Unit::recv);
 }
 
-// In tick -1 the first part comes.
+// The first part arrives in tick -1.
 void NodesInOrder::tick(std::int64_t now) {
   receive_sum(now);
   pass_sum_on(now);
@@ -108,19 +106,19 @@ void NodesInOrder::copy_out(std::int64_t now) {
   b_.copy(result(part), Location{Buffer::recv, offset(part)}, count(part));
 }
 
-// To the node before, or on the first node into the result.
+// Waits until a part was passed to the previous node or, on the first node, into the result.
 void NodesInOrder::wait_until_passed_on(std::int64_t part) {
   if (exists(part)) wait_for_tick(0, part + (has_node_before() ? 1 : 0));
 }
 
-// The result that lay where the one of this tick comes: in the tick before the last. As long as
-// there is something to add, the rank above tells of all.
+// Waits until the result was copied out whose place this tick's result takes; that happens in the
+// last tick but one. While there is something to add, the rank above implies it for all.
 void NodesInOrder::wait_until_copied_out(std::int64_t now) {
   if (now - lag_ < kPlaces || exists(now - 1)) return;
   for (int place = 1; place < ranks_; ++place) wait_for_tick(place, now - 1);
 }
 
-// Of the last ticks, in which nothing is added to or comes any more, nobody asks.
+// The signals of the last ticks, in which nothing is added or arrives, would have no reader.
 void NodesInOrder::signal_tick(std::int64_t now) {
   const std::int64_t end = parts_ + (is_for_all() ? lag_ : 0);
   if (ranks_ > 1 && now >= 0 && now < end) b_.signal();

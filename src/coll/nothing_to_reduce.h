@@ -1,11 +1,12 @@
-// How reductions in the node's memory begin.
+// Handles the trivial cases of reductions in the node's memory.
 #pragma once
 
 #include "schedule/builder.h"
 
 namespace weft {
 
-// One rank copies, no elements take no steps: true, and the schedule is whole.
+// Returns true if the schedule is complete: a single rank only copies, and no elements need no
+// steps.
 inline bool nothing_to_reduce(Builder& b) {
   const Shape& s = b.shape();
   if (s.size == 1) b.copy(b.input(), {Buffer::recv, 0}, s.recv.count);

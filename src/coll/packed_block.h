@@ -1,6 +1,6 @@
-// A block of a user's buffer that is copied to or from the node's memory in pieces.
-// Why bytes: two ranks may describe the same block by different datatypes, so that only its bytes
-// are the same. A block that is cut and may not be moved as bytes is packed into temp.
+// A block of a user's buffer that is copied to or from the node's memory in pieces. Pieces are
+// counted in bytes, since two ranks may describe the same block by different datatypes. A block
+// that must be divided and cannot be moved as bytes is packed into temp.
 #pragma once
 
 #include "schedule/builder.h"
@@ -23,7 +23,7 @@ class PackedBlock {
     if (is_packed_) b_.copy(bytes_, block_);
   }
 
-  // Of a block that is not cut: the whole.
+  // Returns a piece; for a block that is not divided, all of it.
   Operand piece(std::int64_t begin, std::int64_t length) const {
     return bytes_.unit == Unit::byte ? Operand{bytes_.at + begin, length, Unit::byte} : bytes_;
   }

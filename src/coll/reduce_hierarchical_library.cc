@@ -1,7 +1,7 @@
-// Reduce by levels, between the nodes by the MPI library: the ranks of a node sum up in its memory,
-// and the library reduces the nodes' sums, part after part, while the next one is summed up.
-// The ranks at the root's place lead. Where the operator does not commute, the first ranks of the
-// nodes do, and that of the root's node gives it the sum.
+// Reduce by levels, with the MPI library between the nodes: the ranks of a node reduce in its
+// memory, and the library reduces the nodes' sums, part after part, while the next one is being
+// summed. The leaders are the ranks with the root's node rank. If the operator does not commute,
+// they are the first ranks of the nodes, and that of the root's node passes the result to the root.
 // Hasanov, Lastovetsky, J. Supercomputing 73, 2017; Graham et al., Cheetah, CCGrid 2011
 #include "coll/build_functions.h"
 #include "coll/node_sums.h"
@@ -13,12 +13,12 @@ int leading_place(const Shape& s) {
   return s.commutative ? s.nodes->place(s.root) : 0;
 }
 
-// Of the root's node.
+// Returns the leader on the root's node.
 int first_leader(const Shape& s) {
   return s.nodes->ranks(s.nodes->of(s.root))[static_cast<std::size_t>(leading_place(s))];
 }
 
-// Where the sum is then, on the first leader.
+// Reduces the sums between the leaders. Returns where the result is on the first leader.
 Location lead(Builder& b, NodeSums& sums) {
   const Shape& s = b.shape();
   const bool is_first = s.rank == first_leader(s);

@@ -1,6 +1,6 @@
-// Builder: what an algorithm writes its steps into.
-// Why it drops steps that move nothing: with few elements some blocks are empty, and the two ends
-// of a message agree on its bytes, so both drop it. Only a barrier's messages are sent empty.
+// Builder: receives the steps of an algorithm. Steps that move nothing are dropped: with few
+// elements some blocks are empty, and since both ends of a message agree on its bytes, both drop
+// it. Only a barrier's messages are sent empty.
 #pragma once
 
 #include <cstdint>
@@ -17,70 +17,71 @@ class Builder {
  public:
   Builder(Shape shape, const char* algorithm, const Tuning& tuning = {});
 
-  // So many may come, or more or fewer. Where they grow step by step, the kernel has to give memory
-  // twice, which takes longer than the building.
+  // Reserves memory for the expected number of steps. Growing it step by step makes the kernel
+  // supply memory twice, which takes longer than the building.
   void expect_steps(std::size_t steps) { schedule_.steps.reserve(steps); }
 
-  // Only a section is built: so many laps, after those that are done already. What comes before all
-  // laps belongs to the first section, what comes after them to the last.
+  // Builds a section only: `laps` laps after the first `done` ones. Steps before all laps belong to
+  // the first section, those after them to the last.
   void only_laps(std::int32_t done, std::int32_t laps);
-  // Something is left for a next section.
+  // Returns whether steps are left for a next section.
   bool leaves_more() const { return leaves_more_; }
 
   const Shape& shape() const { return schedule_.shape; }
   const Tuning& tuning() const { return schedule_.tuning; }
 
-  // Where the whole of what a reduction takes in lies: the receive buffer if in place, else the
+  // Returns where the whole input of a reduction lies: the receive buffer if in place, else the
   // send buffer. Other collectives have outgoing(), block by block.
   Location input() const { return outgoing(shape(), 0).at; }
 
-  // Space for `count` elements of `unit` in the temp buffer, from an element-aligned origin.
+  // Allocates `count` elements of `unit` in the temp buffer, from an element-aligned origin.
   Location temp(std::int64_t count, Unit unit);
   std::int64_t extent(Unit unit) const;
-  // The same in the node's memory: at the same place on all its ranks, if all ask for the same.
+  // Allocates node memory, at the same place on all ranks of the node if all request the same
+  // sizes.
   Location node(std::int64_t bytes, std::int64_t alignment = kLineBytes);
-  // `at` and what lies `stride` bytes behind it in the node's memory become half_a and half_b.
+  // Turns node memory at `at`, and that at `stride` bytes after it, into half_a and half_b.
   void halve(Location at, std::int64_t stride, bool change);
-  // The payload of the line of a rank that shares memory, by its place: kLinePayloadBytes.
+  // Returns the payload (kLinePayloadBytes) of the line of the rank with this node rank.
   Location line(int place);
 
   void send(int peer, const Operand& from) { message(StepKind::send, peer, from); }
   void send(int peer, Location from, std::int64_t count, Unit unit = Unit::recv);
   void recv(int peer, const Operand& to) { message(StepKind::recv, peer, to); }
   void recv(int peer, Location to, std::int64_t count, Unit unit = Unit::recv);
-  // A collective of the MPI library's between the ranks at this rank's place of all nodes, which
-  // all begin theirs in the same order. `root`: of bcast and reduce, one of them.
+  // Calls a collective of the MPI library between the ranks with this node rank on all nodes, which
+  // must all begin theirs in the same order. `root`: that of bcast and reduce, one of these ranks.
   void leaders(Kind collective, int root, const Operand& gives, const Operand& gets);
-  // inout = in op inout, element-wise, in Unit::recv. `in` holds the lower ranks' part.
+  // Computes inout = in op inout, element-wise, in Unit::recv. `in` holds the lower ranks' part.
   void reduce(Location in, Location inout, std::int64_t count) { reduce(in, inout, inout, count); }
-  // into = lower op higher; `into` overlaps `higher` nowhere or wholly, and so `lower` if the data
-  // are plain, else nowhere.
+  // Computes into = lower op higher. `into` may overlap `higher` wholly or not at all; likewise
+  // `lower` if the data are plain, and otherwise not at all.
   void reduce(Location lower, Location higher, Location into, std::int64_t count);
   void copy(const Operand& from, const Operand& to);
   void copy(Location from, Location to, std::int64_t count, Unit unit = Unit::recv);
-  // Publishes what this rank has written to the node's memory; others wait for the value returned.
+  // Publishes what this rank has written to the node's memory. Returns the value to wait for.
   std::uint32_t signal();
-  // Dropped where this rank has waited for it already.
+  // Waits for a signal; dropped if this rank has waited for it already.
   void wait(int peer, std::uint32_t value);
-  // What others use of this rank's input and result; and what this one uses of theirs. All show, if
-  // nothing, and all find all; where something cannot be seen, nobody goes any further.
+  // Shows this rank's input and result to others, as far as they use them, and finds theirs. All
+  // ranks show, if nothing, and all find all. If some buffer cannot be seen, no rank goes further.
   enum class Shows : std::uint8_t { nothing, input, result, both };
   void meet(Shows shows);
-  // Of any rank, after that.
+  // Return another rank's buffers. Must follow meet().
   Location input_of(int rank) const;
   Location result_of(int rank) const;
-  // No rank ends before all have begun; the verifier proves it.
+  // Declares that no rank ends before all have begun; the verifier proves it.
   void synchronizes() { schedule_.synchronizing = true; }
-  // Each rank signals once, before it first waits: known to all ranks alike.
+  // Declares, on all ranks alike, that each rank signals once, before it first waits.
   void exchanges_once() { schedule_.exchanges_once = true; }
   void library(StepKind kind);
   void end_round();  // an empty round is dropped
-  // The laps of a loop that has one for each rank, or more: for (const int lap : b.laps(1, size)).
-  // What one builds rests on its number alone, and it ends its rounds. So a section has those of
-  // them that belong to it, and the rest costs nothing.
+  // Returns the laps of a loop with at least one lap per rank: for (const int lap : b.laps(1,
+  // size)). The steps of a lap may depend only on its number, and it must end its rounds. A section
+  // contains only the laps that belong to it; the others cost nothing.
   class Laps;
   Laps laps(int begin, int end);
-  // What has come so far, and what is to come, is the caller's part.
+  // Declare that the steps so far, or those to come, are the caller's part.
   void caller_begins();
   void caller_goes_on();
 

@@ -1,4 +1,4 @@
-// What a shape says of its payload.
+// Computes payload sizes from a shape.
 #include "schedule/collective.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Ranks, node by node. Tables are made first; a rule takes their place where it says the same.
+// Maps ranks to nodes. Tables are built first, and replaced by a rule that gives the same result.
 #include "schedule/nodes.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ Nodes::Nodes(const std::vector<int>& node_of_rank, const std::vector<int>& domai
   if (!try_rule(Dealt::in_blocks)) try_rule(Dealt::in_turn);
 }
 
-// Where the tables say what the rule would, they go.
+// Replaces the tables by the rule if it gives the same result.
 bool Nodes::try_rule(Dealt dealt) {
   if (size_ == 0) return false;
   Nodes by_rule = *this;
@@ -50,7 +50,7 @@ bool Nodes::try_rule(Dealt dealt) {
   std::vector<Home>().swap(by_rule.homes_);  // an assignment would keep the room
   std::vector<int>().swap(by_rule.ranks_);
   std::vector<int>().swap(by_rule.begins_);
-  // As on the first node, if all have as many.
+  // If all nodes have equally many ranks, the first one shows the rule.
   const int here = ranks_on(0);
   bool in_order = true;
   std::vector<std::uint16_t> places(static_cast<std::size_t>(here)), numbers(places.size());

@@ -1,4 +1,4 @@
-// What can be said of an operand from the shape alone: its layout, and the bytes it touches.
+// Computes the layout of an operand, and the bytes that it touches, from the shape alone.
 #include "schedule/schedule.h"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ int blocks_in_recv(const Shape& shape) {
   }
 }
 
-// Of a neighborhood, whose blocks without a peer are left alone.
+// Returns whether the block of a neighbourhood has no peer, and so is left unchanged.
 bool is_left_alone(const std::vector<int>& peers, int block) {
   return !peers.empty() && peers[static_cast<std::size_t>(block)] < 0;
 }

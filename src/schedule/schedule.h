@@ -1,14 +1,14 @@
-// Schedule: one rank's immutable list of rounds of steps for one collective call.
-// Why: an algorithm builds it, a cache keeps it, any executor runs it (LibNBC's idea: Hoefler,
-// Lumsdaine, Rehm, SC07). Steps of a round start in their order; sends and receives are posted
-// and complete at the end of the round; reduce and copy are done when reached. So a local step
-// must not touch what a send or receive of the same round touches.
-// Ranks of one node also meet in memory that they share: each has a line there, a counter with a
-// few bytes beside it. A rank publishes what it wrote by a signal (its counter goes up by one), and
-// waits for another's counter to reach a value; a wait holds up the steps after it. Jocksch,
+// Schedule: one rank's immutable list of rounds of steps for a collective call. An algorithm builds
+// it, a cache keeps it, and any executor runs it (LibNBC's idea: Hoefler, Lumsdaine, Rehm, SC07).
+// Steps of a round start in order; sends and receives are posted, and complete at the end of the
+// round; reductions and copies are carried out when reached. So a local step must not touch data of
+// a send or receive of the same round.
+// Ranks of one node also communicate in shared memory: each has a line there, a counter with a few
+// bytes next to it. A rank publishes its stores by a signal (which increments its counter), and
+// waits until another's counter has reached a value; a wait blocks the following steps. Jocksch,
 // Piccinali, shared-memory persistent allreduce (the barrier is integrated in the data's flow).
-// Where the users' buffers are themselves in memory that ranks share, a schedule may be direct:
-// each rank shows where its buffers lie, finds those of others, and reads and writes there.
+// If the users' buffers themselves are in shared memory, a schedule may be direct: each rank shows
+// where its buffers lie, finds those of the others, and reads and writes there.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@
 
 namespace weft {
 
-// Operands are (buffer, offset), never addresses: a schedule outlives the call it was built for.
-// node: the memory that the ranks of a node share, one on each node. half_a, half_b: two halves of
-// a part of it, which change places from one use of that memory to the next (Halves).
+// Operands are (buffer, offset), never addresses: a schedule outlives the call for which it was
+// built. node: the memory that the ranks of a node share. half_a, half_b: two parts of it that swap
+// from one use of that memory to the next (Halves).
 enum class Buffer : std::uint8_t { send, recv, temp, node, half_a, half_b };
 inline constexpr int kBuffers = 6;
 const char* buffer_name(Buffer buffer);  // "send"
@@ -35,8 +35,8 @@ inline bool is_in_node(Buffer buffer) {
 struct Location {
   Buffer buffer = Buffer::send;
   std::int64_t offset = 0;  // bytes from the buffer's origin; may be negative with negative lb
-  // Whose it is, found before. Of another rank, `send` is its input wherever that lies, which only
-  // the rank itself knows: from its outgoing(shape, 0) on.
+  // The owner of the buffer, which must have been found before. Another rank's `send` is its input
+  // wherever that lies, beginning at its outgoing(shape, 0), which only that rank knows.
   std::int32_t rank = kOwn;
 
   static constexpr std::int32_t kOwn = -1;
@@ -46,7 +46,7 @@ struct Location {
   bool operator==(const Location&) const = default;
 };
 
-// The layout of one element of `unit`; a byte is one without holes.
+// Returns the layout of one element of `unit`; a byte is an element without holes.
 const Layout& layout_of(const Shape& shape, Unit unit);
 
 struct Operand {
@@ -81,7 +81,7 @@ inline bool is_node(StepKind kind) {
          kind == StepKind::find || kind == StepKind::agree;
 }
 
-// It is complete when its round ends, not before.
+// Returns whether the step completes only at the end of its round.
 inline bool is_posted(StepKind kind) {
   return kind == StepKind::send || kind == StepKind::recv || kind == StepKind::leaders;
 }
@@ -90,8 +90,8 @@ inline bool is_local(StepKind kind) {
   return kind == StepKind::reduce || kind == StepKind::copy;
 }
 
-// A reduction and the copy of its result that follows, of plain data: whoever has a kernel for it
-// does both at once.
+// Marks a reduction of plain data and the copy of its result that follows: a kernel does both at
+// once.
 enum class Fused : std::uint8_t { no, with_next, with_before };
 
 struct Step {
@@ -101,31 +101,31 @@ struct Step {
   Operand second{};
   Location into{};          // of a reduce: as many elements as second, whose place it may be
   std::uint32_t value = 0;  // of a signal or wait
-  // Of leaders: first is what this rank gives, second what it gets, nothing where it does not; at
-  // one place if both are. peer: the root.
+  // A step `leaders` sends `first` and receives `second`; either is empty if it is not used, and
+  // they are equal if in place. peer: the root.
   Kind collective = Kind::barrier;
   bool plain = false;  // a local step between plain operands: it may be done on bytes
   Fused fused = Fused::no;
   std::int64_t bytes = 0;  // payload of `first`, of a local step
 };
 
-// What a posted step reads, and what it has written when its round ends.
+// Return the operand that a posted step reads, and the one that is written at the end of its round.
 Operand given_by(const Step& step);
 Operand got_by(const Step& step);
 
-// What a local step writes.
+// Returns the operand that a local step writes.
 Operand result_of(const Step& step);
 
-// The lines at the beginning of the node's memory, one for each of its ranks: the counter, a word
-// that nobody reads (shm/node_windows.h), then payload that travels in the same cache line.
+// The node's memory begins with one line for each rank: the counter, a word that nobody reads
+// (shm/node_windows.h), and payload in the same cache line.
 inline constexpr std::int64_t kLineBytes = 64;
 inline constexpr int kSignalBits = 20;       // most signals of a rank in one schedule: 2^20 - 1
 inline constexpr int kFingerprintBits = 12;  // never 0
 inline constexpr std::int64_t kSpareOffset = 8;
 inline constexpr std::int64_t kLineHeaderBytes = 16;
 inline constexpr std::int64_t kLinePayloadBytes = kLineBytes - kLineHeaderBytes;
-// What a step `show` tells of one of its rank's buffers: where it lies in memory that processes
-// share (SharedRanges), or in a process's own, of which others attach the pages that they need
+// Describes one of a rank's buffers in a step `show`: its place in memory that processes share
+// (SharedRanges), or in a process's own memory, of which others attach the pages that they need
 // (ProcessMemory).
 struct ShownBuffer {
   static constexpr std::int64_t kNotUsed = -1;  // by no other rank: it may lie anywhere
@@ -143,11 +143,11 @@ struct ShownBuffer {
 struct ShownBuffers {
   ShownBuffer input, result;
 };
-// Behind that, in the same line, a rank answers whether it reaches what the others show.
+// After that, in the same line, a rank answers whether it reaches the others' shown buffers.
 inline constexpr std::int64_t kAnswerOffset = kLineBytes - 8;
 static_assert(sizeof(ShownBuffers) <= kAnswerOffset);
-// What a schedule may use of the node's memory beside the lines, which then take whole pages: two
-// places of 256 KiB (select/selector.h).
+// The most node memory per rank that a schedule may use besides the lines, which then take whole
+// pages: two places of 256 KiB (select/selector.h).
 inline constexpr std::int64_t kNodeBytesPerRank = 512 * 1024;
 inline constexpr std::int64_t kPageBytes = 4096;
 constexpr std::int64_t to_pages(std::int64_t bytes) {
@@ -158,8 +158,8 @@ inline constexpr std::int64_t most_node_bytes(int ranks) {
   return lines + ranks * kNodeBytesPerRank;
 }
 
-// Where two ranks show each other what they have, each writes next time where it has read: a core
-// owns the cache lines that it has read last more cheaply than those that another has read since.
+// In an exchange between two ranks each writes next time where it has read: a core gains ownership
+// of cache lines that it has read last more cheaply than of those that another core has read since.
 struct Halves {
   std::int64_t offset = 0;  // of the first one, in the node's memory
   std::int64_t stride = 0;  // from there to the second; 0: none
@@ -178,46 +178,46 @@ struct Schedule {
   Halves halves;
   bool is_long = false;   // known to all ranks alike
   bool is_short = false;  // all that it has in the node's memory is in the lines
-  // Of what all ranks of a call have in common, so that they notice if they do not; with
-  // node_bytes.
+  // A hash of facts that all ranks of a call share, by which they notice a mismatch; for schedules
+  // with node_bytes.
   std::uint32_t fingerprint = 0;
   std::uint32_t most_posted = 0;   // in one round
   std::uint32_t leader_calls = 0;  // collectives between leaders
-  // A send follows after a round that waits. False: no other rank waits for this rank's data.
+  // Set if a send follows a round that waits. If not, no other rank waits for this rank's data.
   bool sends_after_first_round = false;
-  // The same of a receive: the sender of a long message waits until it is posted.
+  // Set if a receive follows a round that waits: the sender of a long message waits for it.
   bool receives_after_first_round = false;
-  // No rank ends before all have begun, so that the end tells that the last call is over
-  // everywhere.
+  // No rank ends before all have begun, so that the end implies that the previous call is over on
+  // all ranks.
   bool synchronizing = false;
-  // Of a direct schedule, which all ranks begin by finding all, so that they come to know alike
-  // whether it can be carried out; and what of this rank's others use.
+  // Describe a direct schedule, which all ranks begin by finding all buffers, so that all know
+  // whether it can be carried out; and which buffers of this rank the others use.
   bool is_direct = false, shows_input = false, shows_result = false;
-  // On all ranks alike: each signals once, before it first waits, and sends nothing. So nobody
-  // waits for what a rank does after its first advance.
+  // Set on all ranks alike: each signals once, before it first waits, and sends nothing. So nobody
+  // waits for a rank after its first advance.
   bool exchanges_once = false;
 
   // The caller's part: the call that starts the collective helps with the first rounds for a while,
-  // and what comes from a round on is left to callers, unless one of them blocks elsewhere.
+  // and rounds from left_from_round on are left to callers, unless one of them blocks elsewhere.
   static constexpr std::uint32_t kNever = UINT32_MAX;
   std::uint32_t rounds_at_start = 0;
   std::uint32_t left_from_round = kNever;
   bool is_split() const { return rounds_at_start > 0 || left_from_round != kNever; }
 
-  // Others wait for this rank's later steps, if only with another collective, for the window that
-  // this one uses in the node's memory.
+  // Returns whether others wait for later steps of this rank, or will wait in another collective
+  // for the window that this one uses in the node's memory.
   bool is_awaited() const {
     return sends_after_first_round || receives_after_first_round || node_bytes > 0;
   }
 
-  // What goes on inside one of its rounds says nothing outside: parts in the node's memory, or the
-  // MPI library's own rounds.
+  // Returns whether progress inside a round cannot be seen: parts in the node's memory, or the MPI
+  // library's own rounds.
   bool hides_rounds() const {
     return node_bytes > 0 || is_direct || (steps.size() == 1 && is_library(steps.front().kind));
   }
 
-  // This is a section: its first rounds, or some later ones. `next_section` makes those that
-  // follow, while the collective is under way (Builder::laps). nullptr: there are no more.
+  // Builds the section that follows this one while the collective is in progress (Builder::laps);
+  // nullptr if there is none.
   Schedule (*next_section)(Schedule section) = nullptr;
   std::int32_t laps = 0;       // so many a section
   std::int32_t laps_done = 0;  // up to the end of this one
@@ -225,31 +225,32 @@ struct Schedule {
   std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }
 };
 
-// Block `index` of what this rank gives (in place: in the receive buffer), and of what it gets.
-// Collectives that give or get one thing only have it as their block for every index; reductions
-// count in elements, and so does a reduce_scatter's block of the whole vector. A neighborhood's
-// blocks are taken from send_blocks and recv_blocks wherever these are given.
+// Return block `index` of this rank's input (in place: in the receive buffer) and of its output.
+// Collectives with a single block use it for every index. Reductions count in elements, and so does
+// the block of a reduce_scatter. Neighbourhoods take their blocks from send_blocks and recv_blocks
+// where these are given.
 Operand outgoing(const Shape& shape, int index);
 Operand incoming(const Shape& shape, int index);
 
-// A place in the node's memory, in uses where half_a comes first; any other is left as it is.
+// Resolves half_a and half_b to node memory, for uses in which half_a comes first; other places are
+// returned unchanged.
 Location in_node(const Schedule& schedule, const Location& at);
 
-// What the collective has in a user's buffer on this rank, blocks without elements left out and
-// those that lie one after the other taken together; nothing where MPI ignores the buffer.
+// Returns the data of the collective in a user's buffer on this rank, without empty blocks and with
+// contiguous ones merged; nothing if MPI ignores the buffer.
 std::vector<Operand> buffer_runs(const Shape& shape, Buffer buffer);
 
-// Bytes that an operand has in a message.
+// Returns the bytes of an operand in a message.
 std::int64_t payload_bytes(const Shape& shape, const Operand& operand);
 
-// Bytes from the buffer's origin that an operand touches, holes between them included.
+// A range of bytes, relative to the buffer's origin, that an operand touches, including holes.
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
 Range touched_bytes(const Shape& shape, const Operand& operand);
 
-// For people and for golden files: a line of header, one line per step.
+// Prints a header line and one line per step, for people and for golden files.
 std::string print(const Schedule& schedule);
 
 }  // namespace weft

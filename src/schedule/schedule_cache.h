@@ -1,7 +1,7 @@
-// ScheduleCache: the schedules that a communicator has used last, by their shapes and algorithms.
-// Why bounded by bytes: a schedule has a step for each message, and so with many ranks up to
-// hundreds of bytes for each of them, on every communicator. There is a bound for each, and one for
-// all of a process together.
+// ScheduleCache: the schedules that a communicator used last, by shape and algorithm. It is bounded
+// in bytes, since a schedule has a step for each message: with many ranks, up to hundreds of bytes
+// for each of them, on every communicator. There is a limit for each cache and one for all caches
+// of a process.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// Of memory that the schedule, its shape included, takes.
+// Returns the memory that the schedule takes, including its shape.
 std::size_t bytes_of(const Schedule& schedule);
 
 class ScheduleCache {
@@ -27,10 +27,11 @@ class ScheduleCache {
   ScheduleCache(const ScheduleCache&) = delete;
   ScheduleCache& operator=(const ScheduleCache&) = delete;
 
-  // What is kept, else what `build` makes, which is kept in place of those that were used longest
-  // ago. Where all caches together have their share, that is the last one only; one of more than
-  // kMost_bytes is not kept then. Else the last one is kept however long it is, since a program
-  // repeats its calls. `algorithm` tells apart what builds different schedules of one shape.
+  // Returns the cached schedule, or the result of `build`, which replaces the least recently used
+  // ones. Once all caches together have reached their limit, each keeps only its last schedule, and
+  // none longer than kMost_bytes; otherwise the last one is kept whatever its length, since
+  // programs repeat their calls. `algorithm` distinguishes builders of different schedules for one
+  // shape.
   template <class Build>
   std::shared_ptr<const Schedule> find_or(const Shape& shape, const void* algorithm, Build build) {
     if (auto found = find(shape, algorithm)) return found;

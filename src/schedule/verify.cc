@@ -1,4 +1,4 @@
-// What only the schedules of all ranks together show: one call, matching messages, order.
+// Checks the schedules of all ranks together: one call, matching messages, and their order.
 #include "schedule/verify.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Payloads in bytes, in order.
+// The payloads of a pair's messages in bytes, in order.
 struct Pair {
   std::vector<std::int64_t> sends;
   std::vector<std::int64_t> recvs;
@@ -45,14 +45,14 @@ std::string mismatch(const Pair& pair) {
          " received";
 }
 
-// Each rank calls with the others at its place the same collectives in the same order.
+// Each rank and those with its node rank must call the same collectives in the same order.
 std::string mismatch_of_leaders(std::span<const Schedule> all) {
   const auto calls = [&](int rank) {
     std::vector<std::array<std::int64_t, 3>> made;
     const Schedule& schedule = all[static_cast<std::size_t>(rank)];
     for (const Step& step : schedule.steps) {
       if (step.kind != StepKind::leaders) continue;
-      // Of a bcast only the root gives anything; and what others get is as much.
+      // In a bcast only the root has an input, and the others' outputs have the same size.
       const Operand& data = step.first.count > 0 ? step.first : step.second;
       made.push_back({static_cast<std::int64_t>(step.collective), step.peer,
                       payload_bytes(schedule.shape, data)});
@@ -71,7 +71,7 @@ std::string mismatch_of_leaders(std::span<const Schedule> all) {
   return "";
 }
 
-// In tests each rank may have a map of its own.
+// In tests each rank may have its own copy of the map.
 bool of_one_map(const Shape& one, const Shape& other) {
   const auto same = [](const auto& a, const auto& b) { return a == b || (a && b && *a == *b); };
   return one.on_one_node == other.on_one_node && one.has_leaders == other.has_leaders &&

@@ -1,5 +1,5 @@
-// What one rank's schedule shows by itself, round by round.
-// Regions are counted in bytes in temp, and as UserBuffer says in the user's buffers.
+// Checks one rank's schedule by itself, round by round. Regions are counted in bytes in temp, and
+// as UserBuffer says in the user's buffers.
 #include <algorithm>
 #include <array>
 
@@ -95,7 +95,7 @@ class LocalVerifier {
     return inside ? "" : "an operand outside the temp buffer";
   }
 
-  // How far another rank's buffers reach only all schedules together show.
+  // The extent of another rank's buffers is only known from all schedules together.
   Failure check_peer(const Operand& operand) const {
     if (!agrees_) return "a buffer of another rank before all have agreed";
     if (!is_users(operand)) return "another rank's temp";
@@ -172,7 +172,7 @@ class LocalVerifier {
     return !a.empty() && !b.empty() && a.begin < b.end && b.begin < a.end;
   }
 
-  // Nothing may write what a posted step uses, whatever the order of the steps in the round.
+  // No step may write data that a posted step uses, whatever the order of the steps in the round.
   Failure check_conflicts(std::uint32_t begin, std::uint32_t end) const {
     Sets sent, received;
     for (std::uint32_t i = begin; i < end; ++i) {
@@ -207,7 +207,7 @@ class LocalVerifier {
     return {step.first};
   }
 
-  // What lies in the node's memory or in found buffers may be another rank's; verify() sees to it.
+  // The node's memory and found buffers may hold other ranks' data, which verify() checks.
   Failure read(const Operand& operand) const {
     if (operand.at.buffer == Buffer::send || is_in_node(operand.at.buffer)) return "";
     if (is_peers(operand)) return "";
@@ -257,13 +257,14 @@ class LocalVerifier {
 
   bool is_exscan_of_nothing() const { return shape_.kind == Kind::exscan && shape_.rank == 0; }
 
-  // The part of the receive buffer that is the result; a reduce_scatter in place has more there.
+  // Returns the part of the receive buffer that is the result; an in-place reduce_scatter has more
+  // there.
   Interval output() const {
     if (is_exscan_of_nothing()) return {};
     return reduces(shape_.kind) && recv_.bytes() > 0 ? own_block() : whole();
   }
 
-  // What the receive buffer holds before the first step.
+  // Returns the part of the receive buffer that holds input before the first step.
   Interval input_in_output() const {
     if (shape_.kind == Kind::bcast) return shape_.rank == shape_.root ? whole() : Interval{};
     if (!shape_.in_place) return {};
@@ -278,7 +279,7 @@ class LocalVerifier {
     }
   }
 
-  // What is right before the first step and needs no write.
+  // Returns the part of the result that is in place before the first step and needs no write.
   Interval finished_beforehand() const {
     if (shape_.kind == Kind::bcast) return input_in_output();
     if (!shape_.in_place) return {};

@@ -1,6 +1,6 @@
-// Runs all ranks in turn on an abstract machine, with a vector clock each: what happened before
-// what in every run. A signal or a send hands the clock on, a wait or the end of the round of a
-// receive takes it over. Two accesses that no clock orders are a race.
+// Runs all ranks in turn on an abstract machine, with a vector clock each, which tells what happens
+// before what in every run. A signal or a send passes the clock on; a wait, or the end of the round
+// of a receive, takes it over. Two accesses that no clock orders are a race.
 // Lamport, CACM 21(7), 1978; Mattern, Virtual Time and Global States, 1989
 #include "schedule/verify_order.h"
 
@@ -27,10 +27,10 @@ struct Event {
   }
 };
 
-// Memory that several ranks use: who wrote a range last, and who has read it since.
+// Memory that several ranks use, with the last write to each range and the reads since then.
 class SharedMemory {
  public:
-  // What is there from the beginning of `event`'s rank on. filled: to be read, too.
+  // Adds a range that exists from `event` on. filled: it may be read.
   void place(Range range, const Event& event, bool filled) {
     cells_[range.begin] = {range.end, event, {}, filled};
   }
@@ -47,7 +47,7 @@ class SharedMemory {
     return known_to >= range.end;
   }
 
-  // False: something in the range was written by nobody, or by somebody at no known time before.
+  // Returns false if some of the range was never written, or by a write that is not ordered before.
   bool read(Range range, const Event& event, const Clock& clock) {
     std::int64_t known_to = range.begin;
     for (auto it = cut(range); it != cells_.end() && it->first < range.end; ++it) {
@@ -60,7 +60,7 @@ class SharedMemory {
     return known_to >= range.end;
   }
 
-  // False: some access before is not known to have happened before.
+  // Returns false if some earlier access is not ordered before this write.
   bool write(Range range, const Event& event, const Clock& clock) {
     auto it = cut(range);
     while (it != cells_.end() && it->first < range.end) {
@@ -74,7 +74,7 @@ class SharedMemory {
     return true;
   }
 
-  // Nobody writes or reads there any more, and everything is filled.
+  // Returns whether all accesses are ordered before `clock` and everything is filled.
   bool is_settled(const Clock& clock) const {
     const auto before = [&](const Event& event) { return event.happened_before(clock); };
     return std::all_of(cells_.begin(), cells_.end(), [&](const auto& entry) {
@@ -102,7 +102,7 @@ class SharedMemory {
     it->second.end = at;
     cells_[at] = std::move(behind);
   }
-  // No cell lies across the range's ends any more; the first cell in it, or behind.
+  // Splits cells at both ends of the range. Returns the first cell in it, or after it.
   Cells::iterator cut(Range range) {
     cut(range.begin);
     cut(range.end);
@@ -112,13 +112,13 @@ class SharedMemory {
   Cells cells_;
 };
 
-// The messages of one ordered pair of ranks.
+// The messages of an ordered pair of ranks.
 struct Channel {
   std::vector<Clock> sent;
   std::size_t awaited = 0;  // receives posted
 };
 
-// A collective between leaders: who has called it, and when.
+// The ranks that have called a collective between leaders, with their clocks.
 using Callers = std::map<int, Clock>;  // by rank
 
 class Machine {
@@ -142,7 +142,7 @@ class Machine {
   }
 
  private:
-  // By the place of its leaders, and its number among theirs.
+  // Identifies a collective by its leaders' node rank and its number among theirs.
   using CollectiveId = std::pair<int, std::uint32_t>;
 
   struct RankState {
@@ -160,7 +160,7 @@ class Machine {
   const Schedule& schedule(int rank) const { return all_[static_cast<std::size_t>(rank)]; }
   RankState& state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
-  // Input is there from the beginning on.
+  // Input exists from the beginning on.
   void place_buffers(int rank) {
     const Schedule& of_rank = schedule(rank);
     const Shape& shape = of_rank.shape;
@@ -180,7 +180,7 @@ class Machine {
       state(rank).recv.fill(touched_bytes(shape, run));
   }
 
-  // One step, or the end of a round; false where this rank cannot go on now.
+  // Carries out one step, or the end of a round. Returns false if this rank cannot continue now.
   bool advance(int rank) {
     RankState& own = state(rank);
     const Schedule& of_rank = schedule(rank);
@@ -202,7 +202,7 @@ class Machine {
     return true;
   }
 
-  // Behind what the schedules have of the node's memory.
+  // The shown buffers lie after the schedules' node memory.
   Operand shown_by(int rank) const {
     const std::int64_t at = schedule(rank).node_bytes + rank * kLineBytes;
     return {{Buffer::node, at}, sizeof(ShownBuffers), Unit::byte};
@@ -234,11 +234,11 @@ class Machine {
     own.called.emplace_back(id, &step);
   }
 
-  // It may keep any of its ranks until all have come.
+  // A collective may keep any of its ranks until all have come.
   bool is_over(const CollectiveId& id, int rank) {
     return callers_[id].size() == static_cast<std::size_t>(schedule(rank).shape.nodes->count());
   }
-  // Whose data reach this rank.
+  // Takes over the clocks of the ranks whose data reach this rank.
   void take_over_callers(Clock& clock, const CollectiveId& id, const Step& step, int rank) {
     for (const auto& [caller, called] : callers_[id]) {
       const bool from_root = step.collective != Kind::bcast || caller == step.peer;
@@ -247,7 +247,7 @@ class Machine {
     }
   }
 
-  // Until then, messages use what they send and write what they receive.
+  // Messages read what they send and write what they receive until the end of the round.
   bool end_round(int rank) {
     RankState& own = state(rank);
     for (const auto& [peer, number] : own.sends)
@@ -290,13 +290,14 @@ class Machine {
     access(operand, event, &SharedMemory::write, "writes what another may be using");
   }
 
-  // What another rank's input is to that rank; what lies in a half of the node's memory.
+  // Translates another rank's input to that rank's own view, and half buffers to node memory.
   Location as_owner_says(const Location& at, int rank) const {
     if (at.is_own() || at.buffer != Buffer::send) return in_node(schedule(rank), at);
     return outgoing(schedule(at.rank).shape, 0).at + at.offset;
   }
 
-  // Of what `rank` itself has, or is known to its owner as `at`. nullptr: no other rank sees it.
+  // Returns the memory of a place that `rank` owns, as its owner sees it; nullptr if no other rank
+  // sees it.
   SharedMemory* memory_of(const Location& at, int rank) {
     if (at.buffer == Buffer::node) return &memories_[node_of(schedule(rank).shape)];
     const Schedule& owners = schedule(rank);

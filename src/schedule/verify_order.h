@@ -1,4 +1,4 @@
-// The order in which the steps of all ranks happen, for the verifier.
+// Checks the order in which the steps of all ranks happen, for the verifier.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// Of schedules whose messages match. Empty: none of them waits for ever, and no two accesses to the
-// node's memory or to buffers that are shown, one of them a write, could meet in any run.
+// Requires schedules whose messages match. Returns an empty string if none of them waits for ever
+// and no two accesses to the node's memory or to shown buffers, one of them a write, can race.
 std::string find_disorder(std::span<const Schedule> all_ranks);
 
 }  // namespace weft
