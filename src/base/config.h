@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// What an option, its variable or its hint may say; capitals stand for values.
+// The values of options, variables and hints; capitals stand for values.
 inline constexpr const char* kEngineChoices = "native, assist, function, thread, tcc, agent, auto";
 inline constexpr const char* kPlacementChoices = "bind, numa, odd-even, pack:K, list:C,C,...";
 inline constexpr const char* kSplitChoices = "auto, 0, 1, 2, 3";
@@ -28,7 +28,8 @@ inline constexpr const char* kTransfersChoices = "auto, off, 64KiB, 1MiB";
 
 enum class Engine : std::uint8_t { native, assist, function, thread, tcc, agent, automatic };
 inline constexpr int kEngines = 7;
-// They carry out Weft's own rounds by a progress thread of each rank, where nothing better is.
+// Returns whether the engine carries out Weft's rounds by a progress thread of each rank, at least
+// as a fallback.
 constexpr bool has_progress_thread(Engine engine) {
   return engine == Engine::thread || engine == Engine::agent;
 }
@@ -36,7 +37,7 @@ constexpr bool has_progress_thread(Engine engine) {
 const char* engine_name(Engine engine);
 Result<Engine> parse_engine(std::string_view text);
 
-// Where a progress thread runs; the decision itself is made in topo/placement.h.
+// Says where progress threads run; topo/placement.h makes the decision.
 struct PlacementPolicy {
   enum class Kind : std::uint8_t { bind, numa, odd_even, pack, list } kind = Kind::bind;
   int threads_per_core = 1;  // pack:K
@@ -46,7 +47,7 @@ struct PlacementPolicy {
 Result<PlacementPolicy> parse_placement(std::string_view text);
 std::string placement_words(const PlacementPolicy& policy);  // as parse_placement() takes them
 
-// What a progress thread does after a poll that found nothing.
+// Says what a progress thread does after a poll that found nothing.
 struct BackOff {
   enum class Kind : std::uint8_t { yield, spin, sleep, baton, quiet } kind = Kind::quiet;
   std::int64_t sleep_us = 0;
@@ -54,7 +55,7 @@ struct BackOff {
 };
 Result<BackOff> parse_backoff(std::string_view text);
 
-// Levels of a tree, or Config::kByModel.
+// Returns the levels of a tree, or Config::kByModel.
 Result<int> parse_split(std::string_view text);
 
 // A whole number from `low` on; `what` names it in the refusal.
@@ -63,34 +64,35 @@ Result<int> parse_number(std::string_view text, int low, const std::string& what
 // "10ms", "500us", "1s", "0"; in microseconds.
 Result<std::int64_t> parse_duration(std::string_view text, const std::string& what);
 
-// Whether ranks of one node may meet in memory that they share.
+// Returns whether ranks of one node may use shared memory.
 Result<bool> parse_transport(std::string_view text);
 
-// Whether, or by which library, ranks of one node attach each other's memory.
+// Returns whether, or by which library, ranks of one node attach each other's memory.
 Result<std::string> parse_xpmem(std::string_view text);
 
-// Whether the kernel copies between ranks of one node (shm/one_copy.h): where that was measured to
-// be faster (auto), wherever it can (on), or never (off).
+// Says when the kernel copies between ranks of one node (shm/one_copy.h): where it was measured to
+// be faster (automatic), wherever it can (always), or never.
 enum class OneCopyUse : std::uint8_t { automatic, always, never };
 Result<OneCopyUse> parse_one_copy(std::string_view text);
 
-// "auto", "off" or a size such as 65536, 64KiB or 1MiB; in bytes, kNoTransfers for "off".
+// Parses "auto", "off" or a size such as 65536, 64KiB or 1MiB; returns bytes, kNoTransfers for
+// "off".
 inline constexpr std::int64_t kNoTransfers = std::numeric_limits<std::int64_t>::max();
 Result<std::int64_t> parse_transfers(std::string_view text);
 
-// A share such as 1, 0.5 or 2%; in per cent, up to 100.
+// Parses a share such as 1, 0.5 or 2%; returns per cent, up to 100.
 Result<double> parse_percent(std::string_view text, const std::string& what);
 
-// Whether engine auto learns: tries out, while the program runs, what suits each call (on); takes
-// what earlier runs have found, and tries nothing (use); or goes by the rule (off). For tests:
-// another way every few calls, whatever they take (switch).
+// Says how engine auto learns. on: it tries alternatives while the program runs; use: it only uses
+// the results of earlier runs; off: it goes by the rule; switching, for tests: it changes every few
+// calls, whatever the times.
 enum class Learn : std::uint8_t { off, use, on, switching };
 Result<Learn> parse_learn(std::string_view text);
 const char* learn_word(Learn learn);
 
-// Plans lie here unless --plan-cache says otherwise; empty: the user has no directory for them.
+// Returns the default file of plans; empty if the user has no directory for it.
 std::string default_plan_cache();
-// The first words of a file of plans, of any version.
+// Every file of plans begins with these words, whatever its version.
 inline constexpr std::string_view kPlansBegin = "# weft plans, ";
 
 struct Config {
@@ -101,25 +103,26 @@ struct Config {
   // messages and the like while it computes (runtime/request/transfers.h).
   static constexpr std::int64_t kLargeTransfer = 128 * 1024;
   std::int64_t least_transfer_bytes = kLargeTransfer;
-  // WEFT_SPLIT: so many levels of a tree are the caller's part (coll/split_tree.h); kByModel: as
-  // many as the model of the split tree says.
+  // WEFT_SPLIT: the number of a tree's levels that are the caller's part (coll/split_tree.h);
+  // kByModel leaves it to the model of the split tree.
   static constexpr int kByModel = -1;
   int split_levels = kByModel;
-  // WEFT_BLOCKING: blocking collectives by Weft's schedules always (1), never (0), or by the rule
-  // of engine auto: in the memory that ranks of a node share.
+  // WEFT_BLOCKING: blocking collectives use Weft's schedules always (1), never (0), or by engine
+  // auto's rule: inside a node, in shared memory.
   enum class Blocking : std::uint8_t { by_rule, always, never } blocking = Blocking::by_rule;
-  // WEFT_REPRODUCIBLE: reductions come out the same to the last bit, however the ranks are spread
+  // WEFT_REPRODUCIBLE: reductions give bitwise identical results, however the ranks are distributed
   // over nodes.
   bool reproducible = false;
   Learn learn = Learn::on;  // WEFT_LEARN
-  // WEFT_LEARNING_BUDGET: what trials may cost, in per cent of the time; 0: nothing is tried.
+  // WEFT_LEARNING_BUDGET: the limit for the cost of trials, in per cent of the time; 0 disables
+  // them.
   double learning_budget = 1;
   bool node_memory = true;  // WEFT_TRANSPORT: auto; mpi: messages only, also inside a node
-  // WEFT_INIT_BUDGET: how long a persistent initialisation may measure; 0: not at all.
+  // WEFT_INIT_BUDGET: how long a persistent initialisation may measure; 0 disables it.
   std::int64_t init_budget_us = 10'000;
   std::string plan_cache_file;  // WEFT_PLAN_CACHE, else the user's cache directory; empty: none
-  // WEFT_SHARED_HEAP: allocations of the application from this size on come from memory that ranks
-  // of a node share (libweft-heap.so reads it); 0: none.
+  // WEFT_SHARED_HEAP: allocations of the application from this size on come from memory that the
+  // ranks of a node share (libweft-heap.so reads it); 0 disables that.
   int shared_heap_bytes = 0;
   OneCopyUse one_copy = OneCopyUse::automatic;  // WEFT_ONE_COPY
   // WEFT_XPMEM: auto, off, or the path of a library; see shm/xpmem.h.

@@ -1,4 +1,4 @@
-// Facts as text, and the words for those that differ.
+// Converts facts to text, and describes those that differ.
 #include "base/facts.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ const Fact* find(const Facts& facts, const std::string& name) {
   return found == facts.end() ? nullptr : &*found;
 }
 
-// "rank 0", "ranks 1 to 3 and 7", "ranks 0, 2, 4 and others".
+// Returns for instance "rank 0", "ranks 1 to 3 and 7" or "ranks 0, 2, 4 and others".
 std::string ranks_words(const std::vector<int>& ranks) {
   constexpr std::size_t kMostRuns = 4;
   std::vector<std::string> runs;
@@ -46,7 +46,7 @@ std::string ranks_words(const std::vector<int>& ranks) {
   return words;
 }
 
-// What is said of one name: the values in the order of their first ranks, and these.
+// Describes the values of one fact, in the order of their first ranks, with these ranks.
 std::string difference(const std::string& name, const std::vector<Facts>& of_ranks) {
   std::vector<std::pair<std::string, std::vector<int>>> ranks_with;
   bool alike = true;
@@ -71,7 +71,7 @@ std::string difference(const std::string& name, const std::vector<Facts>& of_ran
 
 }  // namespace
 
-// FNV-1a, of 63 bits.
+// FNV-1a, reduced to 63 bits.
 std::int64_t fingerprint(const Facts& facts) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto add = [&](const std::string& word) {

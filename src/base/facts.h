@@ -1,5 +1,5 @@
-// Facts: what a rank has been told, and what of it decides what travels; ranks work together only
-// where that is the same. Why words and no numbers: other versions of Weft can read them.
+// Facts: options of a rank that decide what travels; ranks work together only if these agree. They
+// are text, so that other versions of Weft can read them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// None of the words holds a tabulator or the end of a line.
+// A fact. None of its strings may contain a tabulator or the end of a line.
 struct Fact {
   std::string name;   // of the option or hint
   std::string value;  // as the user knows it
@@ -19,15 +19,15 @@ struct Fact {
 };
 using Facts = std::vector<Fact>;
 
-// The same for the same names and wires. Never negative.
+// Returns a hash of names and wires, never negative.
 std::int64_t fingerprint(const Facts& facts);
 
-// As one text to send, and back; what cannot be read is left out.
+// Convert facts to a text to be sent, and back; text that cannot be read is left out.
 std::string text_of(const Facts& facts);
 Facts facts_of(std::string_view text);
 
-// What differs between ranks whose facts these are, by rank: "--engine is thread on rank 0 and tcc
-// on ranks 1 to 3; …". Empty: nothing.
+// Describes the differences between ranks, given their facts by rank: "--engine is thread on rank 0
+// and tcc on ranks 1 to 3; …". Empty if there are none.
 std::string differences(const std::vector<Facts>& of_ranks);
 
 }  // namespace weft

@@ -34,9 +34,9 @@ inline constexpr int kKinds = 22;
 const char* kind_name(Kind kind);  // "allreduce"
 bool reduces(Kind kind);           // it has an operator
 bool is_neighborhood(Kind kind);
-// All ranks know alike what a call of it moves, by one count of each side: it comes without arrays.
+// Returns whether all ranks know the size of the call from one count per side: it has no arrays.
 bool has_one_count(Kind kind);
-// Of those that do: no rank can be done with it before all have begun.
+// For kinds with one count: returns whether no rank can return before all have begun.
 bool waits_for_all(Kind kind);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// What an Execution does, without rounds, messages and meetings.
+// Carries out schedules without rounds, messages and meetings.
 #include "engine/alone.h"
 
 namespace weft {

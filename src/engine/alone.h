@@ -1,6 +1,6 @@
-// A collective that stands alone in the node's memory, in the hand of its caller.
-// Why not an Execution: no other thread and no transport takes part, so that it is one pass over a
-// program. A short call's time is made of such instructions.
+// A collective in the node's memory only, carried out by its caller. It is not an Execution, since
+// without another thread or a transport it is a single pass over a program, and the time of a short
+// call consists of such instructions.
 #pragma once
 
 #include "engine/progress.h"
@@ -12,22 +12,22 @@ namespace weft {
 
 class AloneCall {
  public:
-  // schedule: one that stands_alone(), not a direct one. turn: where it has node_bytes. All must
-  // outlive it.
+  // schedule: must be one that stands_alone() and is not direct. turn: is needed if it has
+  // node_bytes. All must outlive this object.
   AloneCall(const Schedule& schedule, const Operands& operands, const NodeTurn& turn)
       : schedule_(schedule), operands_(operands), turn_(turn), next_(schedule.program.data()) {}
 
   enum class State : std::uint8_t { held_up, over, in_different_calls };
-  // As far as possible without blocking; once over, it is not to be called again. polls: how often
-  // to look for another rank's signal before giving up for now; 0: only up to the first wait.
+  // Goes on as far as possible without blocking. Must not be called again once over. polls: how
+  // often to look for another rank's signal before returning; 0 stops at the first wait.
   State go_on(int polls);
 
-  // From the first step on again.
+  // Restarts from the first step.
   void rewind() {
     next_ = schedule_.program.data();
     begun_ = false;
   }
-  // For an Execution that is to take over.
+  // These describe the state for an Execution that takes over.
   bool begun() const { return begun_; }
   std::uint32_t steps_done() const { return next_->step; }
 
@@ -41,10 +41,10 @@ class AloneCall {
   bool begun_ = false;
 };
 
-// On to its end: the caller helps whatever else is under way while it waits.
+// Completes the call; while it waits, the caller helps other operations.
 AloneCall::State wait_for_others(Progress& progress, AloneCall& call);
 
-// One to its end. False: ranks take part in different calls.
+// Carries out one call. Returns false if the ranks take part in different calls.
 inline bool carry_out_alone(Progress& progress, const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn) {
   AloneCall call(schedule, operands, turn);

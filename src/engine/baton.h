@@ -1,9 +1,9 @@
-// Baton: progress threads of several ranks on one core take turns without being switched blindly.
-// Each sleeps as long as its Pace says and is called earlier by whoever on its core has got
-// something done, since what one rank's thread has sent is most likely what its neighbour's waits
-// for. Why: threads that yield are switched by the kernel whether they have something to do or not,
-// and with several on a core that is the bottleneck (JHPCN jh250041, Topic 1). A thread that ends
-// with its process is called in vain; nobody waits for it.
+// Baton: progress threads of several ranks on one core take turns without needless context
+// switches. Each sleeps as long as its Pace says, and is woken earlier when another one on its core
+// has made progress: a message that one rank's thread has sent is most likely awaited by its
+// neighbour's. Threads that yield are switched by the kernel whether they have work or not, which
+// is the bottleneck with several threads on a core (JHPCN jh250041, Topic 1). Waking a thread that
+// ended with its process has no effect, and nobody waits for it.
 #pragma once
 
 #include <atomic>
@@ -15,22 +15,23 @@ namespace weft {
 
 class Baton {
  public:
-  // One for each thread, in memory that their processes share; zeroes.
+  // A thread's place, in zeroed memory that the threads' processes share.
   struct alignas(64) Place {
     std::atomic<std::uint32_t> calls;   // by the others; the sleeper's futex
     std::atomic<std::uint32_t> sleeps;  // by its owner; pairs with calls
   };
 
-  // memory: what holds the places. own: this thread's, others: those on its core.
+  // memory: keeps the places alive. own: this thread's place; others: those on its core.
   Baton(std::shared_ptr<void> memory, Place* own, std::vector<Place*> others);
-  // Alone on its core.
+  // Makes a baton for a thread that is alone on its core.
   Baton();
 
-  // Before the look for work that sleep() follows: a call that comes in between ends the sleep.
+  // Must be read before the look for work that precedes sleep(): a wake-up in between ends the
+  // sleep.
   std::uint32_t calls() const { return own_->calls.load(); }
-  // Until somebody calls, or so long.
+  // Sleeps until another thread calls, or for `ns`.
   void sleep(std::uint32_t calls_before, std::int64_t ns);
-  // Those on this core that sleep.
+  // Wakes the sleeping threads on this core.
   void call_others();
 
  private:

@@ -1,5 +1,5 @@
 // CoreAgent: the thread that carries out the orders of all ranks on its core, each as far as it can
-// go, and sleeps where none can go on. It calls no MPI.
+// go, and sleeps when none can continue. It calls no MPI.
 #pragma once
 
 #include <atomic>
@@ -19,16 +19,18 @@ namespace weft {
 
 class CoreAgent {
  public:
-  // memory: what holds the desks. own: that of this process's rank; desks: of all on its core.
+  // memory: keeps the desks alive. own: that of this process's rank; desks: those of all ranks on
+  // its core.
   CoreAgent(std::shared_ptr<void> memory, DeskMemory* own, const std::vector<DeskMemory*>& desks,
             Observer& observer);
   ~CoreAgent() { stop(); }
   CoreAgent(const CoreAgent&) = delete;
   CoreAgent& operator=(const CoreAgent&) = delete;
 
-  // Orders may be left once this has returned. After an error there is no thread.
+  // Starts the thread. On success orders may be left; after an error there is no thread.
   Result<bool> start();
-  // What is left goes back to its ranks. For finalize and exit.
+  // Ends the thread and returns unfinished orders to their ranks. Is called in finalize and at
+  // exit.
   void stop();
 
  private:

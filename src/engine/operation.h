@@ -1,5 +1,5 @@
-// Operation: one started collective call on this rank: a schedule, what carries it out, its state.
-// Why: executors know nothing of MPI; whoever advances the last round calls finished() once.
+// Operation: a started collective call on this rank, with its schedule, execution and state.
+// Executors know nothing of MPI; the thread that advances the last round calls finished() once.
 #pragma once
 
 #include <atomic>
@@ -25,61 +25,63 @@ class Operation {
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
-  // As for an Execution.
+  // Behaves as Execution::try_first().
   void try_first(std::shared_ptr<const Schedule> direct) {
     direct_ = std::move(direct);
     execution_.try_first(*direct_);
   }
   bool tries_direct() const { return direct_ != nullptr; }
 
-  // Whoever advances it from now on computes as this thread does now: its caller, who leaves it to
-  // others.
+  // Makes every thread that advances the operation compute with the calling thread's floating-point
+  // mode. Is called by its caller before it leaves the operation to others.
   void compute_as_here() { computes_as_ = FloatingPoint::of_this_thread(); }
   const FloatingPoint& computes_as() const { return computes_as_; }
-  // It runs a function of the application's, which expects no other thread: no thread of Weft's
-  // advances it beside the application. Before it is submitted.
+  // Keeps Weft's threads from advancing the operation, since it runs a function of the
+  // application's that expects no other thread. Must precede submission.
   void leave_to_callers() { by_callers_ = true; }
   bool by_callers() const { return by_callers_; }
 
-  // Goes on as far as possible without blocking; true once done. One thread at a time: before
-  // submission the caller, afterwards the executor that holds the operation.
+  // Advances the operation as far as possible without blocking. Returns true once it is complete.
+  // Only one thread may call it at a time: the caller before submission, then the executor.
   bool advance();
-  // The same up to what the schedule leaves to callers.
+  // Advances the operation up to the part that its schedule leaves to callers.
   bool advance_threads_part();
-  // That comes next, or is under way.
+  // Returns whether the callers' part comes next or is in progress.
   bool is_at_callers_part() const { return round() >= under_way().left_from_round; }
-  // The same without the end, which may need what the calling thread must not use: true once only
-  // the end is left, for an advance() of another thread's.
+  // Advances the operation without completing it, since completion may need what the calling thread
+  // must not use. Returns true once another thread's advance() only needs to complete it.
   bool advance_to_the_end();
-  // Its steps need nothing but memory and the processor, not the transport. Before submission.
+  // Declares that its steps need only memory and the processor, not the transport. Must precede
+  // submission.
   void set_in_memory(bool yes) { in_memory_ = yes; }
   bool in_memory() const { return in_memory_; }
-  // A caller waits for nothing but its end.
+  // Notes that a caller waits for nothing but the end of this operation.
   void want() { wanted_.store(true, std::memory_order_relaxed); }
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
-  // What is left of it, where that is a part of its schedule's program, which anybody who reaches
-  // its buffers may carry out; nullopt: it is not. Between advances.
+  // Returns the unfinished steps if they are a part of the schedule's program, which any process
+  // that reaches its buffers may carry out; nullopt otherwise. Must not be called during an
+  // advance.
   struct Rest {
     bool begun;
     std::uint32_t steps_done, signals_before;
   };
   std::optional<Rest> rest() const;
-  // Others have carried out so many steps of the program meanwhile; begun: its turn has.
+  // Notes that others have carried out so many steps of the program; begun: its turn has begun.
   void has_gone_on(bool begun, std::uint32_t steps_done) {
     if (begun) execution_.skip(steps_done);
   }
-  // Others have carried out all the rest, and ended its turn: only the end is left.
+  // Notes that others have carried out all steps and ended its turn: only completion is left.
   void is_over() { stage_ = Stage::over; }
 
-  // Whoever advanced it never came back: it has failed.
+  // Marks the operation as failed, since the call that advanced it never returned.
   void was_left();
 
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   void wait_done() const;  // sleeps in the kernel until done()
-  // It was its caller's, and is advanced by others from now on. Before their first advance().
+  // Is called when others take the operation over from its caller, before their first advance().
   virtual void taken_over() {}
-  // After done(), and where no other thread looks at it: from the first round on again.
+  // Restarts from the first round. Requires done() and that no other thread looks at the operation.
   void rewind() {
     if (section_) execution_.go_on_with(*schedule_);
     section_.reset();
@@ -91,20 +93,20 @@ class Operation {
   }
 
   const Schedule& schedule() const { return *schedule_; }
-  // Rounds completed, and of which schedule, for whoever looks on: of one in sections the first.
+  // Return the number of completed rounds and the schedule that they belong to, for observers; for
+  // one in sections that is the first section.
   std::uint32_t round() const { return round_.load(std::memory_order_relaxed); }
   const Schedule& under_way() const { return *under_way_.load(std::memory_order_relaxed); }
 
  protected:
-  // Called once, before done() turns true, by the thread that advanced the last round or met an
-  // error; must not block.
+  // Is called once, before done() becomes true, by the thread that advanced the last round or met
+  // an error. It must not block.
   virtual void finished(const Error* error) = 0;
   bool was_direct() const { return execution_.was_direct(); }
 
-  // For one that its caller has carried out by itself, while nobody else looked at it: instead of
-  // finished().
+  // Completes an operation that its caller has carried out alone, in place of finished().
   void end_in_hand() { done_.store(1, std::memory_order_release); }
-  // From here on it is to be advanced: so many steps have been done.
+  // Makes others advance the operation from here on; so many steps were done.
   void leave_hand(std::uint32_t steps_done) { execution_.skip(steps_done); }
 
  private:
@@ -122,7 +124,7 @@ class Operation {
   FloatingPoint computes_as_;
   bool by_callers_ = false;
   bool in_memory_ = false;
-  // over: all steps have been done, or one has failed.
+  // over: all steps are done, or one has failed.
   enum class Stage : std::uint8_t {
     first_section,
     later_section,
@@ -130,7 +132,7 @@ class Operation {
   } stage_ = Stage::first_section;
   std::optional<Error> error_;  // in that case
   std::atomic<bool> wanted_{false};
-  // Written by the advancing thread; pair with nothing.
+  // These are written by the advancing thread, and synchronise with nothing.
   std::atomic<std::uint32_t> round_{0};
   std::atomic<const Schedule*> under_way_;
   std::atomic<int> done_{0};  // set by the advancing thread (release), read by waiters (acquire)

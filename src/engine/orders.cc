@@ -1,5 +1,5 @@
-// Who has an order in hand is told by its state alone, which changes by compare-and-exchange where
-// both may change it.
+// The state of an order alone says who has it. It is changed by compare-and-exchange wherever both
+// sides may change it.
 #include "engine/orders.h"
 
 #include <sched.h>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// Where the rank's floating-point exceptions raise signals, they are to be raised in its process.
+// If the rank's floating-point exceptions raise signals, these must be raised in its own process.
 std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn, const Operation::Rest& rest) {
   NodeWindows* const windows = turn.windows();
@@ -51,7 +51,7 @@ Desk::Desk(std::shared_ptr<void> memory, DeskMemory* own, DeskMemory* agents)
       agents_(agents),
       agent_(std::move(memory), &own->agent, {&agents->agent}) {}
 
-// The agent closes first and looks for orders then, so that one of the two sees the other.
+// The agent first closes and then looks for orders, so that one of the two sees the other.
 int Desk::leave(const Work& work) {
   if (agents_->serves.load() != DeskMemory::Serves::yes) return kNone;
   for (int i = 0; i < DeskMemory::kOrders; ++i) {
@@ -91,7 +91,7 @@ std::optional<Desk::Rest> Desk::take(int number) {
   }
 }
 
-// Who gets the mutex first is told that its thread has ended with it, and tells the others.
+// The first to get the mutex learns that its owner has ended, and tells the others.
 bool Desk::agent_has_ended() const {
   const int code = pthread_mutex_trylock(&agents_->alive);
   if (code == EBUSY) return false;

@@ -1,8 +1,8 @@
-// Orders: programs that the ranks on one core leave to one thread, the core agent, in memory that
-// their processes share. Each rank has a desk there with room for some orders, and writes on its
-// own desk only. An order is in one hand at a time: its rank's or the agent's.
-// Why: K threads on a core are switched by the kernel whether they have work or not; one thread
-// that has all their programs goes on with whichever can go on (JHPCN jh250041, Topic 1).
+// Orders: programs that ranks on one core leave to a single thread, the core agent, in memory that
+// their processes share. Each rank has a desk there with room for several orders, and writes only
+// to its own. An order is either its rank's or the agent's.
+// With K threads on a core the kernel switches them whether they have work or not; a single thread
+// with all programs continues any that can (JHPCN jh250041, Topic 1).
 #pragma once
 
 #include <pthread.h>
@@ -26,7 +26,7 @@
 
 namespace weft {
 
-// A program and what it works on, as another process on the same node needs it.
+// A program and its data, as another process on the same node needs them.
 struct Work {
   std::uintptr_t program = 0;        // in its rank's process
   std::uint32_t instructions = 0;    // that it has
@@ -36,16 +36,16 @@ struct Work {
   std::uint32_t signals_before = 0;  // counters go on from there
   std::optional<KernelName> kernel;  // where it reduces
   FloatingPoint computes_as;         // in that case
-  // The windows: where their memory is, and what they are made with.
+  // The windows' memory, and the arguments with which they were made.
   KnownSegments::Place memory;
   int place = 0, places = 0;
   std::int64_t window_bytes = 0;
   NodeTurn turn;
-  // By Buffer: an address in the rank's process, or the distance from the windows' memory.
+  // An address in the rank's process, or the distance from the windows' memory, by Buffer.
   std::array<std::uintptr_t, kBuffers> base{};
 };
 
-// operands, turn: of the operation whose rest it is. nullopt: only its rank can do it.
+// operands, turn: those of the operation. Returns nullopt if only its rank can carry out the rest.
 std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn, const Operation::Rest& rest);
 
@@ -63,17 +63,17 @@ struct alignas(64) Order {
   Work work;                          // of whoever has it in hand
 };
 
-// In shared memory, zeroes at first.
+// A rank's desk in shared memory, initially zero.
 struct DeskMemory {
   static constexpr int kOrders = 32;
 
-  // Of the agent of this core, in the desk of its own rank.
+  // These are used by the agent of this core, in the desk of its own rank.
   Baton::Place agent;
   enum class Serves : std::uint32_t { not_yet, yes, no_more, has_ended };
   std::atomic<Serves> serves;
   pthread_mutex_t alive;  // the agent's thread has it: the kernel tells when that ends
 
-  // Of the rank, before anybody leaves orders.
+  // These are set by the rank before anybody leaves orders.
   alignas(64) pid_t process;
   int rank;                                 // in MPI_COMM_WORLD
   std::uintptr_t trial;                     // of a number there that the agent reads
@@ -85,23 +85,23 @@ struct DeskMemory {
   std::array<Order, kOrders> orders;
 };
 
-// The rank's side. Thread-safe but for leave(), which one thread at a time calls.
+// The rank's side of its desk. Thread-safe, except that only one thread at a time may call leave().
 class Desk {
  public:
   static constexpr int kNone = -1;
 
-  // memory: what holds both. agents: the desk of the agent's own rank.
+  // memory: keeps both desks alive. agents: the desk of the agent's own rank.
   Desk(std::shared_ptr<void> memory, DeskMemory* own, DeskMemory* agents);
 
-  // Its number; kNone: no room, or nobody carries out orders.
+  // Leaves an order and returns its number; kNone if there is no room, or no agent.
   int leave(const Work& work);
 
   bool is_under_way(int order) const {
     const Order::State now = at(order).state.load(std::memory_order_acquire);
     return now == Order::State::open || now == Order::State::held;
   }
-  // From here on it is its rank's alone; waits for the agent to let it go. nullopt: the agent has
-  // ended in the midst of it.
+  // Takes an order back for its rank; waits until the agent has released it. Returns nullopt if the
+  // agent has ended while it carried the order out.
   struct Rest {
     bool over = false, begun = false;
     std::uint32_t next = 0;
@@ -109,7 +109,7 @@ class Desk {
   std::optional<Rest> take(int order);
 
   bool some_have_returned() const { return own_->returned.load() > 0; }
-  // Changes where an order has been returned.
+  // Returns a counter that changes when an order is returned.
   std::atomic<std::uint32_t>& wake() const { return own_->wake; }
   bool agent_has_ended() const;
 

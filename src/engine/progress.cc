@@ -1,4 +1,4 @@
-// Advancing the operations under way, by callers and by the progress thread.
+// Advances the operations under way, by callers and by the progress thread.
 #include "engine/progress.h"
 
 #include <sched.h>
@@ -16,10 +16,10 @@
 namespace weft {
 namespace {
 
-// The kernel's default of 50 us is longer than many a sleep.
+// The kernel's default of 50 us is longer than many of the sleeps.
 constexpr unsigned long kTimerSlack_ns = 1000;
 
-// Whether the core has changed hands since this thread asked last.
+// Returns whether the core was given to another thread since this thread asked last.
 bool has_been_switched() {
   static thread_local long seen = 0;
   rusage usage{};
@@ -92,7 +92,8 @@ void Progress::count_for_thread(const Entry& entry, int change) {
   if (entry.operation->by_callers()) by_callers_.fetch_add(change);
 }
 
-// What is left of it is its caller's part. A done one is counted out with what it was counted in.
+// The rest of the operation is its caller's part. A completed one is uncounted where it was
+// counted.
 void Progress::leave_to_callers(Entry& entry) {
   if (!entry.over && entry.order == Desk::kNone) for_thread_.fetch_sub(1);
   entry.wants_thread = false;
@@ -115,8 +116,8 @@ std::optional<Progress::Found> Progress::try_advance_all(Who who) {
   return found;
 }
 
-// By an operator of the application's that jumped, or ended its thread, which holds the lock still.
-// The operation that the call was in has failed.
+// Is called after an operator of the application's has jumped out or ended its thread, with the
+// lock still held. The operation that called it has failed.
 void Progress::advance_was_left() {
   {
     const std::lock_guard lock(advancing_, std::adopt_lock);
@@ -131,8 +132,8 @@ void Progress::advance_was_left() {
   wake_thread();
 }
 
-// Where the agent has it no more. It is taken from the agent where a caller waits for it, and is
-// looked at now and then where the agent may have ended.
+// Returns whether the agent has finished with the operation. Takes it from the agent if a caller
+// waits for it, and checks now and then whether the agent has ended.
 bool Progress::is_back(Who who, Entry& entry) {
   constexpr std::uint32_t kLooksPerQuestion = 256;
   if (desk_->is_under_way(entry.order)) {
@@ -144,7 +145,7 @@ bool Progress::is_back(Who who, Entry& entry) {
   return entry.order == Desk::kNone;
 }
 
-// False: the agent has ended in the midst of it.
+// Returns false if the agent has ended while it carried the operation out.
 bool Progress::take_back(Entry& entry) {
   const auto rest = desk_->take(entry.order);
   if (!rest) return false;
@@ -161,7 +162,7 @@ bool Progress::take_back(Entry& entry) {
   return true;
 }
 
-// The MPI library may exit the process from inside the thread, which has the lock then.
+// The MPI library may exit the process from inside the thread, which then holds the lock.
 void Progress::take_all_back() {
   constexpr int kTries = 1000;
   std::unique_lock lock(advancing_, std::defer_lock);
@@ -173,7 +174,7 @@ void Progress::take_all_back() {
       if (entry.order != Desk::kNone) take_back(entry);
 }
 
-// True once it is done.
+// Returns true once the operation is complete.
 bool Progress::advance(Who who, Entry& entry) {
   if (entry.order != Desk::kNone && !is_back(who, entry)) return false;
   const ComputesAs caller(entry.operation->computes_as());
@@ -188,7 +189,7 @@ bool Progress::advance(Who who, Entry& entry) {
   return false;
 }
 
-// The caller holds advancing_.
+// The caller must hold advancing_.
 Progress::Found Progress::advance_all(Who who) {
   {
     const std::lock_guard lock(inbox_mutex_);
@@ -227,8 +228,8 @@ Progress::Found Progress::advance_all(Who who) {
   return found;
 }
 
-// blocked_ is raised before the look at awaited_, and submit() looks at blocked_ after having
-// raised awaited_, so that one of the two always sees the other.
+// blocked_ is raised before awaited_ is read, and submit() reads blocked_ after it has raised
+// awaited_, so that at least one side sees the other.
 bool Progress::caller_blocks() {
   if (!with_thread() || (awaited_.load() == 0 && !several_callers_)) return false;
   blocked_.fetch_add(1);
@@ -238,7 +239,7 @@ bool Progress::caller_blocks() {
   return true;
 }
 
-// The thread looks at blocked_ before each operation: one that it has begun ends first.
+// The thread reads blocked_ before each operation: it finishes one that it has begun.
 void Progress::caller_returns() {
   blocked_.fetch_sub(1);
   if (by_callers_.load() > 0) const std::lock_guard until_it_has_ended(advancing_);
@@ -285,7 +286,7 @@ std::int64_t Progress::time_for_pace() const {
   return waiting_.keeps_time() ? now_ns() : 0;
 }
 
-// Many a program has never any work for it: what takes system calls is done once it is called.
+// System calls are made only after the first wake-up: many programs never have work for the thread.
 void Progress::thread_main() {
   rest_without_operations();
   observer_.thread_started("progress", 0);
@@ -368,7 +369,7 @@ void Progress::rest_among_operations(std::uint32_t calls_before, bool hides_roun
   }
 }
 
-// An operation that is submitted meanwhile is looked at as often as at its begin.
+// An operation that is submitted meanwhile is polled as often as one that has just begun.
 void Progress::doze(std::int64_t ns) {
   const auto has_news = [&] { return stopping_.load() || !inbox_is_empty(); };
   if (sleeper_.sleep(Asleep::dozing, ns, has_news)) waiting_.begin(time_for_pace());
@@ -379,8 +380,8 @@ bool Progress::inbox_is_empty() {
   return inbox_.empty();
 }
 
-// To ask whether the core has changed hands takes as long as a yield: only where one was slow, and
-// where what is known is old.
+// Asking whether the core was switched takes as long as a yield: so that is done only after a slow
+// yield, and when the last answer is old.
 void Progress::yield_core() {
   constexpr std::int64_t kQuick_ns = 1000;
   constexpr int kRemembered = 256;  // yields until the core counts as our own again

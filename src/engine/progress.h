@@ -1,10 +1,9 @@
-// Progress: the set of operations under way in this process, and who advances them: callers
-// inside MPI calls (engine function), and a thread (engines thread and assist).
-// Why one set for both: the caller helps while it waits, and the thread takes over while a
-// caller is blocked inside the MPI library. Hoefler & Lumsdaine, "To Thread or not to Thread",
-// Cluster 2008. With nothing for it to do, the thread sleeps in the kernel. Between the operations
-// it looks after transfers of the application's, which are the MPI library's: messages and the
-// like.
+// Progress: the operations under way in this process, advanced by callers inside MPI calls (engine
+// function) and by a thread (engines thread and assist).
+// Both share one set: the caller helps while it waits, and the thread takes over while a caller is
+// blocked inside the MPI library (Hoefler & Lumsdaine, "To Thread or not to Thread", Cluster 2008).
+// Without work the thread sleeps in the kernel. Between operations it progresses the application's
+// own transfers, such as long messages, which are the MPI library's.
 #pragma once
 
 #include <atomic>
@@ -25,9 +24,9 @@
 
 namespace weft {
 
-// What a progress thread may do: nothing, since there is none to be; what needs memory and the
-// processor alone, so that the MPI library sees callers only, who also end what the thread has
-// advanced; or everything.
+// Says what a progress thread may do: nothing, since there must be none; operations that need only
+// memory and the processor, so that only callers call the MPI library and complete what the thread
+// has advanced; or everything.
 enum class ThreadMay : std::uint8_t { nothing, use_memory, do_all };
 
 class Progress {
@@ -35,53 +34,54 @@ class Progress {
   Progress(BackOff backoff, ThreadMay thread_may, Observer& observer);
   ~Progress();
 
-  // Starts the thread now rather than with the first work for it, so that whether it can be had is
-  // known. After an error there is none. stack: as Thread has it.
+  // Starts the thread now instead of with its first work, to learn whether the system permits it.
+  // After an error there is none. stack: as for Thread.
   Result<bool> start(std::span<std::byte> stack = {});
-  // From now on callers only advance operations. Before the first submit().
+  // Makes callers alone advance operations. Must precede the first submit().
   void go_without_thread();
-  // While one of the application's threads blocks, another may submit operations. Before the first
-  // submit().
+  // Tells that other threads of the application may submit operations while one blocks. Must
+  // precede the first submit().
   void expect_several_callers() { several_callers_ = true; }
 
-  // With back-off `baton`: shared with the threads on the same core. Before the first submit().
+  // Sets the baton shared with threads on the same core, for back-off `baton`. Must precede
+  // submit().
   void use(Baton baton) { baton_ = std::move(baton); }
 
-  // Where operations may be left to the agent of this core. Before start().
+  // Sets the desk at which orders may be left for this core's agent. Must precede start().
   void use(Desk desk);
   bool has_desk() const { return desk_.has_value(); }
-  // The same as submit(), of one that wants the thread; this work is what is left of it. False: the
-  // agent does not take it.
+  // Submits an operation that needs a thread by leaving `work`, its remaining steps, to the agent.
+  // Returns false if the agent does not take it.
   bool leave_to_agent(const std::shared_ptr<Operation>& operation, const Work& work);
-  // Operations that the agent has brought to their end.
+  // Returns how many operations the agent has completed.
   std::int64_t ended_by_agent() const { return ended_by_agent_.load(std::memory_order_relaxed); }
 
-  // The caller has advanced the operation as far as it goes. wants_thread: it must go on while
-  // the application computes, up to what its schedule leaves to callers; otherwise callers inside
+  // Submits an operation that the caller has advanced as far as possible. wants_thread: it must
+  // progress while the application computes, except for its callers' part; otherwise callers inside
   // MPI calls advance it.
   void submit(std::shared_ptr<Operation> operation, bool wants_thread);
 
-  // An operation in its caller's hand, in which other ranks may wait for this rank's later rounds:
-  // whoever advances what is under way takes it over first.
+  // Offers an operation that its caller carries out, but in which other ranks may wait for later
+  // rounds: any other thread that advances operations takes it over first.
   void offer(std::shared_ptr<Operation> operation);
-  // Its caller goes on with it. False: it has been taken over.
+  // Returns the operation to its caller; false if it has been taken over.
   bool withdraw(const Operation& operation);
 
-  // Advances everything under way once, unless another thread is just doing so.
+  // Advances all operations once, unless another thread is doing so.
   void poll();
 
-  // Helps until `complete()` is true; the thread stands back meanwhile. For waits that end with
-  // an operation of a Worker only, `sleep()` may block instead where nothing is under way here.
+  // Helps until `complete()` is true, while the thread stands back. For waits that end only by an
+  // operation of a Worker, `sleep()` may block instead if nothing is under way here.
   template <class Complete, class Sleep>
   void drive_until(Complete complete, Sleep sleep);
 
-  // Brings an operation in the caller's hand to its end: `advance(polls)` goes on with it as
-  // an Execution does, and says whether it is over.
+  // Completes an operation that its caller carries out: `advance(polls)` advances it like an
+  // Execution and returns whether it is complete.
   template <class Advance>
   void drive_in_hand(Advance advance);
-  // For a caller that waits for another process: how often to look before yield_core(). Once in so
-  // many waits the library is asked, too: a program whose calls all end in memory makes no other
-  // call in which the library could move its messages.
+  // Returns how often to look for another process's signal before yield_core(). Once in so many
+  // waits it polls the library, too: a program whose collectives all stay in memory makes no other
+  // call in which the library could progress its messages.
   int polls_in_hand() {
     constexpr int kOnOwnCore = 500, kOnSharedCore = 2;
     constexpr unsigned kWaitsPerCall = 64;
@@ -91,22 +91,23 @@ class Progress {
       observer_.keep_library_going();
     return shared_core_.load(std::memory_order_relaxed) > 0 ? kOnSharedCore : kOnOwnCore;
   }
-  // The same of operations that are left to callers.
+  // Advances the operations that are left to callers.
   void go_on_with_callers_own() {
     if (under_way() > 0) [[unlikely]]
       poll_callers_own();
   }
   void poll_callers_own();
-  // Lets others run, and learns from how long that took whether anybody wanted to.
+  // Yields the core, and learns from the time taken whether other threads wanted it.
   void yield_core();
 
-  // Around a call that may block in the MPI library: the thread takes over operations in which
-  // other ranks wait for this rank's later rounds (the library itself moves what is posted); also
-  // those, and the parts of others, that are left to callers, as long as the caller is blocked, and
-  // those that another caller submits meanwhile. caller_returns only where caller_blocks said true.
+  // Bracket a call that may block in the MPI library. In between the thread takes over operations
+  // in which other ranks wait for this rank's later rounds (the library itself progresses posted
+  // messages), also those, and the parts of others, that are otherwise left to callers, and those
+  // that other callers submit meanwhile. caller_returns() must be called only if caller_blocks()
+  // returned true.
   bool caller_blocks();
   void caller_returns();
-  // Lives where it has said true.
+  // Calls caller_returns() at the end of its scope.
   class Blocked {
    public:
     explicit Blocked(Progress& progress) : progress_(progress) {}
@@ -118,16 +119,16 @@ class Progress {
     Progress& progress_;
   };
 
-  // So many transfers of the application's are left to the thread, which looks after them from time
-  // to time; or, negative, a caller has come for so many. started: of these, so many have just
-  // begun; opened: so often others may begin some from now on; exposed: so many are no more than
-  // that.
+  // Leaves transfers of the application to the thread, which progresses them from time to time, or,
+  // with a negative change, takes some back. started: the number of these that have just begun;
+  // opened: how often others may begin some from now on; exposed: the number of these that only
+  // others may begin.
   void leave_transfers(int change, std::uint32_t started = 0, std::uint32_t opened = 0,
                        int exposed = 0);
 
   int under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
-  // Ends the thread; what is under way stays as it is. For finalize and exit.
+  // Ends the thread; operations under way stay as they are. Is called in finalize and at exit.
   void stop();
 
  private:
@@ -147,8 +148,8 @@ class Progress {
   bool is_back(Who who, Entry& entry);
   bool take_back(Entry& entry);
   void take_all_back();
-  // A caller that helps. It may pause: a sleeping one helps nobody, and what other callers start
-  // meanwhile is the thread's.
+  // A caller that helps. It may pause: a sleeping caller helps nobody, so that operations started
+  // meanwhile are the thread's.
   class Helping {
    public:
     explicit Helping(Progress& progress) : progress_(progress) { go_on(); }
@@ -200,7 +201,7 @@ class Progress {
   std::atomic<unsigned> waits_in_hand_{0};  // about so many, where several callers wait
   Observer& observer_;
 
-  // Begins where the lock is had, and ends before it is let go.
+  // Begins once the lock is held, and ends before it is released.
   class Advancing final : public Duty {
    public:
     explicit Advancing(Progress& progress) : progress_(progress) {}
@@ -239,7 +240,7 @@ class Progress {
   Thread thread_;
 };
 
-// Out of the way of those that need not wait.
+// Is not inlined, for the sake of callers that need not wait.
 template <class Complete, class Sleep>
 [[gnu::noinline]] void Progress::drive_until(Complete complete, Sleep sleep) {
   constexpr int kPollsOnOwnCore = 64, kPollsOnSharedCore = 2, kPollsPerCall = 16;

@@ -1,5 +1,5 @@
-// RemoteProgram: carries out the program of another process's schedule. What lies in the node's
-// memory is reached by this process's own mapping of it, the rank's private buffers by the kernel.
+// RemoteProgram: carries out the program of another process's schedule. It reaches the node's
+// memory by this process's own mapping, and the rank's private buffers through the kernel.
 #pragma once
 
 #include <sys/types.h>
@@ -29,13 +29,13 @@ class RemoteProgram {
     unable,  // what comes next is only for its rank itself; nothing of it has been done
     ended,   // there is no such process any more
   };
-  // As far as possible without blocking, or until it is wanted. work: what became of it.
+  // Goes on as far as possible without blocking, or until it is wanted. work: is updated.
   State go_on(const std::atomic<std::uint32_t>& wanted, Work* work);
-  // What it has needed of this process is given back.
+  // Releases the resources of this process that the program used.
   void end();
 
  private:
-  // A buffer, from an offset on: in this process or in the rank's.
+  // A place in a buffer, in this process or in the rank's.
   struct Place {
     std::byte* here = nullptr;  // nullptr: there
     std::uintptr_t there = 0;
@@ -46,7 +46,7 @@ class RemoteProgram {
   State copy(const Place& from, const Place& to, std::int64_t bytes);
   State reduce(const Instruction& one);
   State put(const std::byte* from, const Place& to, std::int64_t bytes) const;
-  // The bytes, in this process; nullptr: `failed` tells why.
+  // Returns the bytes in this process; nullptr on failure, with the reason in `failed_`.
   const std::byte* get(const Place& from, std::vector<std::byte>& room, std::int64_t bytes);
 
   static constexpr std::uint32_t kFetched = 64;

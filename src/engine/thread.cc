@@ -1,6 +1,6 @@
-// What a thread's own instructions raise stays open: blocked, it would end the process, while the
-// application may have a handler that tracks its pages, or traps its floating-point errors,
-// whichever thread touches them.
+// Synchronous signals stay unblocked: a blocked one would end the process, while the application
+// may have a handler that tracks pages or traps floating-point errors, whichever thread causes
+// them.
 #include "engine/thread.h"
 
 #include <dlfcn.h>
@@ -20,8 +20,8 @@ sigset_t asynchronous_signals() {
   return signals;
 }
 
-// The mask is inherited, unless the C library gives it at creation, which spares two system calls.
-// It is asked at run time: the wheel is linked to an older one (glibc 2.32 has it).
+// The signal mask is inherited, unless the C library can set it at creation, which saves two system
+// calls. That is decided at run time: the wheel is linked to an older library (glibc 2.32 has it).
 class Attributes {
  public:
   explicit Attributes(std::span<std::byte> stack) : blocked_(asynchronous_signals()) {

@@ -1,7 +1,7 @@
-// TransferPace: how long the progress thread sleeps between two looks at transfers, which are
-// messages and the like of the application's. Why not Pace: nobody tells the thread when one ends,
-// before the application asks for it; so the next look comes after a share of the time that has
-// passed. A pure function of what it is told.
+// TransferPace: how long the progress thread sleeps between two looks at transfers, such as long
+// messages of the application. Unlike Pace it is not told when one ends before the application asks
+// for it: so the next look comes after a share of the elapsed time. It is a pure function of its
+// input.
 #pragma once
 
 #include <algorithm>
@@ -12,23 +12,24 @@ namespace weft {
 
 class TransferPace {
  public:
-  // A look costs some microseconds, perhaps of the application's own core: these leave it 99 parts
-  // in 100 where nothing comes for long.
+  // A look takes some microseconds, perhaps of the application's own core: these limits leave the
+  // core 99 parts in 100 if nothing arrives for long.
   static constexpr std::int64_t kLeast_ns = 20'000, kSlow_ns = 500'000, kMost_ns = 2'000'000;
-  // The same where nothing is outstanding but what others may do: they may never do it.
+  // The limit if only transfers by others are possible, which may never come.
   static constexpr std::int64_t kMostForOthers_ns = 64'000'000;
-  // In the end a look comes after one of so many parts of the time that has passed.
+  // In the long run a look comes after this fraction of the elapsed time.
   static constexpr std::int64_t kParts = 64;
-  // For so long after the last transfer, the next one needs no system call to wake the thread.
+  // For this time after the last transfer the next one needs no system call to wake the thread.
   static constexpr std::int64_t kLinger_ns = 2'000'000;
 
-  // What is outstanding without having started is others', and may be nothing at all.
+  // After this time, transfers that have not started are taken to be possible accesses by others
+  // only.
   static constexpr std::int64_t kSlowAfter_ns = 8 * kSlow_ns;
 
-  // outstanding: so many transfers are, now; started: so many have been so far; opened: so often
-  // others could begin some from then on. Of a program that ends some and starts as many between
-  // two looks only the latter tell. exposed: so many of those outstanding are windows that others
-  // may access. 0: nothing is outstanding, and nothing has been lately.
+  // Returns the time to sleep; 0 if nothing is outstanding now or was lately. outstanding: the
+  // current number of transfers; started: how many have been started so far; opened: how often
+  // others were allowed to begin some. The last two matter for programs that end and start as many
+  // between two looks. exposed: the number of outstanding windows that others may access.
   std::int64_t sleep_ns(std::int64_t now_ns, int outstanding, std::uint32_t started,
                         std::uint32_t opened = 0, int exposed = 0) {
     if (started != started_ || (seen_ > 0 && outstanding == 0))
@@ -48,7 +49,7 @@ class TransferPace {
     const std::int64_t most_ns = exposed < outstanding ? kMost_ns : kMostForOthers_ns;
     return std::clamp(passed_ns / kParts, soon, most_ns);
   }
-  // The last look has found that something moves.
+  // Notes that the last look found progress.
   void moved() { has_moved_ = true; }
 
  private:
@@ -58,15 +59,15 @@ class TransferPace {
   bool has_moved_ = false;
 };
 
-// TransferLook: of one look, how often the library is asked: again while something moves. Some
-// libraries move a few KiB each time (MPICH inside a node: 8), so that a long transfer would take
-// hundreds of looks. That something has moved only the time of a call tells. The first one finds
-// cold caches. A pure function of the times it is told.
+// TransferLook: how often the library is called during one look: again while it makes progress.
+// Some libraries move a few KiB per call (MPICH inside a node: 8), so that a long transfer would
+// take hundreds of looks. Only the duration of a call shows progress, and the first call has cold
+// caches. It is a pure function of the times it is given.
 class TransferLook {
  public:
   static constexpr int kMostCalls = 16;
 
-  // After so many calls, of which the last one took so long.
+  // Returns whether another call follows after `calls`, the last of which took `took_ns`.
   bool goes_on(int calls, std::int64_t took_ns) {
     if (calls == 1) return true;
     if (least_ns_ == 0 || took_ns < least_ns_) least_ns_ = took_ns;

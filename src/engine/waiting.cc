@@ -1,4 +1,4 @@
-// One rule for each back-off.
+// Implements one rule for each back-off.
 #include "engine/waiting.h"
 
 #include <algorithm>

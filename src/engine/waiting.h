@@ -1,6 +1,6 @@
-// Waiting: what a progress thread does when nothing goes on, by its back-off and by what it has
-// seen. A pure function of the times it is told: the library's thread does what it says, and so do
-// the threads of a simulation.
+// Waiting: decides what a progress thread does when nothing progresses, by its back-off and its
+// experience. It is a pure function of the times it is given, and is shared by the library's thread
+// and the threads of simulations.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// Until the next look.
+// A thread's behaviour until its next look.
 struct Rest {
   enum class Kind : std::uint8_t {
     none,   // it looks again at once
@@ -32,35 +32,34 @@ class Waiting {
  public:
   explicit Waiting(BackOff backoff) : backoff_(backoff) {}
 
-  // Threads on one core call each other.
+  // Returns whether threads on one core call each other.
   bool takes_turns() const { return backoff_.kind == BackOff::Kind::baton; }
 
-  // It needs to know what time it is among operations.
+  // Returns whether times are needed while there are operations.
   bool keeps_time() const { return takes_turns() || backoff_.kind == BackOff::Kind::quiet; }
 
-  // There are operations after a time without.
+  // Must be called when there are operations after a time without.
   void begin(std::int64_t now_ns);
-  // One of them has gone on by a round.
+  // Must be called when an operation has completed a round.
   void progressed(std::int64_t now_ns);
-  // None of them can go on. hides_rounds: some may have gone on unseen, and are looked at again at
-  // once. transfers: there are some, too, whose look must not be late.
+  // Returns what to do while no operation can continue. hides_rounds: some may progress unseen, and
+  // are polled again at once. transfers: there are transfers as well, whose look must not be late.
   Rest among_operations(std::int64_t now_ns, bool hides_rounds = false, bool transfers = false);
-  // The core was somebody else's for so long when others could run first. One who computes keeps it
-  // up to the next tick, so that a doze, after which it is given back at once, is shorter.
+  // Notes how long a yield took. A thread that computes keeps the core until the next tick, so that
+  // a doze, after which the core is given back at once, is shorter.
   void yielded(std::int64_t took_ns) {
     if (took_ns > kQuickYield_ns) dozes_for_yields_ = kRemembered;
   }
 
-  // There are no operations, but so many transfers of the application's; started, opened, exposed:
-  // as TransferPace has them.
+  // Returns what to do while there are no operations; the arguments are those of TransferPace.
   Rest without_operations(std::int64_t now_ns, int transfers, std::uint32_t started,
                           std::uint32_t opened = 0, int exposed = 0);
-  // Beside operations, where nobody calls the thread for more of them: whether transfers, so many,
-  // are to be looked at now.
+  // Returns whether the transfers are to be looked at now, while there are also operations and
+  // nobody wakes the thread for more.
   bool is_look_due(std::int64_t now_ns, int transfers, std::uint32_t started,
                    std::uint32_t opened = 0);
-  // At a look, after so many calls of the library, of which the last one took so long: whether
-  // another one follows.
+  // Returns whether another call of the library follows in this look, after `calls`, the last of
+  // which took `took_ns`.
   bool look_goes_on(int calls, std::int64_t took_ns) {
     const bool goes_on = transfer_look_.goes_on(calls, took_ns);
     if (goes_on && calls > 1) transfer_pace_.moved();

@@ -1,5 +1,5 @@
-// The completion calls. What the application holds are the MPI library's own request handles, so
-// each call ends in the library's; before that, Weft's operations are brought forward.
+// The completion calls. The application holds the MPI library's own request handles, so that each
+// call ends in the library's; before that, Weft's operations are progressed.
 #include <sched.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace weft::interpose {
 namespace {
 
-// One of Weft's active operations among the requests of a completion call, and its place there.
+// An active operation of Weft's among a call's requests, and its index there.
 struct Ours {
   std::shared_ptr<CollectiveOperation> operation;
   PersistentOperation* persistent;  // nullptr: it is none
@@ -31,13 +31,14 @@ struct Ours {
   bool persistent_and_done() const { return persistent && operation->done(); }
 };
 
-// There is no thread, and others of the application's may start collectives meanwhile.
+// Returns whether callers must help even in single waits: there is no thread, and other threads of
+// the application may start collectives meanwhile.
 bool must_always_help(const Runtime& runtime) {
   return runtime.callers_only() && runtime.several_callers();
 }
 
-// Lives while the library waits: what other threads of the application's start meanwhile is handed
-// to Weft's.
+// Lives while the library waits: operations that other threads of the application start meanwhile
+// are given to Weft's thread.
 class LibraryWaits {
  public:
   explicit LibraryWaits(Runtime* runtime) {
@@ -49,34 +50,36 @@ class LibraryWaits {
   Lasting<Progress::Blocked> blocked_;
 };
 
-// One completion call of the application over some of Weft's, the library's and null requests.
-// The library is not shown Weft's persistent ones: some libraries' calls for arrays go wrong over
-// persistent requests. Where the call is left, the application's array may be gone with its frame.
+// A completion call over some of Weft's requests, the library's and null ones. The library does not
+// see Weft's persistent requests, since some libraries' array calls fail with persistent ones. If
+// the call is left by a jump, the application's array may be gone with its stack frame.
 class Completion {
  public:
   Completion(Runtime& runtime, CallId id, int count, MPI_Request* requests);
 
   MPI_Request* for_library() { return hidden_.empty() ? requests_.data() : hidden_.data(); }
 
-  // Brings all of Weft's among the requests to their end; sleeps where only workers are busy.
+  // Completes all of Weft's operations among the requests; sleeps while only workers are busy.
   void drive_to_end();
-  // True if others of Weft's are held as well, so that a wait must go on helping them.
+  // Returns whether Weft has other operations as well, so that a wait must continue to help them.
   bool must_keep_helping() const;
-  // Repeats the library's non-blocking form `test(&flag)` until the flag is set, helping.
+  // Repeats the library's non-blocking form `test(&flag)` until the flag is set, and helps
+  // meanwhile.
   template <class Test>
   int drive_until_flag(Test test);
 
-  // Waits for all, helping. One request after the other, not by MPI_Testall: MPICH's reports an
-  // error that is none while persistent requests are pending.
+  // Waits for all requests one after the other, and helps meanwhile. It does not use MPI_Testall:
+  // MPICH's reports a spurious error while persistent requests are pending.
   int wait_all(MPI_Status* statuses);
   bool persistent_pending() const;
   int test_any(int* index, int* flag, MPI_Status* status);
   int test_some(int* completed, int* indices, MPI_Status* statuses);
 
-  // After the library's call: counts what has been completed and reports errors of Weft's.
-  // `index`: of the request that was completed, MPI_UNDEFINED for none.
+  // Must follow the library's call: counts completed operations and reports Weft's errors. `index`:
+  // the completed request; MPI_UNDEFINED for none.
   int finish_single(int code, int index);
-  // `indices` (`count` of them): where the k-th status belongs; nullptr: status k is request k.
+  // `indices` has `count` entries: the request of the k-th status; nullptr: status k is for request
+  // k.
   int finish_array(int code, MPI_Status* statuses, const int* indices, int count);
 
  private:
@@ -201,7 +204,7 @@ int Completion::test_some(int* completed, int* indices, MPI_Status* statuses) {
   return code;
 }
 
-// A persistent one of Weft's turns inactive.
+// Makes a completed persistent request of Weft's inactive.
 void Completion::completed_at(int index, MPI_Status* status, bool partly) {
   for (const Ours& ours : ours_) {
     if (ours.index != index || !ours.persistent) continue;
@@ -222,7 +225,8 @@ void Completion::observe_completed() {
   const std::int64_t ended_ns = observing ? now_ns() : 0;
   for (const Ours& ours : ours_) {
     Times& times = ours.operation->times;
-    // Else another tool has completed it inside this call, by another one, which has observed it.
+    // Otherwise another tool has completed it by another call inside this one, which has counted
+    // it.
     if (!is_completed(ours) || times.waiting_since == 0) continue;
     runtime_.summary.completed(ours.operation->id(), times, ended_ns);
     times.waiting_since = 0;
@@ -268,8 +272,8 @@ int Completion::finish_array(int code, MPI_Status* statuses, const int* indices,
   return code;
 }
 
-// Where all are active persistent requests of Weft's, which is told without a list of them. False:
-// they are not, or one has failed, or somebody looks on; nothing has been completed.
+// Completes requests that are all active persistent ones of Weft's, without a list. Returns false
+// if some are not, one has failed, or somebody observes; nothing is then completed.
 bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI_Status* statuses) {
   if (count <= 0 || runtime.observing()) return false;
   const std::span<MPI_Request> all(requests, static_cast<std::size_t>(count));
@@ -286,7 +290,7 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
   return true;
 }
 
-// Of any kind, also of the library's.
+// Waits for a request of any kind, including the library's.
 [[gnu::noinline]] int wait_for_any(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
   Lasting<Completion> completion(runtime, CallId::Wait, 1, request);
   completion->drive_to_end();
@@ -301,7 +305,7 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
   return completion->finish_single(code, 0);
 }
 
-// Null where the library alone has a say: nothing of Weft's is held and nothing is watched.
+// Returns nullptr if only the library is concerned: Weft holds and observes nothing.
 inline Runtime* involved() {
   Runtime* runtime = Runtime::active();
   if (!runtime) return nullptr;
@@ -327,7 +331,7 @@ int wait(MPI_Request* request, MPI_Status* status) {
   return wait_for_any(*runtime, request, status);
 }
 
-// The same of an array of one.
+// Waits for an array of one request.
 int wait_in_hand(Runtime& runtime, MPI_Request* request, MPI_Status* statuses) {
   const bool with_status = statuses != MPI_STATUSES_IGNORE;
   const int code =
@@ -517,7 +521,7 @@ int Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI
 
 namespace {
 
-// A look at requests that leaves them as they are.
+// Looks at requests without changing them.
 void look_at(int count, const MPI_Request* requests) {
   poll();
   Runtime* runtime = involved();

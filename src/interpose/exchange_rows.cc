@@ -1,5 +1,5 @@
-// weft_exchange_rows_init: a persistent exchange with given partners, as a neighborhood alltoallw
-// whose topology comes with the call.
+// weft_exchange_rows_init: a persistent exchange with given partners, implemented as a
+// neighbourhood alltoallw whose topology is passed with the call.
 #include <map>
 #include <span>
 #include <vector>
@@ -30,11 +30,11 @@ int check(const Lists& lists, int ranks) {
   return MPI_SUCCESS;
 }
 
-// One datatype per partner that takes its rows from, or puts them into, the whole matrix.
+// Makes one datatype per partner, which selects that partner's rows of the whole matrix.
 class Side {
  public:
   int set_up(const Lists& lists, MPI_Datatype row) {
-    // Arrays without elements must be arrays all the same.
+    // Empty arrays must be valid arrays all the same.
     types.reserve(lists.size() + 1);
     counts.reserve(lists.size() + 1);
     displacements.reserve(lists.size() + 1);
@@ -63,7 +63,7 @@ class Side {
   std::vector<std::shared_ptr<FreedLater<MPI_Datatype>>> owned;
 
  private:
-  // Consecutive rows become one block.
+  // Merges consecutive rows into one block.
   static int make_type(const std::vector<int>& rows, MPI_Datatype row, MPI_Datatype* type) {
     std::vector<int> starts, lengths;
     for (const int number : rows) {
@@ -102,7 +102,7 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
   if (!communicator) return MPI_ERR_COMM;
   if (!communicator->has_tag_left()) return MPI_ERR_OTHER;
   communicator->lend();
-  // The partners stand in for the topology, which the communicator itself need not have.
+  // The partners replace the topology, which the communicator need not have.
   Communicator partners(comm, Shadow{comm}, communicator->rank, communicator->size);
   partners.neighbors = Neighbors{received.partners, sent.partners};
   const Call call = call_of(from, sent, to, received, comm);

@@ -1,10 +1,10 @@
-// Where a summary was asked for and the program never began MPI, one sentence says so at its exit:
-// else the user would wait for a summary and not know why there is none.
+// If a summary was asked for and the program never initialised MPI, a sentence at exit says why
+// there is none.
 #pragma once
 
 namespace weft::interpose {
 
-// MPI_Init has been called in this process, and Weft has seen it.
+// Notes that MPI_Init was called in this process and seen by Weft.
 void mpi_has_begun();
 
 }  // namespace weft::interpose

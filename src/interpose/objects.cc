@@ -1,5 +1,5 @@
-// Requests (which may be neither freed nor cancelled while a collective is active: MPI-4.1, 6.12),
-// communicators, datatypes and operators: what the application frees or marks.
+// Calls that free or mark requests (which may be neither freed nor cancelled while a collective is
+// active: MPI-4.1, 6.12), communicators, datatypes and operators.
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -25,7 +25,7 @@
 namespace weft::interpose {
 namespace {
 
-// Frees now, or, where operations still use the handle, with the last of them.
+// Frees the object now, or with the last operation that uses it.
 template <class Handle, class Uses>
 int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses) {
   Runtime* runtime = Runtime::active();
@@ -48,14 +48,15 @@ Hints inherited_hints(MPI_Comm comm) {
   return parent ? parent->hints : Hints{};
 }
 
-// Collective; none where they could have no effect.
+// Reads the hints; collective. Returns none if they could have no effect.
 Hints hints_on(MPI_Comm comm, MPI_Info info) {
   Runtime* runtime = Runtime::active();
   const bool served = runtime && comm != handles.comm_null && Communicators::may_have_shadow(comm);
   return served ? read_hints(info, comm) : Hints{};
 }
 
-// By its first rank, once: programs may make many communicators with it.
+// Reports an ineffective hint once, on the first rank: programs may make many communicators with
+// it.
 void say_hint_is_void(const Runtime& runtime, MPI_Comm comm) {
   static std::atomic_flag said;
   int rank = 0;
@@ -97,8 +98,8 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
 
 namespace {
 
-// Who may hold a duplication. Open MPI's Fortran binding, which calls by the name PMPI_X, reads the
-// handle at once, from a variable of its own that is gone later: what is held goes before.
+// Returns whether this duplication may be deferred. Open MPI's Fortran binding, which calls PMPI_X,
+// reads the new handle at once, from a temporary variable: deferred calls are released before.
 Runtime* holds_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_Request* request) {
   Runtime* runtime = newcomm && request ? Runtime::active() : nullptr;
 #if defined(WEFT_FAMILY_OPENMPI)
@@ -114,7 +115,8 @@ Runtime* holds_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_Re
 
 }  // namespace
 
-// Its order among the library's collectives is that of its start, so it is held behind others.
+// Defers the duplication behind deferred collectives, since its order among the library's
+// collectives is that of its start.
 int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   Runtime* runtime = holds_duplications(comm, newcomm, request);
   int code = MPI_SUCCESS;
@@ -141,8 +143,9 @@ int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   return code;
 }
 
-// Hints hold for collectives started afterwards. They get a shadow of their own, so that whole
-// collectives of two engines never meet on one: each engine keeps its own order.
+// Applies hints to collectives started afterwards. The communicator gets a new internal
+// communicator, so that whole collectives of two engines never use the same one: each engine has
+// its own order.
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   BlockingCall guard(CallId::Comm_set_info);
   guard.after_held(comm);
@@ -163,8 +166,8 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
 
 namespace {
 
-// A communicator that is about to be freed. Known again if it is not, also where a callback of the
-// application's leaves the call.
+// Removes a communicator that is about to be freed, and registers it again if it is not freed, even
+// if a callback of the application's leaves the call.
 class Forgotten {
  public:
   Forgotten(Runtime& runtime, MPI_Comm comm)
@@ -188,7 +191,7 @@ class Forgotten {
   std::shared_ptr<Communicator> known_;
 };
 
-// What Weft knows of the communicator is gone before the library gives its handle to another one.
+// Weft drops its data on the communicator before the library can reuse the handle.
 int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Comm*)) {
   std::optional<BlockingCall> guard;
   if (!nested) guard.emplace(id);
@@ -214,8 +217,8 @@ int Comm_disconnect(bool nested, MPI_Comm* comm) {
   return free_communicator(CallId::Comm_disconnect, nested, comm, next_calls.Comm_disconnect);
 }
 
-// The request of a collective under way may not be freed. Once MPI_Request_get_status has said that
-// it is complete, programs do free it.
+// The request of an active collective may not be freed. Once MPI_Request_get_status has reported
+// its completion, programs do free it.
 int Request_free(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
   if (runtime) runtime->in_hand.hand_over();

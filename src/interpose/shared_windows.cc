@@ -1,6 +1,6 @@
-// MPI_Win_allocate_shared: windows of the MPI library's own, which every rank of theirs has mapped.
-// Their ranks agree on a number for each, and on where the parts lie from its first byte on, so
-// that collectives on buffers there need no copy.
+// MPI_Win_allocate_shared: all ranks of such a window have mapped its memory. They agree on a
+// number for it and on the offsets of the ranks' parts, so that collectives on buffers there need
+// no copy.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -26,7 +26,7 @@ namespace {
 
 using Words = std::vector<std::int64_t>;
 
-// Never destroyed: programs free windows while the process exits.
+// The object is never destroyed: programs free windows while the process exits.
 struct Known {
   std::mutex mutex;  // guards the rest
   std::map<MPI_Win, std::int64_t> numbers;
@@ -41,7 +41,7 @@ struct Part {
   std::int64_t bytes = 0;
 };
 
-// By rank. What a library says of the address of an empty part means nothing.
+// Returns the parts by rank. The address of an empty part has no meaning in some libraries.
 std::vector<Part> parts_of(MPI_Win window, int ranks) {
   std::vector<Part> parts(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
@@ -54,7 +54,7 @@ std::vector<Part> parts_of(MPI_Win window, int ranks) {
   return parts;
 }
 
-// From the first byte of any part to the last. No bytes: all are empty.
+// Returns the range from the first byte of any part to the last; empty if all parts are empty.
 Part span_of(const std::vector<Part>& parts) {
   std::byte *first = nullptr, *last = nullptr;
   for (const Part& part : parts) {
@@ -65,7 +65,7 @@ Part span_of(const std::vector<Part>& parts) {
   return {first, last - first};
 }
 
-// What must be the same on all ranks: one address is enough then to find all that is in the window.
+// Returns the layout, which must be equal on all ranks: one address then locates all of the window.
 Words layout_of(const std::vector<Part>& parts, const std::byte* first) {
   Words layout;
   for (const Part& part : parts) {
@@ -75,7 +75,8 @@ Words layout_of(const std::vector<Part>& parts, const std::byte* first) {
   return layout;
 }
 
-// Then a rank may free the window, and unmap it, while another's collective still uses it.
+// Returns whether a rank may free and unmap the window while another rank's collective still uses
+// it.
 bool is_freed_without_waiting(MPI_Info info) {
   char value[8] = "";
   int found = 0;
@@ -84,14 +85,14 @@ bool is_freed_without_waiting(MPI_Info info) {
   return found && value == std::string_view("true");
 }
 
-// Different from all others on this node, whose heaps have the numbers of their ranks.
+// Returns a number that is unique on this node; heaps have the numbers of their ranks.
 std::int64_t new_number(int world_rank) {
   static std::atomic<std::int64_t> made{0};
   return (std::int64_t{world_rank} + 1) << 32 | made.fetch_add(1);
 }
 
-// The first rank's number for the window; none, on all ranks alike, if it is not one memory to all.
-// Collective.
+// Collective. Returns the first rank's number for the window; nothing, on all ranks alike, if the
+// memory is not the same for all of them.
 std::optional<std::int64_t> agree(MPI_Comm comm, int own_world_rank, bool usable, Words layout) {
   const Words own = layout;
   layout.push_back(new_number(own_world_rank));
@@ -104,7 +105,7 @@ std::optional<std::int64_t> agree(MPI_Comm comm, int own_world_rank, bool usable
   return refusals == 0 ? std::optional(layout.back()) : std::nullopt;
 }
 
-// The window's number, which its handle has no longer: the library may give that to another one.
+// Removes and returns the window's number, since the library may reuse the handle.
 std::optional<std::int64_t> take_number(MPI_Win window) {
   const std::lock_guard lock(known().mutex);
   const auto node = known().numbers.extract(window);
@@ -116,7 +117,7 @@ void give_number(MPI_Win window, std::int64_t number) {
   known().numbers[window] = number;
 }
 
-// Collective over the window's ranks.
+// Registers a new window; collective over its ranks.
 void get_to_know(MPI_Win window, MPI_Info info, MPI_Comm comm) {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(comm, &rank);
@@ -164,8 +165,8 @@ int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_
 
 namespace object {
 
-// Other ranks may still look for what a rank of the window has shown there, until that rank is
-// here, too; but what is mapped in its place afterwards must not be taken for it.
+// Other ranks may still look up places that a rank of the window has shown, until that rank comes
+// here, too; but memory that is mapped there afterwards must not be mistaken for it.
 int Win_free(bool nested, MPI_Win* win) {
   std::optional<BlockingCall> guard;
   const MPI_Win window = *win;

@@ -1,6 +1,6 @@
-// Why a native part: it starts once per rank. The first rank of a job, and whoever starts a
-// launcher, goes through Python, which starts this again with --directory and shows the report
-// afterwards.
+// This part is native because it starts once per rank. The first rank of a job, and a command that
+// starts a launcher, run Python, which starts this program again with --directory and shows the
+// report afterwards.
 #include "launch/advise.h"
 
 #include <signal.h>
@@ -22,13 +22,13 @@ namespace {
 
 struct Arguments {
   std::string directory, overhead, mpi;
-  // Instead of the program: replay, of a plan, as library or auto, with this MPI library.
+  // These replace the program: replay, a plan, as library or auto, with this MPI library.
   std::string replay, form, plan, libraries;
   bool verify = false, refused = false, help = false;
   std::vector<std::string> command;
 };
 
-// Of options that are Python's: "--out FILE", but not "--out=FILE" or "-oFILE".
+// Returns whether one of Python's options takes the next word: "--out FILE", not "--out=FILE".
 bool has_value_behind(std::string_view word) {
   for (const std::string_view flag :
        {"--verify", "--sample", "--no-sample", "--help", advise::kRefusedOption})
@@ -37,7 +37,7 @@ bool has_value_behind(std::string_view word) {
   return word.substr(0, 2) == "--" || word.size() == 2;
 }
 
-// What the ranks' part must know; all other options are Python's.
+// Reads the options that the ranks need; all others are Python's.
 Arguments read(int argc, char** argv) {
   Arguments found;
   const auto value_of = [&](int& i, std::string_view name) -> const char* {
@@ -75,21 +75,21 @@ Arguments read(int argc, char** argv) {
   return found;
 }
 
-// weft lab run
+// Returns whether the command is weft lab run.
 bool starts_lab(const std::vector<std::string>& command) {
   const std::string& program = command[0];
   return command.size() > 2 && program.substr(program.rfind('/') + 1) == "weft" &&
          command[1] == "lab" && command[2] == "run";
 }
 
-// The first rank is its Python parent's child, and must not outlive it: whoever ends the job ends
-// that one.
+// Makes this process end with its Python parent: the first rank is its child, and a job that is
+// ended ends the parent.
 void end_with_parent() {
   const char* const parent = std::getenv(advise::kParentVariable);
   if (parent && std::to_string(getppid()) == parent) prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-// On the program's own MPI library, with Weft where the form says so.
+// Replays on the program's own MPI library, with Weft if the form says so.
 int replay(const std::string& self, const Arguments& arguments) {
   std::string directories = arguments.libraries;
   if (const char* before = std::getenv("LD_LIBRARY_PATH")) directories += std::string(":") + before;
@@ -97,8 +97,8 @@ int replay(const std::string& self, const Arguments& arguments) {
   RunOptions options;
   options.command = {arguments.replay, arguments.form, arguments.plan, arguments.plan + ".times"};
   if (arguments.form == "auto") {
-    // What one replay learns the next ones know, as in a program that runs for long; the user's own
-    // file is left alone.
+    // Later replays reuse what one has learnt, as in a long-running program; the user's own file is
+    // not touched.
     setenv("WEFT_PLAN_CACHE", (arguments.plan + ".learnt").c_str(), 1);
     return start_program(self, options);
   }
@@ -108,15 +108,15 @@ int replay(const std::string& self, const Arguments& arguments) {
   return become(arguments.replay, words.data());
 }
 
-// With the advisor's library loaded as it is in the ranks that are run.
+// Starts the program with the advisor's library preloaded, as in other ranks.
 int start_watched(const std::string& self, const Arguments& arguments) {
   auto options = watching_options(arguments.mpi, arguments.command);
   if (!options) return refuse(options.error().message);
   return start_program(self, *options);
 }
 
-// Python has refused in a rank: the other ranks are on their way to MPI_Init, where this one tells
-// them, by the advisor's library in its own program.
+// Is called after Python has refused the command line in a rank: the other ranks are on their way
+// to MPI_Init, where this rank tells them through the advisor's library in its own program.
 int end_with_all(const std::string& self, const Arguments& arguments) {
   const auto& command = arguments.command;
   if (command.empty() || launcher_of_command(command[0]) != Launcher::none || starts_lab(command))
@@ -135,7 +135,7 @@ std::optional<int> advise(const std::string& self, int argc, char** argv) {
   if (arguments.command.empty() || arguments.help) return std::nullopt;
   const Launcher launcher = launcher_of_command(arguments.command[0]);
   const bool prepared = !arguments.directory.empty();
-  // The variables of a batch script, which starts a job, are those of a rank, too.
+  // In a batch script, which starts a job, the variables are those of a rank, too.
   const bool starts_job = launcher != Launcher::none || starts_lab(arguments.command);
   if (arguments.verify && launched_rank() && !starts_job)
     return refuse("weft advise --verify starts a job: put weft advise before the launcher");

@@ -1,4 +1,4 @@
-// What becomes of options: variables, checked by the library's own Config.
+// Turns options into variables, which the library's own Config checks.
 #include "launch/options.h"
 
 #include <array>
@@ -26,7 +26,7 @@ Result<bool> check_algorithm(Kind kind, std::string_view name) {
                "; choose one of " + choices};
 }
 
-// --algorithm KIND=NAME sets WEFT_ALGORITHM_<KIND>.
+// Sets WEFT_ALGORITHM_<KIND> for --algorithm KIND=NAME.
 Result<bool> set_algorithm(std::string_view value) {
   const auto equals = value.find('=');
   std::string kinds;
@@ -51,7 +51,7 @@ const Option* find_option(std::string_view name) {
   return nullptr;
 }
 
-// Those that say something of this one start only.
+// Handles options that affect this start only.
 bool set_flag(const Option& option, std::string_view value, RunOptions& options) {
   if (option.name == std::string_view(kHelpOption))
     options.help = value == "json" ? RunOptions::Help::json : RunOptions::Help::text;
@@ -69,7 +69,7 @@ Result<bool> set_value(const Option& option, const std::string& value) {
   return true;
 }
 
-// Takes argv[i] (and its value), moves i past them.
+// Handles argv[i] with its value, and moves i past them.
 Result<bool> take_option(int argc, char** argv, int& i, RunOptions& options) {
   const std::string_view argument = argv[i++];
   const auto equals = argument.find('=');

@@ -1,5 +1,5 @@
-// The flow of `weft run`: options, then either the launcher's command line is rewritten, or the
-// program is looked at, the library of its MPI family chosen, and the program started.
+// The flow of `weft run`: after the options, either the launcher's command line is rewritten, or
+// the program is examined, the library of its MPI family chosen, and the program started.
 #include "launch/run.h"
 
 #include <sys/stat.h>
@@ -67,7 +67,7 @@ Result<Choice> choose_family(const std::string& name, const Program& program, Fa
   return Choice{program.family, linked};
 }
 
-// Beside the installed command (lib/weft) or the build's (lib).
+// Returns the places beside the installed command (lib/weft) and the build's (lib).
 std::vector<std::string> library_directories(const std::string& self) {
   const std::string prefix = self.substr(0, self.rfind('/', self.rfind('/') - 1));
   return {prefix + "/lib/weft/", prefix + "/lib/"};
@@ -108,7 +108,8 @@ Result<std::string> find_library(const std::string& self, const std::string& wha
                            : "build")};
 }
 
-// Whether the heap's library is asked for and can serve: a sanitizer allocates all memory itself.
+// Returns whether the heap's library is wanted and can work: sanitizers allocate all memory
+// themselves.
 bool wants_heap(const std::string& name, const Program& program) {
   const char* const bytes = std::getenv("WEFT_SHARED_HEAP");
   if (!bytes || !*bytes || program.sanitizer.empty()) return bytes && *bytes;
@@ -118,8 +119,8 @@ bool wants_heap(const std::string& name, const Program& program) {
   return false;
 }
 
-// What is to be preloaded: the advisor's library, which sees the application's calls before Weft's
-// does; the family's; and with --shared-heap the heap's.
+// Returns the libraries to preload: the advisor's, which must see the application's calls before
+// Weft's does; the family's; and with --shared-heap the heap's.
 Result<std::string> find_libraries(const std::string& self, Family family, const Program& program,
                                    const RunOptions& options) {
   const std::string name = family_name(family);
@@ -136,8 +137,8 @@ Result<std::string> find_libraries(const std::string& self, Family family, const
   return found;
 }
 
-// The advisor shows Weft's threads from the trace, unless the user wants it elsewhere. All ranks
-// trace, and the first one writes.
+// The advisor shows Weft's threads from the trace, unless the user wants the trace elsewhere. All
+// ranks trace, and the first one writes.
 void trace_for_advisor() {
   const char* const directory = std::getenv(advise::kDirectoryVariable);
   const std::string file = std::string(directory ? directory : "") + advise::kThreadsFile;
@@ -145,7 +146,8 @@ void trace_for_advisor() {
   if (!asked || !*asked) setenv("WEFT_TRACE", file.c_str(), 1);
 }
 
-// In front of the programs of a launcher that `weft run` starts, where the advisor watches.
+// Returns the words to insert before programs of a launcher started by `weft run` under the
+// advisor.
 std::vector<std::string> watching_words(const std::string& self) {
   const char* const directory = std::getenv(advise::kDirectoryVariable);
   const char* const overhead = std::getenv(advise::kOverheadVariable);
@@ -192,13 +194,13 @@ int start_program(const std::string& self, const RunOptions& options) {
   const std::string& name = options.command[0];
   const std::string path = find_in_path(name);
   const auto command = pointers(options.command);
-  // `weft run` once more: it finds these options in its environment, and does the rest.
+  // The launcher starts `weft run` again, which finds these options in its environment.
   if (options.watched) setenv(advise::kWatchedVariable, "1", 1);
   if (path.empty() || same_file(path, self)) return become(path, command.data());
   auto program = look_at_program(path);
   if (!program) return refuse(program.error().message);
   if (!program->preloadable) return refuse(name + " " + program->why_not);
-  // In a rank the library says it, once for the job.
+  // In a rank the library reports it, once for the job.
   const bool is_said_later = launched_rank() && program->family != Family::unknown;
   if (!options.refusal.empty() && !is_said_later) return refuse(options.refusal);
   auto choice = choose_family(name, *program, options.mpi, launcher_of_environment());

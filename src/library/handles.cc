@@ -1,4 +1,4 @@
-// One table, filled per MPI family.
+// The table of predefined handles, filled for each MPI family.
 #include "library/handles.h"
 
 #include <type_traits>

@@ -1,5 +1,5 @@
-// What mpi.h of MPI 3.1 lacks: MPICH 3.4 and Open MPI 4.1 know no sessions. The wrappers name the
-// type; the library that such a header belongs to has no call that takes one.
+// Declares types that mpi.h of MPI 3.1 lacks: MPICH 3.4 and Open MPI 4.1 have no sessions. The
+// wrappers name the type; the libraries of such headers have no call that takes one.
 #pragma once
 
 #include <mpi.h>

@@ -1,7 +1,7 @@
 // Wrappers are bound to the next definition in the chain (MPI_X), so that other PMPI tools keep
-// working; those called as PMPI_X, and Weft's own calls, to the library's PMPI_X, past our own. An
-// interpreter loads the MPI library late and in a local scope, where a plain look-up finds nothing:
-// then it is asked for by its name.
+// working; wrappers called as PMPI_X, and Weft's own calls, are bound to the library's PMPI_X, past
+// Weft's. An interpreter loads the MPI library late and in a local scope, where a plain look-up
+// finds nothing: it is then looked up by name.
 #include "library/search.h"
 
 #include <link.h>
@@ -51,7 +51,8 @@ void* find_behind_weft(const char* name) {
   return library ? linker().dlsym(library, name) : nullptr;
 }
 
-// Variables by the global order, not the next one: the program may hold the copy that counts.
+// Variables are looked up in the global order, not behind Weft: the program may hold the valid
+// copy.
 void* find_variable(const char* name) {
   if (void* first = linker().dlsym(RTLD_DEFAULT, name)) return first;
   void* library = late_library();
@@ -60,7 +61,7 @@ void* find_variable(const char* name) {
 
 namespace {
 
-// The MPI library in memory. Written once, before the end that makes it visible.
+// The address range of the MPI library. Written once; `end` is written last and makes it visible.
 struct Known {
   std::uintptr_t begin = 0;
   std::atomic<std::uintptr_t> end = 0;  // 0: not known; pairs with the acquire in from_library()
@@ -83,8 +84,8 @@ Extent object_around(void* address) {
   return search.found;
 }
 
-// A call that only the MPI library defines by this name: some tools define PMPI_Init and the calls
-// for files themselves.
+// Returns a call that only the MPI library defines by this name: some tools define PMPI_Init and
+// the calls for files themselves.
 void* within_library() {
   return find_behind_weft("PMPI_Get_library_version");
 }
@@ -106,8 +107,8 @@ Extent library_extent() {
   return check_family() ? object_around(within_library()) : Extent();
 }
 
-// Where the Fortran layer is part of the library itself, its calls cannot be told from the
-// library's own: then none are taken for the library's.
+// If the Fortran layer is part of the library itself, its calls cannot be told from the library's
+// own: then no calls are taken for the library's.
 void note_library() {
   void* const within = within_library();
   if (!within) return;
@@ -132,8 +133,8 @@ bool is_fortran_binding(const void* address) {
 
 namespace {
 
-// By which programs are linked to the object that holds `address`. Its file may have another name:
-// interpreters open libmpi.so.
+// Returns the name by which programs are linked to the object that holds `address`; its file may
+// have another name, such as libmpi.so.
 std::string linked_name_of(void* address) {
   const link_map* const object = address ? object_of(address) : nullptr;
   const char* const name = object ? LoadedObject(*object).linked_name() : nullptr;
@@ -143,16 +144,16 @@ std::string linked_name_of(void* address) {
 bool of_this_family(const std::string& file) {
   for (const char* name : kLibraryNames)
     if (file.compare(0, std::strlen(name), name) == 0) return true;
-  // Implementations that link the library under a name of their own (libmpich.so, libpmpi.so).
+  // Some implementations link the library under names of their own (libmpich.so, libpmpi.so).
   return file.find(".so.12") != std::string::npos && std::string(WEFT_FAMILY) == "mpich";
 }
 
 }  // namespace
 
 void bind_now() {
-  // Why no std::call_once: it makes a system call to wake those who wait, whether or not any do.
+  // std::call_once is avoided: it makes a system call to wake waiters even if there are none.
   [[maybe_unused]] static const bool bound = (bind_next_calls(find), true);
-  // A first attempt before the library was there is repeated.
+  // The first attempt is repeated if the library was not loaded then.
   if (!next_calls.Init) bind_next_calls(find);
 }
 

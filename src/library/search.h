@@ -1,5 +1,4 @@
-// Where the MPI library's functions and variables are, whenever and however it came into the
-// process.
+// Finds the MPI library's functions and variables, whenever and however it was loaded.
 #pragma once
 
 #include <link.h>
@@ -12,19 +11,19 @@
 
 namespace weft {
 
-// The next definition of a function behind this library; nullptr if there is none.
+// Returns the next definition of a function behind this library; nullptr if there is none.
 void* find(const char* name);
-// The MPI library's own function, past every library of Weft's: the advisor's may come before the
-// engines'.
+// Returns the MPI library's own function, past all of Weft's libraries: the advisor's may come
+// before the engines'.
 void* find_behind_weft(const char* name);
-// Variables by the global order, not the next one: the program may hold the copy that counts.
+// Looks in the global order, not behind Weft: the program may hold the valid copy.
 void* find_variable(const char* name);
-// The name, without its directory, of the file that an address was loaded from.
+// Returns the name, without directory, of the file from which an address was loaded.
 std::string file_of(void* address);
-// Whether the address lies in Fortran's binding. That tells the library only after a call that the
-// callbacks are Fortran's, which are called in another way.
+// Returns whether the address is in the Fortran binding. That tells the library only after a call
+// that the callbacks are Fortran's, which are called differently.
 bool is_fortran_binding(const void* address);
-// The addresses between which an object lies in memory.
+// The address range of a loaded object.
 struct Extent {
   std::uintptr_t begin = 0, end = 0;
   bool holds(const void* address) const {
@@ -33,20 +32,20 @@ struct Extent {
   }
 };
 Extent extent_of(const dl_phdr_info& object);
-// That of the MPI library; empty where none is loaded, or one of another family.
+// Returns the MPI library's range; empty if none is loaded, or one of another family.
 Extent library_extent();
-// Remembers where the MPI library lies in memory, for from_library().
+// Stores the MPI library's address range for from_library().
 void note_library();
 
-// Binds next_calls; may be called by several threads at once.
+// Binds next_calls; several threads may call it at the same time.
 void bind_now();
-// Whether this address lies in the MPI library, which calls itself by PMPI_ names.
+// Returns whether the address is in the MPI library, which calls itself by PMPI_ names.
 bool from_library(const void* caller);
-// The application called what no library in the chain has: says so and aborts.
+// Reports that the application called a function that no library in the chain has, and aborts.
 [[noreturn]] void missing_call(CallId id);
 
-// An error where the process runs another MPI family than this library was built for: its handles
-// are of another size, so that no call may go through Weft.
+// Returns an error if the process runs another MPI family than this library was built for: handles
+// then have another size, so that no call may go through Weft.
 Result<bool> check_family();
 
 }  // namespace weft

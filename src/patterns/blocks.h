@@ -1,5 +1,5 @@
-// Division of a range into nearly equal consecutive blocks, the first ones the larger.
-// Why: every rank must compute the same borders from the same two numbers.
+// Divides a range into nearly equal consecutive blocks, the first ones larger, so that every rank
+// computes the same borders from the same two numbers.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ struct Blocks {
   std::int64_t total;
   int parts;
 
-  // Where block `index` begins; begin(parts) is the end of the last one.
+  // Returns the beginning of block `index`; begin(parts) is the end of the last one.
   std::int64_t begin(int index) const;
-  // Together, blocks [from, to).
+  // Returns the total length of blocks [from, to).
   std::int64_t length(int from, int to) const { return begin(to) - begin(from); }
   std::int64_t length(int index) const { return length(index, index + 1); }
   std::vector<std::int64_t> borders() const;  // begin(0) to begin(parts)

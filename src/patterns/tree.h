@@ -10,13 +10,13 @@ int binomial_parent(int node);                           // -1 for the root
 std::vector<int> binomial_children(int node, int size);  // smallest subtree first
 int binomial_subtree(int node, int size);                // number of nodes, the node included
 
-// The same with digits to base `radix` in place of bits: node v has the children v + j * radix^k,
-// 0 < j < radix, for all k below v's lowest digit that is not 0.
+// The k-nomial tree, with digits to base `radix` in place of bits: node v has the children v + j *
+// radix^k, 0 < j < radix, for all k below v's lowest non-zero digit.
 int knomial_parent(int node, int radix);
 std::vector<int> knomial_children(int node, int size, int radix);  // nearest first
 
-// The level of the message between a node other than 0 and its parent: 1 for leaves, one more for
-// each digit that is 0 behind the node's last other digit.
+// Returns the level of the message between a node other than 0 and its parent: 1 for leaves, plus
+// one for each zero digit after the node's last non-zero digit.
 int knomial_level(int node, int radix);
 
 }  // namespace weft

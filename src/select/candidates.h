@@ -1,7 +1,6 @@
 // Candidates: the algorithms and tunings from which a persistent collective may choose when it is
 // initialised, and the shorter call by which they are compared. A further algorithm, part size or
 // radix is one more entry here; measuring, agreement, the cache and the reports are shared by all.
-// here; what is measured, agreed on, cached and told is the same for all.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Endpoint: carries out one rank's steps in the simulator. It is a Transport like any other, under
-// the Execution that runs rounds over MPI; where that would take time, it says what is to be done.
+// Endpoint: carries out one rank's steps in the simulator. It is a Transport under the same
+// Execution that runs rounds over MPI; if a step takes time, it says what has to be done.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace weft::sim {
 
-// Level-synchronous execution of a tree: no message of a level goes before those of the level
-// before it have been taken in.
+// Level-synchronous execution of a tree: messages of a level start after those of the previous
+// level have been received.
 class Levels {
  public:
   Levels(int ranks, Kind kind, Told& told);
@@ -34,30 +34,31 @@ class Levels {
 
 class Endpoint final : public Transport {
  public:
-  // levels: nullptr for dataflow. All must outlive it.
+  // levels: nullptr for dataflow. All must outlive this object.
   Endpoint(const Machine& machine, Messages& messages, const Schedule& schedule, Levels* levels)
       : machine_(machine), messages_(messages), schedule_(schedule), levels_(levels) {}
 
-  // For the advance() to come.
+  // Sets the time of the next advance().
   void at(double now_us) {
     now_us_ = now_us;
     look_at_us_ = kNever;
     is_at_limit_ = false;
   }
-  // The steps from there on are somebody else's.
+  // Limits this stage: the steps from there on belong to another thread.
   void end_stage_at(std::uint32_t step) { limit_ = step; }
   void no_more_stages() { limit_ = kNoLimit; }
 
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
-  // What held the last advance() up: bytes to be copied, 0 for none; then that is said to be done.
+  // Return the bytes to copy that stopped the last advance(), 0 for none; job_done() reports that
+  // they were copied.
   double job_bytes() const { return job_ == Job::none ? 0 : job_bytes_; }
   void job_done(double now_us);
   double look_at_us() const { return look_at_us_; }
-  // Nothing is under way, and the next step is somebody else's.
+  // Returns whether nothing is in progress and the next step belongs to another thread.
   bool stage_is_over() const { return is_at_limit_ && posted_.empty(); }
-  // Of this rank's core since at(), and whoever takes it pays it.
+  // Returns the time that this rank's core has spent since at(); the caller must account for it.
   double take_debt_us() { return std::exchange(debt_us_, 0); }
   double debt_us() const { return debt_us_; }
   void owe(double us) { debt_us_ += us; }

@@ -1,4 +1,4 @@
-// What the application's threads and Weft's do, demand by demand.
+// Generates the demands of the application's and Weft's threads.
 #include "sim/experiment.h"
 
 #include <algorithm>
@@ -19,11 +19,11 @@
 namespace weft::sim {
 namespace {
 
-// Where the schedules of all ranks would take more, they are made in sections.
+// If the schedules of all ranks have more steps, they are built in sections.
 constexpr double kMostSteps = 4e6;
 constexpr std::int32_t kLapsAtATime = 16;
 
-// What callers do while they wait, as MPICH does in its blocking collectives: look, yield the core.
+// While they wait, callers look and yield the core, as MPICH does in its blocking collectives.
 constexpr Rest kPoll{.kind = Rest::Kind::yield};
 
 enum class Phase : std::uint8_t { call, start, submit, compute, wait, over };
@@ -56,7 +56,7 @@ class Experiment final : public Threads, public Told {
   void tell(int rank, double at_us) override;
 
  private:
-  // How far an advance has come.
+  // Says how far an advance has come.
   enum class Came : std::uint8_t { to_a_job, to_a_wait, to_the_limit, to_the_end, to_nothing };
 
   Result<bool> build(const Shape& shape);
@@ -193,7 +193,7 @@ void Experiment::tell(int rank, double at_us) {
   if (r.thread >= 0) scheduler_.notify(r.thread, at_us);
 }
 
-// True once it is over, all its sections included.
+// Returns true once the collective is complete, including all sections.
 bool Experiment::advance(Rank& r) {
   for (;;) {
     auto done = r.execution->advance();
@@ -208,7 +208,7 @@ bool Experiment::advance(Rank& r) {
   }
 }
 
-// Each wait that is over has fetched a line that another core wrote.
+// Each completed wait has fetched a line that another core wrote.
 void Experiment::look_at_signals(int rank, std::uint32_t before, double now_us) {
   Rank& r = at(rank);
   const std::uint32_t after = r.execution->steps_done();
@@ -261,20 +261,20 @@ void Experiment::ended(int rank, double at_us) {
   if (r.thread >= 0) scheduler_.wake(r.application, at_us + setup_.machine.wake_us);
 }
 
-// What the core owes comes before anything else.
+// The time owed for past steps comes before anything else.
 std::optional<Demand> Experiment::debt(int rank) {
   const double debt_us = at(rank).endpoint.take_debt_us();
   if (debt_us <= 0) return std::nullopt;
   return work(debt_us);
 }
 
-// Where nobody else wants the core, what it owes needs no event of its own.
+// If no other thread wants the core, the time owed needs no event of its own.
 Demand Experiment::idle(int rank, int thread, Rest rest, double now_us) {
   Endpoint& endpoint = at(rank).endpoint;
   const bool can_wait = rest.kind == Rest::Kind::yield && scheduler_.is_alone(thread);
   if (endpoint.debt_us() > 0 && !can_wait) return *debt(rank);
   const double owed_us = endpoint.take_debt_us(), rest_us = static_cast<double>(rest.ns) / 1e3;
-  // How long it dozes next depends on when it wakes, so that every time is an event of its own.
+  // The next doze depends on when the thread wakes, so that each needs an event of its own.
   const bool dozes = rest.kind == Rest::Kind::doze;
   return {demand_for(rest.kind), rest_us, dozes ? now_us : endpoint.look_at_us(), now_us + owed_us};
 }
@@ -294,7 +294,7 @@ Demand::Kind Experiment::demand_for(Rest::Kind rest) {
   return Demand::Kind::sleep;
 }
 
-// The rank whose thread goes on with this rank's collective: the first one on the same core.
+// Returns the rank whose thread progresses this rank's collective: the first one on the same core.
 int Experiment::agent_of(int rank) const {
   if (setup_.executor != Executor::agent) return rank;
   const auto& cores = places_.thread_core_of_rank;
@@ -302,7 +302,7 @@ int Experiment::agent_of(int rank) const {
   return static_cast<int>(std::find(cores.begin(), own, *own) - cores.begin());
 }
 
-// The sleepers on its thread's core look at once.
+// Makes the sleepers on its thread's core look at once.
 void Experiment::call_others(int rank, double now_us) {
   const auto core_of = [&](int of) {
     return places_.thread_core_of_rank[static_cast<std::size_t>(of)];
@@ -320,7 +320,7 @@ Demand Experiment::next(int thread, double now_us) {
     if (const auto demand = application(rank, now_us)) return *demand;
 }
 
-// Nothing: the next phase has begun.
+// Returns nothing if the next phase has begun.
 std::optional<Demand> Experiment::application(int rank, double now_us) {
   Rank& r = at(rank);
   switch (r.phase) {
@@ -350,7 +350,8 @@ std::optional<Demand> Experiment::application(int rank, double now_us) {
   return Demand{};
 }
 
-// In the call that starts the collective: as far as it goes, or the first stage of a split tree.
+// Handles the call that starts the collective: as far as it goes, or the first stage of a split
+// tree.
 std::optional<Demand> Experiment::starts(int rank, double now_us) {
   Rank& r = at(rank);
   const bool has_stage = is_split_ && goes_up(kind_);
@@ -367,7 +368,7 @@ std::optional<Demand> Experiment::starts(int rank, double now_us) {
   return std::nullopt;
 }
 
-// A part of the computation is over; between two of them the caller looks once.
+// Handles the end of a part of the computation; between two parts the caller looks once.
 std::optional<Demand> Experiment::computes(int rank, double now_us) {
   Rank& r = at(rank);
   if (r.looks == setup_.calls) {
@@ -400,8 +401,8 @@ std::optional<Demand> Experiment::waits(int rank, double now_us) {
   return idle(rank, r.application, kPoll, now_us);
 }
 
-// One after the other, the one whose copy has just been carried out first; it sleeps where none can
-// go on.
+// Advances the served collectives in turn, beginning with the one whose copy was just carried out;
+// the agent sleeps if none can continue.
 Demand Experiment::agent(int rank, double now_us) {
   auto& served = served_[static_cast<std::size_t>(rank)];
   std::stable_partition(served.begin(), served.end(),
@@ -555,7 +556,7 @@ Shape shape_of(Kind kind, int ranks, int nodes, const Machine& machine, std::int
   const std::vector<int> domains = domains_of(machine, *places);
   if (nodes == 1 && machine.numa_nodes > 1)
     shape.domains = std::make_shared<const Domains>(domains);
-  // As in the library: where no ranks share a node, there are no levels to go by.
+  // As in the library, there are no levels if no ranks share a node.
   auto of_nodes = std::make_shared<const Nodes>(places->node_of_rank, domains);
   if (nodes > 1 && of_nodes->some_share()) shape.nodes = std::move(of_nodes);
   return shape;

@@ -1,5 +1,5 @@
-// Experiment: one collective of all ranks, over computation, on a simulated machine: the library's
-// schedules, carried out by its Execution, by threads where its placements put them.
+// Experiment: a collective of all ranks, beside computation, on a simulated machine: the library's
+// schedules, run by its Execution on threads where its placements put them.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace weft::sim {
 
-// Who carries the collective out. blocking: the caller, then it computes. function: the caller,
-// before and after the computation. thread: a progress thread meanwhile. tcc: a worker, that does
-// not give its core up while it waits. agent: one thread for all ranks whose threads share a core.
+// The executor of the collective. blocking: the caller, before it computes. function: the caller,
+// before and after the computation. thread: a progress thread meanwhile. tcc: a worker that keeps
+// its core while it waits. agent: one thread for all ranks whose threads share a core.
 enum class Executor : std::uint8_t { blocking, function, thread, agent, tcc };
 
 struct Setup {
@@ -29,8 +29,8 @@ struct Setup {
   Executor executor = Executor::thread;
   PlacementPolicy placement;
   BackOff backoff{BackOff::Kind::yield};
-  // Callers take part in a collective while they wait, as Weft's do; else they leave it to the
-  // thread and sleep, as MPC's do.
+  // Callers take part in a collective while they wait, as Weft's do; otherwise they sleep and leave
+  // it to the thread, as MPC's do.
   bool callers_help = true;
   int split = 0;           // levels of a tree that the application's cores carry out
   bool by_levels = false;  // one level of the tree after the other
@@ -49,14 +49,14 @@ struct Outcome {
   std::string note;                           // why threads stay beside their ranks
 };
 
-// One for each rank: "application", and the thread's.
+// Each rank has a track "application" and one for its thread.
 using Traces = std::deque<Trace>;
 
-// Those whose blocks are all alike.
+// Returns whether the simulator supports the kind: its blocks must all be alike.
 bool is_simulated(Kind kind);
 
-// The shape of the call on rank 0, by which an algorithm is chosen. in_memory: ranks of a node may
-// meet in memory that they share.
+// Returns the shape of the call on rank 0, by which an algorithm is chosen. in_memory: ranks of a
+// node may use shared memory.
 Shape shape_of(Kind kind, int ranks, int nodes, const Machine& machine, std::int64_t bytes,
                int root, bool in_memory);
 

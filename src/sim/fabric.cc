@@ -1,4 +1,4 @@
-// Each link keeps when it is free again.
+// Each link stores the time at which it becomes free.
 #include "sim/fabric.h"
 
 #include <algorithm>
@@ -25,13 +25,13 @@ NetworkLinks::NetworkLinks(const Network& network, int nodes)
   if (network.fabric == Fabric::dragonfly) between_.resize(at(groups_) * at(groups_));
 }
 
-// The end of the message leaves the link then.
+// Returns when the end of the message leaves the link.
 double NetworkLinks::pass(Link& link, double ready_us, double duration_us) {
   link.free_us = std::max(link.free_us, ready_us) + duration_us;
   return link.free_us;
 }
 
-// Pieces are planned far ahead, sender by sender: each takes the first time that no other one has.
+// Pieces are planned far ahead, sender by sender: each takes the first free time.
 double NetworkLinks::fit(Link& link, double ready_us, double duration_us) {
   constexpr std::size_t kMost = 4096;
   double from_us = ready_us;
@@ -43,7 +43,7 @@ double NetworkLinks::fit(Link& link, double ready_us, double duration_us) {
   return from_us + duration_us;
 }
 
-// What is left of the bucket drains by the difference of the two rates.
+// The rest of the bucket drains at the difference of the two rates.
 double NetworkLinks::limited_us(Link& link, double begin_us, double bytes) const {
   const double rate = network_.bytes_per_us;
   const double peak = std::max(rate, network_.burst_bytes_per_us);

@@ -1,4 +1,4 @@
-// Machine: what the simulator knows of a machine, all of it numbers that can be measured
+// Machine: the simulator's parameters of a machine, numbers that can be measured
 // (tools/sim/calibrate.cc) or cited (python/weft/sim/machines).
 #pragma once
 
@@ -17,15 +17,15 @@ struct Network {
   double gap_us = 0.1;       // between two messages of one node
   double bytes_per_us = 10000;
   std::int64_t eager_bytes = 16 * 1024;  // longer ones wait for their receive
-  // Of a link with a rate limiter (a token bucket): so much passes at the higher rate, and what has
-  // passed comes back at `bytes_per_us`.
+  // A link with a rate limiter (a token bucket) passes this many bytes at the higher rate; they are
+  // refilled at `bytes_per_us`.
   double burst_bytes = 0;
   double burst_bytes_per_us = 0;  // 0: no higher than `bytes_per_us`
-  // What each side's core works for a message, as over TCP; by RDMA, nothing.
+  // The work of each side's core for a message, as over TCP; 0 for RDMA.
   double send_us_per_kib = 0;
   double recv_us_per_kib = 0;
-  // How much of a message moves while neither side looks after it, as much as the kernel's buffers
-  // hold; 0: all of it, by RDMA.
+  // The bytes of a message that move while neither side progresses it, such as the kernel's
+  // buffers; 0 means all of it, by RDMA.
   std::int64_t window_bytes = 0;
   Fabric fabric = Fabric::flat;
   int nodes_per_switch = 16;  // dragonfly: nodes in a group
@@ -41,10 +41,10 @@ struct Machine {
   double core_copy = 5000;    // bytes per microsecond that one core copies
   double numa_copy = 50000;   // and all cores of a NUMA node together
   double core_reduce = 4000;  // bytes of each operand that one core reduces
-  // The same where it copies the result at once; 0: that takes no longer.
+  // The rate of a reduction that also copies its result; 0 if that takes no longer.
   double core_reduce_copy = 0;
-  // The same of data up to `cache_bytes`, which caches still hold when a core has written them and
-  // another one reads them; 0: caches make no difference.
+  // The rates for data up to `cache_bytes`, which caches still hold when one core has written them
+  // and another reads them; 0 if caches make no difference.
   std::int64_t cache_bytes = 0;
   double cache_copy = 5000, cache_reduce = 4000;
   double remote_cost = 1;  // how much longer a copy from another NUMA node takes
@@ -58,7 +58,7 @@ struct Machine {
   double message_us = 0.3;  // of a core, for each message of the node sent or received
 
   std::int64_t eager_bytes = 8 * 1024;  // of the node: longer messages wait for their receive
-  // 1: the receiver takes a long message out of the sender's memory. 2: the sender copies it into
+  // 1: the receiver copies a long message out of the sender's memory. 2: the sender copies it into
   // cells that both share, and the receiver out of them.
   int copies = 1;
   std::int64_t cell_bytes = 64 * 1024;
@@ -66,7 +66,7 @@ struct Machine {
 
   Network network;
 
-  // Of so much data, how many plain copies one takes, or one reduction.
+  // Return the cost of copying or reducing so much data, in plain copies.
   double copies_of_copy(double data) const { return is_cached(data) ? core_copy / cache_copy : 1; }
   double copies_of_reduction(double data, bool copies_result) const {
     if (is_cached(data)) return core_copy / cache_reduce;
@@ -74,7 +74,7 @@ struct Machine {
   }
   bool is_cached(double data) const { return data <= static_cast<double>(cache_bytes); }
 
-  // One node, for placements.
+  // Returns the topology of one node, for placements.
   Topology topology() const {
     Topology result;
     for (int core = 0; core < cores; ++core) {

@@ -1,4 +1,4 @@
-// One event per NUMA node is planned: the end of the copy that ends first.
+// Each NUMA node has one planned event: the end of the copy that ends first.
 #include "sim/memory.h"
 
 #include <algorithm>

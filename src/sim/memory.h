@@ -1,5 +1,5 @@
-// Memory: copies under way in each NUMA node, which share its bandwidth evenly; none goes faster
-// than a core can copy.
+// Memory: the copies in progress in each NUMA node. They share its bandwidth evenly, and none is
+// faster than a core can copy.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ class Memory {
   Memory(Events& events, int domains, double core_rate, double domain_rate);
 
   void begin(int domain, int thread, double bytes, double now_us);
-  // Of one that is interrupted: the bytes that are left.
+  // Removes an interrupted copy; returns its remaining bytes.
   double withdraw(int domain, int thread, double now_us);
-  // At its event: the thread whose copy has ended; -1 where the event is out of date.
+  // Handles an event: returns the thread whose copy has ended; -1 if the event is out of date.
   int ended(int domain, std::uint32_t version, double now_us);
 
  private:
-  // `end` is counted in bytes that a copy would have moved which went on since the beginning: all
-  // copies of a domain move equally many at any time.
+  // `end` counts the bytes that a copy in progress since the beginning would have moved: all copies
+  // of a domain progress equally at any time.
   struct Copy {
     double end;
     int thread;

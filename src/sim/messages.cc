@@ -1,4 +1,4 @@
-// What each way costs whom, and when it lets whom go on.
+// Computes the cost of each kind of transfer for both sides, and when each may continue.
 #include "sim/messages.h"
 
 #include <algorithm>
@@ -78,7 +78,7 @@ Messages::Id Messages::post(Side side, int rank, int peer, double bytes, double 
   return id;
 }
 
-// Of a send, whether there is a receive or not.
+// Handles a send, with or without a matching receive.
 void Messages::sent(Message& m) {
   if (m.way == Way::eager) {
     m.ready_us = m.posted_us + machine_.cache_us;
@@ -104,7 +104,7 @@ void Messages::matched(Message& m) {
   if (m.way == Way::taken) {
     m.ready_us = std::max(m.posted_us, m.asked_us) + machine_.cache_us;
   } else if (m.way == Way::network && m.ready_us == kNever) {
-    // The sender asks, the receiver answers, then the data go.
+    // The sender asks, the receiver answers, then the data are sent.
     const double latency_us = machine_.network.latency_us;
     const double answered_us = std::max(m.posted_us + latency_us, m.asked_us) + latency_us;
     m.ready_us = links_.deliver(node_of_rank_[place(m.from)], node_of_rank_[place(m.to)], m.bytes,
@@ -115,7 +115,7 @@ void Messages::matched(Message& m) {
   if (m.way == Way::stream && is_short(m)) told_.tell(m.to, m.posted_us);
 }
 
-// When a question or an answer is there: it waits behind the data that its sender's link has taken.
+// Returns when a question or an answer arrives: it queues behind data on its sender's link.
 double Messages::word(int from, int to, double ready_us) {
   constexpr double kBytes = 64;
   double sent_us = 0;
@@ -123,12 +123,12 @@ double Messages::word(int from, int to, double ready_us) {
                         &sent_us);
 }
 
-// The sender's look: the kernel's buffers take what they have room for.
+// Progresses the sender's side: the kernel's buffers take as much as they have room for.
 Messages::Need Messages::push(Message& m, double now_us, double& debt_us) {
   if (m.granted_us > now_us + debt_us) return {Need::Kind::time, m.granted_us, 0};
   const auto window = static_cast<double>(machine_.network.window_bytes);
   const double piece = std::min(kPiece_bytes, window / 4);
-  // One of no bytes is a piece, too.
+  // An empty message is a piece, too.
   while (m.into < m.bytes || !m.has_left) {
     const double bytes = std::min(piece, m.bytes - m.into);
     if (m.into - m.out + bytes > window) return {Need::Kind::time, kNever, 0};
@@ -144,7 +144,7 @@ Messages::Need Messages::push(Message& m, double now_us, double& debt_us) {
   return {};
 }
 
-// The receiver's look: it answers a sender that asks, and takes what is there.
+// Progresses the receiver's side: it answers a sender that asks, and takes what has arrived.
 Messages::Need Messages::pull(Message& m, double now_us, double& debt_us) {
   const double latency_us = machine_.network.latency_us;
   if (!is_short(m) && !m.is_granted) {

@@ -1,7 +1,7 @@
-// Messages: sends and receives are matched, and each message goes its way: inside a node by copies
-// that the ranks' threads carry out, between nodes over links.
-// A short message is there once it is written; a longer one waits for its receive (eager and
-// rendezvous protocols, as MPI libraries have them).
+// Messages: matches sends and receives and moves each message: inside a node by copies that the
+// ranks' threads carry out, between nodes over links. A short message is delivered once it is
+// written; a longer one waits for its receive (the eager and rendezvous protocols of MPI
+// libraries).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace weft::sim {
 
-// Who is told that something has changed for a rank.
+// Is told that something has changed for a rank.
 class Told {
  public:
   virtual ~Told() = default;
@@ -26,31 +26,31 @@ class Messages {
   using Id = std::uint32_t;
   enum class Side : std::uint8_t { send, recv };
 
-  // What one side of a message needs.
+  // The next requirement of one side of a message.
   struct Need {
     enum class Kind : std::uint8_t { nothing, time, copy } kind = Kind::nothing;
     double at_us = kNever;  // time: nothing before then, as far as is known
     double bytes = 0;       // copy
   };
 
-  // node_of_rank, domain_of_rank: the latter numbered over all nodes.
+  // domain_of_rank: numbered over all nodes.
   Messages(const Machine& machine, std::vector<int> node_of_rank, std::vector<int> domain_of_rank,
            int nodes, Told& told);
 
-  // debt_us: of this rank's core, for what it has done since `now_us`; it grows.
+  // debt_us: the time of this rank's core spent since `now_us`; it grows.
   Id post(Side side, int rank, int peer, double bytes, double now_us, double& debt_us);
-  // What moves only while its side looks after it moves now, and that side's core works for it.
+  // Progresses what moves only while its side looks after it, at the cost of that side's core.
   Need need(Id id, Side side, double now_us, double& debt_us);
-  // The copy that was needed has been carried out.
+  // Notes that the required copy was carried out.
   void copied(Id id, Side side, double now_us);
-  // This side needs nothing any more.
+  // Notes that this side needs nothing more.
   void finish(Id id, Side side, double& debt_us);
 
   std::uint64_t messages() const { return messages_; }
   double bytes() const { return bytes_; }
 
  private:
-  // stream: over TCP, by whoever looks after it; the rest of network goes by itself.
+  // stream: over TCP, progressed by either side; other network transfers progress by themselves.
   enum class Way : std::uint8_t { eager, taken, cells, network, stream };
   struct Piece {
     double at_us;  // when it is there

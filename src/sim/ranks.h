@@ -1,4 +1,4 @@
-// Where the ranks of all nodes and their threads are: the library's placements, node by node.
+// The cores of all ranks and their threads: the library's placements, node by node.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct Places {
   std::string note;  // of the first node that has one
 };
 
-// Ranks are consecutive on each node, as many on each as there can be.
+// Ranks are consecutive on each node, and distributed as evenly as possible.
 int node_of(int rank, int ranks, int nodes);
 Result<Places> place_ranks(const Machine& machine, int ranks, int nodes,
                            const PlacementPolicy& policy);

@@ -1,5 +1,5 @@
 // A core either has a running thread, whose next end or interruption is planned, or its turn goes
-// round among those that wait, and the first turn that matters is planned.
+// round the waiting threads, and the first turn that matters is planned.
 #include "sim/scheduler.h"
 
 #include <algorithm>
@@ -48,12 +48,12 @@ void Scheduler::plan(int core, double at_us) {
   events_.plan(at_us, Event::Kind::core, core, ++cores_[static_cast<std::size_t>(core)].version);
 }
 
-// Of the round among several, or of one that polls by itself.
+// Returns the time of a turn among several threads, or of a look of a single polling one.
 double Scheduler::turn_us(const Core& core) const {
   return machine_.poll_us + (core.waiting.size() > 1 ? machine_.switch_us : 0);
 }
 
-// The first turn in which a thread has something to do, or would look at something new.
+// Plans the first turn in which a thread has work, or would see something new.
 void Scheduler::plan_turn(int index, double now_us) {
   Core& core = cores_[static_cast<std::size_t>(index)];
   ++core.version;
@@ -71,7 +71,7 @@ void Scheduler::plan_turn(int index, double now_us) {
     const bool polls = thread.state == State::polling;
     const double look_us = polls ? std::max(thread.look_at_us, thread.not_before_us) : now_us;
     if (look_us == kNever) continue;
-    // It looks at the end of its turn; what it has to do begins once the core is switched.
+    // A thread looks at the end of its turn; its work begins once the core is switched.
     const double into = polls ? turn : turn - machine_.poll_us;
     std::uint64_t turns = turn > 0 ? turns_until(look_us - core.since_us - into, turn) : i;
     if (turns < i) turns = i;
@@ -86,7 +86,7 @@ void Scheduler::plan_turn(int index, double now_us) {
     events_.plan(std::max(best_us, now_us), Event::Kind::core, index, core.version);
 }
 
-// The turns that have gone round by now are over.
+// Accounts for the turns that are over by now.
 void Scheduler::settle(Core& core, double now_us) {
   const double turn = turn_us(core);
   if (core.waiting.empty() || turn <= 0 || now_us <= core.since_us) return;
@@ -107,7 +107,7 @@ void Scheduler::join(int id, double now_us) {
   if (core.running >= 0) {
     core.waiting.push_back(id);
     const Thread& running = threads_[static_cast<std::size_t>(core.running)];
-    // Until now nobody wanted the core.
+    // Until now no other thread wanted the core.
     if (core.waiting.size() > 1) return;
     const double until_us = std::max(now_us, core.slice_end_us);
     if (running.state == State::spinning)
@@ -138,7 +138,7 @@ void Scheduler::take_turn(int index, double now_us) {
   go_on(index, now_us);
 }
 
-// The running thread has the core at this time, and nothing of its own is planned.
+// Continues the running thread, which has no event planned.
 void Scheduler::go_on(int index, double now_us) {
   for (;;) {
     Core& core = cores_[static_cast<std::size_t>(index)];
@@ -162,7 +162,7 @@ void Scheduler::go_on(int index, double now_us) {
   }
 }
 
-// False: the thread works on.
+// Returns false if the thread continues to work.
 bool Scheduler::give_up(int index, const Demand& demand, double now_us) {
   Core& core = cores_[static_cast<std::size_t>(index)];
   const int id = core.running;

@@ -1,7 +1,7 @@
-// Scheduler: threads take turns on cores, as an operating system has them do. Each runs until it
-// gives its core up, or until its time slice is over and others want the core.
-// Why polls are not events: a thread that finds nothing to do and yields comes round again and
-// again. Its next look that matters follows from its place in the round.
+// Scheduler: threads take turns on cores, as under an operating system. Each runs until it gives up
+// its core, or until its time slice is over and others want the core. Polls are not events: a
+// thread that finds nothing and yields comes round again and again, and its next look that matters
+// follows from its place in the round.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace weft::sim {
 
-// What a thread does next with its core.
+// The next thing that a thread does with its core.
 struct Demand {
   enum class Kind : std::uint8_t {
     work,   // `amount` microseconds
@@ -31,13 +31,13 @@ struct Demand {
   double not_before_us = 0;    // of a poll: it is busy until then
 };
 
-// What threads are seen to do.
+// The activity of a thread as it is observed.
 enum class Doing : std::uint8_t { working, polling, asleep, ready };
 
 class Threads {
  public:
   virtual ~Threads() = default;
-  // The thread has its core, and has done what it wanted last.
+  // Is called when the thread has its core and has completed its last demand.
   virtual Demand next(int thread, double now_us) = 0;
   virtual void seen(int, Doing, double) {}
 };
@@ -47,15 +47,16 @@ class Scheduler {
   // Cores are numbered over all nodes.
   Scheduler(Events& events, const Machine& machine, int nodes, Threads& threads);
 
-  // Its first demand is asked for at time 0, in the order of the calls. asleep: only once woken.
+  // Adds a thread; the first demands are asked for at time 0, in order of these calls. asleep: the
+  // thread must be woken first.
   int add(int core, bool asleep);
   void begin();
 
-  // One that polls: a look from `at_us` on will find something.
+  // Tells a polling thread that a look from `at_us` on will find something.
   void notify(int thread, double at_us);
-  // One that sleeps; it is ready at `at_us`.
+  // Wakes a sleeping thread; it is ready at `at_us`.
   void wake(int thread, double at_us);
-  // No other thread wants the core of this one, which runs.
+  // Returns whether no other thread wants the core of this running thread.
   bool is_alone(int thread) const { return core_of(thread).waiting.empty(); }
 
   void happens(const Event& event);

@@ -10,16 +10,16 @@
 
 namespace weft::sim {
 
-// reduce and gather: level 1 comes first. Else it comes last.
+// Returns whether level 1 comes first, as for reduce and gather; for others it comes last.
 bool goes_up(Kind kind);
 
-// Of a message between this rank and `peer`.
+// Returns the level of the message between this rank and `peer`.
 int level_of(const Shape& shape, int peer);
-// Messages of each level, level 1 at [1].
+// Returns the number of messages of each level; level 1 is at [1].
 std::vector<std::int64_t> messages_of_levels(int ranks);
 
-// The steps before it belong to the stage that begins: of a tree that goes up, levels 1 to `split`,
-// which the application's core carries out; of one that goes down, all other levels.
+// Returns the end of the first stage. In a tree that goes up it has levels 1 to `split`, which the
+// application's core carries out; in one that goes down, all other levels.
 std::uint32_t end_of_first_stage(const Schedule& schedule, int split);
 
 }  // namespace weft::sim

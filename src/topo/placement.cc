@@ -1,4 +1,4 @@
-// One function per policy; all pure. Whole numbers stand for the equations' fractions.
+// Each policy is one pure function. Whole numbers replace the equations' fractions.
 #include "topo/placement.h"
 
 #include <algorithm>
@@ -28,8 +28,8 @@ std::vector<int> numa_nodes_of(const Topology& topology) {
   return nodes;
 }
 
-// δ = cores / free. The position of the block-th free core where they are spread: ⌈(block + 1)·δ⌉
-// − 1.
+// With δ = cores / free, the position of free core `block` if they are spread evenly is ⌈(block +
+// 1)·δ⌉ − 1.
 int free_position(int cores, int free, int block) {
   return ((block + 1) * cores + free - 1) / free - 1;
 }
@@ -44,8 +44,8 @@ Error no_free_core(const char* policy, const NodeRanks& ranks) {
                " leave none free: start fewer ranks per node"};
 }
 
-// Equation 1: the free cores of the rank's NUMA node are shared out by the ranks' positions M, the
-// block ⌊M/δ⌋ gets the next one. Without a free core there, the thread stays beside its rank.
+// Equation 1: the free cores of the rank's NUMA node are shared out by the ranks' positions M:
+// block ⌊M/δ⌋ gets the next one. Without a free core there, the thread stays on its rank's core.
 Result<int> place_numa(const Topology& topology, const NodeRanks& ranks, int local_rank) {
   const auto free = free_cores(topology, ranks);
   if (free.empty()) return no_free_core("numa", ranks);
@@ -61,7 +61,8 @@ Result<int> place_numa(const Topology& topology, const NodeRanks& ranks, int loc
   return near[static_cast<std::size_t>(position) * near.size() / cores.size()];
 }
 
-// Equation 2: neighbouring ranks on different cores, so that one sends while the next one receives.
+// Equation 2: neighbouring ranks use different cores, so that one sends while the next one
+// receives.
 Result<int> place_odd_even(const Topology& topology, const NodeRanks& ranks, int local_rank) {
   const auto free = free_cores(topology, ranks);
   if (free.empty()) return no_free_core("odd-even", ranks);
@@ -95,7 +96,7 @@ Result<bool> pack_fits(int threads_per_core, const Topology& topology, const Nod
                " free: start fewer ranks per node or pack more threads on a core"};
 }
 
-// K threads on one core: threads of consecutive ranks share the cores that carry no rank.
+// Puts K threads on one core: threads of consecutive ranks share the cores without a rank.
 Result<int> place_pack(int threads_per_core, const Topology& topology, const NodeRanks& ranks,
                        int local_rank) {
   const auto free = free_cores(topology, ranks);
@@ -103,7 +104,7 @@ Result<int> place_pack(int threads_per_core, const Topology& topology, const Nod
   return free[static_cast<std::size_t>(local_rank / threads_per_core)];
 }
 
-// "0 to 5, 7"; "none".
+// Returns for instance "0 to 5, 7", or "none".
 std::string in_words(std::vector<int> cores) {
   std::sort(cores.begin(), cores.end());
   std::string words;
@@ -116,7 +117,7 @@ std::string in_words(std::vector<int> cores) {
   return words.empty() ? "none" : words;
 }
 
-// Cores of one NUMA node that carry `ranks` ranks, the free ones evenly among them.
+// Places `ranks` ranks on the cores of a NUMA node, with the free ones evenly among them.
 void spread(const std::vector<int>& cores, int ranks, std::vector<int>& result) {
   const int free = size_of(cores) - ranks;
   for (int position = 0, block = 0; position < size_of(cores); ++position) {

@@ -1,5 +1,5 @@
-// Trace: what each thread of this rank did when, kept in a ring per thread and written as
-// Chrome/Perfetto JSON events (https://ui.perfetto.dev opens the file).
+// Trace: the activities of each thread of this rank over time, kept in a ring per thread and
+// written as Chrome/Perfetto JSON events (https://ui.perfetto.dev opens the file).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@ namespace weft {
 
 class Trace {
  public:
-  // One thread's events. Written by that thread alone; read after it has ended or gone quiet.
+  // The events of one thread. Only that thread writes them; they are read after it has ended or
+  // paused.
   class Track {
    public:
     Track(std::string name, bool gaps_are_computing);
     void span(const char* name, std::int64_t begin_ns, std::int64_t end_ns);
-    // From `at_ns` on the thread does `name`; equal neighbours are one span.
+    // Begins activity `name` at `at_ns`; equal consecutive ones become one span.
     void change(const char* name, std::int64_t at_ns);
 
    private:
@@ -37,10 +38,10 @@ class Trace {
     std::int64_t current_since_ns_ = 0;
   };
 
-  // The track lives as long as the trace.
+  // Adds a track, which lives as long as the trace.
   Track* add_track(std::string name, bool gaps_are_computing);
 
-  // The rank's events, comma-separated, times shifted by `offset_ns` and in microseconds.
+  // Returns the rank's events, comma-separated, with times shifted by `offset_ns`, in microseconds.
   std::string events_json(int rank, const std::string& host, std::int64_t offset_ns,
                           std::int64_t end_ns) const;
 

@@ -1,4 +1,4 @@
-// Runs a schedule's rounds: start every step of a round, wait for what it posted, go on.
+// Runs a schedule's rounds: starts every step of a round, waits for the posted ones, continues.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "transport/transport.h"
 
 namespace weft {
-// Over, rightly or not, it uses its window no more.
+// When the operation is over, rightly or not, it ends its use of the window.
 Result<bool> Execution::advance(int polls, bool callers_part) {
   const bool has_window = turn_ && turn_->memory();
   if (!begun_ && has_window && !turn_->may_begin()) return false;
@@ -65,7 +65,7 @@ Execution::State Execution::go_on(int polls, bool callers_part) {
   return State::over;
 }
 
-// Of a round that a wait holds up.
+// Progresses the messages of a round that a wait blocks.
 Execution::State Execution::bring_messages_forward() {
   if (schedule_->most_posted == 0) return State::held_up;
   const auto tested = transport_->test();
@@ -103,7 +103,7 @@ Execution::State Execution::ask_transport(const Step& step) {
   return *started ? State::over : State::held_up;
 }
 
-// Without operands, where other ranks' buffers lie is the transport's business.
+// Without operands, finding other ranks' buffers is the transport's task.
 Execution::State Execution::meet(const Step& step) {
   PeerBuffers* const peers = operands_ ? operands_->peers : nullptr;
   if (!peers) return State::over;

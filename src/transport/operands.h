@@ -1,5 +1,5 @@
-// Operands: where a schedule's buffers lie in one operation, and what may be done there without
-// asking the transport.
+// Operands: the addresses of a schedule's buffers in an operation, and the steps that can be
+// carried out there without the transport.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct Operands {
   Kernel reduce = nullptr;                  // nullptr: the transport reduces
   PeerBuffers* peers = nullptr;             // of a direct schedule
 
-  // The node's memory in this turn.
+  // Sets the addresses in the node's memory for this turn.
   void use(const NodeTurn& turn, const Schedule& schedule) {
     std::byte* const node = turn.memory();
     base[static_cast<std::size_t>(Buffer::node)] = node;
@@ -36,7 +36,7 @@ struct Operands {
                        : moved(peers->at(at.rank, at.buffer), at.offset);
   }
 
-  // One that is local, of this rank's own buffers.
+  // Carries out a local instruction on this rank's own buffers.
   void carry_out(const Instruction& one) const {
     const std::byte* first = own(one.first, one.first_at);
     std::byte* second = own(one.second, one.second_at);
@@ -47,7 +47,7 @@ struct Operands {
              one.has_also ? own(one.also, one.also_at) : nullptr, one.amount);
   }
 
-  // A local step on plain data, where it is in its schedule. False: the transport must.
+  // Carries out a local step on plain data. Returns false if the transport must do it.
   bool carry_out(const Step& step) const {
     if (step.fused == Fused::with_before && reduce) return true;
     if (peers && peers->needs_kernel() && copy_by_kernel(step)) return true;
@@ -66,7 +66,7 @@ struct Operands {
   static Reader reader_of(Buffer buffer) {
     return is_in_node(buffer) ? Reader::others : Reader::self;
   }
-  // By integers: the base may be MPI_BOTTOM, and offsets may lead below it.
+  // Computes with integers: the base may be MPI_BOTTOM, and offsets may lead below it.
   static std::byte* moved(std::byte* origin, std::int64_t offset) {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(origin) + offset);
   }
@@ -74,7 +74,7 @@ struct Operands {
     return moved(base[static_cast<std::size_t>(buffer)], offset);
   }
 
-  // A copy from another process's buffer. False: it is within reach.
+  // Copies from another process's buffer. Returns false if the buffer is directly accessible.
   bool copy_by_kernel(const Step& step) const {
     const Location &from = step.first.at, &to = step.second.at;
     if (from.is_own() || !peers->is_copied(from.rank, from.buffer)) return false;
@@ -82,7 +82,7 @@ struct Operands {
     return true;
   }
 
-  // Where the result of a reduction goes beside its place.
+  // Returns the second place for a reduction's result; nullptr if there is none.
   std::byte* also(const Step& step) const {
     return step.fused == Fused::with_next ? address((&step)[1].second.at) : nullptr;
   }

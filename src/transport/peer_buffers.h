@@ -1,5 +1,5 @@
-// PeerBuffers: where the other ranks' buffers lie in this process, for one operation; either known
-// beforehand (a persistent request) or found out while a direct schedule runs.
+// PeerBuffers: the addresses of other ranks' buffers in this process, for one operation; they are
+// known beforehand (a persistent request) or found while a direct schedule runs.
 #pragma once
 
 #include <array>
@@ -20,29 +20,30 @@ namespace weft {
 
 class PeerBuffers {
  public:
-  // What this process sees of the others' memory, the operation's ranks by their numbers in
-  // MPI_COMM_WORLD, in order, what it may attach, and what the kernel may copy; nullptr: nothing.
-  // All must outlive this.
+  // ranges: the shared memory that this process knows. all_ranks: the operation's ranks, sorted, as
+  // numbered in MPI_COMM_WORLD. processes, copies: attachable memory and kernel copies, or nullptr.
+  // All must outlive this object.
   PeerBuffers(SharedRanges& ranges, std::span<const int> all_ranks,
               ProcessMemory* processes = nullptr, OneCopy* copies = nullptr)
       : ranges_(&ranges), all_ranks_(all_ranks), processes_(processes), copies_(copies) {}
 
-  // Of the buffers found so far.
+  // Describes the buffers found so far.
   struct Found {
     bool visible = true;  // all of them can be seen; the same on all ranks
-    // Some lie in memory that has to be attached, or asked for; the same on all ranks.
+    // Some lie in memory that must be attached or requested; the same on all ranks.
     bool attached = false;
     bool reached = true;  // this rank could
     bool copied = false;  // some can be reached by the kernel's copies only; the same on all ranks
   };
 
-  // Before each operation: what this rank shows. False from now on: known() of all ranks.
+  // Prepares an operation in which this rank shows `own`. From now on known() of all ranks is
+  // false.
   void begin(const ShownBuffers& own) {
     own_ = own;
     searching_ = true;
     start_anew();
   }
-  // What all ranks have shown each other before, for good; own: this one.
+  // Takes buffers that all ranks have shown each other permanently; own: this rank's.
   Found know(std::span<const ShownBuffers> all, const ShownBuffers& own) {
     own_ = own;
     searching_ = false;
@@ -51,13 +52,13 @@ class PeerBuffers {
     return found_;
   }
 
-  // The steps.
+  // These functions are the steps of a direct schedule.
   void show(int rank, const NodeTurn& turn) const {
     if (!searching_) return;
     const ShownBuffers shown = confirmed(own_);
     std::memcpy(turn.shown_by(rank), &shown, sizeof shown);
   }
-  // False: it cannot be seen.
+  // Returns false if the buffer cannot be seen.
   bool find(int rank, const NodeTurn& turn) {
     if (!searching_) return true;
     ShownBuffers shown;
@@ -65,11 +66,11 @@ class PeerBuffers {
     note(static_cast<std::size_t>(rank), shown);
     return found_.visible;
   }
-  // Whether all ranks reach all buffers; nothing while that is not known.
+  // Returns whether all ranks reach all buffers; nothing while that is unknown.
   std::optional<bool> agree(const NodeTurn& turn) {
     return searching_ && found_.attached ? ask_all(turn) : true;
   }
-  // All ranks have said that they do.
+  // Notes that all ranks have said so.
   void agreed() {
     ranges_->all_have(own_.input, all_ranks_);
     ranges_->all_have(own_.result, all_ranks_);
@@ -77,13 +78,13 @@ class PeerBuffers {
       copies_->all_reach(all_ranks_);
   }
 
-  // buffer: send or recv, of a rank that has been found. In another process's memory where
-  // is_copied().
+  // Returns the address of a found rank's buffer, send or recv. If is_copied(), it is an address in
+  // another process.
   std::byte* at(int rank, Buffer buffer) const { return place(rank, buffer).at; }
   bool is_copied(int rank, Buffer buffer) const { return place(rank, buffer).process >= 0; }
-  // Some may be.
+  // Returns whether some buffer must be copied by the kernel.
   bool needs_kernel() const { return found_.copied; }
-  // From such a buffer, from `offset` on.
+  // Copies from such a buffer, beginning at `offset`.
   void read(int rank, Buffer buffer, std::int64_t offset, std::byte* here,
             std::int64_t bytes) const {
     const Place& from = place(rank, buffer);

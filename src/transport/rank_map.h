@@ -1,6 +1,6 @@
-// RankMap: which ranks of MPI_COMM_WORLD the ranks of a communicator are.
-// Why not a table: it would take four bytes for each rank on each communicator of each process.
-// Most communicators are a row, a column or a block of the job: ranks at equal distances.
+// RankMap: the ranks in MPI_COMM_WORLD of a communicator's ranks. A table would take four bytes for
+// each rank on each communicator of each process; but most communicators are a row, a column or a
+// block of the job: ranks at equal distances.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ class RankMap {
  public:
   explicit RankMap(const std::vector<int>& world_ranks);
 
-  // In MPI_COMM_WORLD.
+  // Returns the rank in MPI_COMM_WORLD.
   int at(int rank) const {
     const Run& run = runs_.size() == 1 ? runs_[0] : run_with(rank);
     return run.first + (rank - run.begin) * run.stride;
   }
-  // Each rank has the same number there.
+  // Returns whether all ranks have the same numbers there.
   bool is_identity() const { return runs_.size() == 1 && runs_[0] == Run{0, 0, 1}; }
   std::size_t bytes() const { return sizeof *this + runs_.capacity() * sizeof(Run); }
 
@@ -38,7 +38,7 @@ class RankMap {
   std::vector<Run> runs_;  // at least one
 };
 
-// The same object for equal maps that are in use. Thread-safe.
+// Returns a shared object for equal maps in use. Thread-safe.
 std::shared_ptr<const RankMap> shared_map(const std::vector<int>& world_ranks);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// Transport: how one operation's steps are carried out that need more than this process's and the
-// node's memory (MPI point-to-point, the simulator). Execution: runs one schedule's rounds.
-// Why the split: the rounds' logic exists once, and the simulator tests the same code that runs.
+// Transport: carries out those steps of an operation that need more than this process's and the
+// node's memory (MPI point-to-point, the simulator). Execution: runs one schedule's rounds. They
+// are separate so that the rounds' logic exists once, and the simulator tests the code that runs.
 #pragma once
 
 #include <optional>
@@ -12,21 +12,21 @@
 
 namespace weft {
 
-// Belongs to one operation: knows its buffers, datatypes, operator, communicator and tag.
-// Never called from two threads at once.
+// Belongs to one operation: knows its buffers, datatypes, operator, communicator and tag. Only one
+// thread may call it at a time.
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Carries out a local step or posts a communication step, without blocking
-  // (library_blocking excepted). False: not now, since other operations come first.
+  // Carries out a local step or posts a communication step, without blocking (except
+  // library_blocking). Returns false if other operations must come first.
   virtual Result<bool> start(const Step& step) = 0;
-  // True once everything posted since the last true has completed. Also called in the midst of a
-  // round, which is held up by a wait.
+  // Returns true once everything posted since the last true has completed. Also called in the
+  // middle of a round that a wait blocks.
   virtual Result<bool> test() = 0;
 };
 
-// What carries a whole collective out once it may begin, in place of a call of the library's.
+// Carries out a whole collective once it may begin, in place of a call of the library's.
 class Later {
  public:
   virtual ~Later() = default;
@@ -36,37 +36,40 @@ class Later {
 
 class Execution {
  public:
-  // All must outlive it. Local steps on plain data are done right here where `operands` are given.
-  // transport: nullptr for a schedule that needs none. turn: of schedules with node_bytes.
+  // All arguments must outlive this object. With `operands`, local steps on plain data are done
+  // here. transport: nullptr for a schedule that needs none. turn: is needed by schedules with
+  // node_bytes.
   Execution(const Schedule& schedule, Transport* transport, const Operands* operands = nullptr,
             const NodeTurn* turn = nullptr)
       : schedule_(&schedule), transport_(transport), operands_(operands), turn_(turn) {}
 
-  // Before the first advance(): a direct schedule of the same call comes first, where the turn says
-  // that it is worth it. If it ends at the meeting, the schedule proper follows in the same turn.
+  // Sets a direct schedule of the same call, which is tried first if the turn says that it is worth
+  // it. If it ends at the meeting, the proper schedule follows in the same turn. Must precede
+  // advance().
   void try_first(const Schedule& direct);
-  // Once over: that was the one carried out.
+  // Returns, once the operation is over, whether the direct schedule was carried out.
   bool was_direct() const { return otherwise_ != nullptr; }
 
-  // Goes on as far as possible without blocking; true once the last round has completed.
-  // After an error, the operation is over: do not call again. polls: how often to look for another
-  // rank's signal before giving up for now.
-  // callers_part: what the schedule leaves to callers (left_from_round) is begun, too.
+  // Goes on as far as possible without blocking. Returns true once the last round has completed.
+  // Must not be called again after an error. polls: how often to look for another rank's signal
+  // before returning. callers_part: the rounds left to callers (left_from_round) are carried out,
+  // too.
   Result<bool> advance(int polls = 1, bool callers_part = true);
 
-  // It is over because some rank's buffers cannot be seen, on all ranks alike: none has been used.
+  // Returns whether the schedule ended because some rank's buffers cannot be seen, on all ranks
+  // alike and before any was used.
   bool declined() const { return declined_; }
 
-  // In its first advance() the turn may begin and this many steps have been done elsewhere, of a
-  // schedule that needs no transport.
+  // Lets the first advance() begin the turn and skip steps that were done elsewhere; the schedule
+  // must need no transport.
   void skip(std::uint32_t steps);
 
-  // From the first round on again, once the last has completed.
+  // Restarts from the first round, once the last has completed.
   void rewind() {
     next_step_ = round_ = 0;
     begun_ = false;
   }
-  // Once the last round has completed: those of `next` follow, in the same turn.
+  // Continues with the rounds of `next` in the same turn, once the last round has completed.
   void go_on_with(const Schedule& next) {
     schedule_ = &next;
     next_step_ = round_ = 0;
@@ -76,13 +79,13 @@ class Execution {
   std::uint32_t round() const { return round_; }
   std::uint32_t steps_done() const { return next_step_; }
   bool begun() const { return begun_; }
-  // What a direct schedule that was not to be has given.
+  // Returns the signals of a direct schedule that was given up.
   std::uint32_t signals_before() const { return signals_before_; }
-  // A direct schedule is under way, or may yet be.
+  // Returns whether a direct schedule is in progress or may follow.
   bool may_be_direct() const { return otherwise_ != nullptr || schedule_->is_direct; }
 
  private:
-  // Instead of a Result: this is what a short collective's time is made of.
+  // This is used in place of a Result, since it makes up most of a short collective's time.
   enum class State : std::uint8_t { held_up, over, declined, failed };
 
   void begin();
@@ -110,8 +113,8 @@ class Execution {
   bool declined_ = false;
 };
 
-// It only needs this process's and the node's memory, and a kernel if it reduces: an Execution can
-// do without a transport.
+// Returns whether the schedule needs only this process's and the node's memory, and a kernel if it
+// reduces: an Execution then needs no transport.
 bool stands_alone(const Schedule& schedule, bool has_kernel);
 
 }  // namespace weft

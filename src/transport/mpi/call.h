@@ -1,4 +1,4 @@
-// Call: the normalised record of one intercepted collective call, as the application made it.
+// Call: an intercepted collective call in a normalised form, with the application's arguments.
 #pragma once
 
 #include <mpi.h>
@@ -13,11 +13,11 @@
 
 namespace weft {
 
-// Copies of arrays of the application's.
+// Copies of the application's arrays.
 using KeptArrays = std::vector<std::vector<std::byte>>;
 
-// Counts or displacements, as given: one number, or an array of the application's with one per
-// peer; of type int, MPI_Aint or, in the `_c` calls, MPI_Count.
+// Counts or displacements as given: one number, or an array of the application's with one per peer,
+// of type int, MPI_Aint or, in the `_c` calls, MPI_Count.
 class Numbers {
  public:
   constexpr Numbers() = default;
@@ -33,7 +33,7 @@ class Numbers {
     return array<std::int64_t>()[index];
   }
   bool is_array() const { return width_ != 0; }
-  // As the library's call takes them.
+  // Returns the number in the type that the library's call takes.
   template <class T>
   T one() const {
     return static_cast<T>(one_);
@@ -43,7 +43,7 @@ class Numbers {
     return reinterpret_cast<const T*>(static_cast<std::intptr_t>(one_));
   }
 
-  // The same number; or an array whose first `count` numbers are the same.
+  // Returns whether both are the same number, or arrays with equal first `count` numbers.
   bool is_like(const Numbers& other, int count) const {
     if (width_ != other.width_) return false;
     if (!is_array()) return one_ == other.one_;
@@ -51,10 +51,10 @@ class Numbers {
     return bytes == 0 || std::memcmp(array<std::byte>(), other.array<std::byte>(), bytes) == 0;
   }
 
-  // Of an array: the numbers from this one on.
+  // Advances an array by `index` numbers.
   void skip(int index) { one_ += static_cast<std::int64_t>(width_) * index; }
 
-  // Moves to a copy of the first `count` numbers, which is added to `kept`.
+  // Replaces the array by a copy of its first `count` numbers, which is added to `kept`.
   void keep(int count, KeptArrays& kept) {
     if (!is_array() || count == 0) return;  // a library may refuse a null array, if of no numbers
     const auto* begin = array<std::byte>();
@@ -67,7 +67,7 @@ class Numbers {
   std::size_t width_ = 0;  // of the array's numbers; 0: there is none
 };
 
-// Reductions, scan and bcast fill both sides with the same count, type and, for bcast, buffer.
+// Reductions, scan and bcast set both sides to equal counts, types and, for bcast, buffers.
 struct Call {
   Kind kind = Kind::barrier;
   CallId form{};  // the non-blocking call with the same arguments
@@ -88,8 +88,8 @@ struct Call {
   bool has_arrays() const { return sendcounts.is_array() || recvcounts.is_array(); }
 };
 
-// Moves the call to copies of its arrays, which the application may reuse: of so many numbers and
-// types for each side.
+// Replaces the call's arrays, which the application may reuse, by copies. sends, recvs: the numbers
+// of entries for each side.
 inline void keep_arrays(Call* call, int sends, int recvs, KeptArrays* kept) {
   call->sendcounts.keep(sends, *kept);
   call->senddispls.keep(sends, *kept);

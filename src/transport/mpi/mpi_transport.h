@@ -1,5 +1,5 @@
-// MpiTransport: carries out one operation's steps by MPI point-to-point calls on a communicator
-// of Weft's own, one tag per operation; whole collectives as single steps.
+// MpiTransport: carries out one operation's steps by MPI point-to-point calls on an internal
+// communicator, with a tag per operation, and whole collectives as single steps.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// Where messages go.
+// Says where messages go.
 struct Route {
   MPI_Comm comm{};                 // of Weft's own
   const RankMap* ranks = nullptr;  // the peers' numbers there; nullptr: as the schedule has them
@@ -22,7 +22,7 @@ struct Route {
 
 class MpiTransport final : public Transport {
  public:
-  // All outlive the transport.
+  // All arguments must outlive the transport.
   MpiTransport(const Call& call, const Schedule& schedule, const Operands& operands,
                const Route& route, int tag);
   MpiTransport(const MpiTransport&) = delete;
@@ -30,13 +30,13 @@ class MpiTransport final : public Transport {
 
   int tag() const { return tag_; }
 
-  // Before the first step, where the schedule has calls of leaders: takes the operation's turn
-  // among those that have, in the order in which the application starts them.
+  // Takes the operation's turn among those with calls between leaders, in the order in which the
+  // application starts them. Must precede the first step if the schedule has such calls.
   void lead(Leaders& leaders);
-  // The operation has failed: its turn does not come or end, and so do none after it.
+  // Notes that the operation has failed: its turn does not come or end, and neither do later ones.
   void give_up_leading();
 
-  // Its one step, a collective of the library's, is left to this.
+  // Leaves its only step, a collective of the library's, to `later`.
   void leave_to(Later& later) {
     later_ = &later;
     tests_otherwise_ = true;
@@ -45,7 +45,7 @@ class MpiTransport final : public Transport {
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
-  // The exception that an operator of the application's has thrown: the operation has failed.
+  // Takes the exception that an operator of the application's has thrown: the operation has failed.
   Exception take_exception() { return std::exchange(exception_, {}); }
 
  private:

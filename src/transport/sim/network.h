@@ -1,6 +1,6 @@
-// The simulated network: matches messages, moves their data and says when they are there.
-// Why times are fixed when a message is posted: they depend on the posting rank's own clock and
-// link only, so the order in which the simulator visits the ranks does not matter.
+// The simulated network: matches messages, moves their data and computes when they arrive. Times
+// are fixed when a message is posted: they depend only on the posting rank's own clock and link, so
+// that the order in which the simulator visits the ranks does not matter.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// What an operand is in memory.
+// The memory of an operand.
 struct SimData {
   std::byte* origin = nullptr;
   const SimType* type = nullptr;  // nullptr: bytes
@@ -33,7 +33,7 @@ class SimNetwork {
   void work(int rank, double duration_us) { nodes_[rank].clock_us += duration_us; }
   void wait_until(int rank, double time_us);
 
-  // `operation` keeps apart the messages of several collectives in flight.
+  // `operation` separates the messages of several collectives in progress.
   Ticket post_send(int operation, int from, int to, const SimData& data);
   Ticket post_recv(int operation, int from, int to, const SimData& data);
 

@@ -1,5 +1,5 @@
-// SimNode: the memory that the ranks of one node share in a simulation, and each one's view of it.
-// Why real memory: signals and waits are then the library's own code.
+// SimNode: the memory that the ranks of a node share in a simulation, and each rank's view of it.
+// It is real memory, so that signals and waits use the library's own code.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace weft {
 
 class SimNode {
  public:
-  // Of each of its ranks in turn.
+  // Must be called for each rank of the node in turn.
   NodeTurn turn(const Schedule& schedule) {
     const std::int64_t bytes = schedule.node_bytes;
     if (bytes == 0) return {};
@@ -26,7 +26,7 @@ class SimNode {
   }
 
  private:
-  // Pages that nobody touches take no memory.
+  // Pages that are never touched take no memory.
   static std::byte* zeroed(std::int64_t bytes) {
     return static_cast<std::byte*>(std::calloc(static_cast<std::size_t>(bytes), 1));
   }

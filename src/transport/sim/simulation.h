@@ -1,6 +1,6 @@
-// Simulation: all ranks of a collective in one process, in virtual time, with real data.
-// Why: it runs the same schedules and rounds as MPI does, at any number of ranks, in
-// milliseconds, and a run that hangs is an error with a name.
+// Simulation: all ranks of a collective in one process, in virtual time, with real data. It runs
+// the same schedules and rounds as MPI does, for any number of ranks, in milliseconds, and reports
+// a run that hangs as an error.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace weft {
 
-// A rank posts messages one after the other; its link carries them in that order, one at a time;
-// each arrives a latency after it has left. Defaults: a fast Ethernet.
+// A rank posts messages one after the other; its link transmits them in that order, one at a time,
+// and each arrives a latency after it has left. The defaults are a fast Ethernet.
 struct SimModel {
   double latency_us = 20;
   double bandwidth_bytes_per_us = 1000;
@@ -23,13 +23,13 @@ struct SimModel {
   double copy_us_per_byte = 0.0002;
 };
 
-// One run of bytes inside an element.
+// A contiguous piece of an element.
 struct SimSegment {
   std::int64_t offset = 0;  // from the element's origin; may be negative
   std::int64_t bytes = 0;
 };
 
-// A datatype: its segments, in the order in which they are packed, and its extent.
+// A datatype: its segments, in packing order, and its extent.
 struct SimType {
   std::vector<SimSegment> segments;
   std::int64_t extent = 0;
@@ -37,11 +37,11 @@ struct SimType {
   Layout layout(std::int64_t count) const;
 };
 
-// inout = in op inout, on the packed payload of whole elements.
+// Computes inout = in op inout, on the packed payload of whole elements.
 using SimOperator =
     std::function<void(const std::byte* in, std::byte* inout, std::int64_t payload_bytes)>;
 
-// One rank's buffers, by their origins, and datatypes.
+// A rank's buffers, by their origins, and datatypes.
 struct SimRank {
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
@@ -61,9 +61,9 @@ class Simulation {
  public:
   explicit Simulation(SimModel model) : model_(model) {}
 
-  // Schedule i and rank i belong together. The receive buffers hold the result afterwards.
-  // A send ends only when its receive has been posted, so what could hang with MPI hangs here,
-  // and is reported.
+  // Runs schedule i on rank i. The receive buffers hold the result afterwards. A send ends only
+  // when its receive has been posted, so that whatever could hang with MPI hangs here, and is
+  // reported.
   Result<SimOutcome> run(std::span<const Schedule> schedules, std::span<const SimRank> ranks,
                          const SimOperator& op) const;
 
