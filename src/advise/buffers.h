@@ -1,5 +1,5 @@
-// Whether blocking collectives in a row use other buffers, so that they could be in flight
-// together.
+// Finds out whether consecutive blocking calls use different buffers, and so could be in progress
+// at the same time.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace weft::advise {
 
 inline constexpr std::uint16_t kKept = 16;  // calls of this rank's that are compared
 
-// With the recorder's lock held, once for each blocking call: with so many calls right before it,
-// at most kKept, this one shares no memory that either of them writes.
+// Must be called once for each blocking call, with the recorder's lock. Returns the number of calls
+// right before it, at most kKept, with which it shares no memory that either of them writes.
 std::uint16_t apart_from_those_before(const Call& call, const Communicator& comm);
 
 }  // namespace weft::advise

@@ -16,7 +16,7 @@ namespace {
 Unknown off = Unknown::switched_off;
 bool watcher = false;  // the thread that closes pages again runs
 
-// This thread's, or the one that it runs on now.
+// Returns whether the guard is on this thread's stack, or on the one it is running on now.
 bool on_this_stack(const Guard& guard) {
   const Thread* const me = this_record();
   return me->stack.meets(guard.begin, guard.end) || guard.near_stack(stack_pointer());
@@ -29,7 +29,7 @@ Unknown judge_small(const Guard& guard) {
   return why == Unknown::on_the_stack ? Unknown::none : why;
 }
 
-// Whether the buffer can be watched.
+// Returns whether the buffer can be watched, or why not.
 Unknown judge(const Guard& guard, bool may_share) {
   if (guard.small) return judge_small(guard);
   if (on_this_stack(guard)) return Unknown::on_the_stack;
@@ -109,8 +109,8 @@ Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
   return nullptr;
 }
 
-// Whether some guard's pages are open inside MPI. Without the lock: what ends meanwhile is
-// looked at again with it, and none begins but in a call of MPI.
+// Returns whether some guard's pages are open inside MPI. It needs no lock: guards that end
+// meanwhile are checked again with it, and new ones begin only in MPI calls.
 bool opened_in_mpi() {
   if (live.load() == 0) return false;
   for (const Guard& guard : guards)

@@ -31,7 +31,7 @@ Cost cost_of(volatile char* memory, std::size_t bytes) {
 
 }  // namespace
 
-// By the first place of the record, which is empty again afterwards.
+// Measures in the first place of the record, which is cleared afterwards.
 void measure_cost() {
   void* const memory =
       mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

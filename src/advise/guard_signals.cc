@@ -17,7 +17,7 @@ namespace {
 kernel::Action applications[3];
 constexpr int kSignals[3] = {SIGSEGV, SIGSYS, SIGTRAP};
 
-// In a handler: from its begin on, this thread's system calls pass.
+// Lives in a signal handler: from its construction on, this thread's system calls pass.
 class Handler {
  public:
   Handler() : me_(this_record()) {
@@ -129,7 +129,7 @@ void stepped(Thread& me, void* context) {
   for (Guard& guard : guards) {
     if (!guard.live || guard.open || !guard.covers(me.opened_page) || any_in_mpi()) continue;
     protect(me.opened_page, me.opened_page + kPage, guard.closed());
-    // Who touches the result on another thread did not wait for this one.
+    // A thread that touches the result while others run did not wait for this one.
     if (!other_threads()) guard.lost_ns += now_ns() - me.opened_ns + 2 * kSignal;
     if (guard.sent && guard.unseen_ns) is_closed(guard, now_ns());
     if (guard.sent && std::memcmp(guard.start, pointer(guard.begin), guard.start_bytes()) != 0)

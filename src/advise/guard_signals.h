@@ -7,10 +7,11 @@
 
 namespace weft::advise {
 
-// With the lock held.
+// Both need the lock.
 void catch_signals();
 void give_signals_back();
-// False: a handler of the application's holds back a guard's signals, and would die of them.
+// Returns false if a handler of the application's blocks a guard's signals, which would then kill
+// it.
 bool handlers_open();
 
 }  // namespace weft::advise

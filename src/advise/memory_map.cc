@@ -39,7 +39,7 @@ class Maps {
   const long file_;
 };
 
-// False: this kernel answers no questions.
+// Returns false if this kernel does not support the query.
 bool ask(const Maps& maps, std::uintptr_t begin, std::uintptr_t end, Unknown* answer) {
   constexpr long kHole = -ENOENT;
   constexpr std::uint64_t kPlain = kReadable | kWritable;
@@ -79,7 +79,7 @@ class Lines {
  public:
   explicit Lines(const Maps& maps) : file_(maps.file()) {}
 
-  // nullptr: no more.
+  // Returns the next line; nullptr if there is none.
   char* next() {
     char* end = static_cast<char*>(std::memchr(text + at_, '\n', held_ - at_));
     if (!end && fill()) end = static_cast<char*>(std::memchr(text, '\n', held_));

@@ -25,7 +25,7 @@ std::unordered_map<std::uint64_t, Planned>& all_planned() {
   return all;
 }
 
-// With the recorder's lock held.
+// Needs the recorder's lock.
 void count_collectives(int change) {
   const int before = pending_collectives.load(std::memory_order_relaxed);
   pending_collectives.store(before + change, std::memory_order_relaxed);
@@ -100,7 +100,7 @@ Pending* find_request(std::uint64_t request) {
   return nullptr;
 }
 
-// Those behind it that would not be found any more move up.
+// Moves later entries up if they would no longer be found.
 void drop_request(Pending& pending) {
   row_began_ns = 0;
   count_collectives(-(pending.site != nullptr));

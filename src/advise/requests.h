@@ -25,7 +25,7 @@ struct Pending {
   Sample sample{};          // of a collective
 };
 
-// A persistent collective or message: what each start of it counts for.
+// A persistent collective or message: what each of its starts counts for.
 struct Planned {
   Site* site = nullptr;   // nullptr: a message
   Communicator starts{};  // of a collective: the communicator, with this plan's own sequence
@@ -44,23 +44,23 @@ std::uint64_t number_of(Handle handle) {
   return number;
 }
 
-// So many have been noted; without the lock.
+// Returns the number of requests noted so far; needs no lock.
 std::uint64_t requests_noted();
-// All with the recorder's lock held.
+// The following functions need the recorder's lock.
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns, const Sample& sample);
-// called: where it was started.
+// called: the place where the message was started.
 void note_message(MPI_Request request, std::uint64_t bytes, const void* called);
 Pending* find_request(std::uint64_t request);  // nullptr: not one of them
 void drop_request(Pending& pending);
 void note_planned(MPI_Request request, const Planned& planned);
 Planned* find_planned(MPI_Request request);  // nullptr: it is none of them
 void drop_planned(MPI_Request request);
-// Whether one of them is a collective's; without the lock.
+// Returns whether some request is a collective's; needs no lock.
 extern std::atomic<int> pending_collectives;
 inline bool collectives_pending() {
   return pending_collectives.load(std::memory_order_relaxed) > 0;
 }
-// Whether memory beside a result may be in use by an operation that has not completed.
+// Returns whether an incomplete operation may use memory beside a result.
 bool operations_pending();
 
 }  // namespace weft::advise

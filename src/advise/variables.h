@@ -19,7 +19,7 @@ inline constexpr const char* kRefusedVariable = "WEFT_ADVISE_REFUSED";
 inline constexpr const char* kRefusedOption = "--refused";
 // In the directory, where it is on the node of the process that shows the report.
 inline constexpr const char* kHere = "here";
-// In the directory: the trace of such a job, for the rows of Weft's threads.
+// The trace of such a job, relative to the directory, for the rows of Weft's threads.
 inline constexpr const char* kThreadsFile = "/weft-threads";
 
 }  // namespace weft::advise

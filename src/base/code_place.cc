@@ -1,4 +1,4 @@
-// By the program headers, not by dladdr, which also looks through all symbols of the file.
+// Uses the program headers, since dladdr also searches all symbols of the file.
 #include "base/code_place.h"
 
 #include <link.h>

@@ -9,7 +9,7 @@ const char* launched_rank();
 // 0: nothing says how many ranks the job has.
 int launched_ranks();
 
-// True, too, where nothing says so.
+// Returns true as well if no variable tells the rank.
 bool is_first_rank();
 
 }  // namespace weft

@@ -67,13 +67,13 @@ inline FloatingPoint FloatingPoint::of_this_thread() {
 inline void FloatingPoint::set() const {
   std::fesetround(rounding_);
 }
-// Not known.
+// Whether exceptions raise signals is not known on this processor.
 inline bool FloatingPoint::traps() const {
   return true;
 }
 #endif
 
-// This thread computes like that while it lives.
+// Makes the calling thread compute in the given mode while it lives.
 class ComputesAs {
  public:
   explicit ComputesAs(const FloatingPoint& other) {

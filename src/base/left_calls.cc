@@ -1,5 +1,5 @@
-// Whether the outermost call still goes on, its frame tells: it is on the stack, or not. The stack
-// is looked through only after a jump, or an exception through Weft's frames.
+// The outermost call is still active if its frame is on the stack. The stack is searched only after
+// a jump, or an exception that passed Weft's frames.
 #include "base/left_calls.h"
 
 #include <pthread.h>
@@ -23,7 +23,8 @@ constinit thread_local const Duty* floor_of_duties __attribute__((tls_model("ini
 
 constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))) = false;
 
-// Not by a destructor of the thread's, which runs also where the process exits: a call may do that.
+// A thread-specific key is used: a destructor of the thread's also runs when the process exits,
+// which a call may cause.
 [[gnu::noinline]] void await_thread_end() {
   static const pthread_key_t key = [] {
     pthread_key_t made{};

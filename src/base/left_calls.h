@@ -1,10 +1,10 @@
-// Calls that are left: an error handler, an attribute's callback or an operator of the
-// application's throws an exception, jumps (longjmp) or ends its thread, or the thread is
-// cancelled. Such a call never comes to its end. Weft treats all of these as a jump: destructors of
-// its frames do not run then (personality.cc). Whatever a call must end in any case is a Duty,
-// which lies outside the stack. The thread's next call fulfils the duties of one that was left; so
-// does the end of the thread. Why not by destructors: a jump runs none, and a thread may be
-// cancelled at any instruction, for which C++ ends the program.
+// Calls that are left: an error handler, an attribute callback or an operator of the application's
+// throws an exception, jumps (longjmp) or ends its thread, or the thread is cancelled. Such a call
+// never returns. Weft treats all of these as a jump, in which destructors of its frames do not run
+// (personality.cc). Whatever a call must undo in any case is a Duty, which lies outside the stack.
+// The thread's next call fulfils the duties of one that was left; so does the end of the thread.
+// Destructors would not do: a jump runs none, and a thread may be cancelled at any instruction, for
+// which C++ ends the program.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,19 @@
 
 namespace weft {
 
-// The frame of this thread's outermost call ends here; nullptr: a thread of Weft's.
+// The end of the frame of this thread's outermost call; nullptr on Weft's threads.
 extern constinit thread_local const void* outermost_call __attribute__((tls_model("initial-exec")));
 
-// A call begins on a thread that is inside one, or where one may have been left. False: the one
-// that it was inside was left, its duties have been fulfilled, and the thread is inside none.
+// Is called when a call begins on a thread that is inside one, or where one may have been left.
+// Returns false if the outer call was left: its duties are then fulfilled, and the thread is inside
+// no call.
 bool outer_call_goes_on(const void* frame_end);
 
-// Whether a frame of Weft's that ends there is on this thread's stack. Walks through it.
+// Returns whether a frame of Weft's with this end is on this thread's stack, by walking through it.
 bool is_on_stack(const void* frame_end);
 
-// The bits that the end of a call restores. frame_end: of the wrapper that the application called.
+// Returns the state that the end of a call restores. frame_end: that of the wrapper which the
+// application called.
 [[gnu::always_inline]] inline std::uint8_t bits_at_begin(const void* frame_end) {
   if (!this_thread.is_untouched() && outer_call_goes_on(frame_end)) [[unlikely]]
     return this_thread.is;
@@ -32,8 +34,8 @@ bool is_on_stack(const void* frame_end);
   return 0;
 }
 
-// While it lives, the thread is inside no call, though it is called from inside one: code of the
-// application's runs, whose calls are outermost. Duties of the calls around it are left alone.
+// Puts the thread outside all calls while it lives, for code of the application's that is called
+// from inside one: its calls are outermost. The duties of the surrounding calls are kept.
 class OutsideCalls {
  public:
   OutsideCalls();
@@ -53,7 +55,7 @@ class Duty {
   Duty(const Duty&) = delete;
   Duty& operator=(const Duty&) = delete;
 
-  // On this thread, the last to begin is the first to end. What has been left since ends before.
+  // On a thread the last duty to begin ends first. Duties that were left since are ended before.
   void begin();
   void end();
 
@@ -67,10 +69,10 @@ class Duty {
   Duty* before_ = nullptr;
 };
 
-// Those of this thread that began after `until`; nullptr: all.
+// Fulfils this thread's duties that began after `until`; nullptr: all.
 void fulfil_duties(const Duty* until);
 
-// An object of a call's, or none yet, whose destructor runs also where the call is left: then
+// Holds an object of a call, or none yet, whose destructor runs even if the call is left, though
 // later.
 template <class T>
 class Lasting {
@@ -84,7 +86,7 @@ class Lasting {
   Lasting(const Lasting&) = delete;
   Lasting& operator=(const Lasting&) = delete;
 
-  // Makes the object. There must be none yet.
+  // Makes the object; there must be none yet.
   template <class... Arguments>
   void begin(Arguments&&... arguments) {
     kept_ = new Kept(std::forward<Arguments>(arguments)...);

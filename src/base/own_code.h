@@ -1,4 +1,4 @@
-// Whether an address lies in this library, or program, itself.
+// Tells whether an address is in this library or program itself.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// By doubling, the value goes to and fro between two places, since a sum may not be written over
-// its lower operand; it begins where it has to for ending at the result.
+// In recursive doubling the value alternates between two places, since a sum must not overwrite its
+// lower operand; it begins at the one from which it ends at the result.
 #include "coll/across_nodes.h"
 
 #include <utility>

@@ -52,7 +52,7 @@ class Allgather {
     b_.leaders(Kind::allgather, 0, piece, of_all);
   }
 
-  // This rank's own slot first, then those of the places behind it.
+  // Copies this rank's own slot first, then those of the following places.
   void copy_out() {
     const auto places = static_cast<int>(here_.size());
     for (int i = 0; i < places; ++i) {

@@ -23,7 +23,7 @@ int leaders_per_node(const Shape& s) {
   return each ? here : 1;
 }
 
-// By node, those that lead for the same block.
+// Returns the leaders of the same block, by node.
 std::vector<int> fellow_leaders(const Nodes& nodes, int place) {
   std::vector<int> all;
   for (int node = 0; node < nodes.count(); ++node)

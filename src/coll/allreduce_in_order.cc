@@ -39,7 +39,7 @@ void allreduce_in_rank_order(Builder& b) {
   const Shape& s = b.shape();
   const VectorBlocks blocks(b);
   const Operand result = blocks.of(s.rank, {Buffer::recv, 0});
-  // In place, the input lies there.
+  // In place, the receive buffer holds the input.
   const Operand sum = sum_of_own_block(b, blocks, !s.in_place);
   b.copy(sum, result);
   b.end_round();

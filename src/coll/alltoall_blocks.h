@@ -13,7 +13,7 @@ class AlltoallBlocks {
  public:
   explicit AlltoallBlocks(Builder& builder) : b_(builder) {}
 
-  // In place: saves the data to be sent, as a round of its own. Needed before send_to().
+  // Saves the data to be sent, as a round of its own. In place it must precede send_to().
   void save_input();
   void send_to(int peer);
   void receive_from(int peer) { b_.recv(peer, incoming(b_.shape(), peer)); }

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Who shows the data to a domain.
+// Returns the rank that shows the data to a domain.
 int leader_of(const Shape& s, const Domains& domains, int domain) {
   return domain == domains.of(s.root) ? s.root : domains.ranks(domain)[0];
 }

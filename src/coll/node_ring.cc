@@ -44,7 +44,7 @@ std::int64_t NodeRing::length(int block) const {
   return borders_[i + 1] - borders_[i];
 }
 
-// In the ring of the rank's domain.
+// Returns a rank's neighbour in the ring of its domain.
 int NodeRing::neighbour(int rank, int distance) const {
   const Domains::Ranks ring = domains_.ranks(domains_.of(rank));
   const int size = static_cast<int>(ring.size());

@@ -5,7 +5,8 @@
 
 namespace weft {
 
-// Nothing to do in place. Reads what goes out only, so that it may be sent in the same round.
+// Copies the rank's own block, unless in place. It only reads outgoing data, so that these may be
+// sent in the same round.
 inline void copy_own_block(Builder& b) {
   const Shape& s = b.shape();
   if (!s.in_place) b.copy(outgoing(s, s.rank), incoming(s, s.rank));

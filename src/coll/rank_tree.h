@@ -16,7 +16,7 @@ struct RankTree {
   std::vector<int> children;  // the lowest subtree first
   int source = 0;             // whose result this rank takes; itself: it has rank 0's, or is rank 0
 
-  // It takes rank 0's result and shows it to its domain.
+  // Returns whether the rank takes rank 0's result and shows it to its domain.
   bool relays(int rank) const { return source == rank && rank != 0; }
 };
 

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Those in the root's domain share the vector; the others have no blocks.
+// Divides the vector among the ranks of the root's domain; the others have no blocks.
 std::vector<std::int64_t> borders_near_the_root(const Shape& s, const Domains& domains) {
   const int home = domains.of(s.root);
   const Blocks blocks{s.recv.count, domains.ranks_on(home)};

@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// At each distance, those positions that agree with the root's below it hold `distance` parts.
+// At each distance the positions that agree with the root's in the lower bits hold `distance`
+// parts.
 void gather(Builder& b, const Fold& fold, const RecursiveHalving& halving) {
   const int position = halving.position();
   const int top = fold.position(b.shape().root);

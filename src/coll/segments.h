@@ -1,5 +1,5 @@
-// How many segments long data is cut into for a pipeline of ranks.
-// Why it looks at bytes and size only: all ranks must cut alike.
+// Chooses the number of segments of long data in a pipeline of ranks, from bytes and size only,
+// since all ranks must choose alike.
 #pragma once
 
 #include <algorithm>

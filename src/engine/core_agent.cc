@@ -107,7 +107,7 @@ bool CoreAgent::go_on_with(Client& client) {
   return went_on;
 }
 
-// True if an instruction has been carried out.
+// Returns true if an instruction has been carried out.
 bool CoreAgent::go_on_with(Client& client, std::size_t number) {
   DeskMemory& desk = *client.desk;
   Order& order = desk.orders[number];

@@ -1,5 +1,5 @@
-// Futex: sleep in the kernel until a word changes. Why not std::atomic's wait(): that has no time
-// limit, and does not reach into other processes.
+// Futex: sleeps in the kernel until a word changes. Unlike std::atomic's wait() it has a time limit
+// and works between processes.
 #pragma once
 
 #include <linux/futex.h>
@@ -12,10 +12,10 @@
 
 namespace weft {
 
-// The words of several processes, or of this one alone.
+// Says whether a word is shared by processes or used by this one only.
 enum class FutexOf : int { processes = 0, this_process = FUTEX_PRIVATE_FLAG };
 
-// Until the next wake_one(); not at all where the word is no longer `seen`. ns: at most so long.
+// Sleeps until the next wake_one(), but not if the word differs from `seen`. ns: the time limit.
 inline void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen, FutexOf of) {
   syscall(SYS_futex, &word, FUTEX_WAIT | static_cast<int>(of), seen, nullptr, nullptr, 0);
 }

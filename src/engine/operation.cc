@@ -5,7 +5,7 @@
 
 namespace weft {
 
-// False: there is none.
+// Begins the next section. Returns false if there is none.
 bool Operation::next_section() {
   const Schedule& over = section_ ? *section_ : *schedule_;
   if (!over.next_section) return false;
@@ -24,7 +24,7 @@ inline bool Operation::end(Result<bool>& result) {
   return true;
 }
 
-// For whoever looks on the first section stays under way.
+// Observers see the first section as the one in progress.
 [[gnu::noinline]] bool Operation::advance_later_sections(bool callers_part) {
   for (;;) {
     auto result = execution_.advance(1, callers_part);

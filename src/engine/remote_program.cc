@@ -56,7 +56,7 @@ RemoteProgram::State RemoteProgram::go_on(const std::atomic<std::uint32_t>& want
       turn_.signal(signals_before_ + one->value);
     } else if (one->kind == Instruction::Kind::wait) {
       const auto seen = turn_.look_for(one->place, signals_before_ + one->value, 1);
-      // That ranks take part in different calls is for the rank itself to find and to tell.
+      // A mismatch of calls is left for the rank itself to detect and report.
       if (seen != NodeTurn::Seen::yes)
         return seen == NodeTurn::Seen::no ? State::held_up : State::unable;
     } else if (one->kind == Instruction::Kind::end) {

@@ -1,8 +1,8 @@
-// Sleeper: how a thread falls asleep without missing what others have for it. The thread says that
-// it falls asleep before it looks for news a last time, and the others look whether it does after
-// they have told their news, so that one of the two always sees the other; and a call between that
-// look and the sleep keeps it awake.
-// Why apart from atomics and futexes: the search over all orders of accesses runs this very code.
+// Sleeper: lets a thread fall asleep without missing news. The thread announces its sleep before it
+// looks for news a last time, and others read that announcement after they have published their
+// news, so that at least one side sees the other; a call between that look and the sleep keeps the
+// thread awake. It is separate from atomics and futexes so that the search over all orders of
+// accesses can run this code.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,15 @@
 
 namespace weft {
 
-// Dozing, it wakes by itself soon enough for what it knows of.
+// A dozing thread wakes by itself early enough for the news that it expects.
 enum class Asleep : std::uint8_t { no, dozing, deeply };
 
-// The word by which a thread is called; and what it says of itself.
+// The word by which a thread is called, and what the thread says of itself.
 class SleepWords {
  public:
   static constexpr std::int64_t kNoLimit = 0;
 
-  // Another word than its own. Before anybody may call.
+  // Replaces the thread's word by another. Must precede the first call.
   void use(std::atomic<std::uint32_t>& word, FutexOf of) {
     word_ = &word;
     of_ = of;
@@ -28,7 +28,7 @@ class SleepWords {
   std::uint32_t calls() const { return word_->load(); }
   void count_call() const { word_->fetch_add(1); }
   void wake() const { wake_one(*word_, of_); }
-  // Not at all where it has been called since there were so many calls.
+  // Sleeps, unless the thread has been called since `calls` was read.
   void sleep(std::uint32_t calls, std::int64_t ns) const {
     if (ns == kNoLimit)
       sleep_on(*word_, calls, of_);
@@ -50,8 +50,8 @@ class Sleeper {
  public:
   Words words{};
 
-  // By the thread: until it is called, or after ns at the latest; not at all where there are news.
-  // True: it has been called, or there were.
+  // Is called by the thread: sleeps until it is called, or for `ns` at most, but not if there are
+  // news. Returns true if it was called, or if there were news.
   template <class HasNews>
   bool sleep(Asleep how, std::int64_t ns, HasNews has_news) {
     const std::uint32_t calls = words.calls();
@@ -62,7 +62,8 @@ class Sleeper {
     return has || words.calls() != calls;
   }
 
-  // By others, who have told their news: if it sleeps so deeply, and there is something for it.
+  // Is called by others after they have published their news: wakes the thread if it sleeps at
+  // least this deeply and has_work() returns true.
   template <class HasWork>
   void wake_from(Asleep least, HasWork has_work) {
     if (words.said() >= least && has_work()) call();

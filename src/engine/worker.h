@@ -29,7 +29,7 @@ class Worker {
   // In its turn the operation only begins; where that does not end it, `then` has it.
   using Then = std::function<void(std::shared_ptr<Operation>)>;
   void begin(std::shared_ptr<Operation> operation, Then then);
-  // Nothing is left that has been submitted before.
+  // Returns whether all submitted operations have completed.
   bool is_idle() const;
 
  private:

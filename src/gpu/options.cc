@@ -19,7 +19,7 @@ int chosen(const char* variable, const char* const (&words)[3], int otherwise) {
   return -1;
 }
 
-// False: it is no number. Where there is none, it stays what it is.
+// Reads a size; it stays unchanged if the variable is not set. Returns false if it is no number.
 bool read_bytes(const char* variable, std::size_t* bytes) {
   const char* const given = std::getenv(variable);
   if (!given || !*given) return true;

@@ -1,6 +1,7 @@
 // libweft-heap.so, preloaded by `weft run --shared-heap`: large allocations of the application come
 // from memory that the other ranks of the node can see, so that collectives on them need no copy.
-// Small ones, and all when that memory is used up, are the C library's, as ever.
+// Small allocations, and all of them once that memory is used up, come from the C library as usual.
+// Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include <dlfcn.h>
 #include <malloc.h>
@@ -15,7 +16,8 @@
 
 #include "shm/shared_heap.h"
 
-// The C library's own, by the names that it exports for those who take the usual ones.
+// The C library's own functions, under names that it exports for libraries that replace the usual
+// ones.
 extern "C" {
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t count, std::size_t bytes);
@@ -32,7 +34,8 @@ using weft::SharedHeap;
 constexpr std::size_t kPage_bytes = 4096;
 constexpr std::size_t kNever = SIZE_MAX;
 
-// From this size on. No variable, no heap: the library may be loaded by a launcher, too.
+// Returns the least size for the heap. Without the variable there is no heap: a launcher may load
+// the library, too.
 std::size_t threshold_bytes() {
   static const std::size_t threshold = [] {
     const char* text = std::getenv("WEFT_SHARED_HEAP");
@@ -48,7 +51,7 @@ enum class State : int { none, being_made, there, refused };
 std::atomic<State> state{State::none};
 std::atomic<SharedHeap*> heap{nullptr};
 
-// Its maker's own allocations, and those of other threads meanwhile, are the C library's.
+// While the heap is made, all allocations come from the C library.
 SharedHeap* make_heap() {
   State expected = State::none;
   if (!state.compare_exchange_strong(expected, State::being_made)) return nullptr;
@@ -96,7 +99,7 @@ using UsableSize = std::size_t (*)(void*);
 
 #define WEFT_EXPORT extern "C" __attribute__((visibility("default")))
 
-// For the main library, which shares the heap with the other ranks: made if it is not there yet.
+// Is called by the main library, which shares the heap with the other ranks; makes it if necessary.
 WEFT_EXPORT SharedHeap* weft_shared_heap() {
   SharedHeap* const there = heap.load(std::memory_order_acquire);
   return there ? there : make_heap();
@@ -123,8 +126,8 @@ WEFT_EXPORT void free(void* block) noexcept {
     __libc_free(block);
 }
 
-// A block grows into the shared heap only where it comes from there: the C library extends its own
-// without a copy.
+// A block grows in the shared heap only if it comes from there: the C library extends its own
+// blocks without a copy.
 WEFT_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
   SharedHeap* const from = heap_of(block);
   if (!block) return malloc(bytes);

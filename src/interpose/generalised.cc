@@ -66,7 +66,7 @@ MPI_Request request_like(Callbacks& callbacks) {
   return request;
 }
 
-// By a call for some of these, which completes all.
+// Reports the completion of all these requests by one call of MPI_Waitsome.
 int report_by_some(std::vector<MPI_Request>& requests, MPI_Status* statuses) {
   std::vector<int> indices(requests.size());
   int completed = 0;

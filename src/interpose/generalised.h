@@ -16,7 +16,7 @@
 
 namespace weft::interpose {
 
-// Those that the application has started and that have not been freed.
+// The number of generalised requests that the application has started and not freed.
 inline std::atomic<int> generalised_requests{0};
 
 // A generalised request of the application's: its callbacks, and its handle.

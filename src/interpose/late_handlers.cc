@@ -27,8 +27,8 @@ void tell(const ReportedError& error, int* code) {
   reinterpret_cast<Handler<Object>*>(error.handler)(&object, code);
 }
 
-// Whether the library has been called on this thread by a function that stands before it. The call
-// that is known may have been left by a callback of the application's.
+// Returns whether the library was called on this thread through a function that precedes it. A call
+// recorded there may have been left by a callback of the application's.
 bool is_before_library() {
   return late_handlers.call && late_handlers.error.call != late_handlers.call &&
          is_on_stack(late_handlers.call);
@@ -46,7 +46,7 @@ void report(Handler<Object>* handler, Object* object, int* code) {
 template <class Object>
 class LateFunctions {
  public:
-  // For the same handler the same function; that itself where there are no more.
+  // Returns one function per handler; the handler itself if no function is free.
   Handler<Object>* of(Handler<Object>* handler) {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < kMost; ++i) {
@@ -72,7 +72,7 @@ class LateFunctions {
   static inline constinit std::array<Handler<Object>*, kMost> handlers_{};
 };
 
-// From now on all calls of the library's come by a function that stands before them.
+// Makes all further calls of the library go through a function that precedes them.
 void stand_before_library() {
   [[maybe_unused]] static const bool once = [] {
     next_calls_before = next_calls;

@@ -38,7 +38,7 @@ namespace {
   std::_Exit(2);
 }
 
-// How this process enters MPI.
+// Says how this process initialises MPI.
 struct Beginning {
   Config config;
   bool by_rule;           // the level of threads stays as it is, by keeps_level()
@@ -74,7 +74,7 @@ Finalizing& finalizing() {
   return one;
 }
 
-// From here on until end_within() the application calls MPI again.
+// From here until end_within() MPI calls are the application's again.
 int application_calls(MPI_Comm, int, void*, void*) {
   finalizing().application.emplace();
   return MPI_SUCCESS;

@@ -54,8 +54,8 @@ bool is_behind_wrapper(const void* caller, const char* call) {
          LoadedObject(*object).defined(*call == 'P' ? call + 1 : call);
 }
 
-// Whether this look-up may have to find a wrapper. RTLD_NEXT asks for what is behind the caller,
-// which is Weft's or not by the caller's place.
+// Returns whether this look-up may have to find a wrapper. RTLD_NEXT asks for the objects behind
+// the caller, which include Weft or not, depending on the caller's place.
 __attribute__((noinline)) bool concerns_weft(const void* handle, const char* symbol,
                                              const void* caller) {
   bind_what_was_opened();

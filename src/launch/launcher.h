@@ -27,8 +27,8 @@ Result<std::vector<std::string>> insert_before_programs(Launcher launcher,
                                                         const std::vector<std::string>& command,
                                                         const std::vector<std::string>& prefix);
 
-// How many arguments follow an option of a launcher, that is, how many belong to `argument` when
-// `next` comes after it; -1: not in the tables.
+// Returns how many further arguments belong to the launcher's option `argument` if `next` follows
+// it; -1 if the option is not in the tables.
 int arguments_of_option(Launcher launcher, const std::string& argument, const std::string& next);
 
 }  // namespace weft::launch

@@ -1,5 +1,5 @@
-// Why a runtime is put there at all: it refuses to start behind another library, and the loader
-// takes preloaded ones before those that the program is linked to.
+// Sanitizers' runtimes are preloaded, too: they refuse to start behind another library, and the
+// loader takes preloaded ones before those that the program is linked to.
 #include "launch/preload.h"
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 namespace weft::launch {
 namespace {
 
-// As the user has it, whatever a run of Weft's further out has put there.
+// Returns the user's own value, without what an outer `weft run` has added.
 std::string preload_of_user() {
   for (const char* const variable : {kPreloadBeforeVariable, "LD_PRELOAD"})
     if (const char* const value = std::getenv(variable)) return value;

@@ -143,8 +143,8 @@ bool has_capabilities(const std::string& path) {
   return getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
-// Why the loader would not load Weft; empty: it would. Root has all rights anyway, so that for root
-// a program gains none by its file's capabilities.
+// Returns why the loader would not load Weft; empty if it would. File capabilities do not matter
+// for root, which has all rights anyway.
 std::string why_not(const DynamicPart& part, const std::string& path, const struct stat& status) {
   // The dynamic loader itself has no interpreter either, but a name as a library.
   if (part.interpreter.empty() && !part.soname)

@@ -19,7 +19,7 @@ int start_launcher(Launcher launcher, const std::vector<std::string>& command,
                    const std::vector<std::string>& prefix, bool verbose);
 int start_program(const std::string& self, const RunOptions& options);
 
-// For a program that the advisor watches. mpi: "" where that is to be found out.
+// For a program under the advisor. mpi: "" if the family is to be found out.
 Result<RunOptions> watching_options(const std::string& mpi,
                                     const std::vector<std::string>& command);
 

@@ -1,18 +1,18 @@
-// Failures: whether ranks go on after another has failed (ULFM), as the library tells.
+// Failures: tells whether ranks continue after another has failed (ULFM), as the library says.
 #pragma once
 
 #include <mpi.h>
 
 namespace weft {
 
-// Before the library's initialisation: as its launcher has set it in the environment.
+// Is called before the library's initialisation: reads the launcher's setting in the environment.
 bool is_to_go_on_after_failures();
 
-// Right after the library's own initialisation, or later.
+// May be called right after the library's initialisation, or later.
 bool goes_on_after_failures();
 
-// Collective over the ranks of `comm` that are left, and the same on all of them. In jobs that go
-// on after failures.
+// Collective over the remaining ranks of `comm`, with one result for all of them. For jobs that
+// continue after failures.
 bool all_are_left(MPI_Comm comm);
 
 }  // namespace weft

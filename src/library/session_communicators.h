@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// How many are known; 0 in programs without sessions.
+// The number of known ones; 0 in programs without sessions.
 inline std::atomic<int> session_communicators{0};
 
 bool is_known_of_session(MPI_Comm comm);

@@ -110,7 +110,7 @@ void Builder::recv(int peer, Location to, std::int64_t count, Unit unit) {
   message(StepKind::recv, peer, {to, count, unit});
 }
 
-// For all we know, others wait for it.
+// Other ranks may wait for this call.
 void Builder::leaders(Kind collective, int root, const Operand& gives, const Operand& gets) {
   ++posted_;
   ++schedule_.leader_calls;
@@ -231,7 +231,8 @@ void Builder::append(const Step& step) {
   schedule_.steps[schedule_.steps.size() - 2].fused = Fused::with_next;
 }
 
-// And does not get into the way of the operands, element by element.
+// Returns whether `copy` copies the result of the last step, a reduction, to a place that does not
+// overlap its operands, except element by element.
 bool Builder::copies_result_of_last(const Step& copy) const {
   const std::size_t begin = schedule_.round_ends.empty() ? 0 : schedule_.round_ends.back();
   if (copy.kind != StepKind::copy || schedule_.steps.size() < begin + 2) return false;

@@ -1,9 +1,8 @@
-// Nodes: which ranks of a communicator share memory, where not all of them do; and Domains, the
-// same inside one node: which ranks are near the same memory. Why rank-invariant numbers:
-// algorithms by levels must find the same leaders on every rank.
-// Why rules in place of tables: a job of a thousand nodes has more than a hundred thousand ranks,
-// and each process would keep them for each communicator. Launchers deal ranks out in blocks, or
-// in turn.
+// Nodes: which ranks of a communicator share memory, if some but not all do; Domains: the same
+// inside a node, by NUMA domain. All numbers are rank-invariant, since algorithms by levels must
+// find the same leaders on every rank. Rules replace tables where possible: a job of a thousand
+// nodes has more than a hundred thousand ranks, and each process would keep tables for each
+// communicator. Launchers distribute ranks in blocks, or round-robin.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +13,13 @@ namespace weft {
 
 class Nodes {
  public:
-  // node_of_rank: any number for each node, the same for ranks that share memory. domain_of_rank:
-  // so that on each node those of one domain have places side by side; empty: no matter.
+  // node_of_rank: any number per node, equal for ranks that share memory. domain_of_rank: ranks of
+  // one domain get adjacent places on each node; empty: no domains.
   explicit Nodes(const std::vector<int>& node_of_rank, const std::vector<int>& domain_of_rank = {});
-  // All ranks together on one.
+  // Puts all ranks on one node.
   static Nodes one(int ranks) { return Nodes(std::vector<int>(static_cast<std::size_t>(ranks))); }
 
-  // The ranks of a node by their places; valid as long as the Nodes.
+  // The ranks of a node by place; valid as long as the Nodes.
   class Ranks {
    public:
     class Iterator {
@@ -61,14 +60,14 @@ class Nodes {
     int node_;
   };
 
-  // Nodes count from 0 in the order of their lowest ranks.
+  // Nodes are numbered from 0 in the order of their lowest ranks.
   int count() const { return count_; }
   int of(int rank) const {
     if (dealt_ == Dealt::in_blocks) return rank / per_node_;
     return dealt_ == Dealt::in_turn ? rank % count_ : home(rank).node;
   }
-  // Place of a rank among those of its node, which count from 0 in the order of their ranks, domain
-  // by domain where these were given.
+  // Returns the place of a rank on its node: places count from 0 in the order of ranks, domain by
+  // domain if these were given.
   int place(int rank) const {
     if (dealt_ == Dealt::anyhow) return home(rank).place;
     const int number = dealt_ == Dealt::in_blocks ? rank % per_node_ : rank / count_;
@@ -100,10 +99,10 @@ class Nodes {
   int size_ = 0, count_ = 0;
   Dealt dealt_ = Dealt::anyhow;
   int per_node_ = 1;  // in blocks, of which the last one may be shorter
-  // By a rule: the place of the ranks of each node in their order, and the other way round; empty:
-  // that order.
+  // With a rule: the places of each node's ranks in rank order, and the inverse; empty if both
+  // agree.
   std::vector<std::uint16_t> places_, numbers_;
-  // Anyhow: by rank; and the ranks node by node, of which each begins at.
+  // Without a rule: homes by rank; the ranks node by node, and where each node's begin.
   std::vector<Home> homes_;
   std::vector<int> ranks_, begins_;
 };

@@ -1,7 +1,7 @@
-// CallsInOrder: the calls of one communicator that cannot go their way yet. Once one is held, all
-// later ones are, too, and they go on in the order in which the application made them, since that
-// order is what the ranks' messages and the library's collectives are told apart by.
-// Why apart from MPI: the search over all orders of events runs this very code.
+// CallsInOrder: the deferred calls of one communicator. Once one is deferred, all later ones are,
+// too, and they continue in the order in which the application made them: the ranks' messages and
+// the library's collectives are matched by that order. It is separate from MPI so that the search
+// over all orders of events can run this code.
 #pragma once
 
 #include <atomic>
@@ -11,14 +11,14 @@
 
 namespace weft {
 
-// `Held` has `bool go_on()`: true once it goes its way, false if it is still not known.
+// `Held` must have `bool go_on()`, which returns true once the call has started.
 template <class Held>
 class CallsInOrder {
  public:
-  // By whoever makes the calls. True: the next one has to be held.
+  // Is called by the thread that makes the calls. Returns true if the next call must be deferred.
   bool any() const { return any_.load(std::memory_order_acquire); }
 
-  // By the same. True if no other is held.
+  // Is called by the same thread. Returns true if no other call is deferred.
   bool hold(Held call) {
     const std::lock_guard lock(mutex_);
     calls_.push_back(std::move(call));
@@ -26,7 +26,7 @@ class CallsInOrder {
     return calls_.size() == 1;
   }
 
-  // By anyone: lets go on what can. True if that was the last.
+  // May be called by any thread: starts all calls that can start. Returns true if none is left.
   bool let_go() {
     const std::lock_guard lock(mutex_);
     if (calls_.empty()) return false;

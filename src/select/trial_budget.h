@@ -13,18 +13,19 @@ class TrialBudget {
   TrialBudget(double percent, std::int64_t began_ns) : percent_(percent), began_ns_(began_ns) {}
 
   bool is_none() const { return percent_ <= 0; }
-  // Whether trials may have cost so much after so long. Rests on nothing else, so that ranks that
-  // agree on both come to the same answer.
+  // Returns whether trials may have cost so much after so long. It depends on nothing else, so that
+  // ranks that agree on both get the same answer.
   bool allows(std::int64_t cost_ns, std::int64_t elapsed_ns) const {
     return static_cast<double>(cost_ns) * 100 <= percent_ * static_cast<double>(elapsed_ns);
   }
-  // Whether a site's first slots are still free, where trials on other communicators have cost so
-  // much: else a program that makes new ones again and again would try most of the time.
+  // Returns whether a site's first slots are still free, given the cost of trials on other
+  // communicators: otherwise a program that makes new communicators again and again would try most
+  // of the time.
   bool has_free_slots(std::int64_t cost_elsewhere_ns, std::int64_t elapsed_ns) const {
     return allows(cost_elsewhere_ns / kFree, elapsed_ns);
   }
 
-  // This rank's own figures.
+  // These are this rank's own figures.
   std::int64_t elapsed_ns(std::int64_t now_ns) const { return now_ns - began_ns_; }
   std::int64_t spent_ns() const { return spent_ns_.load(std::memory_order_relaxed); }
   void spend(std::int64_t ns) { spent_ns_.fetch_add(ns, std::memory_order_relaxed); }

@@ -1,4 +1,4 @@
-// Who has the turn, and when it is lost.
+// Decides which site has the turn, and when it loses it.
 #include "select/trial_turn.h"
 
 #include "select/learner.h"

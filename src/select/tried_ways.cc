@@ -29,7 +29,7 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
   return *middle;
 }
 
-// From the probability of no round, won one by one more.
+// Sums the probabilities from no round won upwards.
 double chance_of(int won, int rounds) {
   double of_exactly = std::ldexp(1.0, -rounds), chance = 0;
   for (int k = 0; k <= rounds; ++k) {
@@ -48,9 +48,9 @@ int TriedWays::left() const {
       std::count_if(ways_.begin(), ways_.end(), [](const Way& way) { return !way.out; }));
 }
 
-// By the least time of each. After two times what takes half as long again is out, but the
-// library's own way and the rule's only if they take more than twice as long, and of blocking
-// calls, whose single times say least, not at all. After three times only a few are left.
+// Judges by the least time of each way. After two times, ways that take half as long again are
+// dropped; the library's and the rule's only if they take more than twice as long, and not at all
+// for blocking calls, whose single times say least. After three times only a few are kept.
 void TriedWays::drop_the_slow(int stage) {
   std::vector<std::int64_t> sorted;
   for (std::size_t way = 0; way < ways_.size(); ++way)

@@ -29,7 +29,7 @@ std::int64_t number_in(const std::string& path, std::int64_t otherwise) {
   return file >> value ? value : otherwise;
 }
 
-// That of the process, from the root of all: "/user.slice/job"; empty: unknown.
+// Returns the process's control group from the root, such as "/user.slice/job"; empty if unknown.
 std::string own_group() {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);)

@@ -1,5 +1,5 @@
-// How much memory could be used now without taking any from others: the system's and, where a batch
-// system or container limits this process's, that of its control groups, whichever is less.
+// Returns how much memory can be used now without taking any from other processes: the less of the
+// system's and that of this process's control groups, if a batch system or container limits it.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// Why not memmove() alone: for long data it takes `rep movsb` where the processor says that this is
-// fast. AMD's say so, too, but are slow unless both sides lie alike, which glibc knows from 2.40 on
-// only: an allreduce of 8 MiB took 1.4 times as long. But where others have read what lay there
-// before, `rep movsb` takes their lines away without fetching them, in as little as a quarter of
-// the time (docs/decisions.md).
+// memmove() alone is not enough: for long data it uses `rep movsb` where the processor says that
+// this is fast. AMD's say so as well, but are slow unless both sides are aligned alike, which glibc
+// knows only from 2.40 on: an allreduce of 8 MiB took 1.4 times as long. But where others have read
+// the destination before, `rep movsb` invalidates their lines without fetching them, in as little
+// as a quarter of the time (docs/decisions.md).
 #include "shm/copy.h"
 
 #ifdef __x86_64__
@@ -20,7 +20,7 @@ namespace {
 using Copy = void (*)(std::byte* to, const std::byte* from, std::int64_t bytes);
 
 #ifdef __x86_64__
-// As the processor says (AMD64 manual, volume 3: CPUID 7, EBX bit 9, ERMS): AMD's since Zen 3.
+// Asks the processor (AMD64 manual, volume 3: CPUID 7, EBX bit 9, ERMS); AMD's have it since Zen 3.
 bool has_fast_strings() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & (1u << 9)) != 0;
@@ -31,7 +31,7 @@ void copy_string(std::byte* to, const std::byte* from, std::int64_t bytes) {
 }
 #endif
 
-// nullptr: memmove() is as good.
+// Returns nullptr if memmove() is as good.
 Copy vectors() {
 #ifdef __x86_64__
   if (processor() == Processor::amd)

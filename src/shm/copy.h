@@ -6,12 +6,12 @@
 
 namespace weft {
 
-// Who reads what has been copied.
+// Says who reads the copied data.
 enum class Reader : std::uint8_t { self, others };
 
 void copy_long(void* to, const void* from, std::int64_t bytes, Reader reader);
 
-// Both may overlap, as for memmove().
+// The buffers may overlap, as for memmove().
 inline void copy_bytes(void* to, const void* from, std::int64_t bytes,
                        Reader reader = Reader::self) {
   constexpr std::int64_t kLong_bytes = 4096;

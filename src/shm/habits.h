@@ -1,6 +1,6 @@
-// Habits: whether calls like this one look for shared buffers. What was in vain the last times is
-// tried ever more seldom; where it succeeds, every time. Each call has a habit of its own: what
-// another one has found says nothing of it.
+// Habits: decides whether calls like this one look for shared buffers. After failures it is tried
+// more and more rarely; after a success, every time. Each call has a habit of its own, since
+// another one's result says nothing about it.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace weft {
 
 class Habits {
  public:
-  // Once for each call.
+  // Must be called once for each call.
   bool worth_trying(std::uint32_t fingerprint) {
     Habit& usual = habit(fingerprint);
     if (usual.left == 0) return true;

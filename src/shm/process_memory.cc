@@ -98,7 +98,7 @@ ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int
           static_cast<std::uint32_t>(page_of(last) - page_of(first) + 1)};
 }
 
-// By the first page and the last of each: a buffer is of one kind.
+// Checks the first and the last page of each, since a buffer is of one kind.
 ShownBuffers confirmed(const ShownBuffers& shown) {
   constexpr ShownBuffers kNothing{{ShownBuffer::kNotShared}, {ShownBuffer::kNotShared}};
   std::array<iovec, 4> from;

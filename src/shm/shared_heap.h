@@ -1,8 +1,8 @@
-// SharedHeap: memory of this process that other processes of the node can map: blocks handed out of
-// one segment, mapped part by part as blocks need it (SegmentParts), with pages only where it is
-// used. Why a part never moves: whoever has mapped it once sees every block there will ever be,
-// under one offset, so that no mapping can be out of date. A forked child gets a copy of the
-// blocks, as of all memory; what it does to them, nobody sees.
+// SharedHeap: memory of this process that other processes of the node can map. Blocks come from one
+// segment, which is mapped part by part as needed (SegmentParts), and has pages only where it is
+// used. A part never moves: a process that has mapped it sees all its later blocks at fixed
+// offsets, so that no mapping becomes outdated. A forked child gets a copy of the blocks, as of all
+// memory; nobody else sees its changes.
 #pragma once
 
 #include <cstddef>
@@ -17,34 +17,35 @@ namespace weft {
 
 class SharedHeap {
  public:
-  // Whether there is any use in trying; without a system call.
+  // Returns whether create() may succeed; it makes no system call.
   static bool may_be_made();
-  // An error where memory is not to be had, or the process has a limit on its addresses. For the
-  // life of the process: what is handed out stays valid while it exits.
+  // Returns an error if there is no memory, or if the process has a limit on its addresses. The
+  // heap lives as long as the process: blocks stay valid while it exits.
   static Result<SharedHeap*> create();
   SharedHeap(const SharedHeap&) = delete;
   SharedHeap& operator=(const SharedHeap&) = delete;
 
-  // How many processes of this node have such a heap, and may fork at the same time.
+  // Sets the number of processes of this node that have such a heap, and may fork at the same time.
   void set_sharers(int processes) { sharers_ = processes; }
 
-  // nullptr: no room. alignment: a power of two. Thread-safe, as all below.
+  // Returns nullptr if there is no room. alignment: a power of two. This and all below are
+  // thread-safe.
   void* allocate(std::int64_t bytes, std::int64_t alignment);
-  // All bytes 0.
+  // Returns memory whose bytes are all 0.
   void* allocate_zeroed(std::int64_t bytes);
   void release(void* block);
   std::int64_t bytes_of(void* block);  // of room, at least what was asked for
-  // True: the block has room for `bytes` now, and no more than twice that.
+  // Returns true if the block now has room for `bytes`, and no more than twice that.
   bool resize(void* block, std::int64_t bytes);
 
-  // Whether an address lies in it, in a block or not.
+  // Returns whether an address is in the heap, in a block or not.
   bool contains(const void* address) const { return parts_.offset_of(address) >= 0; }
   SegmentParts& parts() { return parts_; }
-  // For those who want to attach; false in a forked child, which shares nothing.
+  // Returns whether others can attach the heap; false in a forked child, which shares nothing.
   bool is_shared() const { return shared_; }
   const SegmentName& name() const { return parts_.segment().name(); }
 
-  // Around a fork, by the thread that forks.
+  // These are called by the thread that forks.
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();

@@ -61,7 +61,7 @@ void SharedRanges::insert(const Heap& heap) {
   heaps_.insert(std::upper_bound(heaps_.begin(), heaps_.end(), heap, is_before), heap);
 }
 
-// For good, as every part of it.
+// Attaches the heap permanently, like every part of it.
 SegmentParts* SharedRanges::attached(Heap& heap) const {
   if (heap.parts || !heap.name) return heap.parts;
   const SegmentName& name = *std::exchange(heap.name, nullptr);

@@ -29,7 +29,7 @@ class NetworkLinks {
     double used_bytes = 0;    // of the burst, when it was last used
     std::deque<Taken> taken;  // where messages come in pieces
   };
-  // How long it takes from `begin_us` on, alone on a link that is limited; the burst is used.
+  // Returns the duration from `begin_us` on, alone on a rate-limited link; it uses up the burst.
   double limited_us(Link& link, double begin_us, double bytes) const;
   double pass(Link& link, double ready_us, double duration_us);
   double fit(Link& link, double ready_us, double duration_us);

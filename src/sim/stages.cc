@@ -1,4 +1,4 @@
-// In the tree of relative ranks, the child's lowest bit says the level (patterns/tree.h).
+// A child's lowest set bit in the tree of relative ranks determines the level (patterns/tree.h).
 #include "sim/stages.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// From the beginning of /proc/cpuinfo and a few files of /sys.
+// Reads the beginning of /proc/cpuinfo and a few files of /sys.
 #include "topo/machine.h"
 
 #include <fcntl.h>

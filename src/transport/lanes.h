@@ -1,9 +1,9 @@
-// Lanes: numbers by which communicators share one of Weft's own. The messages of each have tags
-// of its own, and go by the ranks' numbers in MPI_COMM_WORLD. Why: an MPI library may have no more
-// than about 2,000 communicators, and these are the application's.
-// A number is free on a rank as long as the rank has nothing under way with it. Ranks agree on one
-// that is free on all of them. So no rank ever gets a message of an earlier use: whoever sent one
-// to it had it received before the number was free on both.
+// Lanes: numbers by which several communicators share one internal communicator. The messages of
+// each use a tag range of their own and the ranks' numbers in MPI_COMM_WORLD. They exist since an
+// MPI library may have no more than about 2,000 communicators, which belong to the application. A
+// number is free on a rank while the rank has no operation in progress with it. Ranks agree on a
+// number that is free on all of them. So no rank receives a message of an earlier use: its sender's
+// message was received before the number was free on both.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,9 @@
 
 namespace weft {
 
-// The tags of one communicator of Weft's, or of one lane: as many for single collectives as for
-// persistent ones, which keep theirs. A power of two of each, and the first is a multiple of both.
+// The tags of an internal communicator, or of a lane: as many for single collectives as for
+// persistent ones, which keep theirs. Both numbers are powers of two, and `first` is a multiple of
+// both.
 struct Tags {
   std::uint32_t first = 0;
   std::uint32_t each = 1;
@@ -26,14 +27,14 @@ struct Tags {
   int of_persistent(std::uint32_t number) const {
     return static_cast<int>(first | each | (number & (each - 1)));
   }
-  // The other way round; those of persistent ones begin with `each`.
+  // Returns the number of a tag; those of persistent operations begin with `each`.
   int number_of(int tag) const {
     return static_cast<int>(static_cast<std::uint32_t>(tag) & (2 * each - 1));
   }
 };
 
-// How the tags up to the library's greatest are given away: the first half to whom the communicator
-// belongs alone, the rest to lanes. The greatest tag is never among them.
+// Divides the tags up to the library's greatest: the first half for communicators that are not
+// shared, the rest for lanes. The greatest tag is never used.
 struct TagsOfAll {
   explicit TagsOfAll(std::int64_t greatest)
       : half(static_cast<std::uint32_t>(std::bit_floor(static_cast<std::uint64_t>(greatest) + 1)) /
@@ -52,14 +53,15 @@ struct TagsOfAll {
   int lanes;
 };
 
-// Which numbers are in use on this rank. Not thread-safe.
+// The numbers in use on this rank. Not thread-safe.
 class Lanes {
  public:
   explicit Lanes(int count) : count_(count) {}
 
-  // All from here on are free here; what is the greatest on all ranks is free on all of them.
+  // Returns a number from which all are free here; the maximum over all ranks is free on all of
+  // them.
   int first_of_free() const { return 64 * static_cast<int>(used_.size()) - unused_at_end(); }
-  // A bit for each that is free; the bits that all ranks have are those free on all.
+  // Returns a bit for each free number; bits that all ranks have are free on all.
   std::vector<std::int64_t> free_bits() const {
     std::vector<std::int64_t> bits(static_cast<std::size_t>((count_ + 63) / 64), -1);
     for (std::size_t word = 0; word < used_.size(); ++word)
@@ -68,7 +70,7 @@ class Lanes {
       bits.back() &= static_cast<std::int64_t>((std::uint64_t{1} << (count_ % 64)) - 1);
     return bits;
   }
-  // -1: none.
+  // Returns -1 if there is none.
   static int lowest_of(const std::vector<std::int64_t>& bits) {
     for (std::size_t word = 0; word < bits.size(); ++word)
       if (bits[word] != 0)

@@ -1,6 +1,6 @@
-// Turns: lets operations do something one after the other, in the order in which they were started.
-// An operation waits for its turn without blocking. It cannot wait in a circle: what it needs
-// before its turn ends depends on itself and on operations with earlier turns only.
+// Turns: makes operations do something one after the other, in the order in which they were
+// started. An operation waits for its turn without blocking. There is no deadlock: what it needs
+// before its turn ends depends only on itself and on operations with earlier turns.
 #pragma once
 
 #include <atomic>
@@ -10,16 +10,16 @@ namespace weft {
 
 class Turns {
  public:
-  // By whoever starts operations, one at a time.
+  // Is called by the thread that starts operations, one at a time.
   std::uint32_t take() { return taken_.fetch_add(1, std::memory_order_relaxed); }
 
   bool has_come(std::uint32_t turn) const {
     return current_.load(std::memory_order_acquire) == turn;
   }
-  // By the operation whose turn it is, when it has done all.
+  // Is called by the operation whose turn it is, when it has finished.
   void end(std::uint32_t turn) { current_.store(turn + 1, std::memory_order_release); }
 
-  // An operation failed before its turn was over: no other may take its place.
+  // Is called if an operation fails before its turn is over: no other may take its place.
   void stop() { stopped_.store(true, std::memory_order_release); }
   bool stopped() const { return stopped_.load(std::memory_order_acquire); }
 

@@ -1,4 +1,4 @@
-// Collectives by their plain names, so that Weft carries them out where it is preloaded.
+// Calls collectives by their plain names, so that Weft carries them out where it is preloaded.
 #pragma once
 
 #include <mpi.h>
@@ -8,12 +8,12 @@
 namespace weft::gpu {
 
 int start_by_mpi(const Call& call, MPI_Request* request);
-// The persistent form.
+// Calls the persistent form.
 int prepare_by_mpi(const Call& call, MPI_Request* request);
 
-// Whether the MPI library has calls with MPI_Count.
+// Returns whether the MPI library has calls with MPI_Count.
 bool has_large_counts();
-// The form of this kind whose counts are ints.
+// Returns the form of this kind with int counts.
 CallId with_ints(Kind kind);
 
 }  // namespace weft::gpu

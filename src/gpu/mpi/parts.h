@@ -31,7 +31,7 @@ struct Division {
   std::int64_t before(int block, std::int64_t part) const;
 };
 
-// None: the call is short, or no rank but the root knows how long all blocks are.
+// Returns nothing if the call is short, or if only the root knows the lengths of all blocks.
 std::optional<Division> division_of(const Call& call, const Group& group);
 
 Result<Staged> stage_in_parts(const Call& call, const Group& group, const Division& division,

@@ -119,8 +119,8 @@ __extension__ using ComplexLongDouble = __complex__ long double;
 
 }  // namespace
 
-// As above; the last iterations overlap, so that `to` lies at whole vectors in all but the first
-// and last. `bytes`: at least one iteration's.
+// Copies like the function above; the last iterations overlap, so that `to` is aligned to vectors
+// in all but the first and the last. `bytes`: at least one iteration's.
 void copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
   struct [[gnu::packed, gnu::may_alias]] Vector {
     long long words __attribute__((vector_size(32)));

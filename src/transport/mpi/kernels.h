@@ -1,4 +1,4 @@
-// The kernel for an operator and a datatype of MPI's.
+// Finds the kernel for an MPI operator and datatype.
 #pragma once
 
 #include <mpi.h>
@@ -9,15 +9,15 @@
 
 namespace weft {
 
-// Looks up the predefined handles; `find` as for bind_handles(). Those that the library lacks are
+// Looks up the predefined handles; `find` as for bind_handles(). Handles that the library lacks are
 // left out.
 void bind_kernels(void* (*find)(const char* name));
 
-// nullptr where only MPI_Reduce_local knows how: user-defined operators, derived types.
+// Returns nullptr if only MPI_Reduce_local can do it: user-defined operators, derived types.
 Kernel kernel_for(MPI_Op op, MPI_Datatype type);
-// Not a function of the application's.
+// Returns whether the operator is not a function of the application's.
 bool is_predefined(MPI_Op op);
-// "sum float64"; "" where there is no kernel.
+// Returns for instance "sum float64"; "" if there is no kernel.
 std::string reduction_words(MPI_Op op, MPI_Datatype type);
 
 }  // namespace weft

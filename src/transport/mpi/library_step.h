@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// On `comm` in place of the call's own communicator. MPI error code.
+// Make the call on `comm` in place of its own communicator, and return an MPI error code.
 int library_blocking(const Call& call, MPI_Comm comm);
 int library_nonblocking(const Call& call, MPI_Comm comm, MPI_Request* request);
 

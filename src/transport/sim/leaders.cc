@@ -1,4 +1,4 @@
-// By the plain way, when the last rank has called: all in one place, in the order of the nodes.
+// Carries the collective out when the last rank has called, in the order of the nodes.
 #include "transport/sim/leaders.h"
 
 #include <algorithm>

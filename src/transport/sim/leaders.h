@@ -16,7 +16,7 @@ class SimLeaders {
  public:
   SimLeaders(const SimModel& model, const SimOperator& op) : model_(model), op_(op) {}
 
-  // Those at one place call theirs one after the other. What is returned stays valid.
+  // The ranks with one node rank call their collectives in order. The result stays valid.
   struct Collective {
     const Step* step = nullptr;
     std::vector<SimData> given, got;  // by node
