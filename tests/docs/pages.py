@@ -121,6 +121,7 @@ def slug(title: str) -> str:
 def all_pages() -> list[Page]:
     paths = [
         ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
         ROOT / "packaging/README.md",
         *sorted((ROOT / "docs").rglob("*.md")),
     ]
