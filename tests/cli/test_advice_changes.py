@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from advise_runs import made
 
-from weft.advise import analysis, fragments, places, record, show, sites
+from weft.advise import analysis, fragments, places, record, show, sites, store
 
 
 def nonblocking_site(
@@ -39,24 +39,24 @@ def test_what_is_said_of_nonblocking_calls(between_us, waited_us, tests, said):
 @pytest.mark.parametrize(
     ("window_us", "hidden_us", "said"),
     [
-        (None, None, "start it earlier, or wait later, right before the result is used."),
+        (None, None, "start it earlier, or wait later, right before the result is used or"),
         (4, 4, "start it earlier, since its result is used at once."),
-        (200, 200, "which is 200.0 µs after the wait: 200.0 µs of it can be hidden each time."),
-        (9000, 500, "which is 9.00 ms after the wait: 500.0 µs of it can be hidden each time."),
+        (200, 200, "which is 200.0 µs after the wait, or before what it sends is written: up to"),
+        (9000, 500, "what it sends is written: up to 500.0 µs of it can be hidden each time."),
     ],
 )
 def test_a_wait_comes_later_where_the_result_is_left_alone(between_us, window_us, hidden_us, said):
     site = nonblocking_site(between_us, 500, 0, window_us)
     assert site.wait_later_us == hidden_us
     text = fragments.of_nonblocking(site)
-    assert text.endswith(said) and ("wait later" in text) == ("at once" not in said)
+    assert said in text and ("wait later" in text) == ("at once" not in said)
 
 
 def test_a_result_of_which_little_is_known_is_not_said_to_be_used_at_once():
     site = nonblocking_site(10, 8000, 0)
     site.after = sites.Windows([3.0] * 5, [9000.0] * 5)
     said = fragments.of_nonblocking(site)
-    assert said.endswith("start it earlier, or wait later, right before the result is used.")
+    assert "start it earlier, or wait later, right before the result is used or" in said
 
 
 def test_what_plans_a_large_call_is_large():
@@ -70,6 +70,35 @@ def test_where_a_result_is_used_stands_in_the_advice():
     frame = places.Frame("work", "/a/f.c", 9)
     site.users = [sites.Toucher(frame, "sum += total[0];", 3, 4)]
     assert "used (f.c:9, sum += total[0];), which is" in fragments.of_nonblocking(site)
+
+
+def sent_again(after_us: float, window_us: float = 500) -> store.Stored:
+    """What each call sends is written so long after it, its result used after this window."""
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 0, 1_000_000)])
+    for row in stored["time_window"]:
+        row["least_ns"] = row["most_ns"] = window_us * 1e3
+    times = {"began_ns": 1_000_000, "ended_ns": 1_000_000 + after_us * 1e3}
+    one = {"rank": 0, "site": 0, "what": record.SENT, "apart": 0, **times}
+    stored["event"].extend([one, {**one, "ended_ns": one["ended_ns"] + 200_000}])
+    return stored
+
+
+@pytest.mark.parametrize(
+    ("after_us", "gain_us", "until"),
+    [
+        (100, 100, "what it sends is written again, 100.0 µs after the call"),
+        (600, 500, "first use of the result"),
+    ],
+)
+def test_a_wait_comes_before_what_is_sent_is_written(after_us, gain_us, until):
+    site = analysis.analyse(sent_again(after_us)).sites[0]
+    assert site.gain_high_us == pytest.approx(gain_us)
+    assert until in fragments.fragment(site).splitlines()[-1]
+
+
+def test_what_is_sent_and_written_at_once_has_no_gain():
+    site = analysis.analyse(sent_again(5)).sites[0]
+    assert (site.gain_high_us, site.why_no_gain) == (0, analysis.WRITTEN_AT_ONCE)
 
 
 PERIOD, TIME, GAP = 1_000_000, 100_000, 1_000  # ns
@@ -104,6 +133,16 @@ def test_calls_that_do_not_need_each_other_are_told():
     ]
     text, code = show.changes(advice)[0]
     assert "do not need each other" in text and "MPI_Waitall(2, requests" in code
+
+
+@pytest.mark.parametrize(("written_ns", "free"), [(GAP + TIME - 1, False), (GAP + TIME, True)])
+def test_what_the_first_has_sent_stays_until_both_are_over(written_ns, free):
+    stored = in_a_row((0, 1))
+    for row in [row for row in stored["event"] if (row["what"], row["site"]) == (record.AFTER, 0)]:
+        began = row["began_ns"]
+        first_write = {"what": record.SENT, "ended_ns": began + written_ns}
+        stored["event"].append({**row, **first_write})
+    assert bool(analysis.analyse(stored).pairs) == free
 
 
 @pytest.mark.parametrize("sites_", [(0, 1), (0, 0, 0)])

@@ -16,10 +16,11 @@ from pathlib import Path
 from statistics import fmean, median
 
 from weft.advise.arguments import MOST_LINES, statement
+from weft.advise.checked import Checks
 from weft.advise.names import base_name, is_nonblocking, language_of
 from weft.advise.order import independent
 from weft.advise.places import NO_TOOL, Frame, of_interpreter, unresolved
-from weft.advise.record import BINDINGS, BROKEN_OFF, NO_END, OPERATORS, UNKNOWNS
+from weft.advise.record import BINDINGS, BROKEN_OFF, NO_END, OPERATORS, SENT, UNKNOWNS
 from weft.advise.sites import MessageWait, Site, Toucher, Windows
 from weft.advise.store import SCHEMA, Stored
 from weft.advise.timeline import Timeline, timeline
@@ -59,6 +60,7 @@ class Advice:
     with_weft: bool = False  # threads of Weft's ran
     notes: list[str] = field(default_factory=list)
     mpi: str = ""  # the library's file
+    checks: Checks = field(default_factory=lambda: Checks(""))  # of what is proposed
 
     @property
     def free_us(self) -> float | None:
@@ -200,14 +202,24 @@ def why_no_gain(site: Site, stored: Stored) -> str:
         return site.why_unknown("after")
     if site.transfer_us is None:
         return "how long the ranks wait for each other is not known"
-    if site.after.is_none(observing_us(stored)) and not earliest_us(site):
-        return AT_ONCE
+    if not earliest_us(site) and (why := why_at_once(site, stored)):
+        return why
     if site.nodes <= 1 and not free_core(stored):
         return "all cores of the node compute, and the data are moved by the same cores"
     return ""
 
 
 AT_ONCE = "the result is used at once"
+WRITTEN_AT_ONCE = "what it sends is written again at once"
+
+
+def why_at_once(site: Site, stored: Stored) -> str:
+    """Why a wait could not come later than the call; "": it could."""
+    shortest = observing_us(stored)
+    if site.after.is_none(shortest):
+        return AT_ONCE
+    written = site.unwritten_us is not None and site.unwritten_us <= shortest
+    return WRITTEN_AT_ONCE if written else ""
 
 
 def observing_us(stored: Stored) -> float:
@@ -235,17 +247,18 @@ def set_upper_gain(site: Site, stored: Stored) -> None:
     if site.why_no_gain:
         return
     cost = 0.0 if free_core(stored) else processor_us(stored, site.bytes)
-    at_once = site.after.is_none(observing_us(stored))
+    at_once = why_at_once(site, stored)
 
     def hidden(earlier_us: float) -> float:
-        afters = (0.0 if at_once else window for window in site.after.most if window is not None)
+        known = (window for window in site.after.most if window is not None)
+        afters = (0.0 if at_once else site.can_run_us(window) for window in known)
         windows = (window + earlier_us for window in afters)
         return site.calls * fmean(max(0.0, min(window, transfer) - cost) for window in windows)
 
     here, earlier = hidden(0), hidden(earliest_us(site))
     site.earlier_us = earlier - here if earlier - here > EARLIER * here else 0.0
     site.gain_high_us = here + site.earlier_us
-    site.why_no_gain = "" if site.gain_high_us > 0 else AT_ONCE
+    site.why_no_gain = "" if site.gain_high_us > 0 else at_once or AT_ONCE
 
 
 EARLIER = 0.1  # of the gain where it is called: less is no reason to move the call
@@ -295,6 +308,13 @@ def touchers(
     return sorted(found, key=lambda one: -one.windows)
 
 
+def unwritten_us(events: list[dict]) -> float | None:
+    """Of a site's events: the shortest time from a call to the first write of what it sent; None:
+    none was seen."""
+    spans = (row["ended_ns"] - row["began_ns"] for row in events if row["what"] == SENT)
+    return min((span / 1e3 for span in spans), default=None)
+
+
 def unknown_of(rows: list[dict]) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {"after": defaultdict(int), "before": defaultdict(int)}
     for row in rows:
@@ -342,6 +362,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
     unknowns = gathered(stored["unknown"], group_of)
     touched = gathered(stored["touch"], group_of)
     replays = gathered(stored["replay"], group_of)
+    events = gathered(stored["event"], group_of)
     frames = frames_by_place(stored)
     sources = sources_of(stored)
     waiting = waiting_shares(stored, group_of)
@@ -386,6 +407,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             before=windows_of("before", members, windows.get(group, []), unknown),
             users=touchers("after", members, touches, toucher),
             writers=touchers("before", members, touches, toucher),
+            unwritten_us=unwritten_us(events.get(group, [])),
             binding=binding_of(first),
             own=bool(first["own"]),
             outer=outer_of(ways[first["rank"], first["site"]], frames),
@@ -506,6 +528,7 @@ def analyse(stored: Stored) -> Advice:
         pairs=independent(stored, sites),
         timeline=timeline(stored, names_of(sites)),
         with_weft=with_weft,
+        checks=Checks(next((rank["library"] for rank in ranks), "")),
     )
     advice.notes = notes_of(stored, advice)
     return advice

@@ -14,12 +14,42 @@ from weft.advise.names import base_name, is_nonblocking, is_persistent
 
 MOST_LINES = 12  # of one call
 
-# How many arguments a blocking call has in C; one more is Fortran's ierror.
-COUNTS = {"barrier": 1, "bcast": 5, "allreduce": 6, "scan": 6, "exscan": 6, "reduce": 7}
-COUNTS |= {"reduce_scatter": 6, "reduce_scatter_block": 6, "gather": 8, "gatherv": 9}
-COUNTS |= {"scatter": 8, "scatterv": 9, "allgather": 7, "allgatherv": 8, "alltoall": 7}
-COUNTS |= {"alltoallv": 9, "alltoallw": 9, "neighbor_allgather": 7, "neighbor_allgatherv": 8}
-COUNTS |= {"neighbor_alltoall": 7, "neighbor_alltoallv": 9, "neighbor_alltoallw": 9}
+# The arguments of a blocking call in C; Fortran's ierror comes after them.
+ROWS = "send sendcount sendtype receive receivecount receivetype"
+SIGNATURES = dict.fromkeys(
+    ("allreduce", "reduce_scatter_block", "scan", "exscan"), "send receive count type op comm"
+)
+SIGNATURES |= dict.fromkeys(
+    ("allgather", "alltoall", "neighbor_allgather", "neighbor_alltoall"), f"{ROWS} comm"
+)
+SIGNATURES |= dict.fromkeys(("gather", "scatter"), f"{ROWS} root comm")
+SIGNATURES |= dict.fromkeys(
+    ("allgatherv", "neighbor_allgatherv"),
+    "send sendcount sendtype receive receivecounts receiveplaces receivetype comm",
+)
+SIGNATURES |= dict.fromkeys(
+    ("alltoallv", "neighbor_alltoallv"),
+    "send sendcounts sendplaces sendtype receive receivecounts receiveplaces receivetype comm",
+)
+SIGNATURES |= dict.fromkeys(
+    ("alltoallw", "neighbor_alltoallw"),
+    "send sendcounts sendplaces sendtypes receive receivecounts receiveplaces receivetypes comm",
+)
+SIGNATURES |= {
+    "barrier": "comm",
+    "bcast": "buffer count type root comm",
+    "reduce": "send receive count type op root comm",
+    "reduce_scatter": "send receive counts type op comm",
+    "gatherv": "send sendcount sendtype receive receivecounts receiveplaces receivetype root comm",
+    "scatterv": "send sendcounts sendplaces sendtype receive receivecount receivetype root comm",
+}
+RECEIVED_INTO = ("receive", "buffer")
+
+
+def names(call: str) -> list[str]:
+    """Of the arguments of the blocking call; none: it is no collective that is known."""
+    return SIGNATURES.get(base_name(call), "").split()
+
 
 # What is no code: comments, and strings, which hide parentheses.
 STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
@@ -38,6 +68,7 @@ class Arguments:
     words: list[str]  # of the blocking call, without Fortran's ierror
     comm: str = "comm"  # Python's object that is called
     error: str | None = None  # Fortran's; None: the call has none
+    received_into: str = ""  # one of the words; "": not known
 
 
 def parts(text: str, language: str) -> list[str] | None:
@@ -91,14 +122,16 @@ def arguments(source: str, call: str, language: str) -> Arguments | None:
     if words is None or (language != "python" and any(not word for word in words)):
         return None
     if language == "python":
-        return Arguments([word for word in words if word], found[0]["comm"])
-    count = COUNTS.get(base_name(call), -1)
+        given = [word for word in words if word]
+        return Arguments(given, found[0]["comm"], received_into="".join(given[:2][-1:]))
+    count = len(names(call)) or -1
     # Of a call that is started the request, of a planned one the info before it, too.
     more = 2 if is_persistent(call) else 1 if is_nonblocking(call) else 0
     has_error = language == "fortran" and len(words) == count + more + 1
     if len(words) != count + more + has_error or any(is_odd(one, language) for one in words):
         return None
-    return Arguments(words[:count], error=words[-1] if has_error else None)
+    into = (word for name, word in zip(names(call), words) if name in RECEIVED_INTO)
+    return Arguments(words[:count], "comm", words[-1] if has_error else None, next(into, ""))
 
 
 def is_odd(word: str, language: str) -> bool:

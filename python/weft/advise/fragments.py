@@ -19,46 +19,47 @@ FRAGMENTS = {
         "{call};{same}\n"
         "…  /* what you compute until the result is used */\n"
         "MPI_Wait(&request, MPI_STATUS_IGNORE);\n"
-        "/* first use of the result{used} */"
+        "/* {until} */"
     ),
     "fortran": (
         "type(MPI_Request) :: request  ! integer with mpif.h\n"
         "{call}{same}\n"
         "…  ! what you compute until the result is used\n"
         "call MPI_Wait(request, MPI_STATUS_IGNORE{error})\n"
-        "! first use of the result{used}; buffers: asynchronous"
+        "! {until}; buffers: asynchronous"
     ),
     "python": (
         "request = {call}{same}\n"
         "…  # what you compute until the result is used\n"
         "request.Wait()\n"
-        "# first use of the result"
+        "# {until}"
     ),
 }
 FRAGMENTS["c++"] = FRAGMENTS["c"]
 
+# The plan has the buffers' addresses.
 PERSISTENT = {
     "c": (
         "MPI_Request request;\n"
-        "{call};  /* once, before the loop */\n"
+        "{call};  /* once, when the buffers are there for good */\n"
         "MPI_Start(&request);  /* each time */\n"
         "…\n"
         "MPI_Wait(&request, MPI_STATUS_IGNORE);\n"
-        "MPI_Request_free(&request);  /* after the loop */"
+        "MPI_Request_free(&request);  /* before they go */"
     ),
     "fortran": (
-        "{call}  ! once, before the loop\n"
+        "{call}  ! once, when the buffers are there for good\n"
         "call MPI_Start(request{error})  ! each time\n"
         "…\n"
         "call MPI_Wait(request, MPI_STATUS_IGNORE{error})\n"
-        "call MPI_Request_free(request{error})  ! after the loop"
+        "call MPI_Request_free(request{error})  ! before they go"
     ),
     "python": (
-        "request = {call}  # once, before the loop\n"
+        "request = {call}  # once, when the buffers are there for good\n"
         "request.Start()  # each time\n"
         "…\n"
         "request.Wait()\n"
-        "request.Free()  # after the loop"
+        "request.Free()  # before they go"
     ),
 }
 PERSISTENT["c++"] = PERSISTENT["c"]
@@ -71,22 +72,36 @@ TOGETHER = {
         "MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);"
     ),
     "fortran": ("{first}\n{second}\ncall MPI_Waitall(2, requests, MPI_STATUSES_IGNORE{error})"),
-    "python": ("requests = [{first}, {second}]\nMPI.Request.Waitall(requests)"),
+    "python": "requests = [{first}]\nrequests.append({second})\nMPI.Request.Waitall(requests)",
 }
 TOGETHER["c++"] = TOGETHER["c"]
 
+# The program's own loop stays, since its arguments may be that loop's.
 LOOP = {
     "c": (
-        "MPI_Request requests[n];\n"
-        "for (int i = 0; i < n; ++i) {call};\n"
-        "MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);"
+        "MPI_Request requests[n];  /* n: calls in the row */\n"
+        "int started = 0;\n"
+        "{call};  /* each time, in place of the call */\n"
+        "MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);  /* after the last */"
+    ),
+    "c++": (
+        "std::vector<MPI_Request> requests(n);  /* n: calls in the row */\n"
+        "int started = 0;\n"
+        "{call};  /* each time, in place of the call */\n"
+        "MPI_Waitall(started, requests.data(), MPI_STATUSES_IGNORE);  /* after the last */"
     ),
     "fortran": (
-        "do i = 1, n\n  {call}\nend do\ncall MPI_Waitall(n, requests, MPI_STATUSES_IGNORE{error})"
+        "started = 0  ! before the row\n"
+        "started = started + 1  ! each time, in place of the call\n"
+        "{call}\n"
+        "call MPI_Waitall(started, requests, MPI_STATUSES_IGNORE{error})  ! after the last"
     ),
-    "python": ("requests = [{call} for …]  # in place of the loop\nMPI.Request.Waitall(requests)"),
+    "python": (
+        "requests = []\n"
+        "requests.append({call})  # each time, in place of the call\n"
+        "MPI.Request.Waitall(requests)  # after the last"
+    ),
 }
-LOOP["c++"] = LOOP["c"]
 
 
 # Of objects that mpi4py pickles: the same with arrays.
@@ -165,10 +180,11 @@ def same(site: Site) -> str:
     return "  " + COMMENTS[site.language].format("the same arguments as before").rstrip()
 
 
-def changed_call(site: Site, name: str, *more: str) -> str:
+def changed_call(site: Site, name: str, *more: str, apart: bool = True) -> str:
     """The call by this name, with the site's arguments where they are known, and more of them.
-    Those of a wrapper are no callers'."""
-    known = None if site.object_method or site.callers else site.arguments
+    Those of a wrapper are no callers', and apart: they may stand beside another call's."""
+    hidden = site.object_method or site.callers or not apart
+    known = None if hidden else site.arguments
     words = ["…"] if known is None else known.words
     if site.language == "python":
         return f"{known.comm if known else 'comm'}.{method(name)}({', '.join(words)})"
@@ -176,12 +192,12 @@ def changed_call(site: Site, name: str, *more: str) -> str:
     return f"call {call}{error(site)})" if site.language == "fortran" else f"{call})"
 
 
-def started(site: Site, request: str, fortran_request: str) -> str:
+def started(site: Site, request: str, fortran_request: str, apart: bool = True) -> str:
     """The call that starts what this one does."""
     if site.object_method:
-        return changed_call(site, f"I{site.object_method}")
+        return changed_call(site, f"I{site.object_method}", apart=apart)
     request = fortran_request if site.language == "fortran" else f"&{request}"
-    return changed_call(site, nonblocking(site.call), request)
+    return changed_call(site, nonblocking(site.call), request, apart=apart)
 
 
 COMMENTS = {"c": "/* {} */\n", "c++": "/* {} */\n", "fortran": "! {}\n", "python": "# {}\n"}
@@ -194,7 +210,10 @@ def earlier(site: Site) -> str:
         return ""
     where = f" ({at(site.writers)})" if at(site.writers) else ""
     ago = microseconds(before[0])
-    return f"where what it sends is written last{where}, now {ago} before the call"
+    return (
+        f"where what it sends is written last{where}, now {ago} before the call; if the last result"
+        " is used until then, receive into a second buffer"
+    )
 
 
 COMMENT = re.compile(r"/\*.*?(\*/|$)")  # which would end the fragment's own
@@ -206,6 +225,17 @@ def at(touchers: list[Toucher]) -> str:
         return ""
     place, source = touchers[0].place, COMMENT.sub("", touchers[0].source).replace("*/", "").strip()
     return f"{place}, {source}" if source else place
+
+
+def until(site: Site) -> str:
+    """Before what the wait comes."""
+    if site.is_sent_again:
+        again = microseconds(site.unwritten_us or 0.0)
+        return f"what it sends is written again, {again} after the call: before its result is used"
+    return f"first use of the result: {at(site.users)}" if at(site.users) else FIRST_USE
+
+
+FIRST_USE = "first use of the result"
 
 
 def use(site: Site) -> str:
@@ -220,20 +250,29 @@ def fragment(site: Site) -> str:
     if site.object_method:
         text = comment(site.object_method) + with_arrays(site.object_method)
     else:
-        used = f": {at(site.users)}" if at(site.users) else ""
         call = started(site, "request", "request")
         text = FRAGMENTS[site.language].format(
-            call=call, same=same(site), used=used, error=error(site)
+            call=call, same=same(site), until=until(site), error=error(site)
         )
     first = earlier(site)
     return COMMENTS[site.language].format(first) + text if first else text
 
 
+def have_one_scope(first: Site, second: Site) -> bool:
+    """Whether the arguments of both may stand side by side: names in one function, of which no two
+    requests receive into one."""
+    if first.frames[0].function != second.frames[0].function:
+        return False
+    one, other = first.arguments, second.arguments
+    return not (one and other) or one.received_into != other.received_into
+
+
 def together(first: Site, second: Site) -> str:
     """Both in flight at once."""
+    apart = have_one_scope(first, second)
     text = TOGETHER[first.language].format(
-        first=started(first, "requests[0]", "requests(1)"),
-        second=started(second, "requests[1]", "requests(2)"),
+        first=started(first, "requests[0]", "requests(1)", apart),
+        second=started(second, "requests[1]", "requests(2)", apart),
         error=error(first),
     )
     objects = {site.object_method for site in (first, second)} - {""}
@@ -242,7 +281,7 @@ def together(first: Site, second: Site) -> str:
 
 def in_a_loop(site: Site) -> str:
     """All calls of one place in flight at once."""
-    call = started(site, "requests[i]", "requests(i)")
+    call = started(site, "requests[started++]", "requests(started)")
     text = LOOP[site.language].format(call=call, error=error(site))
     return comment(site.object_method) + text if site.object_method else text
 
@@ -313,11 +352,15 @@ def later(site: Site) -> str:
     if at_most is not None and at_most < some_us:
         return "start it earlier, since its result is used at once."
     if hidden < some_us or hidden == 0:
-        return "start it earlier, or wait later, right before the result is used."
+        return (
+            "start it earlier, or wait later, right before the result is used or what it sends is"
+            " written."
+        )
     where = f" ({at(site.users)})" if at(site.users) else ""
     return (
         f"wait later, right before the result is used{where}, which is {microseconds(left)} after"
-        f" the wait: {microseconds(hidden)} of it can be hidden each time."
+        f" the wait, or before what it sends is written: up to {microseconds(hidden)} of it can be"
+        " hidden each time."
     )
 
 

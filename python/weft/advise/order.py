@@ -4,9 +4,10 @@ Why by the order of events and not by lengths of time: observing an access takes
 that a result which is used at once seems to have been left alone for a while. But its first use
 came before the next call, or it came after that call's end, however long either took.
 
-A call does not need the one before it where three things are so: the result of the first was left
-alone until the second was over, what the second sends was not written since the first began, and
-neither writes memory that the other uses. Of several in a row each has to be so against all.
+A call does not need the one before it where four things are so: the result of the first was left
+alone until the second was over, what the first sent was not written until then, what the second
+sends was not written since the first began, and neither writes memory that the other uses. Of
+several in a row each has to be so against all.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from weft.advise.names import base_name
-from weft.advise.record import AFTER, BEFORE, CALL
+from weft.advise.record import AFTER, BEFORE, CALL, SENT
 from weft.advise.sites import Site
 from weft.advise.store import Stored
 
@@ -41,6 +42,7 @@ class Calls:
     apart: list[int]
     left_alone: dict[int, int] = field(default_factory=dict)  # by call: until then
     written: dict[int, int] = field(default_factory=dict)  # by call: not since then
+    sent_again: dict[int, int] = field(default_factory=dict)  # by call: written first then
 
     def is_behind(self, i: int) -> bool:
         """Whether call i comes right behind the one before it."""
@@ -72,10 +74,11 @@ def calls_of(rows: list[dict], of_member: dict[tuple[int, int], Site]) -> Calls:
     calls = Calls([of_member[row["rank"], row["site"]] for row in made], *columns)
     for row in rows:
         site = of_member[row["rank"], row["site"]]
-        if row["what"] == AFTER:
+        if row["what"] in (AFTER, SENT):
             i = bisect_right(calls.ended, row["began_ns"]) - 1
             if i >= 0 and calls.site[i] is site:
-                calls.left_alone[i] = row["ended_ns"]
+                ends = calls.left_alone if row["what"] == AFTER else calls.sent_again
+                ends[i] = row["ended_ns"]
         elif row["what"] == BEFORE:
             i = bisect_right(calls.began, row["ended_ns"]) - 1
             if i >= 0 and calls.site[i] is site and calls.began[i] == row["ended_ns"]:
@@ -90,6 +93,7 @@ class Evidence:
     times: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # by rank
     left_alone: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # windows, by rank
     written: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    watched: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # what was sent first
     longest: int = 0  # calls of one place in a row
     against: bool = False
 
@@ -104,6 +108,7 @@ class Evidence:
             all(self.times[rank] >= ALWAYS for rank in ranks)
             and is_seen(self.left_alone, having)
             and is_seen(self.written, 1 if sent in FROM_ROOT else len(ranks))
+            and is_seen(self.watched, 1 if received in FROM_ROOT else len(ranks))
         )
 
 
@@ -132,6 +137,9 @@ def weigh(calls: Calls, row: range, rank: int, found: dict[tuple[int, int], Evid
         if i - 1 in calls.left_alone:
             one.left_alone[rank] += 1
             one.against |= calls.left_alone[i - 1] < calls.ended[last]
+        if i - 1 in calls.written or i - 1 in calls.sent_again:
+            one.watched[rank] += 1
+        one.against |= calls.sent_again.get(i - 1, calls.ended[last]) < calls.ended[last]
         if i in calls.written:
             one.written[rank] += 1
             one.against |= calls.written[i] > calls.began[first]

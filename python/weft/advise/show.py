@@ -292,6 +292,11 @@ def with_arrays(advice: Advice) -> list[tuple[str, str]]:
     return list(found.items())[:MOST_CHANGES]
 
 
+def code(advice: Advice, fragment: Callable[..., str], *sites: Site) -> str:
+    """The fragment of these sites; "": it could be wrong."""
+    return fragment(*sites) if advice.checks.permit(fragment, *sites) else ""
+
+
 def changes(advice: Advice) -> list[tuple[str, str]]:
     """What else to write, and how: calls together, calls planned once, messages."""
     found = []
@@ -301,29 +306,28 @@ def changes(advice: Advice) -> list[tuple[str, str]]:
                 f"Calls of {first.call} in {short_place(first)} come in a row and do not need each"
                 " other: have all of them in flight."
             )
-            found.append((text, fragments.in_a_loop(first)))
+            found.append((text, code(advice, fragments.in_a_loop, first)))
             continue
         found.append(
             (
                 f"{first.call} in {short_place(first)} and {second.call} in {short_place(second)}"
                 " do not need each other: have both in flight.",
-                fragments.together(first, second),
+                code(advice, fragments.together, first, second),
             )
         )
     found += with_arrays(advice)
     repeated = [site for site in advice.sites[:MOST_SITES] if fragments.persistent(site)]
     for site in repeated[:MOST_CHANGES]:
-        found.append(
-            (
+        if plan := code(advice, fragments.planned, site):
+            text = (
                 f"{site.call} in {short_place(site)}, {per_cent(site.share)} of the run time,"
-                " always has the same arguments:"
-                f" {fragments.persistent(site)} plans it once.",
-                fragments.planned(site),
+                f" always has the same arguments: {fragments.persistent(site)} (MPI 4) plans it"
+                " once, as long as its buffers are there."
             )
-        )
+            found.append((text, plan))
     for wait in [one for one in advice.message_waits if one.share > LITTLE][:MOST_CHANGES]:
-        text, code = fragments.of_messages(wait)
-        found.append((f"In {short_place(wait)}, {text}", code))
+        text, lines = fragments.of_messages(wait)
+        found.append((f"In {short_place(wait)}, {text}", lines))
     return found
 
 
@@ -353,13 +357,13 @@ def show(advice: Advice, files: list[str]) -> None:
         hints = (fragments.use(site), fragments.buffers(site), fragments.split(site))
         hints += (fragments.running(site),)
         say(f"   [dim]{escape(' '.join(filter(None, hints)))}[/]")
-        for line in fragments.fragment(site).splitlines():
+        for line in code(advice, fragments.fragment, site).splitlines():
             say(f"     {escape(line)}", soft_wrap=True)
     if advice.sites:
         show_sites(advice, say)
-    for text, code in changes(advice):
+    for text, lines in changes(advice):
         say(escape(text))
-        for line in code.splitlines():
+        for line in lines.splitlines():
             say(f"     {escape(line)}", soft_wrap=True)
     for file in files:
         say(f"[dim]{escape(file)}[/]", soft_wrap=True)

@@ -175,6 +175,7 @@ class Site:
     writers: list[Toucher] = field(default_factory=list)  # that write last what it sends
     binding: str = ""  # of record.BINDINGS
     own: bool = True  # the call stands in the program, not in a library
+    unwritten_us: float | None = None  # the shortest time until what it sent was written again
     outer: list[Outer] = field(default_factory=list)  # the way there, the innermost first
     told_by: int = 0  # so many of these tell the call from others at its place
 
@@ -198,6 +199,17 @@ class Site:
     def window_us(self) -> float | None:
         """From the return to the first touch of the result, where that is known well."""
         return self.after.exact_us
+
+    @property
+    def is_sent_again(self) -> bool:
+        """Whether what it sends is written before its result is used, as far as is known."""
+        if self.unwritten_us is None:
+            return False
+        return self.after.bounds is None or self.unwritten_us < self.after.bounds[0]
+
+    def can_run_us(self, window_us: float) -> float:
+        """So long after a call with this window it may still be in flight."""
+        return window_us if self.unwritten_us is None else min(window_us, self.unwritten_us)
 
     @property
     def wait_later_us(self) -> float | None:

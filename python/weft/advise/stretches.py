@@ -306,7 +306,7 @@ class Steps:
                 self._wait(one)
         if changed:
             windows = changed.after.least or [0.0]
-            window = windows[call.sequence % len(windows)]
+            window = changed.can_run_us(windows[call.sequence % len(windows)])
             self._start(operation, row["left_ns"] + window * 1e3, 0.0, changed=True)
             self._advance(max(self.now, row["arrived_ns"]))
         elif is_nonblocking(site.call):

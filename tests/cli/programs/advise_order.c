@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT = 8192, ROWS = 6 };
+enum { COUNT = 8192, ROWS = 4 };
 #define CASE __attribute__((noinline)) static void
 #define SUM(from, to, count) MPI_Allreduce(from, to, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)
 
@@ -59,6 +59,16 @@ CASE needs_the_send_buffer(int round) {
   SUM(in, out, COUNT);
   in[round % COUNT] = 3;
   SUM(in, more, COUNT);
+  use(out);
+  use(more);
+}
+/* What the first sends is written for other uses, before the second begins. */
+CASE needs_what_it_has_sent(int round) {
+  fill(in, round);
+  fill(other, round);
+  SUM(in, out, COUNT);
+  in[round % COUNT] = 3;
+  SUM(other, more, COUNT);
   use(out);
   use(more);
 }
@@ -137,6 +147,22 @@ CASE needs_in_a_wrapper(int round) {
   wrapped(in, more); /* needs the wrapper before */
   use(more);
 }
+CASE needs_what_a_wrapper_has_sent(int round) {
+  fill(in, round);
+  fill(other, round);
+  wrapped(in, out);
+  in[round % COUNT] = 3;
+  wrapped(other, more); /* needs the wrapper's send buffer */
+  use(out);
+  use(more);
+}
+CASE needs_one_buffer_of_a_wrapper(int round) {
+  fill(in, round);
+  fill(other, round);
+  wrapped_twice(in, out);
+  wrapped_twice(other, out); /* needs the wrapper's receive buffer */
+  use(out);
+}
 CASE free_in_a_wrapper(int round) {
   fill(mine, round);
   fill(mine + COUNT, round);
@@ -176,6 +202,7 @@ int main(int argc, char** argv) {
     needs_it_in_mpi();
     needs_the_receive_buffer(i);
     needs_the_send_buffer(i);
+    needs_what_it_has_sent(i);
     needs_what_is_in_place(i);
     needs_the_last_but_one(i);
     needs_an_earlier_row();
@@ -186,6 +213,8 @@ int main(int argc, char** argv) {
     free_rows(i);
     free_kinds(i);
     needs_in_a_wrapper(i);
+    needs_what_a_wrapper_has_sent(i);
+    needs_one_buffer_of_a_wrapper(i);
     free_in_a_wrapper(i);
     needs_numbers_of_a_wrapper();
   }
