@@ -33,7 +33,7 @@ struct Option {
   // Sets the field of Config that the variable stands for, or refuses the value. nullptr: Config
   // has no such field.
   Result<bool> (*read)(std::string_view value, Config& config) = nullptr;
-  // What all ranks of a job must have alike; nullptr: each rank may have its own.
+  // A fact that all ranks of a job must agree on; nullptr if ranks may differ.
   // Why: an option that decides what travels, and differs between ranks, makes the job hang.
   Fact (*fact)(const Config& config) = nullptr;
 };

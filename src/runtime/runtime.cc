@@ -1,4 +1,4 @@
-// Beginning and end of what Weft keeps, and what its threads do when they start.
+// Begins and ends Weft's part in a process, and prepares its threads.
 #include "runtime/runtime.h"
 
 #include <pthread.h>
@@ -60,7 +60,7 @@ std::uint32_t usable_tags() {
   return found && *upper_bound > 0 ? static_cast<std::uint32_t>(*upper_bound) : 32767;
 }
 
-// The CPUs that each rank of this node may run on.
+// Returns the CPUs that each rank of this node may run on.
 std::vector<std::vector<int>> gather_allowed_cpus(MPI_Comm node, int ranks) {
   std::vector<std::uint8_t> mine(CPU_SETSIZE, 0);
   for (const int cpu : allowed_cpus()) mine[static_cast<std::size_t>(cpu)] = 1;
@@ -90,9 +90,8 @@ void stop_threads_at_exit() {
   if (runtime && !is_forked_child) runtime->stop_threads();
 }
 
-// Rank 0 collects the ranks' texts one by one, so that no shared file system and no more memory
-// than one text's is needed.
-// The other ranks must be rid of theirs even where nothing can be written.
+// Rank 0 collects the ranks' texts one by one, so that it needs no shared file system and memory
+// for only one text. The other ranks must send theirs even if nothing can be written.
 void write_texts_of_all(const std::string& own, MPI_Comm all, int ranks, WholeFile& file) {
   file.add(own);
   for (int rank = 1; rank < ranks; ++rank) {
@@ -105,15 +104,15 @@ void write_texts_of_all(const std::string& own, MPI_Comm all, int ranks, WholeFi
   }
 }
 
-// Where ranks have asked for different levels, nothing is Weft's: its own collectives could hang.
+// If ranks have asked for different levels nothing is Weft's: its own collectives could hang.
 Scope scope_of_job(const Config& config, const Start& start) {
   if (config.engine == Engine::native) return Scope::nothing;
   if (!may_keep_level(config) || !start.some_keep_level) return Scope::all;
   return start.all_keep_level && config.node_memory ? Scope::in_memory : Scope::nothing;
 }
 
-// All ranks must have these alike. The variable decides in which form Intel MPI's collectives go,
-// and Open MPI's parameter whether any collective is Weft's.
+// Returns facts that must be equal on all ranks. The variable decides how Intel MPI's collectives
+// travel, Open MPI's parameter whether any collective is Weft's.
 Facts facts_of_this_process(const Config& config, Library library, bool goes_on) {
   Facts facts = wire_facts(config);
   const char* const inside = several_may_run(library) ? "pt2pt" : "another";
@@ -128,8 +127,8 @@ ThreadMay may_of_thread(Scope scope, const Start& start) {
   return scope == Scope::all && start.all_have_multiple ? ThreadMay::do_all : ThreadMay::nothing;
 }
 
-// Collective over the ranks of one node: what those have that have least. Nobody asks for the CPUs
-// of each where there are so many ranks that none can have one to spare.
+// Collective over the ranks of one node: returns the least room of any node. CPUs are not gathered
+// if there are so many ranks that none can have one to spare.
 Room room_of_ranks(int rank) {
   int ranks = 1;
   library_calls.Comm_size(handles.comm_world, &ranks);
@@ -146,9 +145,9 @@ Room room_of_ranks(int rank) {
   return least;
 }
 
-// Of a thread that goes on with operations in memory only: it runs nothing of the library's, and of
-// the application's at most what handles a fault. To map one for it takes system calls; this costs
-// nothing before it is used.
+// The stack of a thread that carries out operations in memory only. It runs no code of the
+// library's, and of the application's at most fault handlers. Mapping one takes system calls; this
+// costs nothing until it is used.
 alignas(kPageBytes) std::array<std::byte, 64 * kPageBytes> stack_in_memory;
 
 bool may_tune(const Config& config, Scope scope) {
@@ -161,7 +160,7 @@ void send_text(const std::string& own, MPI_Comm all) {
   library_calls.Send(own.data(), static_cast<int>(bytes), handles.byte, 0, 0, all);
 }
 
-// What was asked for where engine tcc is possible; else thread stands in for it.
+// Returns the engine asked for; `thread` in place of tcc if that is impossible.
 Engine possible_in_place_of(Engine asked, Library library, MPI_Comm comm) {
   if (asked != Engine::tcc || several_may_run(library)) return asked;
   static std::atomic<bool> said{false};
@@ -211,8 +210,8 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   const Config config = goes_on ? left_to_library(wanted) : wanted;
   const Scope scope = scope_of_job(config, start);
   const ThreadMay thread_may = may_of_thread(scope, start);
-  // Never destroyed: threads and MPI callbacks may look at it while the process exits. Leak
-  // checkers find it here after MPI_Finalize.
+  // The runtime is never destroyed: threads and MPI callbacks may use it while the process exits.
+  // Leak checkers find it through this variable after MPI_Finalize.
   [[gnu::used]] static Runtime* runtime;
   runtime = new Runtime(config, library, thread_may, scope);
   runtime->several_callers_ = asked_level == MPI_THREAD_MULTIPLE &&
@@ -255,8 +254,8 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
 }
 
-// What takes a tenth of a millisecond, which the first initialisation of a persistent collective
-// could not spare.
+// Does what takes a tenth of a millisecond, which the first persistent initialisation could not
+// spare.
 void Runtime::prepare_initialisations(int rank) {
   self_communicator();
   if ((may_tune(config, scope_) || learns()) && rank == 0) {
@@ -292,8 +291,8 @@ struct NodePlacement {
   std::string misfit;               // why the policy cannot be meant for this node
 };
 
-// Collective over the ranks of a node; the same on all of them, but for their own numbers. Where
-// the policy cannot be followed, its first rank says why.
+// Collective over the ranks of a node. The result is equal on all of them, except their own
+// numbers. If the policy cannot be followed, the first rank says why.
 NodePlacement placement_on(MPI_Comm node, const PlacementPolicy& policy) {
   NodePlacement found;
   library_calls.Comm_rank(node, &found.local_rank);
@@ -361,8 +360,8 @@ void Runtime::place_threads() {
   end_job_if_refused(misfit);
 }
 
-// Collective. The ends of what an agent carries out are found by completion calls, all of which
-// must be seen.
+// Collective. Completion calls find the end of what an agent carries out, so that all of these must
+// be seen.
 void Runtime::share_cores() {
   why_no_agent_ = AgentOfCore().why_none();
   if (config.placement.kind == PlacementPolicy::Kind::bind) return;
@@ -393,11 +392,12 @@ void Runtime::agent_has_ended() {
       "rank's, which cannot be completed: the program ends");
 }
 
-// Collective: one rank without a thread is enough for all to do without, since blocking calls are
-// then made in a form that must be the same everywhere. The first such rank says why.
+// Collective: if one rank lacks a thread all do without, since blocking calls are then made in a
+// form that must be the same everywhere. The first such rank says why.
 void Runtime::agree_on_threads(int rank, int asked_level) {
   const auto started = progress.start(takes_all() ? std::span<std::byte>() : stack_in_memory);
-  // What a thread that must not call MPI has advanced is ended in the application's completions.
+  // Operations that a thread without MPI calls has advanced are completed in the application's
+  // calls.
   const bool usable = started && (takes_all() || completions_are_ours());
   int ranks = 1;
   library_calls.Comm_size(handles.comm_world, &ranks);
@@ -420,7 +420,7 @@ void Runtime::agree_on_threads(int rank, int asked_level) {
         "): no rank uses one, and " + effect + "; raise 'ulimit -u' to get one");
 }
 
-// Collective. Where all threads stay beside their ranks there is neither an agent nor a free core.
+// Collective. If all threads stay beside their ranks there is neither an agent nor a free core.
 void Runtime::agree_on_ways() {
   if (config.placement.kind == PlacementPolicy::Kind::bind) return;
   const bool by_model = config.split_levels == Config::kByModel;
@@ -490,8 +490,8 @@ void Runtime::activity(Activity what) {
   if (own_track) own_track->change(activity_name(what), now_ns());
 }
 
-// By asking for a message that nobody sends: on a communicator of one rank, or once the message is
-// there, some libraries answer without a look at what else goes on.
+// Probes for a message that nobody sends: on a communicator of one rank, or if a message is there,
+// some libraries answer without progressing other operations.
 void Runtime::keep_library_going() {
   const Communicator* world = communicators.find(handles.comm_world);
   if (!world) return;
@@ -502,7 +502,7 @@ void Runtime::keep_library_going() {
 
 namespace {
 
-// Comparisons by messages are nobody's requests; all ranks have begun the same.
+// Comparisons by messages belong to no request; all ranks have begun the same ones.
 void communicators_learnt(Runtime& runtime) {
   if (runtime.learns_by_messages()) finish_comparisons(runtime);
   for (const auto& communicator : runtime.communicators.all()) runtime.learnt.note(*communicator);
@@ -559,7 +559,7 @@ void Runtime::write_trace(int rank, int ranks) {
   library_calls.Bcast(&at_root, sizeof at_root, handles.byte, 0, reports_);
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  // Processes of one machine share the clock; then the small difference is the barrier's.
+  // Processes of one machine share the clock; a small difference is the barrier's.
   const std::int64_t offset = std::abs(at_root - here) < 1'000'000'000 ? 0 : at_root - here;
   const std::string events = trace_.events_json(rank, host, offset, here);
   if (rank != 0) {

@@ -1,4 +1,4 @@
-// What the options add to the facts is said in their table.
+// The table of options says what each option adds to the facts.
 #include "select/wire_facts.h"
 
 #include <utility>

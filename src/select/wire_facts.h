@@ -1,4 +1,5 @@
-// What of a build and of its options decides what travels between ranks: all must have it alike.
+// Lists the facts about a build and its options that decide what travels: all ranks must agree on
+// them.
 #pragma once
 
 #include "base/config.h"

@@ -1,5 +1,5 @@
-// Comparison: the ranks of a communicator tell each other what a site's ways have taken, while the
-// application goes on: of each word each rank gets the greatest.
+// Comparison: the ranks of a communicator exchange the times of a site's ways while the application
+// continues; of each word each rank gets the maximum.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@ namespace weft {
 
 class Runtime;
 
-// Where it tells and hears; apart, since an operation needs to know it from its beginning.
+// The words that a comparison sends and receives; a base class, since an operation needs them from
+// its construction on.
 struct ComparedWords {
   Learner::Words own{};
   Learner::Words greatest{};
@@ -22,11 +23,12 @@ class Comparison final : private ComparedWords, public CollectiveOperation {
   Comparison(CallId id, std::shared_ptr<Communicator> communicator,
              std::shared_ptr<const Schedule> schedule, int tag, const Learner::Words& words);
 
-  // After done(). Where a message failed, the job is about to end: what this rank knows must do.
+  // Is valid after done(). If a message failed, the job is about to end, and this rank's own words
+  // are used.
   const Learner::Words& result() const { return error_code() == MPI_SUCCESS ? greatest : own; }
 };
 
-// The thread goes on with it. Takes a number on the communicator.
+// Begins a comparison, which the thread carries out. Takes a number on the communicator.
 std::shared_ptr<Comparison> begin_comparison(Runtime& runtime, CallId id,
                                              Communicator& communicator,
                                              const Learner::Words& words);

@@ -1,6 +1,6 @@
-// Keys are Weft's version, the machine and the MPI library, "learnt", the program, its ranks and
-// what the user has set; then the communicator and the site. The first part is rank 0's, and all
-// that the others get are the lines of the second.
+// Keys consist of Weft's version, the machine and the MPI library, "learnt", the program, its ranks
+// and the user's settings, followed by the communicator and the site. Only rank 0 computes the
+// first part, and the other ranks get only lines with it.
 #include "runtime/adaptive/learnt.h"
 
 #include <cstdio>
@@ -29,7 +29,7 @@ std::vector<std::string> command_line() {
   return words;
 }
 
-// Of all keys: what has been learnt under another one is not for this job.
+// Every key of this job begins so: results under others are not for it.
 const std::string& prefix(const Config& config) {
   static const std::string words = [&] {
     int ranks = 1;
@@ -42,15 +42,14 @@ const std::string& prefix(const Config& config) {
   return words;
 }
 
-// Of two sites of one name, one after the other: what was found out goes before what was looked at
-// longer.
+// Orders two records of one name: new results before old ones, then the one with more calls.
 bool tells_more(const Learner::Found& one, const Learner::Found& other) {
   if (one.is_new() != other.is_new()) return one.is_new();
   return one.calls > other.calls;
 }
 
-// "4 ranks on 2 nodes, 3+1", "2 ranks on one node"; by_messages: which of them share a node has not
-// been found out.
+// Returns for instance "4 ranks on 2 nodes, 3+1" or "2 ranks on one node". by_messages: which ranks
+// share a node was not found out.
 std::string communicator_words(const Communicator& communicator, bool by_messages) {
   const std::string ranks = std::to_string(communicator.size) + " ranks";
   if (communicator.on_one_node()) return ranks + " on one node";
@@ -59,8 +58,8 @@ std::string communicator_words(const Communicator& communicator, bool by_message
   return ranks + " on " + std::to_string(communicator.size) + " nodes";
 }
 
-// " at=0x11c9:/home/user/app|0x1200:/home/user/app"; the names of files have no such sign in them,
-// or become one that does no harm.
+// Returns for instance " at=0x11c9:/home/user/app|0x1200:/home/user/app". Such signs in file names
+// are replaced by harmless ones.
 std::string places_words(const SiteRecord& record) {
   std::string words;
   for (const std::string& place : record.places)
@@ -68,20 +67,20 @@ std::string places_words(const SiteRecord& record) {
   return words;
 }
 
-// ", call 2 of 3 in turn"; "" where all are alike.
+// Returns ", call 2 of 3 in turn"; "" if all calls are alike.
 std::string turn_words(std::size_t position, std::size_t cycle) {
   if (cycle == 1) return "";
   return ", call " + std::to_string(position + 1) + " of " + std::to_string(cycle) + " in turn";
 }
 
-// The first position's is the site's, and says how many there are.
+// The first position has the site's key, and records the number of positions.
 std::string key_at(const std::string& site, std::size_t position, std::size_t cycle) {
   return position == 0 ? site : site + turn_words(position, cycle);
 }
 
 constexpr std::string_view kCycleRemark = "cycle=", kDepthRemark = "depth=";
 
-// 1: nothing is said of it, or what cannot be.
+// Returns 1 if the remark is missing or impossible.
 std::size_t remark_of(const MeasuredPlan& plan, std::string_view name, std::size_t most) {
   const std::string words = ' ' + plan.remarks.substr(0, plan.remarks.find(" at="));
   const std::size_t at = words.find(' ' + std::string(name));
@@ -109,7 +108,7 @@ MeasuredPlan plan_of_site(const SiteRecord& record) {
   return plan;
 }
 
-// "native=8000000,thread ring=6000000"
+// Returns for instance "native=8000000,thread ring=6000000".
 std::string words_of_candidates(const MeasuredPlan& plan) {
   std::string words;
   for (const MeasuredCandidate& candidate : plan.candidates)
@@ -117,7 +116,7 @@ std::string words_of_candidates(const MeasuredPlan& plan) {
   return words;
 }
 
-// Of each way; 0: nothing is said of it.
+// Returns the time of each way; 0 if the text does not have it.
 std::vector<std::int64_t> times_in(const std::string& words, const std::vector<Choice>& ways) {
   std::vector<std::int64_t> times(ways.size());
   std::istringstream stream(words);
@@ -128,7 +127,8 @@ std::vector<std::int64_t> times_in(const std::string& words, const std::vector<C
   return times;
 }
 
-// "23 % less time than native (in 5 of 5 rounds, by chance 3 %)"; "" where nothing was compared.
+// Returns for instance "23 % less time than native (in 5 of 5 rounds, by chance 3 %)"; "" if
+// nothing was compared.
 std::string gain_words(const SiteRecord& record) {
   const Learner::Found& found = record.found;
   if (found.pairs == 0) return "";
@@ -279,7 +279,7 @@ void Learnt::note(const Communicator& communicator, SiteRecord record) {
     known->second = std::move(record);
 }
 
-// Communicators of one layout may have come to cycles of several lengths.
+// Communicators of one layout may have found cycles of different lengths.
 bool Learnt::is_of_its_site(const SiteRecord& record) const {
   const auto first = records_.find(record.key);
   return first != records_.end() && first->second.cycle == record.cycle;

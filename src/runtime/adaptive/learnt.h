@@ -1,6 +1,6 @@
-// Learnt: what earlier runs of this program have found at its sites, and what this one leaves to
-// later ones. It lies with the plans (select/plan_cache.h). Rank 0 reads it in MPI_Init and tells
-// the others, so that all know alike.
+// Learnt: the results of earlier runs of this program at its sites, and those that this run leaves
+// to later ones. They are kept with the plans (select/plan_cache.h). Rank 0 reads them in MPI_Init
+// and sends them to the others, so that all have the same.
 #pragma once
 
 #include <map>
@@ -29,10 +29,10 @@ struct SiteKey {
   bool operator==(const SiteKey&) const = default;
 };
 
-// "allreduce, predefined operator, below 1 MiB"
+// Returns for instance "allreduce, predefined operator, below 1 MiB".
 std::string words_of(const SiteKey& key);
 
-// What became of a site, for summary and cache.
+// The result of a site, for summary and cache.
 struct SiteRecord {
   CallId id{};
   SiteKey site_key;
@@ -44,13 +44,13 @@ struct SiteRecord {
   std::vector<std::string> places;  // of its callers on rank 0, as caller_words() has them
 };
 
-// What this run has learnt, for the summary.
+// The results of this run, for the summary.
 struct LearntReport {
   std::vector<SiteRecord> sites;
   std::int64_t trials_cost_ns = 0;  // of all trials that this rank took part in
   std::int64_t won_ns = 0;          // by the ways that were found
 };
-// A line for each site; the members of a JSON array.
+// Return a line for each site, and the members of a JSON array.
 std::string text_of(const LearntReport& report, double seconds);
 std::string json_of(const LearntReport& report);
 
@@ -58,14 +58,16 @@ class Learnt {
  public:
   // Collective over all ranks.
   void read(Runtime& runtime);
-  // Of each position of the cycle, the same on all ranks; empty: nothing is known.
+  // Returns the results for each position of the cycle, the same on all ranks; empty if there are
+  // none.
   std::vector<Learner::Known> find(const Communicator& communicator, const SiteKey& key,
                                    const std::vector<Choice>& ways) const;
-  // The communicator is about to be forgotten.
+  // Records a communicator's sites before it is forgotten.
   void note(const Communicator& communicator);
-  // The same of one site, or of one position of it.
+  // Records one site, or one position of it.
   void note(const Communicator& communicator, SiteRecord record);
-  // For the file, in MPI_Finalize: what this rank has found as rank 0 of communicators.
+  // Returns the entries for the file, in MPI_Finalize: what this rank found as rank 0 of
+  // communicators.
   std::vector<PlanCache::Entry> plans(const Config& config) const;
 
   LearntReport report(const TrialBudget& budget) const;  // in MPI_Finalize
@@ -84,7 +86,7 @@ class Learnt {
   };
   std::map<std::string, Known> known_;  // by key
   std::mutex mutex_;                    // guards records_
-  // By key and position, of the communicator with the most calls.
+  // Records by key and position, of the communicator with the most calls.
   std::map<std::string, SiteRecord> records_;
 };
 

@@ -1,4 +1,4 @@
-// The next way of a site, and the comparisons by which its ranks agree.
+// Finds the next way of a site, by comparisons with which its ranks agree.
 #include "runtime/adaptive/sites.h"
 
 #include <sched.h>
@@ -44,7 +44,7 @@ void Site::look_at_caller() {
 
 namespace {
 
-// All ranks find the same, whoever comes first.
+// All ranks find the same, whichever comes first.
 void look_at_comparison(Site& site) {
   if (const auto greatest = site.in_memory->look())
     site.learner.agreed(*greatest);
@@ -109,13 +109,13 @@ std::string words_of(const SiteKey& key) {
          kUnits[static_cast<std::size_t>(unit)];
 }
 
-// Only calls that are no blocking ones, whose size all ranks know and which have a predefined
-// operator or none come here, so that kind and class of sizes tell them apart.
+// Only non-blocking calls whose size all ranks know, and with a predefined operator or none, come
+// here; so kind and class of sizes identify them.
 std::optional<SharedWords> Sites::memory_for(const SiteKey& key, SegmentRoom& room) {
   constexpr std::int64_t kSizeClasses = 32;  // up to 2 GiB
   constexpr std::int64_t kBytes = ComparisonsInMemory::kWords * sizeof(std::int64_t);
   constexpr std::int64_t kBytesOfAll = to_pages(kKinds * kSizeClasses * kBytes);
-  // The first answer stands: ranks may ask again at different calls, with other room by then.
+  // The first answer is final: ranks may ask again at different calls, with different room by then.
   has_no_memory_ = has_no_memory_ || (!memory_ && !room.fits(kBytesOfAll));
   if (has_no_memory_) return std::nullopt;
   if (!memory_) {
@@ -144,7 +144,7 @@ void Sites::forget_comparisons() {
 
 namespace {
 
-// One for each position of its cycle.
+// Returns a record for each position of the site's cycle.
 std::vector<SiteRecord> records_of(const Site& site, const Communicator& communicator) {
   SiteRecord record;
   record.id = site.id;

@@ -1,8 +1,8 @@
-// Sites: where the engine `auto` learns. A site is what all ranks can tell apart: the collectives
-// of one kind and about one size on one communicator. The place in the program is none of it, since
-// the ranks may make one collective from different places. Ranks agree by comparisons, which begin
-// with a call of the site and have their effect some calls later: allreduces of Weft's own or, on
-// one node, in its memory (docs/inside/learning.md).
+// Sites: the classes of calls about which engine `auto` learns. A site is what all ranks can tell
+// apart: the collectives of one kind and about one size on one communicator. The place in the
+// program is not part of it, since ranks may make one collective from different places. Ranks agree
+// by comparisons, which begin with a call of the site and take effect some calls later: allreduces
+// of Weft's own or, on one node, in its memory (docs/inside/learning.md).
 #pragma once
 
 #include <array>
@@ -45,35 +45,36 @@ struct Site {
   std::atomic<int> in_flight{0};                 // started here, not completed by the application
   std::vector<std::uintptr_t> callers;  // the first few, while the site learns; for reports
 
-  // The application makes a call of it now.
+  // Is called when the application makes a call of the site.
   void look_at_caller();
 
  private:
   int looks_at_callers_ = 0;
 };
 
-// Of one communicator. Memory is bounded: where there is no room for more of them, those that are
-// no longer called are forgotten.
+// The sites of a communicator. Memory is bounded: those that are no longer called make room for
+// others.
 class Sites {
  public:
-  // Of the call that the application makes now.
+  // Returns the site of the call that the application makes now.
   template <class Make>  // makes a std::unique_ptr<Site>
   Site* find_or_make(const SiteKey& key, Make make) {
     Site* site = in_use_.find_or_make(key, make);
     return site ? site : &without_room(key.blocking);
   }
-  // The application makes a call of the site. In the order of its calls, whether they are held or
-  // not, since that is the same on all ranks.
+  // Counts a call of the site, in the order of the application's calls, whether they are deferred
+  // or not, since that order is the same on all ranks.
   void count_call(Runtime& runtime, const Communicator& communicator, Site& site) {
     if (in_use_.count_call(site.made)) [[unlikely]]
       forgotten(runtime, communicator);
   }
 
-  // Where the ranks of a communicator on one node compare for this site, which is then never
-  // forgotten; none, on all ranks alike: `room` is used up. In the order of the calls.
+  // Returns the memory in which the ranks of a communicator on one node compare for this site,
+  // which is then never forgotten; nothing, on all ranks alike, if `room` is used up. Must be
+  // called in the order of the calls.
   std::optional<SharedWords> memory_for(const SiteKey& key, SegmentRoom& room);
 
-  // Programs that always come with new sites would try most of the time.
+  // Returns false for programs that always come with new sites: they would try most of the time.
   bool has_free_slots() const { return !in_use_.some_were_forgotten(); }
 
   TrialTurn turn;
@@ -81,7 +82,7 @@ class Sites {
 
   std::vector<SiteRecord> records(const Communicator& communicator) const;
 
-  // The communicator is about to go, which a comparison under way would keep.
+  // Drops comparisons under way, which would keep the communicator alive.
   void forget_comparisons();
 
  private:
@@ -91,43 +92,43 @@ class Sites {
   SitesInUse<Site> in_use_;
   std::shared_ptr<std::byte> memory_;  // for comparisons there; nullptr: none was needed
   bool has_no_memory_ = false;         // there was no room for it
-  // All for which there is no room. They go by the rule, and nothing is learnt about them.
+  // The sites for all calls without room. They go by the rule, and nothing is learnt about them.
   std::array<std::unique_ptr<Site>, 2> without_room_;
 };
 
-// When the application made a call, and how many of the site's it had not completed then.
+// The time at which the application made a call, and the number of the site's calls in flight then.
 struct Made {
   std::int64_t at_ns = 0;  // only where the learner wants to know
   int in_flight = 0;
 };
 
-// The way of the site's next call; none: not known yet, but where ranks compare in memory. May
-// begin a comparison.
+// Returns the way of the site's next call; nothing if it is not known yet, which does not happen if
+// ranks compare in memory. May begin a comparison.
 std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communicator, Site& site,
                             const Made& made);
-// Of the call that the application makes now, which is counted: its way, where the learner has
-// nothing to note. none: to be asked for as follows.
+// Counts the call that the application makes now, and returns its way if the learner has nothing to
+// note. Otherwise next_way_now() must be called.
 inline std::optional<int> next_way_at_once(Runtime& runtime, Communicator& communicator,
                                            Site& site) {
   communicator.sites->count_call(runtime, communicator, site);
   return site.learner.next_at_once();
 }
-// As next_way(), of this call, which may help before.
+// Returns the way of the current call like next_way(), and may help first.
 std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& communicator,
                                 Site& site);
 
-// The same of a blocking call, which waits until its way is known: until all ranks have begun an
-// earlier call of the site.
+// Returns the way of a blocking call; waits until it is known, that is, until all ranks have begun
+// an earlier call of the site.
 int next_way_in_call(Runtime& runtime, CallId id, Communicator& communicator, Site& site);
 
-// The plan of a call that goes this way.
+// Returns the plan of a call that goes this way.
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int way);
 inline const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {
   const Plan* const made = first.ways->plan(way);
   return made ? *made : make_plan_of(runtime, call, first, way);
 }
 
-// The call that now goes to the library is to be watched until the application completes it.
+// Is set when the library's call is to be watched until the application completes it.
 struct WatchedFor {
   Site* site = nullptr;
   Communicator* communicator = nullptr;

@@ -1,4 +1,5 @@
-// What lies in a device's memory is copied first: the MPI library may be unable to pack it there.
+// Data in a device's memory are copied first, since the MPI library may be unable to pack them
+// there.
 #include "runtime/call/call_copies.h"
 
 #include "runtime/call/shape.h"

@@ -1,5 +1,5 @@
-// All that a collective works on in place of the application's buffers: copies of what lies in a
-// device's memory, and packed bytes of these or of the application's own.
+// The buffers that a collective uses in place of the application's: copies of data in a device's
+// memory, and packed bytes of these or of the application's own.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,13 @@ class Communicator;
 
 class CallCopies {
  public:
-  // nullptr: it works on the application's buffers as they are. shape: of its schedule.
+  // Returns nullptr if the collective uses the application's buffers directly. shape: of its
+  // schedule.
   static std::unique_ptr<CallCopies> of(const Call& call, const Shape& shape,
                                         const Communicator& communicator);
 
   bool there() const { return (!staged_ || staged_->there()) && (!packed_ || packed_->there()); }
-  // The same call on the copies.
+  // Returns the call with its buffers replaced by the copies.
   Call on_copies(Call call) const;
 
   void bring_in();  // before it begins, each time

@@ -1,7 +1,7 @@
-// CUDA copies through the context that the memory belongs to. HIP finds the device by the address,
-// and remembers the error of a call that failed for the application, which must not see ours.
-// Both copy in streams of Weft's own: the default stream would wait for what the application's
-// streams do, perhaps for a kernel that waits for this collective, and end their captures.
+// CUDA copies through the context that owns the memory. HIP finds the device by the address, and
+// keeps the error of a failed call for the application, which must not see Weft's. Both copy in
+// streams of Weft's own: the default stream would wait for the application's streams, perhaps for a
+// kernel that waits for this collective, and end their captures.
 #include "runtime/call/device_drivers.h"
 
 #include <dlfcn.h>
@@ -24,8 +24,8 @@ bool find(void* library, const char* name, Function*& function) {
   return function != nullptr;
 }
 
-// The library whose file is called so, of whatever version; nullptr: the process has not loaded
-// it. Not by dlopen(): that would look through the file system for what is not there.
+// Returns the loaded library of this file name, of any version; nullptr if the process has not
+// loaded it. dlopen() is not used, since it would search the file system.
 void* loaded(const char* name) {
   struct Search {
     const char* name;
@@ -44,16 +44,17 @@ void* loaded(const char* name) {
   return search.path.empty() ? nullptr : dlopen(search.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
 }
 
-// Of cuda.h, and of hip_runtime_api.h.
+// Constants of cuda.h and hip_runtime_api.h.
 constexpr unsigned kNonBlocking = 1;
 constexpr int kRelaxed = 2;
 
-// Weft's own, one for each context or device. Kept: the application's end takes them with it.
+// Weft's own streams, one for each context or device. They are kept; the end of the application
+// frees them.
 class OwnStreams {
  public:
   using Create = int(void** stream, unsigned flags);
 
-  // Of the one that is current; nullptr: refused.
+  // Returns the stream of the current one; nullptr if it was refused.
   void* get(void* owner, Create* create) const {
     const std::lock_guard lock(mutex_);
     void*& stream = all_[owner];
@@ -66,7 +67,7 @@ class OwnStreams {
   mutable std::map<void*, void*> all_;
 };
 
-// While it lives, this thread may do what the application's captures forbid.
+// Lets the calling thread make calls that a capture forbids.
 class OutsideCapture {
  public:
   using Exchange = int(int* mode);
@@ -89,7 +90,7 @@ constexpr const char* kCuda = "libcuda.so";
 
 class CudaDriver final : public DeviceDriver {
  public:
-  // False: there is none, or another one than is known here.
+  // Returns false if there is no such library, or an unknown version.
   bool find_functions() {
     void* const library = loaded(kCuda);
     return library && find(library, "cuPointerGetAttribute", attribute_) &&
@@ -117,7 +118,7 @@ class CudaDriver final : public DeviceDriver {
   }
 
  private:
-  // Of cuda.h.
+  // Constants of cuda.h.
   static constexpr int kContext = 1, kMemoryType = 2, kSyncMemops = 6, kIsManaged = 8, kDevice = 9;
   static constexpr unsigned kOfDevice = 2;
 
@@ -126,9 +127,9 @@ class CudaDriver final : public DeviceDriver {
     return true;
   }
 
-  // Copies and fills of the application's that look synchronous may still be under way, such as
-  // cudaMemset; a stream of its own would not wait for them. From now on they are synchronous for
-  // this memory, and those that have begun are over.
+  // Copies and fills of the application that look synchronous, such as cudaMemset, may still be
+  // under way, and other streams do not wait for them. Completes them, and makes later ones for
+  // this memory synchronous.
   void end_copies(const std::byte* device) const {
     const unsigned on = 1;
     if (set_attribute_) set_attribute_(&on, kSyncMemops, reinterpret_cast<std::uintptr_t>(device));
@@ -152,7 +153,7 @@ class CudaDriver final : public DeviceDriver {
     return has_come;
   }
 
-  // Memory of a pool (cudaMallocAsync) belongs to a device, and to no context. Kept.
+  // Memory of a pool (cudaMallocAsync) belongs to a device and to no context. The context is kept.
   void* context_of_pool(const std::byte* device) const {
     int number = -1;
     void* context = nullptr;
@@ -211,7 +212,7 @@ class HipDriver final : public DeviceDriver {
   }
 
  private:
-  // Of hip_runtime_api.h.
+  // Constants of hip_runtime_api.h.
   static constexpr int kByAddress = 4;  // hipMemcpyDefault
   static constexpr int kPerMajorVersion = 10'000'000;
   struct Attributes {
@@ -232,7 +233,7 @@ class HipDriver final : public DeviceDriver {
     forget_error(is_clean);
     return false;
   }
-  // Of the memory's device. nullptr: refused.
+  // Returns a stream on the memory's device; nullptr if it was refused.
   void* stream_beside(const std::byte* device) const {
     Attributes of{};
     int before = 0;
@@ -243,7 +244,7 @@ class HipDriver final : public DeviceDriver {
     choose_device_(before);
     return stream;
   }
-  // Where the application had none of its own before.
+  // Clears the error of Weft's calls if the application had none before.
   void forget_error(bool was_clean) const {
     if (was_clean) take_error_();
   }
@@ -270,7 +271,8 @@ bool ask_the_system() {
   return there;
 }
 
-// How many libraries the process has ever loaded: as long as that stays, no driver has come.
+// Returns how many libraries the process has ever loaded: while that is unchanged, no driver has
+// come.
 unsigned long long loads() {
   unsigned long long count = 0;
   dl_iterate_phdr(
@@ -282,11 +284,11 @@ unsigned long long loads() {
   return count;
 }
 
-// The driver that the process has loaded, looked for whenever it has loaded something, until there
-// is one: a program uses the devices of one maker.
+// The driver that the process has loaded. It is looked for whenever a library was loaded, until one
+// is found: a program uses the devices of one vendor.
 class LoadedDriver {
  public:
-  // nullptr: there is none.
+  // Returns nullptr if there is none.
   const DeviceDriver* get() {
     if (const DeviceDriver* there = found_.load(std::memory_order_acquire)) return there;
     const unsigned long long now = loads();
@@ -306,8 +308,8 @@ class LoadedDriver {
   std::atomic<unsigned long long> looked_at_{0};
 };
 
-// The program's own data and the heap behind it, where most short buffers lie: to ask for these
-// takes longer than to compare.
+// Returns whether the address is in the program's own data or the heap behind them, where most
+// short buffers lie: asking the driver takes longer than comparing.
 bool is_surely_the_processors(std::uintptr_t address) {
   static const std::uintptr_t program = [] {
     std::uintptr_t begin = 0;

@@ -1,4 +1,5 @@
-// Which of a call's buffers lie where, and what the collective reads and writes of them.
+// Finds out which of a call's buffers are in device memory, and what the collective reads and
+// writes.
 #include "runtime/call/device_memory.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace weft {
 namespace {
 
-// What lies between the elements is to stay as it is.
+// Returns whether there are gaps between elements, which must keep their contents.
 bool has_holes(const Shape& shape) {
   return !shape.recv.plain || !std::all_of(shape.types.begin(), shape.types.end(),
                                            [](const Layout& one) { return one.plain; });

@@ -1,7 +1,6 @@
-// The application's buffers in the memory of a device, which the processor can neither read nor
-// write. A rank that has one lets the collective work on a copy in its own memory; nothing else
-// changes, so that no other rank has to know. Calls that are left to the MPI library keep their
-// buffers.
+// The application's buffers in device memory, which the processor can neither read nor write. A
+// rank that has one lets the collective work on a copy in host memory; nothing else changes, so
+// that no other rank must know. Calls that are left to the MPI library keep their buffers.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +15,23 @@ namespace weft {
 
 class StagedBuffers {
  public:
-  // nullptr: the processor reaches all that the call uses.
+  // Returns nullptr if the processor reaches all buffers of the call.
   static std::unique_ptr<StagedBuffers> of(const Call& call, const Shape& shape);
 
   bool there() const;  // there was memory for the copies
-  // The same call on the copies.
+  // Returns the call with its buffers replaced by the copies.
   Call staged(Call call) const;
-  // What the collective reads, and what it leaves as it is between its elements; before it begins.
+  // Copies in what the collective reads, and the gaps that it must keep. Must precede the
+  // collective.
   bool bring_in() const;
-  // What it has written.
+  // Copies out what the collective has written.
   bool take_out() const;
 
  private:
   struct Range {
     std::int64_t begin, bytes;  // from the buffer's origin
   };
-  // One of the call's buffers.
+  // A buffer of the call, and its copy.
   struct Copy {
     const DeviceDriver* driver = nullptr;  // nullptr: it is the processor's
     std::byte* device = nullptr;

@@ -1,5 +1,5 @@
-// The library's own check of its arguments, on a communicator of Weft's with one rank; of operators
-// for no elements, and once per thread and pair.
+// Uses the library's own check of arguments, on a one-rank communicator of Weft's; for operators
+// with no elements, and once per thread and pair.
 #include "runtime/call/operator_check.h"
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// Where there is no such communicator the call is Weft's all the same: other ranks may have theirs,
-// and would wait for this one.
+// If there is no such communicator the call is Weft's all the same: other ranks may have one, and
+// would wait for this rank.
 bool library_accepts(const Call& call, bool blocking) {
   static std::mutex one_at_a_time;  // a collective on one communicator
   const std::lock_guard lock(one_at_a_time);

@@ -1,7 +1,7 @@
-// The application's data where its type has holes, as packed bytes: for a thread that must not
-// call the MPI library, which alone can read such types. The caller packs at the start what the
-// collective reads, and unpacks at its end what it has written. To the other ranks nothing
-// changes, since a signature has as many bytes either way.
+// The application's data as packed bytes, if their type has gaps: for a thread that must not call
+// the MPI library, which alone can read such types. The caller packs at the start what the
+// collective reads, and unpacks at the end what it has written. Other ranks see no difference,
+// since a signature has equally many bytes in any case.
 #pragma once
 
 #include "base/buffer_pool.h"
@@ -13,24 +13,24 @@ namespace weft {
 
 class PackedData {
  public:
-  // Whether this rank's part of the call is to be packed.
+  // Returns whether this rank's part of the call must be packed.
   static bool is_needed(const Shape& shape);
-  // The same call's, on packed bytes.
+  // Returns the shape of the same call on packed bytes.
   static Shape shape_on_bytes(Shape shape);
 
-  // shape: of the call as it is. comm: any whose errors are returned.
+  // shape: of the original call. comm: any communicator whose errors are returned.
   PackedData(const Call& call, const Shape& shape, MPI_Comm comm);
 
   bool there() const { return send_.bytes.there() && recv_.bytes.there(); }
-  // The same call on packed bytes.
+  // Returns the same call on packed bytes.
   Call on_bytes(Call call) const;
 
-  // What the collective reads, before it begins; what it has written. MPI error code.
+  // pack() must precede the collective, unpack() follows it. Both return an MPI error code.
   int pack();
   int unpack();
 
  private:
-  // One of the call's buffers.
+  // A buffer of the call.
   struct Side {
     Side(const Call& call, const Shape& shape, Buffer buffer);
 

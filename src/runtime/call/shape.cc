@@ -1,5 +1,5 @@
-// What each collective reads of its arguments on each rank (MPI-4.1, chapter 6), and the layouts
-// of the datatypes.
+// Reads each collective's arguments on each rank (MPI-4.1, chapter 6), and the layouts of
+// datatypes.
 #include "runtime/call/shape.h"
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Layouts of predefined types, which never change; asked of the library once per thread and type.
+// Layouts of predefined types, which never change; the library is asked once per thread and type.
 struct KnownType {
   MPI_Datatype type;
   Layout layout;
@@ -20,7 +20,7 @@ struct KnownType {
 thread_local std::array<KnownType, 4> known_types{};
 thread_local unsigned next_known = 0;
 
-// Of more bytes than an int counts nobody asks how many: they are more than Weft carries.
+// Sizes beyond an int are not computed: they are more than Weft carries.
 constexpr std::int64_t kBeyondInt = std::int64_t{INT32_MAX} + 1;
 
 Layout ask_layout(MPI_Datatype type) {
@@ -51,7 +51,7 @@ Layout layout_of(MPI_Datatype type, std::int64_t count) {
   return layout;
 }
 
-// One side of a call as this rank has it. Not significant: no blocks at all.
+// A side of a call on this rank. A side that is not significant has no blocks.
 struct Side {
   bool significant = false;
   int blocks = 1;  // counts in an array; else one count
@@ -67,8 +67,8 @@ int length(const std::vector<int>& neighbors) {
   return static_cast<int>(neighbors.size());
 }
 
-// Not allowed; but where the library takes it, what is meant is clear: the operand lies where the
-// result goes. Other ranks know nothing of it.
+// Equal buffers are not allowed; but where the library accepts them, the meaning is clear: the
+// operand lies where the result goes. Other ranks know nothing of it.
 bool has_one_buffer(const Call& call, bool root) {
   const bool has_result = root || call.kind != Kind::reduce;
   return reduces(call.kind) && has_result && call.sendbuf == call.recvbuf;
@@ -118,7 +118,7 @@ bool side_looks_right(const Side& side, const Numbers& counts, MPI_Datatype type
   return types || type != handles.datatype_null;
 }
 
-// Leaves of many blocks this rank's own.
+// Keeps only this rank's own one of many blocks.
 void leave_own(int rank, const Side& side, const void*& buffer, Numbers& counts,
                Numbers& displacements, MPI_Datatype type, const MPI_Datatype*& types) {
   if (!side.significant || side.blocks == 1) return;
@@ -129,7 +129,7 @@ void leave_own(int rank, const Side& side, const void*& buffer, Numbers& counts,
   if (types) types += rank;
 }
 
-// Where that block lies.
+// Returns the address of that block.
 const char* place_of_own(const void* buffer, const Numbers& displacements, MPI_Datatype type,
                          const MPI_Datatype* types) {
   const std::int64_t unit = types ? 1 : layout_of(type, 0).extent;
@@ -144,7 +144,7 @@ bool may_be_in_place(const Call& call, const Communicator& communicator) {
   return !of_the_root || communicator.rank == call.root;
 }
 
-// The blocks of one side, where they differ; their layouts go to `types` where these differ too.
+// Returns the blocks of one side, if they differ; their layouts go to `types` if these differ too.
 std::vector<Block> blocks_of(int count, const Numbers& counts, const Numbers& displacements,
                              Unit unit, const Layout& layout, const MPI_Datatype* datatypes,
                              std::vector<Layout>& types) {
@@ -161,7 +161,7 @@ std::vector<Block> blocks_of(int count, const Numbers& counts, const Numbers& di
   return blocks;
 }
 
-// The blocks of a reduce_scatter lie one after the other.
+// Sets the offsets of a reduce_scatter's blocks, which are contiguous.
 void follow_each_other(std::vector<Block>& blocks, std::int64_t extent) {
   std::int64_t offset = 0;
   for (Block& block : blocks) {

@@ -1,4 +1,4 @@
-// From the arguments of a collective call to its Shape.
+// Computes the Shape of a collective call from its arguments.
 #pragma once
 
 #include <optional>
@@ -9,22 +9,24 @@
 
 namespace weft {
 
-// False: something that the library would refuse; it is left to say so in its own way.
+// Returns false for arguments that the library would refuse, which then reports them itself.
 bool arguments_look_right(const Call& call, const Communicator& communicator);
 
-// Where the buffers overlap in a way that no collective allows, but that libraries may take: the
-// call as this rank alone would make it, for them to judge. Of arguments that look right.
+// Returns, for buffers that overlap in a way that no collective allows but libraries may accept,
+// the call as this rank alone would make it, for the library to judge. The arguments must look
+// right.
 std::optional<Call> doubtful_alone(const Call& call, const Communicator& communicator);
 
-// How many counts the call has for one direction on this rank; 0 where it has no array.
+// Returns the number of counts that the call has for one direction on this rank; 0 if it has no
+// array.
 enum class Direction : std::uint8_t { send, recv };
 std::size_t array_length(const Call& call, const Communicator& communicator, Direction direction);
 
-// Whether the collective reads what lies in a buffer of this rank's, and whether it writes there.
+// Return whether the collective reads, or writes, a buffer of this rank.
 bool is_input(const Shape& shape, Buffer buffer);
 bool is_output(const Shape& shape, Buffer buffer);
 
-// Of arguments that look right.
+// Requires arguments that look right.
 Shape shape_of(const Call& call, const Communicator& communicator);
 
 }  // namespace weft

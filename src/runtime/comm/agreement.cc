@@ -1,4 +1,5 @@
-// Equal facts have equal fingerprints; only where these differ do the facts themselves travel.
+// Equal facts have equal fingerprints; the facts themselves are sent only if the fingerprints
+// differ.
 #include "runtime/comm/agreement.h"
 
 #include <sched.h>
@@ -17,9 +18,9 @@
 namespace weft {
 namespace {
 
-// For good: by these words versions of Weft find out that they are different. The fingerprint of
-// the facts and its complement, of which both are everybody's greatest only if all have the same;
-// how long the facts are as a text; and what is true of some rank.
+// These words must never change: versions of Weft find out by them that they differ. They are the
+// fingerprint of the facts and its complement, whose maxima are everybody's own only if all are
+// equal; the length of the facts as text; and flags of some rank.
 enum Word : std::uint8_t { kSame, kSameToo, kLength, kKeep, kRaise, kLacking, kWords };
 using Words = std::array<std::int64_t, kWords>;
 
@@ -32,7 +33,7 @@ bool all_alike(const Words& greatest) {
   return greatest[kSame] == ~greatest[kSameToo];
 }
 
-// A rank that was started without Weft never comes.
+// A rank that was started without Weft never arrives.
 void say_who_waits(int rank) {
   if (rank <= 1)
     say("rank " + std::to_string(rank) +
@@ -41,7 +42,7 @@ void say_who_waits(int rank) {
         "run', or none");
 }
 
-// Operations under way go on meanwhile: other ranks may need them before they come.
+// Operations under way are progressed meanwhile: other ranks may need them before they arrive.
 void complete(MPI_Request* request, MPI_Comm comm) {
   constexpr std::int64_t kLong_ns = 10'000'000'000;
   const std::int64_t began = now_ns();
@@ -69,7 +70,7 @@ Words greatest(MPI_Comm comm, const Words& own) {
   return all;
 }
 
-// On the first rank the facts of all, by rank; on the others nothing.
+// Returns the facts of all ranks on the first rank, by rank; nothing on the others.
 std::vector<Facts> collected(MPI_Comm comm, const Facts& own, std::int64_t most_bytes) {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(comm, &rank);
@@ -95,7 +96,7 @@ std::string words_for(MPI_Comm comm, const Facts& facts, const Words& said) {
 
 constexpr const char* kRefusal = "refusal";  // the only fact of a rank that refuses
 
-// Of a job whose ranks have different facts.
+// Says why a job whose ranks have different facts ends.
 std::string why_it_ends(const std::vector<Facts>& of_ranks) {
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
     for (const Fact& fact : of_ranks[rank])
@@ -107,7 +108,7 @@ std::string why_it_ends(const std::vector<Facts>& of_ranks) {
          differing + "; give all ranks the same";
 }
 
-// MPI is finalised, so that no launcher takes the end for a crash.
+// MPI is finalised first, so that no launcher takes the end for a crash.
 [[noreturn]] void end_job(const std::string& why) {
   if (!why.empty()) say(why);
   greatest(handles.comm_world, {});  // nobody ends before it has been said

@@ -1,4 +1,4 @@
-// What is kept of communicators, from the calls that make them to those that free them.
+// Keeps the data on communicators, from the calls that make them to those that free them.
 #include "runtime/comm/communicators.h"
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace {
 
 std::atomic<int> next_number{0};
 
-// What is kept of each, however many ranks it has: docs/inside/scale.md. Beside that a name among
-// those that are known, a piece of mapped memory and, once they are used, schedules.
+// The fixed memory of each, however many ranks it has: docs/inside/scale.md. Besides there are its
+// entry in the registry, a piece of mapped memory and, once used, schedules.
 static_assert(sizeof(Communicator) + sizeof(Sites) + sizeof(NodeMemory) + sizeof(NodeRoom) <= 1832);
 
-// Processes of another job, spawned or connected, may run without Weft.
+// Returns whether all ranks are of this job: spawned or connected processes may run without Weft.
 bool of_this_job_alone(MPI_Comm user) {
   MPI_Group group, job, others;
   int strangers = 1;
@@ -32,7 +32,7 @@ bool of_this_job_alone(MPI_Comm user) {
   return strangers == 0;
 }
 
-// An error where the system refuses a thread.
+// Returns an error if the system refuses a thread.
 Result<std::unique_ptr<Worker>> start_worker(Observer& observer, int core) {
   static std::atomic<int> workers{0};
   auto worker = std::make_unique<Worker>(observer, workers.fetch_add(1), core);
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Worker>> start_worker(Observer& observer, int core) {
   return worker;
 }
 
-// Once: by the rank that speaks for those which know it.
+// Reports a missing worker once, on the rank that speaks for those which know of it.
 void say_why_no_worker(const Error& why, const std::string& effect, bool speaks) {
   static std::atomic<bool> said{false};
   if (!said.exchange(true) && speaks)
@@ -90,13 +90,13 @@ void Communicator::share_memory(const std::vector<int>& world_ranks) {
 
 namespace {
 
-// Each is a thread. More communicators may have their own where algorithms ask for leaders.
+// Each is a thread. More communicators may have a worker if algorithms ask for leaders.
 constexpr int kMostTried = kMostThatTry + 1;
 std::atomic<int> tried_workers{0};
 
 }  // namespace
 
-// Lines are written anyway, and a page for each rank is worth keeping.
+// Lines are always written, and a page for each rank may stay allocated.
 void Communicator::note_use(const Schedule& schedule) {
   if (node_room_ && schedule.node_bytes > node_room_->windows().ranks() * kPageBytes)
     node_room_->spread();
@@ -226,8 +226,8 @@ bool Communicators::world_has_worker() {
   return world && (world->worker || world->wants_worker());
 }
 
-// Where a worker may still be inside a collective on a shadow, none is freed: that would meet the
-// one by which the ranks agree here.
+// If a worker may still be inside a collective on an internal communicator, none is freed: it could
+// match the collective by which the ranks agree here.
 void Communicators::free_all() {
   const bool has_worker = world_has_worker();
   std::shared_ptr<Communicator> world = remove(handles.comm_world);

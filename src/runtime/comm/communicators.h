@@ -1,6 +1,6 @@
-// Communicators: what Weft keeps of each of the application's communicators.
-// Each has a shadow (runtime/comm/shadows.h), since Weft's messages must not meet the
-// application's. It is made inside calls that are collective anyway, never inside MPI_I*.
+// Communicators: Weft's data on the application's communicators. Each has an internal communicator
+// (runtime/comm/shadows.h), since Weft's messages must not match the application's. It is made
+// inside calls that are collective anyway, never inside MPI_I*.
 #pragma once
 
 #include <mpi.h>
@@ -27,13 +27,13 @@ namespace weft {
 
 class Sites;
 
-// Collective over `comm`, a communicator of Weft's own with these members. nullptr on all ranks
-// where not all nodes have as many, or where there is no communicator to spare.
+// Collective over `comm`, an internal communicator with these members. Returns nullptr on all ranks
+// if the nodes have different numbers of ranks, or if there is no communicator to spare.
 std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
                                       const Nodes& nodes);
 
-// Whose a call is, Weft's or the library's, as measured: of a collective of up to so many bytes
-// and, if it reduces, of one operator and type. By facts that all ranks know alike.
+// The measured result for a collective of at most so many bytes and, if it reduces, of one operator
+// and type: whether Weft's way or the library's is taken. It rests on facts that all ranks know.
 struct Verdict {
   Kind kind;
   std::uint64_t most_bytes;
@@ -49,11 +49,12 @@ struct Verdict {
   }
 };
 
-// Shared by the registry and every operation under way, so that MPI_Comm_free with a collective
-// pending is deferred until that has completed.
+// Is shared by the registry and all operations under way: MPI_Comm_free with a pending collective
+// takes effect when that has completed.
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
-  // The shadow is `user`: there is none, for the library's own non-blocking calls only.
+  // If the shadow is `user` itself, there is no internal communicator; only the library's own
+  // non-blocking calls then use this object.
   Communicator(MPI_Comm user, Shadow shadow, int rank, int size);
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -62,8 +63,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const MPI_Comm user;
   const MPI_Comm shadow;
   const bool has_own;  // which whole collectives of the library's need
-  // The application has freed `user`. Where nothing was lent, nothing is under way on any rank, and
-  // the shadow goes in that call, as on the other ranks.
+  // Is set when the application has freed `user`. If no request was made, nothing is under way on
+  // any rank, and all ranks free the internal communicator in that call.
   std::atomic<bool> freed{false};
   Processor processor = Processor::other;  // of all its ranks, where some share memory
   const Tags tags;                         // on the shadow
@@ -72,36 +73,40 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const int size;
   const int number;  // of those that Weft knows on this rank; 0: MPI_COMM_WORLD
   std::atomic<std::uint32_t> initialised{0};  // persistent collectives, each of which has its tag
-  // Without one: an earlier request that has the same may still live. The same on all ranks.
+  // Returns whether a tag is left, with one answer for all ranks; otherwise an earlier request with
+  // that tag may still exist.
   bool has_tag_left() const { return initialised.load() < tags.each; }
-  // Of an own shadow: its ranks in MPI_COMM_WORLD, in order.
+  // Returns the ranks in MPI_COMM_WORLD, sorted, of an internal communicator that is not shared.
   const std::vector<int>& members() const { return shadow_.members; }
-  // Collective, once: finds out which ranks share memory, and makes it. By their numbers in
-  // MPI_COMM_WORLD.
+  // Collective, once: finds out which ranks share memory, by their ranks in MPI_COMM_WORLD, and
+  // sets that memory up.
   void share_memory(const std::vector<int>& world_ranks);
 
-  // Where engine auto may take a worker: wants one, unless there is one. The same on all ranks;
-  // that the system refuses one is not. By whoever begins the communicator's calls.
+  // Asks for a worker, where engine auto may take one, unless there is one. Only the thread that
+  // begins the communicator's calls may call it. wants_worker() is the same on all ranks; a refusal
+  // by the system is not.
   void want_worker(Observer& observer);
   bool wants_worker() const { return wants_worker_; }
 
-  // A request has been made for a collective on it, which may outlive it. The same on all ranks.
+  // Notes that a request was made for a collective on it, which may outlive it. The same on all
+  // ranks.
   void lend() { is_lent_.store(true, std::memory_order_relaxed); }
 
   Hints hints;
   std::optional<Neighbors> neighbors;  // none: neighborhood collectives pass on
-  // An operation has failed: what was sent to this rank may come later.
+  // Notes that an operation has failed: its messages may arrive later.
   void has_failed() { usable_.store(false, std::memory_order_relaxed); }
 
-  // Gives each collective its tag. Taken for each on all ranks, also where one has nothing to send.
-  // No two threads start collectives on one communicator at a time.
+  // Returns the number of the next collective, which gives its tag. All ranks take one for each
+  // collective, even one with nothing to send. Only one thread at a time may start collectives on a
+  // communicator.
   std::uint32_t next_in_sequence() {
     const std::uint32_t number = sequence_.load(std::memory_order_relaxed);
     sequence_.store(number + 1, std::memory_order_relaxed);
     return number;
   }
 
-  // A schedule for this shape, from the cache or by `build`.
+  // Returns a schedule for this shape, from the cache or by `build`.
   template <class Build>
   std::shared_ptr<const Schedule> schedule(const Shape& shape, const void* algorithm, Build build) {
     const std::lock_guard lock(mutex_);
@@ -121,7 +126,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<Verdict> verdicts;           // by blocking calls and initialisations only
   const std::unique_ptr<Sites> sites;      // where engine auto learns
   bool on_one_node() const { return nodes && nodes->count() == 1; }
-  // It is about to be carried out in the communicator's memory.
+  // Is called before a schedule is carried out in the communicator's memory.
   void note_use(const Schedule& schedule);
 
  private:
@@ -134,8 +139,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   ScheduleCache schedules_;
 };
 
-// Where Weft has the library make whole collectives: the shadow, or, where others share that, one
-// of its ranks that is made for them. Beginning and end are collective.
+// The communicator on which Weft calls whole collectives of the library: the internal communicator
+// or, if that is shared, one made for this. Its creation and destruction are collective.
 class OwnCommunicator {
  public:
   explicit OwnCommunicator(Communicator& of);
@@ -151,48 +156,49 @@ class OwnCommunicator {
   MPI_Comm made_;
 };
 
-// Beside MPI_COMM_WORLD so many communicators, the first ones, may try the library's whole
+// So many communicators besides MPI_COMM_WORLD, the first ones, may try the library's whole
 // collectives where engine auto learns.
 inline constexpr int kMostThatTry = 15;
 
 class Communicators {
  public:
-  // Neither two groups, nor one rank, nor processes of other jobs, nor of a session. The same on
-  // all its ranks.
+  // Returns false for communicators of two groups, of one rank, with processes of other jobs, or of
+  // sessions. The same on all its ranks.
   static bool may_have_shadow(MPI_Comm user);
 
-  // What is wanted beside a shadow: one of its own where there are fewer than most_own; leaders and
-  // a worker, which need that. worker_for: null where none is wanted; worker_core: -1 where the
-  // observer places it.
+  // The wishes besides an internal communicator: one that is not shared, if there are fewer than
+  // most_own; leaders and a worker, which need that. worker_for: nullptr if none is wanted;
+  // worker_core: -1 if the observer places it.
   struct Wanted {
     int most_own = 0;
     bool leaders = false;
     Observer* worker_for = nullptr;
     int worker_core = -1;
   };
-  // Collective over `user`. Makes the shadow; nothing is kept where that is not possible (it may
-  // have none, there are too many communicators, a worker is wanted that some rank cannot start):
-  // its calls pass on untouched.
+  // Collective over `user`: makes the internal communicator. If that is not possible (see
+  // may_have_shadow(), too many communicators, or some rank cannot start a wanted worker), nothing
+  // is kept and its calls pass on unchanged.
   void add(MPI_Comm user, const Hints& hints, const Wanted& wanted);
-  // There was no shadow to spare for it.
+  // Returns whether there was no internal communicator to spare for it.
   bool is_crowded_out(MPI_Comm user);
-  // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
+  // Returns nullptr if its calls pass on. Valid until remove(), which no thread may race with its
+  // own call.
   Communicator* find(MPI_Comm user);
   std::shared_ptr<Communicator> remove(MPI_Comm user);
-  // It has been removed, but not freed.
+  // Registers a communicator again that was removed, but not freed.
   void put_back(std::shared_ptr<Communicator> removed);
 
   std::vector<std::shared_ptr<Communicator>> all();
 
-  // Of engine tcc, or wanted by auto: it may still be inside a collective on the communicator of
-  // all ranks, so that these begin none there. The same on all ranks.
+  // Returns whether MPI_COMM_WORLD has a worker (of engine tcc, or wanted by auto). It may still be
+  // inside a collective there, so that the ranks begin none. The same on all ranks.
   bool world_has_worker();
-  // Collective over all ranks, in MPI_Finalize: forgets all, and frees the shadows if all ranks are
-  // done with them.
+  // Collective over all ranks, in MPI_Finalize: forgets all communicators, and frees their internal
+  // ones if all ranks have finished with them.
   void free_all();
 
-  // Collective over `comm`: the one that is kept, else one that is not kept; nullptr where none can
-  // be made.
+  // Collective over `comm`. Returns the registered object, else a new one that is not registered;
+  // nullptr if none can be made.
   std::shared_ptr<Communicator> find_or_make(MPI_Comm comm);
 
  private:

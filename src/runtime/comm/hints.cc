@@ -1,4 +1,4 @@
-// Info keys, read into Hints; what cannot be understood is said and ignored.
+// Reads info keys into Hints; keys that cannot be understood are reported and ignored.
 #include "runtime/comm/hints.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void ignored(const char* key, const std::string& why) {
   say(std::string("communicator hint ") + key + ": " + why + "; the hint is ignored");
 }
 
-// The value of `key`, read by `parse`.
+// Returns the value of `key` as read by `parse`.
 template <class Value>
 std::optional<Value> parsed(MPI_Info info, const char* key,
                             Result<Value> (*parse)(std::string_view)) {
@@ -38,7 +38,7 @@ std::optional<Value> parsed(MPI_Info info, const char* key,
   return std::nullopt;
 }
 
-// One KIND=NAME.
+// Handles one KIND=NAME.
 void set_algorithm(std::string_view pair, Hints& hints) {
   const auto equals = pair.find('=');
   for (int i = 0; i < kKinds; ++i) {
@@ -72,7 +72,7 @@ Hints hints_of_this_rank(MPI_Info info) {
   return hints;
 }
 
-// What of them decides what travels.
+// Returns the facts among the hints that decide what travels.
 Facts wire_facts(const Hints& hints) {
   const auto none = [](const char* key) { return Fact{key, "not given", ""}; };
   Facts facts = {hints.engine ? engine_fact(kEngineHint.key, *hints.engine) : none(kEngineHint.key),

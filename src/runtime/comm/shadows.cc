@@ -1,6 +1,6 @@
-// Shadows: made in calls that are collective anyway. A lane is given up by each rank for itself.
-// An own one is freed in such a call when all ranks are done with it, or in the application's own
-// call where nothing can be under way.
+// Internal communicators are made in calls that are collective anyway. Each rank gives up a lane by
+// itself. One that is not shared is freed in such a call when all ranks have finished with it, or
+// in the application's own call if nothing can be under way.
 #include "runtime/comm/shadows.h"
 
 #include <algorithm>
@@ -23,13 +23,13 @@ void free_now(MPI_Comm comm) {
   own_alive.fetch_sub(1);
 }
 
-// What this rank is done with of some members' communicators, by their numbers.
+// The communicators of some members that this rank has finished with, by number.
 struct Spares {
   std::map<std::int64_t, MPI_Comm> by_number;
   std::int64_t next = 0;  // which to propose first; the same on all the members where it matters
 };
 
-// Never destroyed: operations may end while the process exits.
+// The object is never destroyed: operations may end while the process exits.
 struct AllSpares {
   std::mutex mutex;  // guards the rest
   std::map<std::vector<int>, Spares> of;
@@ -49,7 +49,7 @@ struct Spare {
   std::int64_t number = 0;  // 0: there is none
 };
 
-// One that this rank proposes to free, and nobody else meanwhile.
+// Takes one that this rank proposes to free, so that nobody else does meanwhile.
 Spare take_spare(const std::vector<int>& members) {
   const std::lock_guard lock(spares().mutex);
   const auto found = spares().of.find(members);
@@ -62,8 +62,8 @@ Spare take_spare(const std::vector<int>& members) {
   return taken;
 }
 
-// The numbers that the members have proposed lie between these two. Where they differ, they try
-// the greatest next time, or all from the beginning if some have none.
+// The numbers that the members have proposed lie between these two. If they differ, the members try
+// the greatest next time, or begin again if some have none.
 void settle_spare(const std::vector<int>& members, const Spare& spare, std::int64_t least,
                   std::int64_t greatest) {
   const bool agreed = least == greatest;
@@ -84,7 +84,7 @@ int spares_here() {
   return static_cast<int>(count);
 }
 
-// In the same order on all ranks, whichever of the communicators they are members of.
+// Frees them in the same order on all ranks, whichever communicators these are members of.
 void free_spares() {
   const std::lock_guard lock(spares().mutex);
   for (const auto& [members, theirs] : spares().of)
@@ -97,7 +97,7 @@ std::int64_t new_number(int world_rank) {
   return (made.fetch_add(1) + 1) << 32 | world_rank;
 }
 
-// The communicator that is shared, and its lanes. Never destroyed, like the spares.
+// The shared communicator and its lanes. Never destroyed, like the spares.
 struct Common {
   explicit Common(const TagsOfAll& tags) : tags(tags), lanes(tags.lanes) {}
 
@@ -110,8 +110,8 @@ struct Common {
 };
 Common* the_common = nullptr;
 
-// Two threads that agree with other ranks at a time could choose the same lane: one of them does
-// without, on all its ranks.
+// Two threads that agree with other ranks at the same time could choose the same lane: one of them
+// goes without, on all its ranks.
 class Choosing {
  public:
   Choosing() {
@@ -136,8 +136,7 @@ int first_of_free_lanes() {
   return the_common->lanes.first_of_free();
 }
 
-// What the ranks of a communicator tell each other when it is made; of each word the greatest
-// counts.
+// The words that the ranks of a communicator exchange when it is made; of each the maximum counts.
 enum Word : std::uint8_t {
   kNotReady,  // how many ranks there are from this one on
   kNumber,
@@ -151,7 +150,7 @@ enum Word : std::uint8_t {
 };
 using Words = std::array<std::int64_t, kWords>;
 
-// Collective. Also frees a communicator of these ranks that all are done with.
+// Collective. Also frees a communicator of these ranks that all have finished with.
 std::optional<Words> agree(MPI_Comm comm, const std::vector<int>& members, const Wish& wish,
                            bool busy) {
   int rank = 0, world_rank = 0;
@@ -180,7 +179,7 @@ std::optional<Words> agree(MPI_Comm comm, const std::vector<int>& members, const
   return greatest;
 }
 
-// Collective; only where some rank has used them all once.
+// Collective; only used once some rank has used all lanes.
 int free_on_all(MPI_Comm comm) {
   std::vector<std::int64_t> own;
   {
@@ -197,7 +196,7 @@ std::optional<Shadow> take_lane(MPI_Comm user, const std::vector<int>& world_ran
                                 const Words& agreed) {
   if (the_common->comm == handles.comm_null || agreed[kBusy] != 0 || the_common->tags.lanes < 1)
     return std::nullopt;
-  // What lanes share has no processes of other jobs.
+  // The shared communicator has no processes of other jobs.
   if (std::any_of(world_ranks.begin(), world_ranks.end(), [](int rank) { return rank < 0; }))
     return std::nullopt;
   auto lane = static_cast<int>(agreed[kFirstLane]);
@@ -267,7 +266,8 @@ bool may_have_own(int most) {
   return own_alive.load() < most;
 }
 
-// Errors meanwhile return to us: the application has its communicator, and goes on without Weft.
+// Errors are returned to Weft meanwhile: the application has its communicator, and goes on without
+// Weft.
 std::optional<Shadow> make_shadow(MPI_Comm user, const std::vector<int>& world_ranks,
                                   const Wish& wish, WhyNone* why_none) {
   const ErrorsReturn errors(user);
@@ -318,8 +318,8 @@ std::optional<Shadow> split_own(MPI_Comm comm, const std::vector<int>& members, 
   return own_shadow(made, members, *agreed);
 }
 
-// What a request that was never freed still holds is no spare. Then nobody frees any: another rank
-// might wait in MPI_Comm_free for the one that this rank does not free.
+// A communicator that a request still holds, which was never freed, is no spare. Then no rank frees
+// any: another rank might wait in MPI_Comm_free for the one that this rank does not free.
 void free_all_shadows() {
   if (common() == handles.comm_null) return;
   std::int64_t held = own_alive.load() - spares_here();

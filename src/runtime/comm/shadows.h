@@ -1,8 +1,7 @@
-// Shadows: on what Weft's messages of one of the application's communicators travel, so that they
-// never meet the application's. Either a communicator of Weft's own, which whole collectives of the
-// library's need; or a lane of the one communicator that all others share.
-// Why not one for each: an MPI library may have no more than about 2,000, and they are the
-// application's.
+// Shadows: the internal communicators for Weft's messages, which thus never match the
+// application's. A shadow is a communicator that is not shared, which whole collectives of the
+// library's need, or a lane of the one communicator that all others share: an MPI library may have
+// no more than about 2,000 communicators, and these are the application's.
 #pragma once
 
 #include <mpi.h>
@@ -17,8 +16,8 @@
 
 namespace weft {
 
-// To free one of its own is collective, while its ranks are done with it at different times: it is
-// freed when the same ranks make another one and find that all of them are.
+// Freeing one that is not shared is collective, while its ranks finish with it at different times:
+// it is freed when the same ranks make another one and find that all have finished.
 struct Shadow {
   MPI_Comm comm{};
   bool is_own = false;  // no other communicator's messages or collectives are on it
@@ -29,22 +28,23 @@ struct Shadow {
   std::shared_ptr<const RankMap> ranks{};  // on the one that is shared; nullptr: as they are
 };
 
-// At most so many of its own, but for what needs one, and as many threads of engine tcc.
+// The most communicators that are not shared, except those that are needed, and of threads of
+// engine tcc.
 inline constexpr int kMostOwn = 63;
 
-// What is wanted of a shadow.
+// The requirements for a shadow.
 struct Wish {
   int most_own = 0;   // one of its own, where there are fewer than so many
   bool ready = true;  // false, on one rank: nothing
-  // What nobody else can carry out: one of its own, too, where all of kMostOwn are taken, for as
-  // long as the library has any to give. The same on all ranks.
+  // Set if one that is not shared is needed even if all kMostOwn are taken, as long as the library
+  // has any. Equal on all ranks.
   bool needed = false;
 };
 
-// Before any shadow is made.
+// Must be called before any shadow is made.
 void begin_shadows(int greatest_tag);
-// The communicator that lanes share: of the ranks of MPI_COMM_WORLD, whose own it is. Collective
-// over these. The null one where it was not made, or the library has none to give.
+// Makes the communicator that lanes share, of the ranks of MPI_COMM_WORLD; collective over these.
+// common() is the null communicator if it was not made, or the library has none to give.
 void make_common();
 MPI_Comm common();
 
@@ -53,29 +53,30 @@ struct WhyNone {
   int not_ready = -1;            // the first rank that is not
 };
 
-// Collective over `user`, whose ranks these are in MPI_COMM_WORLD; negative: of another job. No
-// value on all ranks where there is none to be had; why_none: nullptr, or told why.
+// Collective over `user`, whose ranks these are in MPI_COMM_WORLD; negative for those of another
+// job. Returns nothing on all ranks if there is none; why_none, unless nullptr, then says why.
 std::optional<Shadow> make_shadow(MPI_Comm user, const std::vector<int>& world_ranks,
                                   const Wish& wish, WhyNone* why_none = nullptr);
-// This rank is done with it. at_once: all ranks are, and give it up in the same call. usable: all
-// that was sent has been received, so that others may use the lane.
+// Is called when this rank has finished with it. at_once: all ranks give it up in the same call.
+// usable: all messages were received, so that others may use the lane.
 void give_up(Shadow shadow, bool at_once, bool usable);
-// Whether fewer than so many have their own on this rank.
+// Returns whether fewer than `most` are not shared on this rank.
 bool may_have_own(int most);
 
-// Collective over `comm`, one of Weft's own: a communicator of those with this color, as an own
-// shadow of these members.
+// Collective over `comm`, an internal communicator: returns one of the ranks with this color that
+// is not shared, with these members.
 std::optional<Shadow> split_own(MPI_Comm comm, const std::vector<int>& members, int color, int key);
 
-// Collective over all ranks, in MPI_Finalize: frees all shadows if all ranks are done with them.
+// Collective over all ranks, in MPI_Finalize: frees all shadows if all ranks have finished with
+// them.
 void free_all_shadows();
 
-// One of Weft's own, of the same ranks; the null one where the library has none to give. By
-// MPI_Comm_create over the same group: unlike MPI_Comm_dup it calls none of the application's
-// attribute callbacks and takes over no info. Collective over `comm`.
+// Collective over `comm`. Returns a communicator of Weft's with the same ranks; the null
+// communicator if the library has none to give. It uses MPI_Comm_create, which unlike MPI_Comm_dup
+// calls none of the application's attribute callbacks and copies no info.
 MPI_Comm communicator_like(MPI_Comm comm);
 
-// While it lives, errors on a communicator of the application's return.
+// Makes errors on a communicator of the application's return while it lives.
 class ErrorsReturn {
  public:
   explicit ErrorsReturn(MPI_Comm comm);

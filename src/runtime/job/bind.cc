@@ -1,4 +1,4 @@
-// What Weft itself needs of the MPI library, and which implementation it is.
+// Finds the MPI calls that Weft itself needs, and the library's implementation.
 #include "runtime/job/bind.h"
 
 #include <dlfcn.h>
@@ -36,7 +36,8 @@ Result<bool> bind_library() {
 
 namespace {
 
-// The advisor calls the next definition once for each call that it sees.
+// Returns whether a file calls the next definition once for each call that it sees, as the advisor
+// does.
 bool hands_all_on(const std::string& file) {
   constexpr std::string_view kAdvisor = "libweft-advise-";
   return file.compare(0, kAdvisor.size(), kAdvisor) == 0 ||

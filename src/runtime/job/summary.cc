@@ -1,4 +1,4 @@
-// Counting is relaxed atomics on the hot path; the ranks' numbers are added up once, at the end.
+// Counting uses relaxed atomics on the hot path; the ranks' numbers are added up once, at the end.
 #include "runtime/job/summary.h"
 
 #include <unistd.h>
@@ -52,7 +52,7 @@ std::int64_t seen(const CallNumbers& numbers) {
 
 constexpr const char* kNone = "–";
 
-// Right-aligned in so many columns, behind a space. Units outside ASCII are two bytes and one
+// Right-aligns a text in so many columns, after a space. Units outside ASCII take two bytes and one
 // column.
 std::string cell(const std::string& text, std::size_t columns) {
   const auto is_first = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
@@ -82,12 +82,12 @@ std::string heading() {
                  {"calls", "by Weft", "data", "time", "of run", "start–wait", "waited", "hidden"});
 }
 
-// Seconds that a rank spent inside blocking calls or waiting for others; a mean over ranks.
+// Returns the seconds that a rank spent inside blocking calls or waits; a mean over ranks.
 double inside_s(const CallNumbers& n, int ranks) {
   return static_cast<double>(n[4] + n[kTimeInside]) / 1e9 / ranks;
 }
 
-// Writes the line of a call: time is the mean over ranks, start–wait and waited are means over
+// Returns the line of a call: time is the mean over ranks, start–wait and waited are means over
 // completed calls.
 std::string text_line(CallId id, const CallNumbers& n, double seconds, int ranks) {
   const double inside = inside_s(n, ranks);
@@ -105,7 +105,7 @@ std::string text_line(CallId id, const CallNumbers& n, double seconds, int ranks
   return text;
 }
 
-// The share of the ranks' time that all calls took.
+// Returns the share of the ranks' time that all calls took.
 double share_of_calls(const std::vector<CallNumbers>& totals, double seconds, int ranks) {
   double share = 0;
   for (const CallNumbers& n : totals)
@@ -118,7 +118,7 @@ std::string job_command() {
   return command ? command : "";
 }
 
-// Answers what a user asks next: what is still to be won, and whether it helped.
+// Returns lines on what a user asks next: what is still to be won, and whether it helped.
 std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, int ranks,
                        Engine engine) {
   constexpr double kMoreThanAll = 1.01;  // the seconds are rank 0's
@@ -136,7 +136,7 @@ std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, i
          " runs it without Weft and with it, in turn\n";
 }
 
-// The application's own messages; "" where none was large.
+// Returns the line on the application's own messages; "" if none was large.
 std::string transfers_line(std::int64_t transfers, std::int64_t least_bytes) {
   if (transfers == 0) return "";
   return "  messages of the program's own that Weft's thread looked after, from " +
@@ -148,7 +148,7 @@ std::string one_copy_line(std::int64_t bytes) {
   return "  data that the system copied once, in place of two copies: " + data_words(bytes) + "\n";
 }
 
-// What became of a program's collectives under engine agent.
+// Returns the line on a program's collectives under engine agent.
 std::string agents_line(Engine engine, const Summary::Counted& counted,
                         const std::vector<CallNumbers>& totals) {
   if (engine != Engine::agent) return "";
@@ -189,7 +189,7 @@ std::string host() {
   return name;
 }
 
-// The members that every result of Weft's begins with (python/weft/stored.py).
+// Returns the members that begin every result of Weft's (python/weft/stored.py).
 std::string json_head(const char* mpi, int ranks, double seconds, double share) {
   char figures[96];
   std::snprintf(figures, sizeof figures, "{\"seconds\":%.6f,\"calls_share\":%.6f}", seconds, share);
@@ -233,7 +233,7 @@ const char* source_name(PlanRecord::Source source) {
   return "";
 }
 
-// The members of an object that say how something is done.
+// Returns the members of an object that say how something is done.
 std::string json_members(const std::string& algorithm, const Tuning& tuning) {
   return "\"algorithm\":\"" + algorithm + "\",\"part_bytes\":" + std::to_string(tuning.part_bytes) +
          ",\"radix\":" + std::to_string(tuning.radix) +

@@ -1,8 +1,8 @@
-// A heap is made when memory of it is first wanted, and its rank writes down where it is. Each rank
-// attaches the others' memory when it first needs it, which may fail: the ranks of a call agree
-// then. Why not all at once: on a node with 128 ranks that would be 16,000 times half a dozen
-// system calls. XPMEM and the kernel's copies are tried out with one other rank, where they are
-// there at all, which the first rank of the node knows.
+// A heap is made when such memory is first wanted, and its rank publishes where it is. Each rank
+// attaches another's memory when it first needs it, which may fail: the ranks of a call then agree.
+// Attaching all at once would take 16,000 times half a dozen system calls on a node with 128 ranks.
+// XPMEM and the kernel's copies are tried with one other rank, if they exist, which the first rank
+// of the node knows.
 #include "runtime/node/node_heaps.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@
 namespace weft {
 namespace {
 
-// Kept to the end of the process: the application may use its memory after MPI_Finalize.
+// Lives to the end of the process: the application may use its memory after MPI_Finalize.
 struct Node {
   int own_rank = 0;
   std::vector<int> ranks;  // whose heaps are seen here, by rank in MPI_COMM_WORLD, in order
@@ -41,7 +41,8 @@ Node& node() {
   return *instance;
 }
 
-// Of libweft-heap.so, where it is loaded: the application's memory comes from its heap.
+// Finds the function of libweft-heap.so, if that is loaded: the application's memory then comes
+// from its heap.
 using FindHeap = SharedHeap* (*)();
 FindHeap heap_of_application() {
   return reinterpret_cast<FindHeap>(dlsym(RTLD_DEFAULT, "weft_shared_heap"));
@@ -54,7 +55,7 @@ bool may_have_heap() {
   return node().own && node().own.load()->is_shared();
 }
 
-// A heap that was asked for is missed. lacking: the first rank that has none.
+// Reports that a heap was asked for and cannot be had. lacking: the first rank without one.
 void say_if_missed(int lacking, int own_rank) {
   if (lacking != own_rank || !heap_of_application()) return;
   const auto refused = SharedHeap::create();
@@ -63,7 +64,7 @@ void say_if_missed(int lacking, int own_rank) {
       "): large allocations are copied as without --shared-heap");
 }
 
-// What the first rank of the node tells the others.
+// The data that the first rank of the node sends to the others.
 struct OfFirst {
   KnownRule rule;
   bool xpmem = false;  // may be there
@@ -71,7 +72,7 @@ struct OfFirst {
   bool copies() const { return rule.is_to_be_measured || rule.rule.takes_any(); }
 };
 
-// What a rank tells the others; no name where it has no memory to attach, or none to copy from.
+// A rank's offer to the others; a part has no name if there is no memory to attach or copy from.
 struct Offer {
   ProcessMemory::Name process{};
   OneCopy::Name copies{};
@@ -79,8 +80,8 @@ struct Offer {
   bool has_heap = false;  // or may have
 };
 
-// The ranks of this node by their places; which of them this rank tries out, and which is itself.
-// The first two may measure copies at once.
+// The ranks of this node by node rank, those that this rank tries out, and itself. The first two
+// may begin to measure copies.
 struct Others {
   const std::vector<Offer>& offers;
   std::size_t own;
@@ -88,8 +89,8 @@ struct Others {
   bool is_tried(std::size_t place) const {
     return place == (own + 1) % offers.size() || (own == 1 && place == 0);
   }
-  // Whether it works with those that are tried out; the rest is expected to work. `has`: what a
-  // rank offers, that all must have.
+  // Returns whether it works with the ranks that are tried out; for the rest it is expected to.
+  // `has`: the offer that all ranks must make.
   template <class Has, class Try, class Expect>
   bool add(Has has, Try try_out, Expect expect) const {
     bool works = std::all_of(offers.begin(), offers.end(), has);
@@ -104,7 +105,7 @@ struct Others {
   }
 };
 
-// A library that was named is missed where it cannot be opened.
+// A library that the user named is reported if it cannot be opened.
 std::unique_ptr<ProcessMemory> open_own_memory(std::string_view xpmem, int own_rank) {
   const auto library = Xpmem::open(xpmem);
   if (library) return ProcessMemory::create(*library, own_rank);
@@ -113,7 +114,7 @@ std::unique_ptr<ProcessMemory> open_own_memory(std::string_view xpmem, int own_r
   return nullptr;
 }
 
-// The same of the processes' memory, if this one's is among it.
+// Registers the processes' memory, if this process has offered its own.
 bool add_processes(const Others& others) {
   ProcessMemory* const to = process_memory();
   return to &&
@@ -122,7 +123,7 @@ bool add_processes(const Others& others) {
                     [to](const Offer& offer) { to->expect(offer.world_rank, offer.process); });
 }
 
-// The same of the kernel's copies.
+// Registers the processes for the kernel's copies.
 bool add_copies(const Others& others) {
   OneCopy* const to = one_copy();
   return to &&
@@ -135,7 +136,7 @@ SegmentName* name_of_heap(std::size_t place) {
   return reinterpret_cast<SegmentName*>(node().names.get()) + place;
 }
 
-// Under the number of its rank.
+// Publishes the heap under its rank's number.
 void announce(SharedHeap& heap) {
   Node& here = node();
   const auto own = std::lower_bound(here.ranks.begin(), here.ranks.end(), here.own_rank);
@@ -144,7 +145,8 @@ void announce(SharedHeap& heap) {
   *name_of_heap(static_cast<std::size_t>(own - here.ranks.begin())) = heap.name();
 }
 
-// What this process can do with the others' memory; of a node, what all can.
+// The ways in which this process can use the others' memory; after agreement, those that all ranks
+// of the node have.
 struct Abilities {
   bool attach = false, copy = false;
 };
@@ -170,7 +172,7 @@ void end_trials(bool can_attach) {
     node().processes.reset();
 }
 
-// Where no call would be the kernel's, nobody looks for any.
+// If no call would use the kernel's copies, nobody tries them.
 void settle_rule(MPI_Comm here, const KnownRule& known, const std::vector<Offer>& offers,
                  const Config& config, PlanCache& plans) {
   node().rule = known.rule;
@@ -241,7 +243,7 @@ SharedHeap* own_heap() {
   return node().own;
 }
 
-// Refused once, it is not asked for again.
+// After a refusal it is not asked for again.
 SharedHeap* find_or_make_own_heap() {
   Node& here = node();
   if (SharedHeap* const own = here.own) return own;

@@ -1,4 +1,4 @@
-// Finding the nodes once, then a room on each node for each communicator.
+// Finds the nodes once, then provides a room on each node for each communicator.
 #include "runtime/node/node_memory.h"
 
 #include <algorithm>
@@ -21,14 +21,14 @@
 namespace weft {
 namespace {
 
-// As a rank tells it.
+// The place of a rank, as it sends it.
 struct Place {
   int node;    // by the lowest rank there
   int domain;  // as the node counts them; kNoDomain: the rank may run in several
   Processor processor;
 };
 
-// The same of all ranks of MPI_COMM_WORLD.
+// The places of all ranks of MPI_COMM_WORLD.
 class Places {
  public:
   explicit Places(const std::vector<Place>& all)
@@ -64,19 +64,19 @@ std::vector<int> domains_by_rank(const std::vector<int>& world_ranks) {
   return domains;
 }
 
-// One for all communicators that are laid out alike.
+// Returns one object for all communicators with the same layout.
 std::shared_ptr<const Nodes> shared_nodes(Nodes nodes) {
   static auto* all = new EqualsShared<Nodes>;
   return all->get(std::move(nodes));
 }
 
-// What the first rank of a node finds out for all there.
+// The facts that the first rank of a node finds out for all ranks there.
 struct OfNode {
   int first;  // its rank
   int cpus;   // of which the domains are known; 0: there are no two
 };
 
-// Collective over the ranks of a node, so that one of them alone looks at the machine.
+// Collective over the ranks of a node, of which only the first reads the topology.
 Place own_place(MPI_Comm here, int rank) {
   int place = 0;
   library_calls.Comm_rank(here, &place);
@@ -131,7 +131,7 @@ std::shared_ptr<const Nodes> nodes_of(const std::vector<int>& world_ranks) {
   for (const int rank : world_ranks) nodes.push_back(places->node(rank));
   Nodes found(nodes);
   if (!found.some_share()) return nullptr;
-  // On one node the algorithms by domains know better.
+  // On one node the algorithms by domains are better.
   if (found.count() == 1 || places_in_order) return shared_nodes(std::move(found));
   return shared_nodes(Nodes(nodes, domains_by_rank(world_ranks)));
 }
@@ -152,7 +152,7 @@ Processor processor_of(const std::vector<int>& world_ranks) {
 
 namespace {
 
-// One for all communicators of these ranks in this order.
+// Returns one object for all communicators of these ranks in this order.
 std::shared_ptr<const std::vector<int>> shared_ranks(std::vector<int> world_ranks) {
   static auto* all = new EqualsShared<std::vector<int>>;
   return all->get(std::move(world_ranks));
@@ -187,7 +187,7 @@ NodeRoom::Group group_of(const Nodes& nodes, int node, const std::vector<int>& w
   return {shared_ranks(std::move(members)), nodes.count() == 1};
 }
 
-// By messages of Weft's own, so that the ranks of a node need no communicator.
+// Uses messages of Weft's own, so that the ranks of a node need no communicator.
 class NodeTalk final : public SegmentTalk {
  public:
   NodeTalk(const RoomWanted& wanted, int rank, const Nodes& nodes)
@@ -200,7 +200,7 @@ class NodeTalk final : public SegmentTalk {
   std::optional<SegmentOffer> of_first(const SegmentOffer& own) override { return told(own); }
   std::optional<Lacking> who_lacks(bool this_rank) override { return all_.who_lacks(this_rank); }
 
-  // What the first rank of the node says; where that does not arrive, nothing.
+  // Returns what the first rank of the node sends; nothing if that does not arrive.
   template <class Said>
   Said told(Said said) const {
     static_assert(std::is_trivially_copyable_v<Said>);
@@ -237,7 +237,7 @@ std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, 
   const bool several = nodes.count() > 1;
   auto group = group_of(nodes, node, world_ranks);
   NodeTalk talk(wanted, rank, nodes);
-  // The first one of the node knows whether there is one that all are done with.
+  // The first rank of the node knows whether there is a room that all have left.
   std::shared_ptr<NodeRoom> room = place == 0 && ranks > 1 ? node_rooms().take(group) : nullptr;
   if (const auto token = talk.told(room ? room->token() : 0); token != 0 && !room)
     room = node_rooms().take(group, token);
@@ -246,7 +246,7 @@ std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, 
   auto segment = segment_by(talk, rank, place, room || ranks == 1 ? 0 : bytes);
   if (!segment) return std::nullopt;
   if (!*segment) return room;
-  // Between nodes leaders send what lies there.
+  // Leaders send data from there between nodes, so that the library may see it.
   if (!several) (*segment)->keep_from_library();
   return node_rooms().add(std::move(*segment), std::move(group), place, window_bytes);
 }

@@ -1,6 +1,6 @@
-// NodeMemory: what those ranks of a communicator share that run on one node, on each node for
-// itself. Why asked of the MPI library which ranks these are, and then tried: ranks on one kernel
-// may be in different containers or user namespaces, where one cannot map what the other made.
+// NodeMemory: the memory that those ranks of a communicator share which run on one node. The MPI
+// library says which ranks these are, and sharing is then tried: ranks on one kernel may be in
+// different containers or user namespaces, in which one cannot map the other's memory.
 #pragma once
 
 #include <mpi.h>
@@ -22,10 +22,11 @@
 
 namespace weft {
 
-// Windows, and what the ranks see of each other's buffers.
+// The windows, and what the ranks see of each other's buffers.
 class NodeMemory {
  public:
-  // sharing: the ranks of these windows, in the world and in order, if they see each other's heaps.
+  // sharing: the ranks of these windows, sorted as in MPI_COMM_WORLD, if they can access each
+  // other's heaps.
   explicit NodeMemory(std::shared_ptr<NodeWindows> windows,
                       std::shared_ptr<const std::vector<int>> sharing = nullptr)
       : windows_(std::move(windows)),
@@ -33,12 +34,11 @@ class NodeMemory {
         peers_(shared_ranges(), this->sharing(), process_memory(), one_copy()) {}
 
   NodeWindows& windows() { return *windows_; }
-  // The ranks by their numbers in MPI_COMM_WORLD, in order; empty: they do not see each other's
-  // heaps.
+  // Returns the sorted ranks in MPI_COMM_WORLD; empty if they cannot access each other's heaps.
   std::span<const int> sharing() const {
     return sharing_ ? std::span<const int>(*sharing_) : std::span<const int>();
   }
-  // For the blocking call under way, of which there is one at a time.
+  // Returns the buffers of the blocking call under way; there is one at a time.
   PeerBuffers& peers() { return peers_; }
 
  private:
@@ -47,38 +47,36 @@ class NodeMemory {
   PeerBuffers peers_;
 };
 
-// The ranks' numbers in MPI_COMM_WORLD.
+// Returns the ranks in MPI_COMM_WORLD of a communicator's ranks.
 std::vector<int> world_ranks_of(MPI_Comm comm, int ranks);
 
-// Which ranks run on which node, in which of its NUMA domains. Collective over MPI_COMM_WORLD,
-// once. With --reproducible the ranks of each of several nodes have places in their order, else
-// domain by domain.
+// Finds out which ranks run on which node, and in which NUMA domain. Collective over
+// MPI_COMM_WORLD, once. With --reproducible and several nodes the ranks of each node have places in
+// rank order, otherwise domain by domain.
 void find_nodes(const Config& config, PlanCache& plans);
 
-// The same of a communicator of these ranks; nullptr where it is not known, or no two ranks are on
-// one node.
+// Returns the nodes of these ranks; nullptr if they are not known, or no two ranks share one.
 std::shared_ptr<const Nodes> nodes_of(const std::vector<int>& world_ranks);
-// Of one whose ranks are on one node; nullptr where there are no two domains, or some rank has
-// none.
+// Returns the domains of ranks on one node; nullptr if there are no two, or some rank has none.
 std::shared_ptr<const Domains> domains_of(const std::vector<int>& world_ranks);
 
-// If all ranks say the same; else Processor::other.
+// Returns the processor if all ranks have the same; else Processor::other.
 Processor processor_of(const std::vector<int>& world_ranks);
 
-// These, in the world and in order, if they see each other's heaps; else nullptr. The same object
-// for all communicators of these ranks.
+// Returns these ranks, sorted, if they can access each other's heaps; else nullptr. The object is
+// shared by all communicators of these ranks.
 std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_ranks);
 
-// Further bytes of a communicator's segment, for its persistent requests: one of long data, or some
-// hundred of short. They cost addresses only, until they are used.
+// The further bytes of a communicator's segment for its persistent requests: enough for one of long
+// data, or some hundred of short ones. Until they are used they take addresses only.
 inline constexpr std::int64_t kRoomForRequests_bytes = 32 << 20;
 
-// As agree_on_segment(), with some to spare. No value on all ranks where not all can map that of
-// their node; why is said once in a program.
+// Behaves as agree_on_segment(), with some to spare. Returns nothing on all ranks if some rank
+// cannot map its node's segment; the reason is reported once per program.
 std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int place,
                                                    std::int64_t bytes);
 
-// By what the ranks of a communicator come to a room.
+// The means by which the ranks of a communicator agree on a room.
 struct RoomWanted {
   MPI_Comm comm;       // of them all, whose errors return
   const Route& route;  // for messages among them, with this tag
@@ -86,9 +84,9 @@ struct RoomWanted {
   std::int64_t further_bytes;  // beside windows, alike on a node
 };
 
-// Collective over the ranks, which are on these nodes and have these numbers in the world: on each
-// node a room, a kept one or a new one. No value on all ranks where there is none to be had;
-// nullptr where this rank is alone on its node.
+// Collective over the ranks, which are on these nodes and have these ranks in MPI_COMM_WORLD.
+// Returns a kept or new room on each node; nothing on all ranks if there is none; nullptr if this
+// rank is alone on its node.
 std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, int rank,
                                                       const Nodes& nodes,
                                                       const std::vector<int>& world_ranks);

@@ -1,4 +1,5 @@
-// One exchange names the segments; a second one tells which rank could not map that of its node.
+// A first exchange sends the segments' names; a second one tells which rank could not map its
+// node's.
 #include "runtime/node/node_segment.h"
 
 #include <utility>
@@ -10,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Without what is to spare where the system refuses that.
+// Goes without the spare bytes if the system refuses them.
 Result<Segment> make_segment(std::int64_t bytes, std::int64_t spare) {
   auto segment = Segment::create(bytes + spare);
   return segment || spare == 0 ? std::move(segment) : Segment::create(bytes);

@@ -1,5 +1,5 @@
-// In the cache there is a line for each kind of traffic; its "parts" are the bytes from which on
-// one copy is faster, 0 where it never is.
+// The cache has a line for each kind of traffic; its "parts" are the bytes from which one copy is
+// faster, 0 if it never is.
 #include "runtime/node/one_copy.h"
 
 #include <unistd.h>
@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-// Read by `weft info`.
+// `weft info` reads these names.
 constexpr const char *kKey = "one copy", *kOfOne = "of one rank, in a row",
                      *kOfAll = "of all ranks";
 constexpr const char *kOneCopy = "one-copy", *kTwoCopies = "two-copies";
@@ -25,7 +25,8 @@ std::string key_of(const char* traffic) {
   return plan_key({"weft " WEFT_VERSION, machine_words(), kKey, traffic});
 }
 
-// MPI_Init is no initialisation of a persistent collective: half of its budget, 5 ms by default.
+// MPI_Init is no initialisation of a persistent collective: it takes half of that budget, 5 ms by
+// default.
 std::int64_t budget_ns(const Config& config) {
   return config.init_budget_us * 1'000 / 2;
 }
@@ -36,7 +37,7 @@ Tuning tuning_of(std::int64_t bytes) {
   return tuning;
 }
 
-// What an earlier run has measured, if it has.
+// The result of an earlier run, if there is one.
 struct Kept {
   std::int64_t least_bytes = OneCopyRule::kNever;
   bool is_certain = false;
@@ -49,8 +50,8 @@ Kept kept_in(PlanCache& plans, const char* traffic) {
   return {bytes > 0 ? bytes : OneCopyRule::kNever, plan->doubts == 0};
 }
 
-// What holds from now on. It is measured again in the next run until two that had the time have
-// come to the same, or so often.
+// Returns the limit to use from now on. The next runs measure again until two with enough time
+// agree, or so often.
 std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyFound& found) {
   constexpr int kMostDoubts = 4;
   const Kept kept = kept_in(plans, traffic);
@@ -68,7 +69,7 @@ std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyFound& fou
   return found.least_bytes();
 }
 
-// Between the first two: nullopt on both where the second cannot map it.
+// Shares an area between the first two ranks; nullopt on both if the second cannot map it.
 std::optional<Segment> share_area(MPI_Comm here, int place) {
   SegmentName name{};
   std::int64_t is_there = 0;
@@ -87,7 +88,7 @@ std::optional<Segment> share_area(MPI_Comm here, int place) {
   return attached ? std::optional(std::move(*attached)) : std::nullopt;
 }
 
-// By the first two; the first one's counts.
+// Measures between the first two ranks; the first one's result counts.
 OneCopyRule measure(MPI_Comm here, int place, const OneCopyRule& before,
                     const std::vector<int>& world_ranks, OneCopy& copies, const Config& config,
                     PlanCache& plans) {
@@ -109,7 +110,7 @@ KnownRule known_rule(const Config& config, int ranks, PlanCache& plans) {
   if (config.one_copy == OneCopyUse::always) return {{0, 0, true}};
   if (config.one_copy == OneCopyUse::never) return {};
   const Kept of_one = kept_in(plans, kOfOne), of_all = kept_in(plans, kOfAll);
-  // Ranks that share cores have no times of their own.
+  // Ranks that share cores would measure each other's times.
   const bool may_measure = config.init_budget_us > 0 && ranks <= sysconf(_SC_NPROCESSORS_ONLN);
   return {{of_one.least_bytes, of_all.least_bytes},
           may_measure && !(of_one.is_certain && of_all.is_certain)};

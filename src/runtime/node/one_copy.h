@@ -1,5 +1,6 @@
-// The rule by which the kernel copies between ranks of this node (select/one_copy_rule.h): what the
-// node's first rank finds in the cache of plans, or measures with the second; so all have the same.
+// The rule by which the kernel copies between ranks of this node (select/one_copy_rule.h). The
+// node's first rank finds it in the cache of plans, or measures it with the second; so all have the
+// same.
 #pragma once
 
 #include <mpi.h>
@@ -13,17 +14,17 @@
 
 namespace weft {
 
-// What the first rank knows beforehand, sent to the others as plain bytes.
+// The first rank's prior knowledge, sent to the others as plain bytes.
 struct KnownRule {
   OneCopyRule rule;
   bool is_to_be_measured = false;
 };
-// ranks: of the node.
+// ranks: the number of ranks on the node.
 KnownRule known_rule(const Config& config, int ranks, PlanCache& plans);
 
-// Collective over the ranks of the node, whose numbers in MPI_COMM_WORLD these are. The
-// first two of them measure for half of --init-budget at most; what they find is kept in the cache.
-// before: what holds where there is no time for that.
+// Collective over the ranks of the node, given by their ranks in MPI_COMM_WORLD. The first two
+// measure for at most half of --init-budget and keep the result in the cache. before: the rule to
+// use if there is no time.
 OneCopyRule measured_rule(MPI_Comm here, const OneCopyRule& before,
                           const std::vector<int>& world_ranks, OneCopy& copies,
                           const Config& config, PlanCache& plans);

@@ -1,8 +1,7 @@
-// OneCopyTrial: two ranks of a node find out from how many bytes on a copy by the kernel is faster
-// than two by way of the node's memory, by the schedules that calls will take: a bcast and an
-// allgather between the two.
-// Why two ranks and not all: what differs by processor and system is what a copy costs, and the
-// others have nothing to wait for but the answer.
+// OneCopyTrial: two ranks of a node find out from which size a copy by the kernel is faster than
+// two through the node's memory, by a bcast and an allgather with the schedules that calls will
+// use. Two ranks suffice: the cost of a copy depends on processor and system, and the others only
+// wait for the result.
 #pragma once
 
 #include <array>
@@ -17,7 +16,7 @@ namespace weft {
 
 class OneCopyTrial {
  public:
-  // Of a block.
+  // The sizes of a block, longest first.
   static constexpr std::array<std::int64_t, 5> kSizes_bytes = {512 << 10, 256 << 10, 128 << 10,
                                                                64 << 10, 32 << 10};
   using Time = OneCopyFound::Time;
@@ -26,22 +25,22 @@ class OneCopyTrial {
     bool there() const { return !of_one.times.empty() && !of_all.times.empty(); }
   };
 
-  // area: shared by the two, page-aligned, of bytes(), zero at first. place: 0 or 1. world_ranks:
-  // of both, in MPI_COMM_WORLD.
+  // area: shared by the two, page-aligned, of bytes(), initially zero. place: 0 or 1. world_ranks:
+  // the ranks of both in MPI_COMM_WORLD.
   OneCopyTrial(std::byte* area, int place, const std::array<int, 2>& world_ranks, OneCopy& copies);
   ~OneCopyTrial();
   OneCopyTrial(const OneCopyTrial&) = delete;
   OneCopyTrial& operator=(const OneCopyTrial&) = delete;
   static std::int64_t bytes();
 
-  // By place 0, while place 1 follows. From the longest size, where one copy is most likely to win,
-  // down to where it loses; after budget_ns no further size.
+  // measure() runs on place 0 while place 1 calls follow(). It begins with the longest size, where
+  // one copy is most likely to win, and ends where it loses, or after budget_ns.
   Result measure(std::int64_t budget_ns);
   void follow();
 
  private:
   enum class Way : std::uint8_t { one_copy, two_copies };
-  // What both do next.
+  // The next step of both.
   struct Step {
     bool of_all = false;
     Way way{};

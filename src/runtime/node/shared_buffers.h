@@ -1,4 +1,4 @@
-// What a process shows of the application's buffers, where they lie in memory that it shares.
+// Describes the application's buffers to other processes, if they lie in shared memory.
 #pragma once
 
 #include <span>
@@ -10,18 +10,19 @@
 
 namespace weft {
 
-// All that this process shares, to its end.
+// Returns all memory that this process shares, until its end.
 SharedRanges& shared_ranges();
 
-// What a direct schedule shows of this rank's buffers, worked out once for all its calls, but for
-// the addresses.
+// The description of this rank's buffers for a direct schedule, computed once for all its calls
+// except for the addresses.
 class BuffersToShow {
  public:
   BuffersToShow() = default;
-  // by_kernel: what cannot be seen otherwise, the kernel may copy.
+  // by_kernel: the kernel may copy what cannot be seen otherwise.
   BuffersToShow(const Schedule& direct, bool by_kernel);
 
-  // all_ranks: of the call, by their numbers in MPI_COMM_WORLD, in order. use: of these buffers.
+  // all_ranks: those of the call, sorted as in MPI_COMM_WORLD. use: how often these buffers are
+  // used.
   ShownBuffers in(const Call& call, std::span<const int> all_ranks, ProcessMemory::Use use) const;
 
  private:

@@ -1,5 +1,5 @@
-// What the progress threads that a placement puts on one core have in common: a baton
-// (engine/baton.h), or an agent that goes on with the operations of all (engine/core_agent.h).
+// Connects progress threads that a placement puts on one core: by a baton (engine/baton.h), or by
+// an agent that carries out the operations of all (engine/core_agent.h).
 #pragma once
 
 #include <mpi.h>
@@ -15,8 +15,8 @@
 
 namespace weft {
 
-// Collective over the ranks of this node. core_of_thread: by local rank; -1: beside its rank. A
-// rank that cannot share memory with the others has a baton of its own, and is not called.
+// Collective over the ranks of this node. core_of_thread: by local rank; -1 to stay beside the
+// rank. A rank that cannot share memory with the others has a baton of its own, and is not woken.
 Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread);
 
 // This rank's part in an agent.
@@ -27,8 +27,8 @@ struct AgentOfCore {
   bool is_refused = false;       // there would be an agent, for which the system has no thread
   const char* why_none() const;  // in words; without a desk
 };
-// As for baton_for(). Where two threads or more have a core in common, the agent is a thread of its
-// own, placed like theirs.
+// Takes the arguments of baton_for(). If two threads or more share a core, the agent is a thread of
+// its own, placed like theirs.
 AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread,
                       Observer& observer);
 

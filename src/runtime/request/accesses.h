@@ -1,8 +1,8 @@
 // Accesses: the application's own large one-sided accesses without a request (MPI_Put, MPI_Get,
-// MPI_Accumulate, ...). They are transfers (transfers.h): from the start of one to the call that
-// ends it at the latest, the progress thread gives the library its time. They have no handle, so
-// one counts for its window and target. A rank that is accessed knows of it only where it has
-// opened its window by MPI_Win_post or MPI_Win_fence; its library may have to answer.
+// MPI_Accumulate, ...). They are transfers (transfers.h): from the start of one until at the latest
+// the call that ends it, the progress thread gives the library its time. They have no handle, so
+// that one counts for its window and target. A target knows of accesses only if it has opened its
+// window by MPI_Win_post or MPI_Win_fence; its library may have to answer.
 #pragma once
 
 #include <mpi.h>
@@ -17,8 +17,8 @@
 
 namespace weft {
 
-// Pairs of a window and a target that have some, and windows exposed: what the calls that end any
-// ask first.
+// The number of pairs of a window and a target that have accesses, and of exposed windows. Calls
+// that end accesses read it first.
 inline std::atomic<int> accesses_under_way{0};
 
 class Accesses {
@@ -53,13 +53,14 @@ class Accesses {
   std::atomic<std::int64_t> count_{0};
 };
 
-// A large one has been started.
+// Is called when a large access has been started.
 void access_started(MPI_Win window, int target);
-// MPI_Win_post has succeeded. What others move is not known: at most the window's size. Into memory
-// that ranks share the one that accesses moves it alone.
+// Is called when MPI_Win_post has succeeded. The amount that others transfer is unknown: at most
+// the window's size. In memory shared between ranks the origin alone moves the data.
 void begin_exposure(MPI_Win window);
-// The same of MPI_Win_fence, with this assertion. Not under Open MPI: such a window may stay open
-// until it is freed, and beside accesses to files Open MPI bears no second thread (transfers.h).
+// Does likewise for MPI_Win_fence with this assertion, but not under Open MPI: such a window may
+// stay open until it is freed, and beside file accesses Open MPI tolerates no second thread
+// (transfers.h).
 inline void begin_fence_epoch(int assertion, MPI_Win window) {
 #ifdef WEFT_FAMILY_OPENMPI
   static_cast<void>(assertion);
@@ -69,8 +70,8 @@ inline void begin_fence_epoch(int assertion, MPI_Win window) {
 #endif
 }
 
-// Before a call that waits for the end of accesses, or after one that has said so. What fails is
-// forgotten, too.
+// Are called before a call that waits for the end of accesses, or after one that has reported it.
+// Failed accesses are dropped, too.
 void end_known_accesses(MPI_Win window);
 void end_known_accesses(MPI_Win window, int target);
 void end_known_exposure(MPI_Win window);
@@ -91,7 +92,7 @@ inline void end_exposure(MPI_Win window) {
   if (has_accesses()) [[unlikely]]
     end_known_exposure(window);
 }
-// Of the window: accesses and exposure.
+// Ends all accesses to the window, and its exposure.
 inline void end_all(MPI_Win window) {
   if (has_accesses()) [[unlikely]]
     end_all_known(window);

@@ -12,9 +12,9 @@
 
 namespace weft {
 
-// Lives while the application is inside a call that may wait for another process: meanwhile the
-// progress thread takes over what the caller would have advanced. Where there may be no thread,
-// the call is made in its non-blocking form and the caller goes on helping.
+// Lives while the application is inside such a call: meanwhile the progress thread takes over what
+// the caller would have advanced. If there may be no thread, the call is made in its non-blocking
+// form and the caller keeps helping.
 class BlockingCall {
  public:
   explicit BlockingCall(CallId id);
@@ -22,25 +22,26 @@ class BlockingCall {
   BlockingCall(const BlockingCall&) = delete;
   BlockingCall& operator=(const BlockingCall&) = delete;
 
-  // No thread can take anything over. Says the same on all ranks and at all times, since the
-  // blocking and the non-blocking form of a collective do not match each other.
+  // Returns whether no thread can take anything over. The answer is constant and the same on all
+  // ranks, since the blocking and the non-blocking form of a collective do not match each other.
   bool must_not_block() const { return alone_; }
-  // Whether this rank has to help at this moment. Only for calls whose two forms match each other.
+  // Returns whether this rank must help at this moment; only for calls whose two forms match each
+  // other.
   bool must_help() const;
   // Starts the call by `post` and helps until it has completed. status: nullptr to ignore it.
   int drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status);
-  // Repeats the non-blocking form until it says `flag`, helping.
+  // Repeats the non-blocking form until it sets `flag`, and helps meanwhile.
   int repeat(const std::function<int(int*)>& ask);
 
-  // The call is collective: those that are held on this communicator go first
+  // Lets the deferred calls on this communicator go first, since the call is collective
   // (runtime/adaptive/sites.h).
   void after_held(MPI_Comm comm);
-  // Where the call must not block, is collective and has no non-blocking form: helps until all its
-  // ranks are in it, which then wait for each other only (all_in_call.cc).
+  // If the call must not block, is collective and has no non-blocking form: helps until all its
+  // ranks are in it, which then wait only for each other (all_in_call.cc).
   void meet(MPI_Comm comm);
   void meet_of_file(MPI_File file);
   void meet_of_window(MPI_Win window);
-  // On which communicator they can do so.
+  // These record on which communicator the ranks of files and windows can meet.
   void opened_file(MPI_File file, MPI_Comm comm);
   void closed_file(MPI_File file);
   void opened_window(MPI_Win window, MPI_Comm comm);

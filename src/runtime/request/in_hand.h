@@ -1,11 +1,11 @@
-// InHand: a short collective for a request, in the hand of its caller from the start to the wait or
-// the tests that follow. All happens in the node's memory, and nobody waits for what this rank does
-// after the start: so no list, lock or other thread needs to know of it, and the application's
-// request need not be a new one. Whatever else comes than these hands it over: it becomes an
-// operation among the others, which goes on from there. Why one only: whoever uses the memory next
-// must be able to rely on it that this rank has ended what went before, or that a thread may end it
-// while its caller blocks. Its request is a generalised request like the others', which is not
-// shown to be complete: it is the same one for the next such call.
+// InHand: a short collective with a request that its caller carries out alone, from the start to
+// the wait or the tests that follow. It uses only the node's memory, and nobody waits for this rank
+// after the start. So no list, lock or other thread needs to know of it, and its request need not
+// be new. Any other event hands it over: it becomes an ordinary operation, which continues from
+// there. There is only one at a time: the next user of the memory must be able to rely on this rank
+// having ended the previous call, or on a thread that may end it while its caller blocks. Its
+// request is a generalised request that is never completed for the library, and is reused for the
+// next such call.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ class Runtime;
 struct Plan;
 struct Site;
 
-// Of one that is done in memory alone: whether nobody waits for what a rank does once it waits
-// itself.
+// Returns whether nobody waits for what a rank does once it waits itself, for a schedule in memory
+// alone.
 bool signals_at_once(const Schedule& schedule);
 
 class InHand {
@@ -34,24 +34,25 @@ class InHand {
   bool any() const { return any_; }
   bool has(MPI_Request request) const { return any_ && carrier_->request == request; }
 
-  // Of a plan that says so, while there is none. False: not this one, and nothing has happened.
+  // Starts the plan's call, if it may be carried out so and no other is. Returns false if not;
+  // nothing has then happened.
   bool start(Runtime& runtime, CallId id, const Call& call, const Plan& plan, Site* site,
              MPI_Request* request);
-  // Of the one that there is: to its end. MPI error code.
+  // Completes the current call. Returns an MPI error code.
   int wait(Runtime& runtime, MPI_Request* request, MPI_Status* status);
-  // As far as it goes now: it stays unless it has ended. What is left to callers goes on, too.
+  // Advances the current call as far as possible, and operations left to callers, too.
   int test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status);
 
-  // Before anything else may come: there is none any more.
+  // Must be called before anything else may come: makes the current call an ordinary operation.
   void hand_over() {
     if (any_) [[unlikely]]
       become_operation();
   }
-  // There will be none any more; while the MPI library is still there.
+  // Ends the use of this object, while the MPI library is still there.
   void end();
 
  private:
-  // The request, and whose it is: nullptr while it is in hand or kept.
+  // A request, and the operation that it belongs to; nullptr while the request is kept here.
   struct Carrier {
     MPI_Request request{};
     RequestedOperation* operation = nullptr;
@@ -68,7 +69,7 @@ class InHand {
     return state_ == AloneCall::State::held_up && alone_->begun();
   }
 
-  // Calls that are handed over cost more than they do otherwise. So the next few are not taken.
+  // Calls that are handed over cost more than otherwise; so the next few are not taken.
   static constexpr int kRest = 16;
 
   bool any_ = false;

@@ -1,8 +1,8 @@
-// PersistentOperation: one MPI_*_init, built once and replayed by every MPI_Start (MPI-4.1, 6.13).
-// One that is worth no thread stays in the hand of the application's own start and wait.
-// Its request is a persistent receive on Weft's own one-rank communicator, the carrier: started
-// only where a call of the library's has to look at it, and completed by a message to this rank
-// itself. Completion calls that reach Weft are answered without it.
+// PersistentOperation: an MPI_*_init, built once and replayed by every MPI_Start (MPI-4.1, 6.13).
+// If it is not worth a thread, the application's own start and wait carry it out. Its request is a
+// persistent receive on a one-rank communicator of Weft's, the carrier. It is started only if a
+// call of the library's must look at it, and completed by a message to this rank itself. Completion
+// calls that reach Weft answer without it.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace weft {
 class PersistentOperation final : public CollectiveOperation,
                                   public std::enable_shared_from_this<PersistentOperation> {
  public:
-  // Whether its caller alone goes on with it, in start, test and wait.
+  // Says whether its caller alone advances it, in start, test and wait.
   enum class Stays : std::uint8_t {
     no,
     until_needed,  // others may wait for this rank's later help: who advances others takes it over
@@ -41,26 +41,26 @@ class PersistentOperation final : public CollectiveOperation,
   const Engine engine;
   PersistentOperation* persistent() override { return this; }
 
-  // Makes the request that the application gets. MPI error code.
+  // Makes the request that the application gets. Returns an MPI error code.
   int make_request();
-  // The request has been freed by the application, or MPI ends.
+  // Is called when the application has freed the request, or MPI ends.
   void free_request();
 
-  // Turns active; false: it already is, or an earlier start failed.
+  // Makes the operation active. Returns false if it already is, or if an earlier start failed.
   bool restart(Runtime& runtime);
-  // Only its caller advances it; from hand_over() or taken_over() on, all that advance others.
+  // Returns whether only its caller advances it; after hand_over() or taken_over() others do.
   bool in_hand() const { return in_hand_.load(std::memory_order_relaxed); }
-  // One go at what is in hand. True once it is done.
+  // Advances an operation that its caller carries out. Returns true once it is done.
   bool go_on_in_hand(int polls = 1) {
     if (advance_in_hand(polls)) return true;
     if (stays_in_hand_ == Stays::until_needed) offer();
     return false;
   }
-  // The first one. Where nobody waits for more than this rank's signal, it is not for the others'
-  // signals, either: whoever looks at a line early gets it late.
+  // Makes the first advance. If nobody waits for more than this rank's signal, it does not wait for
+  // the others' signals: a look at a line that is too early delays it.
   void begin_in_hand() { go_on_in_hand(stays_in_hand_ == Stays::yes ? 0 : 1); }
-  // It is in hand and nobody will take it over any more; what it needs is advance_in_hand(), which
-  // is true once it is done. polls: as for an AloneCall.
+  // Returns whether the caller carries it out and nobody can take it over any more; it then needs
+  // only advance_in_hand(), which returns true once it is done. polls: as for an AloneCall.
   bool hold() { return offered_ ? withdraw() : in_hand(); }
   bool advance_in_hand(int polls) {
     if (done()) return true;
@@ -72,9 +72,9 @@ class PersistentOperation final : public CollectiveOperation,
   void hand_over();
   void taken_over() override;
   bool active() const override { return active_.load(std::memory_order_acquire); }
-  // From now on the library's completion calls see the request as active, until it is done.
+  // Makes the request active for the library's completion calls until the operation is done.
   void show_to_library();
-  // The application has completed it, which is done.
+  // Makes the operation inactive after the application has completed it; it must be done.
   void deactivate() {
     if (!in_hand()) end_carrier();
     active_.store(false, std::memory_order_release);

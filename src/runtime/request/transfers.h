@@ -1,9 +1,9 @@
 // Transfers: the application's own large messages and the like, which stay the MPI library's. Most
-// libraries bring a long message forward only inside MPI calls; while the application computes, the
-// progress thread gives the library its time by calls of Weft's own (keep_library_going). It
-// touches none of the application's requests: in some libraries even MPI_Request_get_status tells
-// the error of one, which is the application's to be told. So a transfer counts from its start to
-// the call that completes it.
+// libraries progress a long message only inside MPI calls; while the application computes, the
+// progress thread gives the library time by calls of its own (keep_library_going). It touches none
+// of the application's requests: in some libraries even MPI_Request_get_status reports a request's
+// error, which is the application's. So a transfer counts from its start to the call that completes
+// it.
 #pragma once
 
 #include <mpi.h>
@@ -23,20 +23,20 @@
 
 namespace weft {
 
-// What all calls ask first.
+// These are read first by all calls.
 inline std::atomic<std::int64_t> least_transfer_bytes{kNoTransfers};
 inline std::atomic<int> known_transfers{0};   // requests among Transfers
 inline std::atomic<int> active_transfers{0};  // of these, started and not known to have ended
 
-// What is known of types, by this thread; it holds for an epoch. In one array, which costs a
-// message the least.
+// This thread's knowledge of types, valid for an epoch. It is a single array, which costs a message
+// the least.
 struct KnownTypes {
   struct Known {
     MPI_Datatype type;
     int least_count;  // so many are large; the most that an int holds: perhaps more are
   };
-  // Handles of predefined types are numbers that count, but for Open MPI, where they are addresses
-  // of objects of 512 bytes.
+  // Handles of predefined types are consecutive numbers, except in Open MPI, where they are
+  // addresses of objects of 512 bytes.
   Known& at(MPI_Datatype type) {
 #ifdef WEFT_FAMILY_OPENMPI
     constexpr int kSame = 9;
@@ -50,12 +50,13 @@ struct KnownTypes {
 };
 extern constinit thread_local KnownTypes known_types __attribute__((tls_model("initial-exec")));
 
-// Before the call, whose type only the library can judge. False: it is not worth the thread's time.
+// Is called before the call, whose type only the library can judge. Returns false if the message is
+// not worth the thread's time.
 inline bool may_be_large(std::int64_t count, MPI_Datatype type) {
   const KnownTypes::Known& known = known_types.at(type);
   return known.type != type || count >= known.least_count || known_types.epoch != epoch();
 }
-// After a successful call.
+// Is called after a successful call.
 bool is_large(std::int64_t count, MPI_Datatype type);
 
 class Transfers {
@@ -64,15 +65,15 @@ class Transfers {
 
   bool knows(MPI_Request request);
   void started(MPI_Request request);
-  // A persistent one, which MPI_Start starts.
+  // Records a persistent transfer, which MPI_Start starts.
   void initialised(MPI_Request request);
   void started_again(int count, const MPI_Request* requests);
   // The application has cancelled it, and completes it later; or frees it.
   void cancelled(MPI_Request request);
   void freed(MPI_Request request);
 
-  // A caller may complete it: until give_back() it is not the thread's. False: it is none, or not
-  // started.
+  // Keeps a transfer from the thread until give_back(), since a caller may complete it. Returns
+  // false if it is none, or not started.
   bool take(MPI_Request request);
   void give_back(MPI_Request request, bool completed);
 
@@ -94,12 +95,12 @@ class Transfers {
   std::atomic<std::int64_t> count_{0};
 };
 
-// A large one has been started, or made by MPI_Send_init and the like.
+// Are called when a large one has been started, or made by MPI_Send_init and the like.
 void transfer_started(MPI_Request request);
 void transfer_initialised(MPI_Request request);
 
-// Of a file. Open MPI looks through its list of these without a lock, in whatever call of the
-// library's (5.0.11), so that a thread that gives it time would end the program now and then.
+// Is called for an access to a file. Open MPI searches its list of these without a lock in any of
+// its calls (5.0.11), so that a thread which gives it time would sometimes end the program.
 #ifdef WEFT_FAMILY_OPENMPI
 inline void access_to_file_started(MPI_Request) {}
 #else
@@ -108,14 +109,14 @@ inline void access_to_file_started(MPI_Request request) {
 }
 #endif
 
-// Lives while a completion call of the application's has requests in hand.
+// Lives while a completion call of the application handles requests.
 class TransfersInHand {
  public:
   TransfersInHand(int count, const MPI_Request* requests) {
     if (active_transfers.load(std::memory_order_relaxed) > 0) [[unlikely]]
       take(count, requests);
   }
-  // After the call, which returned `code`: all have been completed, or none; or those at so many
+  // Is called after the call, which returned `code`: all were completed, or none, or those at these
   // indices. After an error nobody knows which, and Weft forgets them all.
   int all_completed(int code, bool completed = true) {
     if (taken_) [[unlikely]]
@@ -133,7 +134,7 @@ class TransfersInHand {
     MPI_Request request;
     int index;
   };
-  // After a call that was left nobody knows which have been completed, either.
+  // After a call that was left nobody knows either which were completed.
   struct AllTaken {
     std::vector<Taken> all;
     void give_back(bool completed, int count, const int* indices);

@@ -1,5 +1,5 @@
-// What each application thread waits in, kept in a place of its own; and the thread that looks at
-// these places and at the collectives under way, and tells each standstill once.
+// Records in which call each application thread waits; a thread looks at these records and at the
+// collectives under way, and reports each standstill once.
 #include "runtime/request/watchdog.h"
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t kMostTold = 8;  // collectives of one message, peers of one collective
 
-// Where one application thread is. Written by that thread, read by the watchdog.
+// The call in which an application thread is. Written by that thread, read by the watchdog.
 struct Place {
   std::atomic<int> call{-1};              // -1: in no call that waits
   std::atomic<std::int64_t> since_ns{0};  // written before call
@@ -59,8 +59,8 @@ class Watchdog {
   void look(std::int64_t now);
   bool long_enough(std::int64_t since_ns, std::int64_t now) const;
   std::vector<Wait> long_waits(std::int64_t now);
-  // Unfinished collectives; `fresh` turns true if one has stood still for too long and was not
-  // told.
+  // Returns the incomplete collectives; `fresh` becomes true if one has stood still for too long
+  // and was not reported.
   Operations unfinished(std::int64_t now, bool& fresh);
   void tell(const std::vector<Wait>& waits, const Operations& operations, std::int64_t now);
 
@@ -74,13 +74,14 @@ class Watchdog {
   std::map<const CollectiveOperation*, Standstill> standstills_;
 };
 
-// Never destroyed: threads may leave their places while the process exits.
+// The object is never destroyed: threads may leave their places while the process exits.
 Watchdog& watchdog() {
   static auto* instance = new Watchdog;
   return *instance;
 }
 
-// A thread's place, given back when it ends. A call that was left may end after that.
+// A thread's place, which is returned when the thread ends. A call that was left may end after
+// that.
 struct OwnPlace {
   Place* place = watchdog().take_place();
   ~OwnPlace() {
@@ -106,7 +107,7 @@ std::string list(const char* what, const std::set<int>& ranks) {
   return text;
 }
 
-// What the round that is under way waits for.
+// Returns what the current round waits for.
 std::string where(const Schedule& schedule, std::uint32_t round) {
   if (schedule.next_section && round >= schedule.rounds())
     return ", round " + std::to_string(round + 1);

@@ -1,7 +1,7 @@
-// Collective calls without a non-blocking form, where no thread of Weft's can help: a rank that is
-// inside one advances nothing, so it waits before until all others are inside, too, helping
-// meanwhile those that come later. Files and windows say their group only; so the shadow of the
-// communicator that each was made on is kept or, where others share that, a communicator like it.
+// Handles collective calls without a non-blocking form where no thread of Weft's can help. A rank
+// inside such a call advances nothing; so it first waits until all others are inside too, and
+// meanwhile helps later ones. Files and windows only tell their group; so the internal communicator
+// of the communicator that each was made on is kept or, if others share it, a communicator like it.
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,8 +16,8 @@
 namespace weft {
 namespace {
 
-// Where the ranks of files or windows meet, as long as these exist. Never destroyed: programs close
-// files and free windows while the process exits.
+// The communicators on which the ranks of files or windows meet, as long as these exist. Never
+// destroyed: programs close files and free windows while the process exits.
 template <class Handle>
 class Places {
  public:
@@ -37,7 +37,7 @@ class Places {
     removed = std::move(found->second);
     places_.erase(found);
   }
-  // nullptr: none.
+  // Returns nullptr if there is none.
   std::shared_ptr<OwnCommunicator> of(Handle handle) {
     const std::lock_guard lock(mutex_);
     const auto found = places_.find(handle);

@@ -1,4 +1,4 @@
-// What is held, in which order it goes on, and by whom.
+// Keeps deferred calls, and releases them in order.
 #include "runtime/start/held.h"
 
 #include <sched.h>
@@ -22,7 +22,8 @@
 namespace weft {
 namespace {
 
-// One with a request of Weft's. Whoever advances it lets go what is held before it, too.
+// A deferred call with a request of Weft's. Advancing it first releases the calls deferred before
+// it.
 class HeldOperation : public RequestedOperation, public HeldCall, private Later {
  public:
   HeldOperation(Runtime& runtime, CallId id, const Call& call,
@@ -39,7 +40,7 @@ class HeldOperation : public RequestedOperation, public HeldCall, private Later 
 
 class HeldCollective final : public HeldOperation {
  public:
-  // plan: none where the call is the library's.
+  // plan: nullptr if the call is the library's.
   HeldCollective(Runtime& runtime, CallId id, const Call& call,
                  std::shared_ptr<Communicator> communicator, const Plan* plan);
   bool go_on() override;
@@ -60,8 +61,8 @@ class HeldCollective final : public HeldOperation {
       false};  // last: other threads may advance what is carried from then on
 };
 
-// MPI_Comm_idup, MPI_Comm_idup_with_info: the library's own, on the application's communicator. The
-// new communicator has the error handler that the old one had when the application made the call.
+// MPI_Comm_idup and MPI_Comm_idup_with_info, made by the library on the application's communicator.
+// The new communicator gets the error handler that the old one had at the application's call.
 class HeldDuplication final : public HeldOperation {
  public:
   // info: none for MPI_Comm_idup.
@@ -84,7 +85,7 @@ class HeldDuplication final : public HeldOperation {
   bool may_call_back_;  // copying attributes may run functions of the application's
 };
 
-// A start of a persistent operation, which has its request already.
+// A deferred start of a persistent operation, which already has its request.
 class HeldStart final : public HeldCall {
  public:
   HeldStart(Runtime& runtime, std::shared_ptr<PersistentOperation> operation)
@@ -154,13 +155,13 @@ bool HeldCollective::goes_on() {
   return true;
 }
 
-// Others go on with it then; this operation only looks for its end.
+// The worker then carries it out; this operation only checks for its end.
 bool HeldCollective::begins_by_worker(const Plan& way) const {
   const bool whole = way.engine == Engine::tcc || way.engine == Engine::assist;
   return whole && way.communicator->worker;
 }
 
-// For the summary, as if it had begun in its start.
+// Counts the call for the summary as if it had begun in its start.
 void HeldCollective::count(const Plan* way) const {
   Summary& summary = runtime().summary;
   if (!way || way->declined)
@@ -200,7 +201,7 @@ HeldDuplication::~HeldDuplication() {
   if (info_ && *info_ != handles.info_null) library_calls.Info_free(&*info_);
 }
 
-// By a caller, or while one is blocked.
+// Runs on a caller, or on the thread while a caller is blocked.
 Result<bool> HeldDuplication::begin() {
   const bool before = std::exchange(may_call_back_, true);
   const auto begun = HeldOperation::begin();
@@ -235,7 +236,7 @@ bool HeldStart::go_on() {
 
 namespace {
 
-// Behind what is held on the communicator.
+// Adds the call behind those deferred on the communicator.
 void hold(Communicator& communicator, std::shared_ptr<HeldCall> call) {
   if (!communicator.sites->held.hold(std::move(call))) return;
   holding.fetch_add(1);
@@ -255,7 +256,7 @@ int give_request(Runtime& runtime, Communicator& communicator,
   return MPI_SUCCESS;
 }
 
-// nullptr: nothing is held on it.
+// Returns the communicator if calls are deferred on it, else nullptr.
 Communicator* holds_calls(Runtime& runtime, MPI_Comm comm) {
   if (holding.load(std::memory_order_acquire) == 0) return nullptr;
   Communicator* communicator = runtime.communicators.find(comm);
@@ -292,7 +293,7 @@ bool hold_duplication(Runtime& runtime, CallId id, MPI_Comm comm, std::optional<
   return true;
 }
 
-// Nobody waits for it by a held request of its own, so whatever went before it may be gone by now.
+// No deferred request of its own keeps earlier calls alive, so that these may be gone by now.
 bool hold_start(Runtime& runtime, PersistentOperation& operation) {
   Communicator& own = operation.communicator();
   if (own.shadow != own.user) return false;

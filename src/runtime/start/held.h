@@ -1,6 +1,6 @@
-// Held calls: what the application has started, but what cannot begin yet, since ranks still
-// compare and the way of an earlier call is not known. The application has its request; the
-// collective itself begins later, in its order.
+// Held (deferred) calls: the application has started them, but they cannot begin yet, since ranks
+// still compare and the way of an earlier call is unknown. The application has its request; the
+// collective begins later, in order.
 #pragma once
 
 #include <optional>
@@ -14,28 +14,29 @@ class PersistentOperation;
 class HeldCall {
  public:
   virtual ~HeldCall() = default;
-  // Begins if nothing is in its way; false: something is.
+  // Begins the call if nothing precedes it; returns false otherwise.
   virtual bool go_on() = 0;
 };
 
-// The call is held, and gets its request. plan: nullptr where it is the library's.
+// Defers the call and makes its request. plan: nullptr if it is the library's.
 int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
          const Plan* plan, MPI_Request* request);
-// The same if others on its communicator are; false: none is.
+// Defers the call if others on its communicator are deferred; returns false if none is.
 bool hold_behind_others(Runtime& runtime, CallId id, const Call& call, const Plan* plan,
                         MPI_Request* request, int* code);
-// The same of the duplication of a communicator; info: none for MPI_Comm_idup. What the library
-// copies are the attributes of the moment when it begins.
+// Does likewise for a duplication; info: none for MPI_Comm_idup. The library copies the attributes
+// that exist when it begins.
 bool hold_duplication(Runtime& runtime, CallId id, MPI_Comm comm, std::optional<MPI_Info> info,
                       MPI_Comm* made, MPI_Request* request, int* code);
-// The same of a start whose operation is the library's own call on the application's communicator.
+// Does likewise for a start whose operation is the library's own call on the application's
+// communicator.
 bool hold_start(Runtime& runtime, PersistentOperation& operation);
-// Before a call that waits for all ranks: until none is held. Waits for the other ranks to have
-// started the held ones.
+// Must be called before a call that waits for all ranks: waits until no call is deferred, that is,
+// for the other ranks to have started the deferred ones.
 void let_held_go(Runtime& runtime, MPI_Comm comm);
 
-// Before collectives of the library's on the shadow of a communicator where engine auto has a
-// worker: until that has carried out what it has. Waits as let_held_go() does.
+// Must be called before library collectives on an internal communicator with a worker of engine
+// auto: waits until the worker is idle. Waits for other ranks like let_held_go().
 void let_worker_end(Runtime& runtime, const Communicator& communicator);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// KnownCalls: of the collectives that a thread made last, what is done with them, so that a wrapper
-// need not ask again, and passes on at once what is the library's. Why apart from the plans: a
-// short collective takes so few instructions that the look for its plan would be felt.
+// KnownCalls: the decisions for the collectives that a thread made last, so that a wrapper need not
+// ask again, and passes the library's calls on at once. It is separate from the plans, since a
+// short collective takes so few instructions that the look for its plan would matter.
 #pragma once
 
 #include <mpi.h>
@@ -18,7 +18,7 @@
 
 namespace weft {
 
-// For which calls of an epoch on one communicator an answer holds.
+// Says for which calls of an epoch on one communicator an answer holds.
 enum class Alike : std::uint8_t { none, same_arguments, all };
 
 struct KnownCall {
@@ -30,10 +30,10 @@ struct KnownCall {
   std::array<std::uintptr_t, kMostWords> words;
   const Plan* plan;  // nullptr: the library's
 
-  // Weft has nothing to do with it, nor anything of its own to do meanwhile.
+  // Returns whether the call is the library's and Weft has nothing else to do meanwhile.
   [[gnu::always_inline]] bool goes_straight() const { return !plan && nothing_meanwhile(); }
-  // The same of a non-blocking call that its site leaves to the library, which is counted there
-  // then. profiled_by: as Entry has it (hooks.h).
+  // Returns whether this is a non-blocking call that its site leaves to the library, and counts it
+  // there. profiled_by: as for Entry (hooks.h).
   bool goes_straight_at_site(const void* profiled_by) const {
     return plan && plan->ways && plan->ways->was_left && nothing_meanwhile() &&
            is_left_at_site(*plan, profiled_by);
@@ -50,7 +50,7 @@ struct KnownCalls {
   static constexpr std::size_t kMost = 32;
   static const std::array<KnownCall, kMost> kNone;
 
-  // plan_for() has come to this answer; nullptr: the call is the library's.
+  // Records an answer of plan_for(); nullptr: the call is the library's.
   void answered(Alike alike, std::uint64_t epoch, const Plan* plan) {
     last_alike = alike;
     last_epoch = epoch;
@@ -63,14 +63,14 @@ struct KnownCalls {
     static_assert(kMost == 32);
     return (sum * 0x9E3779B97F4A7C15u) >> 59;
   }
-  // The wrapper hands over what it has found; nullptr: nothing. profiled_by: as Entry has it.
+  // Is called by the wrapper with what it has found, or nullptr. profiled_by: as for Entry.
   void enters(const KnownCall* known, const void* by) {
     found = known;
     profiled_by = by;
   }
-  // To be written. Made with the first.
+  // Returns this thread's table for writing; the first call makes it.
   KnownCall* own();
-  // The plan goes.
+  // Removes a plan that is about to be destroyed.
   void forget(const Plan& plan) {
     for (std::size_t i = 0; made && i < kMost; ++i)
       if (made[i].plan == &plan) made[i] = {};
@@ -87,11 +87,11 @@ struct KnownCalls {
 };
 extern constinit thread_local KnownCalls known_calls __attribute__((tls_model("initial-exec")));
 
-// Of a call's buffers: whether they are none or one.
+// Returns a code of whether the buffers are MPI_IN_PLACE, or equal.
 inline std::uint32_t buffers_of(const void* send, const void* recv) {
   return (send == MPI_IN_PLACE) + 2u * (recv == MPI_IN_PLACE) + 4u * (send == recv);
 }
-// Which call, and what buffers_of() says of one without arrays. Never 0.
+// Returns a code of the call and, if it has no arrays, of buffers_of(); never 0.
 inline std::uint32_t called(CallId id, const void* send, const void* recv) {
   return static_cast<std::uint32_t>(id) + 1 + (buffers_of(send, recv) << 16);
 }
@@ -99,8 +99,8 @@ inline std::uint32_t called(CallId id) {
   return static_cast<std::uint32_t>(id) + 1;
 }
 
-// words: the arguments beside buffers and communicator; none of a call with arrays. nullptr: it is
-// not known.
+// Returns the known call with these arguments, or nullptr. words: the arguments besides buffers and
+// communicator; none for calls with arrays.
 template <class... Words>
 [[gnu::always_inline]] inline const KnownCall* known_call(std::uint32_t called, MPI_Comm comm,
                                                           Words... words) {
@@ -112,7 +112,7 @@ template <class... Words>
   return known.epoch == epoch() ? &known : nullptr;
 }
 
-// The last answer was for this call. has_arrays: it is known again only by an answer for all.
+// Stores the last answer for this call. has_arrays: only an answer for all calls is stored.
 template <class... Words>
 void remember_call(bool has_arrays, std::uint32_t called, MPI_Comm comm, Words... words) {
   const Alike alike = std::exchange(known_calls.last_alike, Alike::none);

@@ -1,4 +1,4 @@
-// The choice of engine and algorithm for a call.
+// Chooses engine and algorithm for a call.
 #include "runtime/start/plans.h"
 
 #include <algorithm>
@@ -26,16 +26,16 @@
 namespace weft {
 namespace {
 
-// Set where a call is declined.
+// Is set when a call is declined.
 thread_local Reason declined_for = Reason::engine_native;
 
-// Whether what is left to the library may go straight on: nobody wants to know of it, and where
-// only callers go on with operations, it takes another form (BlockingCall).
+// Returns whether calls that are left to the library may be passed on directly: nobody observes
+// them, and they need no other form, as where only callers progress operations (BlockingCall).
 bool may_go_straight(const Runtime& runtime) {
   return !runtime.observing() && !runtime.callers_only();
 }
 
-// A whole collective of the library's must be started in the same order on all ranks, which
+// Whole collectives of the library's must be started in the same order on all ranks, which
 // persistent ones need not be.
 Engine possible_engine(const Runtime& runtime, Engine asked, Use use, bool by_callers) {
   const bool by_caller = use == Use::blocking || runtime.in_memory_only() || by_callers;
@@ -54,26 +54,26 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
   return choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
 }
 
-// Whether blocking calls on it may be learnt about: they are not what the node's memory serves.
+// Returns whether its blocking calls may be learnt about: the node's memory does not serve them.
 bool learns_blocking(const Runtime& runtime, const Communicator& communicator) {
   return runtime.learns_by_messages() && runtime.config.blocking == Config::Blocking::by_rule &&
          runtime.engine_for(communicator) == Engine::automatic && !communicator.on_one_node();
 }
 
-// The call is Weft's only if the node's memory serves it.
+// Returns whether the call is Weft's only if the node's memory serves it.
 bool in_memory_only(const Runtime& runtime, const Communicator& communicator, Use use) {
   const bool by_rule = runtime.config.blocking == Config::Blocking::by_rule;
   return runtime.in_memory_only() ||
          (use == Use::blocking && by_rule && !learns_blocking(runtime, communicator));
 }
 
-// Why such a call is not Weft's: it needs MPI calls of a thread's, or is a blocking one.
+// Returns why such a call is not Weft's: it needs MPI calls of a thread, or is blocking.
 Reason outside_memory(const Runtime& runtime) {
   return runtime.in_memory_only() ? Reason::level_kept : Reason::outside_memory;
 }
 
-// Below MPI_THREAD_MULTIPLE: its caller alone can bring it to its end, or the thread can go on with
-// it in the memory of the node. Rank-invariant.
+// Returns whether the call can do without MPI_THREAD_MULTIPLE: its caller alone can complete it, or
+// the thread can progress it in the node's memory. Rank-invariant.
 bool can_do_without_level(const Runtime& runtime, const Plan& plan, Use use) {
   const Schedule& schedule = *plan.schedule;
   if (schedule.node_bytes == 0) return false;
@@ -82,14 +82,15 @@ bool can_do_without_level(const Runtime& runtime, const Plan& plan, Use use) {
                                   needs_no_library(schedule.shape.kind, plan.kernel != nullptr));
 }
 
-// Others use this rank's buffers until it has signalled twice, which a persistent request in its
-// caller's hand may be too late for: that caller may wait for another rank by then.
+// Others use this rank's buffers until it has signalled twice. A persistent request that its caller
+// carries out may be too late for that: the caller may wait for another rank by then.
 bool may_be_direct(const Runtime& runtime, Use use) {
   return use != Use::persistent || !runtime.in_memory_only() || runtime.has_memory_thread();
 }
 
-// Who goes on with a call in memory while the application computes: a thread costs the application
-// more than it wins where the call is short or no core is left for it. alone: the thread can.
+// Chooses who progresses a call in memory while the application computes: a thread costs the
+// application more than it gains if the call is short or no core is free. alone: the thread can do
+// it.
 Engine engine_in_memory(const Runtime& runtime, const Shape& shape, bool alone) {
   constexpr std::int64_t kWorthAThread = 128 * 1024;
   const bool is_long = agreed_bytes(shape).value_or(0) >= kWorthAThread;
@@ -97,14 +98,14 @@ Engine engine_in_memory(const Runtime& runtime, const Shape& shape, bool alone) 
   return is_long && may ? Engine::thread : Engine::function;
 }
 
-// The user wants Weft's algorithm, whether or not the library's is faster.
+// Returns whether the user wants Weft's algorithm, even if the library's is faster.
 bool is_named(const Runtime& runtime, const Communicator& communicator, const Shape& shape) {
   const std::string* hint = communicator.hints.algorithm_for(shape.kind);
   return why_settled(runtime.config, shape, hint) != nullptr;
 }
 
-// The library would refuse buffers that overlap. Persistent calls are Weft's all the same, since
-// what the library says of the others may not hold for them.
+// Returns whether the library would refuse overlapping buffers. Persistent calls are Weft's all the
+// same, since the library's answer about others may not hold for them.
 bool is_refused(const Call& call, const Communicator& communicator, Use use) {
   if (use == Use::persistent) return false;
   const auto doubtful = doubtful_alone(call, communicator);
@@ -123,7 +124,8 @@ bool wins_as_blocking(Runtime& runtime, const Call& call, const Plan& plan) {
   return is_won(runtime, meeting, call, schedule, plan.kernel, Rival::blocking);
 }
 
-// Whether non-blocking calls may be learnt about: all, or those that the node's memory serves.
+// Returns whether non-blocking calls may be learnt about: all, or those that the node's memory
+// serves.
 bool learns_requests(const Runtime& runtime, const Call& call, const Choice& rule) {
   if (!runtime.learns_in_memory()) return runtime.learns_by_messages();
   const bool has_kernel = reduces(call.kind) && kernel_for(call.op, call.recvtype);
@@ -131,7 +133,8 @@ bool learns_requests(const Runtime& runtime, const Call& call, const Choice& rul
          needs_node(rule.algorithm->needs);
 }
 
-// What the user leaves open, and may change from call to call. The same on all ranks.
+// Returns whether the user leaves the choice open, so that it may change from call to call. The
+// same on all ranks.
 bool may_learn(const Runtime& runtime, const Call& call, const Communicator& communicator,
                const Shape& shape, Use use, const Choice& rule) {
   const bool may = use == Use::blocking
@@ -148,7 +151,7 @@ SiteKey key_of(const Shape& shape, Use use, Kernel kernel) {
           kernel != nullptr, use == Use::blocking};
 }
 
-// The rule's way of non-blocking calls inside one node.
+// Returns the rule's way of non-blocking calls inside one node.
 Choice rule_in_memory(const Runtime& runtime, const Shape& shape, const Choice& choice) {
   if (!wins_as_request(runtime.library, shape, runtime.ranks_share_cores()))
     return {Engine::native, nullptr};
@@ -169,7 +172,7 @@ std::vector<Choice> ways_of(const Runtime& runtime, const SiteKey& key, const Sh
                         runtime.has_spare_core(), processor);
 }
 
-// nullptr: nothing is learnt about such calls.
+// Returns nullptr if nothing is learnt about such calls.
 Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Use use,
               const Shape& shape, const Choice& rule) {
   const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
@@ -181,7 +184,7 @@ Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Us
   }
   return communicator.sites->find_or_make(key, [&]() -> std::unique_ptr<Site> {
     auto ways = ways_of(runtime, key, shape, rule, communicator.processor);
-    // What needs a communicator of its own.
+    // These ways need a communicator of their own.
     if (!communicator.has_own)
       std::erase_if(ways, [](const Choice& way) {
         return way.engine == Engine::assist || way.engine == Engine::tcc;
@@ -205,7 +208,7 @@ Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Us
   });
 }
 
-// Of one that is at_once.
+// Returns whether a plan that is at_once can be carried out inline by its caller (InHand).
 bool stays_in_hand(const Runtime& runtime, const Call& call, const Plan& plan) {
   const Schedule& schedule = *plan.schedule;
   return runtime.keeps_in_hand() && !call.has_arrays() && !schedule.shape.packed &&
@@ -213,12 +216,12 @@ bool stays_in_hand(const Runtime& runtime, const Call& call, const Plan& plan) {
          !worth_the_thread(plan.engine, schedule) && signals_at_once(schedule);
 }
 
-// Rank-invariant. by_rule: inside one node, by which engine, and whether at all, is to be as the
-// rule says.
+// Rank-invariant. by_rule: inside one node, engine and whether the call is Weft's follow the rule.
 std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const Shape& shape,
                               const Choice& choice, bool by_rule, Plan* plan);
 
-// Rank-invariant but for arguments that the library refuses on this rank, before anything travels.
+// Rank-invariant, except for arguments that the library refuses on this rank before anything
+// travels.
 std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Plan* plan) {
   Communicator& communicator = *plan->communicator;
   if (is_neighborhood(call.kind) && !communicator.neighbors) return Reason::topology;
@@ -288,7 +291,7 @@ const Plan* answer(const Plan& plan, const Runtime& runtime, Alike alike, std::u
   return &plan;
 }
 
-// What needs no look at the arguments.
+// Returns the reasons that need no look at the arguments.
 std::optional<Reason> decline_at_once(Runtime& runtime, MPI_Comm comm,
                                       const Communicator* communicator, Kind kind, Use use) {
   if (runtime.native())
@@ -297,7 +300,7 @@ std::optional<Reason> decline_at_once(Runtime& runtime, MPI_Comm comm,
   if (!communicator)
     return runtime.communicators.is_crowded_out(comm) ? Reason::crowded : Reason::communicator;
   if (runtime.engine_for(*communicator) == Engine::native) return Reason::engine_native;
-  // Of what comes with arrays each rank knows its own part only.
+  // For calls with arrays each rank knows only its own part.
   const bool learns = use == Use::blocking && learns_blocking(runtime, *communicator);
   if (learns && !has_one_count(kind)) return outside_memory(runtime);
   if (!in_memory_only(runtime, *communicator, use)) return std::nullopt;
@@ -307,7 +310,8 @@ std::optional<Reason> decline_at_once(Runtime& runtime, MPI_Comm comm,
   return served ? std::nullopt : std::optional(outside_memory(runtime));
 }
 
-// What differs by the shape within one class of sizes: what the rule says, and what applies.
+// Returns what differs by shape within a class of sizes: the rule's choice, or a listed one if it
+// applies.
 Choice choice_on(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
                  const Site& site, std::size_t way) {
   if (way == 0) return choice_for(runtime, communicator, Use::request, shape, false);
@@ -327,8 +331,8 @@ Choice choice_on(const Runtime& runtime, const Communicator& communicator, const
   Plan made;
   made.communicator = communicator;
   made.declined = plan_anew(runtime, call, use, &made);
-  // What is refused may rest on where the buffers lie, which other calls that look alike do not
-  // share. Without a topology nobody knows how long arrays are.
+  // A refusal may depend on the addresses of the buffers, which similar calls do not share. Without
+  // a topology the lengths of arrays are unknown.
   const bool alone = made.declined == Reason::arguments || made.declined == Reason::topology;
   const Plan* plan =
       alone ? RecentPlans::own().keep(made) : RecentPlans::own().add(call, use, began_at, made);
@@ -337,8 +341,8 @@ Choice choice_on(const Runtime& runtime, const Communicator& communicator, const
 
 }  // namespace
 
-// A hand-over costs more than a short call. Where no other rank waits for this rank's progress
-// and the message is short enough to have left with the first round, the thread sleeps on.
+// A hand-over costs more than a short call. If no other rank waits for this rank's progress and the
+// message is short enough to have left with the first round, the thread is not woken.
 bool worth_the_thread(Engine engine, const Schedule& schedule) {
   constexpr std::int64_t kLeavesAtOnce = 8 * 1024;
   if (engine == Engine::function) return false;
@@ -367,7 +371,7 @@ const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, 
   const auto place = static_cast<std::size_t>(way);
   auto plan = std::make_unique<Plan>();
   plan->communicator = first.communicator;
-  // The rule's way is found anew for each shape; of blocking calls it is the library's.
+  // The rule's way is found anew for each shape; for blocking calls it is the library's.
   const bool as_listed = way > 0 || site.key.blocking;
   if (as_listed && site.ways[place].engine == Engine::native) {
     plan->declined = Reason::learnt;

@@ -1,5 +1,5 @@
-// Plans: what Weft does with a call, whoever carries it out. Made once for calls that look alike,
-// and remembered by each thread.
+// Plans: the decisions about calls. A plan is made once for calls that look alike, and cached by
+// each thread.
 #pragma once
 
 #include <atomic>
@@ -15,13 +15,13 @@
 
 namespace weft {
 
-// How the caller will learn of the end.
+// Says how the caller learns of the end.
 enum class Use : std::uint8_t { request, persistent, blocking };
 
 struct Site;
 class Ways;
 
-// What Weft does with a call.
+// The decision about a call.
 struct Plan {
   Communicator* communicator = nullptr;
   std::optional<Reason> declined;  // nothing
@@ -40,16 +40,16 @@ struct Plan {
   std::int64_t bytes = 0;                  // of this rank
   std::shared_ptr<Ways> ways;              // engine auto learns: what is done differs by call
 
-  // What follows from the schedule goes with it. After `kernel` is known.
+  // Sets the schedule, and what follows from it. `kernel` must be known.
   void use(std::shared_ptr<const Schedule> other) {
     schedule = std::move(other);
     alone = stands_alone(*schedule, kernel != nullptr);
   }
 };
 
-// The plans of one call for the ways of its site, each made when it is first taken: by the thread
-// that makes the call or, where it is held, by whoever lets it go, while that thread may look at
-// the plans that it remembers.
+// The plans of a call for the ways of its site. Each is made when its way is first taken, by the
+// thread that makes the call or, for a deferred call, by the thread that releases it; meanwhile the
+// first thread may look at its cached plans.
 class Ways {
  public:
   Ways(Site* of, std::size_t ways) : site(of), plans_(ways) {}
@@ -59,11 +59,11 @@ class Ways {
   Ways(const Ways&) = delete;
   Ways& operator=(const Ways&) = delete;
 
-  // nullptr: not taken yet.
+  // Returns nullptr if the way was not taken yet.
   const Plan* plan(int way) const {
     return plans_[static_cast<std::size_t>(way)].load(std::memory_order_acquire);
   }
-  // Once for each; no two threads at a time.
+  // Stores a plan; once for each way, by one thread at a time.
   const Plan& keep(int way, std::unique_ptr<const Plan> made) {
     const Plan* const plan = made.release();
     plans_[static_cast<std::size_t>(way)].store(plan, std::memory_order_release);
@@ -78,23 +78,26 @@ class Ways {
   std::vector<std::atomic<const Plan*>> plans_;
 };
 
-// Of what its start has brought as far as it goes: the thread is to go on with it.
+// Returns whether the thread is to continue an operation that its start has advanced as far as
+// possible.
 bool worth_the_thread(Engine engine, const Schedule& schedule);
 
-// Good until this thread's next call; nullptr: Weft leaves the call to the library.
+// Returns the plan, valid until this thread's next call; nullptr if Weft leaves the call to the
+// library.
 const Plan* plan_for(Runtime& runtime, const Call& call, Use use);
-// Why it did so with this thread's last such call.
+// Returns why this thread's last such call was left to the library.
 Reason why_declined();
-// The same of one that the caller declines after all; and of one by its site, whose plan holds.
+// Set the reason for a call that its caller declines after all: decline_this_call() for this one
+// only, since its plan stays valid.
 void decline_after_all(Reason reason);
 void decline_this_call(Reason reason);
 // Leaves this thread's blocking call to the library without a look at its plan. A summary counts
-// each such call; without one, those that are alike go straight to the library from now on.
+// each such call; without one, similar calls go directly to the library from now on.
 void leave_blocking(Runtime& runtime, CallId id);
 
-// Of a plan that engine auto learns about, for a non-blocking call: the library's way is in use,
-// and there is nothing to note. The call is counted if so. profiled_by: as Entry has it (hooks.h);
-// a call from inside MPI is none of the site's.
+// Returns whether a non-blocking call, about which engine auto learns, can go to the library at
+// once: that way is in use and nothing is to be noted. The call is then counted. profiled_by: as
+// for Entry (hooks.h); calls from inside MPI do not belong to the site.
 bool is_left_at_site(const Plan& plan, const void* profiled_by);
 
 }  // namespace weft

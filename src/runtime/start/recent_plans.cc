@@ -1,4 +1,4 @@
-// What a thread remembers of its calls, and that it goes when the thread ends.
+// Manages a thread's cached plans, which are freed when the thread ends.
 #include "runtime/start/recent_plans.h"
 
 #include "runtime/call/shape.h"
@@ -29,7 +29,7 @@ struct AtThreadEnd {
     RecentPlans::of_this_thread_ = nullptr;
     known_calls.forget_all();
   }
-  // Of this thread.
+  // Frees this thread's plans when it ends.
   static void clean_up() { static thread_local AtThreadEnd at_thread_end; }
 };
 
@@ -49,7 +49,7 @@ const Plan* RecentPlans::add(const Call& call, Use use, std::uint64_t made_at, c
   return &entry.plan;
 }
 
-// All but the last, since a program repeats its calls.
+// Keeps the last plan in any case, since programs repeat their calls.
 void RecentPlans::drop_if_too_many(const Entry& last) {
   constexpr std::size_t kMost_bytes = std::size_t{1} << 20;
   std::size_t bytes = 0;

@@ -1,5 +1,5 @@
 // RecentPlans: the plans of the calls that this thread made last, since programs repeat themselves.
-// Bounded by bytes, like ScheduleCache. What it forgets is no known call any more.
+// It is bounded in bytes, like ScheduleCache. Plans that it drops are removed from KnownCalls.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@ namespace weft {
 
 class RecentPlans {
  public:
-  // Of this thread. Made with the first.
+  // Returns this thread's object; the first call makes it.
   static RecentPlans& own() { return of_this_thread_ ? *of_this_thread_ : made(); }
   static const Plan* find_own(const Call& call, Use use) {
     return of_this_thread_ ? of_this_thread_->find(call, use) : nullptr;
   }
 
-  // made_at: the epoch in which the plan's making began. Not to be found again where the call's
+  // Adds a plan. made_at: the epoch in which its making began. It is not found again if the call's
   // arrays are too long to be compared each time.
   const Plan* add(const Call& call, Use use, std::uint64_t made_at, const Plan& plan);
-  // Not to be found again.
+  // Keeps a plan that is not to be found again.
   const Plan* keep(const Plan& plan) { return &(unremembered_ = plan); }
 
  private:
@@ -40,12 +40,13 @@ class RecentPlans {
     Plan plan{};
     KeptArrays arrays;
 
-    // Of a call with the same arguments otherwise, whose arrays are therefore as long.
+    // Returns whether a call with otherwise equal arguments, and so equally long arrays, has equal
+    // arrays.
     bool has_same_counts(const Call& other) const;
     bool keep_arrays();  // false: they are too long
     std::size_t bytes() const;
   };
-  // The calls that may be in one.
+  // The entries in which a call may be.
   struct Set {
     std::array<Entry, 4> entries{};
     unsigned next = 0;
@@ -58,8 +59,8 @@ class RecentPlans {
   void drop_if_too_many(const Entry& last);
   Set& set_of(const Call& call, Use use);
 
-  // What the plan of a call rests on beside its arrays. Field by field, and no more than that: this
-  // is done for every call.
+  // Compares the arguments other than arrays on which a plan depends. It is done field by field,
+  // since it runs for every call.
   static bool same_arguments(const Call& a, const Call& b) {
     return a.comm == b.comm && a.recvtype == b.recvtype && a.op == b.op && a.form == b.form &&
            a.sendtype == b.sendtype && a.root == b.root;
@@ -71,8 +72,8 @@ class RecentPlans {
     return !a == !b && (!a || std::equal(a, a + count, b));
   }
 
-  // On the heap, since the space that libraries have for threads is small, and made again where the
-  // program still calls MPI when its threads' objects are gone.
+  // The object is on the heap, since libraries have little thread-local space. It is made again if
+  // the program still calls MPI after its threads' objects are gone.
   static constinit thread_local RecentPlans* of_this_thread_
       __attribute__((tls_model("initial-exec")));
 

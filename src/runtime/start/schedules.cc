@@ -1,4 +1,4 @@
-// Where the split of a tree is not named, the model tells it.
+// Builds schedules; the model sets the split of a tree if it is not named.
 #include "runtime/start/schedules.h"
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace weft {
 namespace {
 
 #ifndef NDEBUG
-// One rank's shape tells those of the others.
+// Returns whether one rank's shape determines those of the others.
 bool all_ranks_known(Kind kind) {
   const bool one_sided = kind == Kind::gather || kind == Kind::scatter ||
                          kind == Kind::allgatherv || kind == Kind::reduce_scatter;
@@ -34,12 +34,12 @@ void verify_all_ranks(const Algorithm& algorithm, Shape shape, const Tuning& tun
 }
 #endif
 
-// The schedule of this rank, in sections of so many laps; in debug builds those of all ranks are
-// verified together.
+// Returns the schedule of this rank, in sections of so many laps. Debug builds verify the schedules
+// of all ranks together.
 Schedule built(const Algorithm& algorithm, const Shape& shape, int laps,
                const Tuning& tuning = {}) {
 #ifndef NDEBUG
-  // A direct one whose data is not plain ends at once, when the ranks have met.
+  // A direct schedule for data that are not plain ends at once, when the ranks have met.
   const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
   if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape, tuning);
 #endif
@@ -53,7 +53,7 @@ int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& al
   return best_split(runtime.node_cores(), shape, is_knomial ? kKnomialRadix : 2);
 }
 
-// One copy by the kernel that the user has asked for is taken whatever the length.
+// Returns the direct algorithm; kernel copies that the user asked for are used at any length.
 const Algorithm* direct_of(const Shape& shape) {
   if (!one_copy() || !one_copy_rule().asked_for || !one_copy_rule().takes(shape))
     return direct_algorithm(shape);

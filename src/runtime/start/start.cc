@@ -1,5 +1,5 @@
-// The start of a collective: an operation is made by its plan, and goes to what carries it out; or
-// the call is left to the library.
+// The start of a collective: an operation is made by its plan and passed to its executor, or the
+// call is left to the library.
 #include "runtime/start/start.h"
 
 #include <algorithm>
@@ -38,20 +38,20 @@ std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& pl
   return made;
 }
 
-// What is tried first and what may follow have one turn.
+// A schedule that is tried first, and the one that may follow, share a turn.
 const Schedule& first_of(const Plan& plan) {
   return plan.direct ? *plan.direct : *plan.schedule;
 }
 
-// Before the first advance of a single call. Where it needs memory of the node's, it is the
-// communicator's; also in the collectives between leaders.
+// Takes the turns of a single call before its first advance: in the communicator's memory if the
+// schedule needs it, and among collectives between leaders.
 void take_turn(CollectiveOperation& operation, const Plan& plan, Ends ends) {
   if (Leaders* leaders = plan.communicator->leaders.get()) operation.lead(*leaders);
   const Schedule& first = first_of(plan);
   if (first.node_bytes > 0) operation.take_turn(plan.communicator->memory->windows(), ends, first);
 }
 
-// The same for one on the caller's stack.
+// Takes the turn of a call on its caller's stack.
 inline NodeTurn turn_in_order(const Plan& plan, const Schedule& first) {
   if (first.node_bytes == 0) return {};
   return plan.communicator->memory->windows().next(Ends::in_order, first);
@@ -67,7 +67,7 @@ std::unique_ptr<PeerBuffers> peers_of(const Communicator& communicator) {
                                        process_memory(), one_copy());
 }
 
-// A single call that may take other ways than the caller's stack.
+// Makes the operation of a single call that is not carried out on its caller's stack alone.
 template <class Made>
 std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& plan, int tag) {
   auto operation = make_operation<Made>(id, call, plan, tag, plan.direct);
@@ -79,8 +79,9 @@ std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& 
   return operation;
 }
 
-// An initialisation may wait for the other ranks, unlike the start of a collective: what comes from
-// MPI_Comm_idup gets its shadow here. Rank-invariant, as are the communicators that are known.
+// An initialisation may wait for the other ranks, unlike the start of a collective: communicators
+// from MPI_Comm_idup get their internal communicator here. Rank-invariant, as are the known
+// communicators.
 void get_to_know(CallId id, MPI_Comm comm) {
   Runtime* runtime = Runtime::active();
   if (!runtime || runtime->native() || comm == handles.comm_null) return;
@@ -93,8 +94,8 @@ int next_tag(Communicator& communicator) {
   return communicator.tags.of_single(communicator.next_in_sequence());
 }
 
-// A persistent collective for which the library has no call, where Weft has no schedule either: at
-// each start, the library's non-blocking one on the application's own communicator.
+// Makes a persistent collective that neither the library nor Weft has: each start makes the
+// library's non-blocking call on the application's own communicator.
 std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call& call) {
   int inter = 0, rank = 0, size = 1;
   library_calls.Comm_test_inter(call.comm, &inter);
@@ -110,8 +111,8 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
       id, call, communicator, library_schedule(call, *communicator), nullptr, 0, Engine::function);
 }
 
-// Why a persistent collective is done as the rule says; nullptr: it is to be tuned. The same on all
-// ranks.
+// Returns why a persistent collective follows the rule; nullptr if it is to be tuned. The same on
+// all ranks.
 const char* untuned(const Config& config, const Plan& plan) {
   const Shape& shape = plan.schedule->shape;
   const std::string* hint = plan.communicator->hints.algorithm_for(shape.kind);
@@ -135,7 +136,7 @@ bool holds_on_all(Meeting& meeting, bool value) {
   return all && std::find(all->begin(), all->end(), 0) == all->end();
 }
 
-// Where all ranks' buffers are shared, the plan becomes a direct one, with them. Collective.
+// Makes the plan a direct one, with the ranks' buffers, if all of these are shared. Collective.
 std::unique_ptr<PeerBuffers> peers_for(Meeting& meeting, const Call& call, Plan& plan) {
   if (!plan.direct) return nullptr;
   const ShownBuffers own = confirmed(shown_buffers(plan, call, ProcessMemory::Use::often));
@@ -149,15 +150,16 @@ std::unique_ptr<PeerBuffers> peers_for(Meeting& meeting, const Call& call, Plan&
   return peers;
 }
 
-// What a persistent request has of its own: others may be started in other orders.
+// The memory of a persistent request, which is its own since ranks may start others in other
+// orders.
 struct OwnMemory {
   std::unique_ptr<NodeMemory> node;
   std::unique_ptr<PeerBuffers> peers;
   std::shared_ptr<Leaders> leaders;
 };
 
-// Whether the library's own persistent call is as fast. Intel MPI's are left out: some of them
-// (2021.18: MPI_Gather_init, MPI_Scatter_init, MPI_Allgather_init) give wrong results.
+// Returns whether the library's own persistent call is as fast. Intel MPI's are left out: some of
+// them (2021.18: MPI_Gather_init, MPI_Scatter_init, MPI_Allgather_init) give wrong results.
 bool is_lost(Runtime& runtime, Meeting& meeting, const Call& call, const Plan& plan) {
   const Schedule& schedule = *plan.schedule;
   return runtime.library != Library::intelmpi &&
@@ -166,7 +168,8 @@ bool is_lost(Runtime& runtime, Meeting& meeting, const Call& call, const Plan& p
          !is_won(runtime, meeting, call, schedule, plan.kernel, Rival::nonblocking);
 }
 
-// Collective; nullopt on all ranks alike. The plan becomes the one to be replayed, or declined.
+// Collective; returns nullopt on all ranks alike. The plan becomes the one to be replayed, or
+// declined.
 std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& call, bool in_library,
                                     Plan& plan) {
   Communicator& c = *plan.communicator;
@@ -187,13 +190,13 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   return own.leaders || !plan.leads ? std::optional(std::move(own)) : std::nullopt;
 }
 
-// The plan as it is to be for all starts, and its memory. nullopt, on all ranks alike: there is
-// none to be had, and the plan has become one by messages.
+// Completes the plan for all starts, with its memory. Returns nullopt, on all ranks alike, if there
+// is no memory; the plan then uses messages.
 std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, bool in_library,
                                 Plan& plan) {
   Communicator& c = *plan.communicator;
   const BlockingCall guard(id);
-  // A worker may be inside a collective on the shadow.
+  // A worker may be inside a collective on the internal communicator.
   const bool by_workers = runtime.engine_for(c) == Engine::tcc;
   if (!by_workers) let_worker_end(runtime, c);
   if (!by_workers && !guard.must_not_block()) {
@@ -210,7 +213,7 @@ std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, b
   return {};
 }
 
-// Waiting for all others, a direct schedule has hardly ever ended with the start.
+// A direct schedule waits for all others, so that it hardly ever ends with the start.
 bool wants_thread(Engine engine, const Operation& operation) {
   if (operation.tries_direct()) return engine != Engine::function;
   return worth_the_thread(engine, operation.schedule());
@@ -233,8 +236,8 @@ int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operatio
   return MPI_SUCCESS;
 }
 
-// The starting call's part of a split tree: other ranks' messages are under way, and this rank's
-// core is free for them now. True if all is over.
+// Carries out the starting call's part of a split tree: other ranks' messages are under way, and
+// this rank's core is free for them now. Returns true if everything is complete.
 [[gnu::noinline]] bool ends_at_start(Runtime& runtime, Engine engine,
                                      CollectiveOperation& operation) {
   const Schedule& schedule = operation.schedule();
@@ -248,7 +251,7 @@ int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operatio
   return false;
 }
 
-// False: the rank itself goes on with it.
+// Returns false if the rank itself must carry it out.
 bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>& operation) {
   if (!runtime.progress.has_desk()) return false;
   const auto work = operation->work();
@@ -257,8 +260,8 @@ bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>
   return true;
 }
 
-// Whole collectives of the library's begin in one order on all ranks: also those that the thread
-// drives, behind those that the worker carries out. False: there is none.
+// Whole collectives of the library's begin in one order on all ranks: those that the thread drives
+// begin behind those that the worker carries out. Returns false if there is no worker.
 bool leave_to_worker(Runtime& runtime, Engine engine,
                      const std::shared_ptr<CollectiveOperation>& operation) {
   Worker* const worker = operation->communicator().worker.get();
@@ -320,7 +323,7 @@ std::shared_ptr<CollectiveOperation> operation_in_order(Runtime& runtime, CallId
 
 namespace {
 
-// site: of a call that engine auto learns about; else nullptr. MPI error code.
+// site: that of a call about which engine auto learns; else nullptr. Returns an MPI error code.
 [[gnu::always_inline]] inline int start_by(Runtime& runtime, CallId id, const Call& call,
                                            const Plan& plan, Site* site, MPI_Request* request) {
   if (plan.in_hand && runtime.in_hand.start(runtime, id, call, plan, site, request))
@@ -344,7 +347,8 @@ namespace {
   return MPI_SUCCESS;
 }
 
-// At a call at which the learner has something to note. False: its way is the library's.
+// Starts a call at which the learner has something to note. Returns false if its way is the
+// library's.
 [[gnu::noinline]] bool start_at_site(Runtime& runtime, CallId id, const Call& call,
                                      const Plan& plan, MPI_Request* request, int* code) {
   Site& site = *plan.ways->site;
@@ -447,7 +451,7 @@ int failed(const Call& call, int code) {
   return code;
 }
 
-// To its end, helping others meanwhile. MPI error code.
+// Completes the execution, and helps others meanwhile. Returns an MPI error code.
 int drive(Runtime& runtime, const Call& call, Execution& execution) {
   Result<bool> done = false;
   runtime.progress.drive_in_hand([&](int polls) {
@@ -457,7 +461,7 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   return done ? MPI_SUCCESS : failed(call, kOtherCall);
 }
 
-// All happens in memory: nothing is needed but the stack.
+// Carries out a call in memory alone, with nothing but the stack.
 [[gnu::always_inline]] inline int carry_out_in_memory(Runtime& runtime, const Call& call,
                                                       const Plan& plan) {
   const Schedule& schedule = *plan.schedule;
@@ -470,7 +474,7 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   return done ? MPI_SUCCESS : failed(call, kOtherCall);
 }
 
-// The same, without a copy where all ranks' buffers are shared.
+// Carries out a call in memory, without a copy if all ranks' buffers are shared.
 [[gnu::noinline]] int try_direct_in_memory(Runtime& runtime, CallId id, const Call& call,
                                            const Plan& plan) {
   const TempBuffer temp(std::max(plan.schedule->temp_bytes, plan.direct->temp_bytes));
@@ -487,7 +491,7 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   return code;
 }
 
-// By messages, or by what only MPI can do on the data.
+// Carries out a call by messages, or with steps that only MPI can do on the data.
 [[gnu::noinline]] int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call,
                                             const Plan& plan, std::uint32_t number) {
   auto operation = single_operation<CollectiveOperation>(id, call, plan,
@@ -499,7 +503,7 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
                                   : MPI_SUCCESS;
 }
 
-// The same, with buffers of any kind.
+// Carries out a call with buffers of any kind.
 int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const Plan& plan) {
   const auto copies = CallCopies::of(call, plan.schedule->shape, *plan.communicator);
   if (copies && !copies->there()) return failed(call, MPI_ERR_NO_MEM);
@@ -512,7 +516,7 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return taken_out == MPI_SUCCESS ? code : failed(call, taken_out);
 }
 
-// Where somebody looks on, or there is more to do than work in memory.
+// Carries out a call that is observed, or needs more than memory.
 [[gnu::noinline]] int carry_out_in_any_way(Runtime& runtime, CallId id, const Call& call,
                                            const Plan& plan) {
   const WatchedCall watched(id);
@@ -531,7 +535,7 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return code;
 }
 
-// At a site of engine auto's. False: the library's.
+// Carries out a call at a site of engine auto's. Returns false if its way is the library's.
 [[gnu::noinline]] bool carry_out_at_site(Runtime& runtime, CallId id, const Call& call,
                                          const Plan& plan, int* code) {
   Site& site = *plan.ways->site;

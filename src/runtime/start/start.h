@@ -1,4 +1,4 @@
-// What the wrappers of collectives offer to Weft.
+// The entry points that the wrappers of collectives call.
 #pragma once
 
 #include <mpi.h>
@@ -14,16 +14,17 @@ struct Site;
 
 struct Plan;
 
-// True: Weft took the call, *request and *code are the application's. False: nothing was posted.
-// known: its plan; nullptr: to be asked for.
+// Returns true if Weft took the call; *request and *code are then the application's. Returns false
+// if nothing was posted. known: the call's plan; nullptr if it must be looked up.
 bool start(CallId id, const Call& call, const Plan* known, MPI_Request* request, int* code);
-// The same for a persistent initialisation; Weft takes every one that the library lacks.
+// Does likewise for a persistent initialisation; Weft takes every one that the library lacks.
 bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* request, int* code);
 inline std::atomic<bool> blocking_taken{false};  // true while a runtime is active that takes them
-// True: Weft carried the whole collective out, *code is the application's. known: as of start().
+// Returns true if Weft carried out the whole collective; *code is then the application's. known: as
+// for start().
 bool carry_out(CallId id, const Call& call, const Plan* known, int* code);
 // Lives while the library carries out a blocking collective that carry_out() has declined: engine
-// auto may want to know how long that takes (runtime/adaptive/sites.h).
+// auto may need its duration (runtime/adaptive/sites.h).
 class DeclinedCall {
  public:
   DeclinedCall() : site_(declined_at) {
@@ -37,8 +38,8 @@ class DeclinedCall {
   DeclinedCall(const DeclinedCall&) = delete;
   DeclinedCall& operator=(const DeclinedCall&) = delete;
 
-  // Whose next call on this thread is to be measured; nullptr: none. What the library calls inside
-  // is none of it.
+  // The site whose next call on this thread is to be measured; nullptr if there is none. Calls that
+  // the library makes inside do not count.
   static inline constinit thread_local Site* declined_at
       __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -49,7 +50,8 @@ class DeclinedCall {
   Site* const site_;
   long long began_ns_ = 0;
 };
-// A non-blocking collective or persistent initialisation that the library carried out.
+// Is called for a non-blocking collective or persistent initialisation that the library carried
+// out.
 void passed_on(CallId id, MPI_Request* request, int code);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// The last part of every start: an operation goes to what carries it out.
+// The last part of every start: an operation goes to its executor.
 #pragma once
 
 #include <memory>
@@ -9,19 +9,19 @@ namespace weft {
 
 struct Plan;
 
-// The caller goes on with it as far as it gets; then the executor of `engine` has it.
+// The caller advances it as far as possible; then the executor of `engine` has it.
 void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation> operation);
 
-// One that begins now: its number and its turn on the communicator are those of this moment.
+// Makes an operation that begins now: it takes its number and its turn on the communicator.
 std::shared_ptr<CollectiveOperation> operation_in_order(Runtime& runtime, CallId id,
                                                         const Call& call, const Plan& plan);
 
-// The library's own non-blocking collective, on the application's own communicator.
+// Make the library's own non-blocking collective, on the application's communicator.
 std::shared_ptr<const Schedule> library_schedule(const Call& call, const Communicator& knows);
 std::shared_ptr<CollectiveOperation> library_operation(CallId id, const Call& call,
                                                        const Communicator& knows);
 
-// The caller brings it to its end, and helps others meanwhile.
+// Completes the operation on the calling thread, which helps others meanwhile.
 void carry_to_its_end(Runtime& runtime, const std::shared_ptr<CollectiveOperation>& operation);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Where the buffers of a call on trial lie, and what the MPI library is told of it.
+// Provides the buffers of a trial call, and its arguments for the MPI library.
 #include "runtime/trial/call_on_trial.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::int64_t bytes_of(const Shape& shape, Buffer buffer) {
   return end;
 }
 
-// The library wants both buffers of a reduction on all ranks, and of a bcast the one that it sees.
+// The library needs both buffers of a reduction on all ranks, and of a bcast the one that it sees.
 std::int64_t bytes_for_both(const Shape& shape, Buffer buffer) {
   const std::int64_t bytes = bytes_of(shape, buffer);
   const bool has_one_size = reduces(shape.kind) || shape.kind == Kind::bcast;
@@ -25,7 +25,7 @@ std::int64_t bytes_for_both(const Shape& shape, Buffer buffer) {
   return has_one_size ? std::max(bytes, bytes_of(shape, other)) : bytes;
 }
 
-// Whose counts are of type int, which they fit into.
+// Returns the form with int counts, which these counts fit.
 CallId form_of(Kind kind) {
   switch (kind) {
     case Kind::barrier:

@@ -1,5 +1,5 @@
-// CallOnTrial: a call that is measured, with buffers of Weft's in place of the application's; all
-// zero, so that no operator meets a wild number.
+// CallOnTrial: a measured call, with zeroed buffers of Weft's in place of the application's, so
+// that no operator meets an arbitrary number.
 #pragma once
 
 #include <vector>
@@ -12,14 +12,14 @@ namespace weft {
 
 class CallOnTrial {
  public:
-  // shape: by shape_on_trial(), of `call`. temp_bytes: what schedules need at most besides.
+  // shape: shape_on_trial() of `call`. temp_bytes: the most that schedules need besides.
   CallOnTrial(const Shape& shape, const Call& call, std::int64_t temp_bytes);
   CallOnTrial(const CallOnTrial&) = delete;
   CallOnTrial& operator=(const CallOnTrial&) = delete;
 
-  // What schedules need besides will then be in the pool.
+  // Returns whether all memory is there; what schedules need besides is then in the pool.
   bool there() const { return send_.there() && recv_.there() && temp_is_there_; }
-  // Of a schedule, or for the MPI library.
+  // Returns the call for a schedule, or for the MPI library.
   const Call& call() const { return call_; }
 
  private:

@@ -1,4 +1,4 @@
-// Rank 0 knows the cache; what is measured is agreed on after each trial, as in tuning.cc.
+// Rank 0 reads the cache; measurements are agreed on after each trial, as in tuning.cc.
 #include "runtime/trial/contest.h"
 
 #include <algorithm>
@@ -19,25 +19,25 @@ namespace weft {
 namespace {
 
 constexpr const char* kLibrary = "library";
-// Part of the key: another one for each change of how contests are held, so that what was decided
-// in another way is held again.
+// A part of the key that changes whenever contests are held differently, so that earlier results do
+// not count.
 constexpr const char* kMethod = "warm";
 constexpr std::int64_t kNever_ns = INT64_MAX / 16;
-// Both ways take turns, so often at most, for about so long at a time.
-// Fewer rounds tell nothing, the first one being cold.
+// The most rounds in which both sides take turns, and the duration of each. Fewer than kEnough
+// rounds tell nothing, and the first one is cold.
 constexpr int kRounds = 12, kEnough = 4, kOfFirstRound = 1;
 constexpr int kLeastRepetitions = 2, kMostRepetitions = 100;
 constexpr std::int64_t kTime_ns = 20'000;
-// Before those of long calls: what the other side has left in the caches is no part of the time.
+// The calls before a measurement of long calls, since the other side has filled the caches.
 constexpr int kWarmUps = 2;
-// A contest is held again in the next run, until one has been won twice and clearly, or so often.
+// A contest is repeated in later runs until it has been won twice and clearly, or so often.
 constexpr int kMostDoubts = 4;
-// After that what the library has won stays the library's. What Weft has won is looked at briefly
-// in each run, for that run only: a virtual machine's host moves its cores, and then the same two
-// copies take four times as long.
+// Afterwards a call that the library has won stays the library's. One that Weft has won is checked
+// briefly in each run, for that run only: a virtual machine's host moves its cores, and the same
+// two copies then take four times as long.
 constexpr int kBrief = kEnough;
 
-// What the looks of this run have found, by key. At rank 0 of some communicator.
+// The checks of this run, by key, on ranks that are rank 0 of some communicator.
 struct Looks {
   std::mutex mutex;  // guards the rest
   std::map<std::string, bool> won;
@@ -59,7 +59,7 @@ void note_look(const std::string& key, bool won) {
 }
 
 class Contest {
-  // What rank 0 knows: decided, for this run.
+  // The state that rank 0 knows; `decided` holds for this run.
   enum class Known : std::int8_t { others, nothing, in_doubt, settled, decided };
 
  public:
@@ -77,7 +77,7 @@ class Contest {
     std::int64_t was_won = is_first() && before_ && before_->algorithm != kLibrary;
     const std::optional<bool> now = is_first() && was_won ? looked_at(key_) : std::nullopt;
     if (now) was_won = *now;
-    // The greatest is what rank 0 knows: the others say the least.
+    // The maximum is what rank 0 knows, since the others give the least value.
     const Known known = !is_first()                  ? Known::others
                         : !before_                   ? Known::nothing
                         : before_->doubts > 0        ? Known::in_doubt
@@ -131,8 +131,9 @@ class Contest {
     return true;
   }
 
-  // One time, agreed on, of so many calls that it does not matter who came first. The budget's part
-  // that is spent on the slowest rank; none: ranks make different calls.
+  // Measures a side by so many calls that the first rank to arrive does not matter; the time is
+  // agreed on. Returns nothing if ranks make different calls. The slowest rank's share of the
+  // budget is spent.
   std::optional<std::int64_t> time(Side& side, const Schedule& schedule, const CallOnTrial& call,
                                    bool is_warm) {
     if (!run(side, side.warm_ups, schedule, call)) return std::nullopt;
@@ -144,7 +145,7 @@ class Contest {
     const std::int64_t slowest_ns = std::max<std::int64_t>((*agreed)[0], 1);
     if (is_warm) side.least_ns = std::min(side.least_ns, slowest_ns);
     const std::int64_t fitting = kTime_ns / slowest_ns;
-    // As many rounds of both sides as tell something must fit into the budget.
+    // Enough rounds of both sides must fit into the budget.
     constexpr std::int64_t kCalls = 2 * kEnough * (kWarmUps + kLeastRepetitions);
     const bool has_warm_ups = fitting < 2 * kWarmUps && kCalls * slowest_ns < budget_ns();
     side.warm_ups = has_warm_ups ? kWarmUps : 0;
@@ -153,7 +154,7 @@ class Contest {
     return (*agreed)[1];
   }
 
-  // What is taken for true where nothing can be measured now.
+  // Returns the assumed result if nothing can be measured now.
   bool told_before() const { return known_ == Known::nothing || won_; }
 
   bool measured() {
@@ -186,13 +187,13 @@ class Contest {
       if (is_first()) note_look(key_, wins);
       return wins;
     }
-    // Weft is to be faster by a tenth: what is as fast stays where it is.
+    // Weft must be faster by a tenth: otherwise nothing changes.
     const bool wins = weft.least_ns * 10 <= library.least_ns * 9;
     keep(wins, library.least_ns, weft.least_ns);
     return wins;
   }
 
-  // Not what the library has won, nor calls of which a few would take the whole budget.
+  // Returns false if the library has won, or if a few calls would take the whole budget.
   bool may_be_looked_at() const {
     std::int64_t longest_ns = 0;
     for (const auto& one : before_->candidates) longest_ns = std::max(longest_ns, one.ns);

@@ -1,7 +1,7 @@
-// Contest: Weft's way of a call in the node's memory against the MPI library's own, which keeps the
-// call where it is as fast. Why measured: which of the two it is depends on processor, system and
-// library (a library that moves long blocks in one copy beats two copies on one machine and not on
-// the next); once for each machine, and kept with the plans.
+// Contest: compares Weft's way of a call in the node's memory with the MPI library's, which keeps
+// the call unless Weft's is faster. It is measured, once for each machine, and kept with the plans:
+// the faster one depends on processor, system and library (one that moves long blocks in one copy
+// beats two copies on some machines only).
 #pragma once
 
 #include "runtime/start/plans.h"
@@ -9,17 +9,17 @@
 
 namespace weft {
 
-// What the library is measured by: its blocking call, or a start and a wait.
+// Says how the library is measured: by its blocking call, or by a start and a wait.
 enum class Rival : std::uint8_t { blocking, nonblocking };
 
-// Collective, waits for all ranks like a blocking collective; the same on all ranks. False: the
-// call is the library's. schedule: of the call, on one node.
+// Collective; waits for all ranks like a blocking collective. Returns false, on all ranks alike, if
+// the call is the library's. schedule: the call's, on one node.
 bool is_won(Runtime& runtime, Meeting& meeting, const Call& call, const Schedule& schedule,
             Kernel kernel, Rival rival);
 
-// Whether there is anything to measure: all ranks know alike what the call moves, the user has not
-// chosen, a blocking call of the library's may be made, and no way without a copy is to be
-// expected. The same on all ranks.
+// Returns whether there is anything to measure: all ranks know the size, the user has not chosen, a
+// blocking call of the library's may be made, and no way without a copy is expected. The same on
+// all ranks.
 bool may_be_contested(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
                       Kernel kernel, bool tries_direct);
 

@@ -1,5 +1,6 @@
-// An allreduce first, so that a job in which nothing was measured pays for no more. By collectives:
-// with MPI_ANY_SOURCE MPICH (5.0.2) has been seen to hang on several nodes with several ranks each.
+// An allreduce comes first, so that a job without measurements pays no more. Only collectives are
+// used: with MPI_ANY_SOURCE MPICH (5.0.2) was seen to hang on several nodes with several ranks
+// each.
 #include "runtime/trial/kept_plans.h"
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct Texts {
   std::string all;
 };
 
-// Of rank 0; the others have theirs told.
+// Returns room for all texts on rank 0; the others send theirs.
 Texts room_for_texts(int bytes, MPI_Comm comm) {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(comm, &rank);

@@ -1,6 +1,6 @@
-// What the ranks have measured and learnt goes into the file of plans once, at the end of the job.
-// Why by rank 0: the file is often on a file system of the whole machine, and of a large job some
-// thousand ranks have something to keep.
+// Writes the ranks' measurements and results of learning into the file of plans once, at the end of
+// the job. Rank 0 does it, since the file is often on a shared file system, and thousands of ranks
+// of a large job may have something to keep.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace weft {
 
-// Collective over all ranks, in MPI_Finalize, where nobody may still be inside a collective on
-// common(). own: lines of this rank. Why they are not kept, for rank 0 to say; empty: they are.
+// Collective over all ranks, in MPI_Finalize, when nobody may still be inside a collective on
+// common(). own: this rank's lines. Returns why they are not kept, for rank 0 to print; empty on
+// success.
 std::string keep_plans(PlanCache& plans, const std::string& own);
 
 }  // namespace weft

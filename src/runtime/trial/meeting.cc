@@ -1,4 +1,4 @@
-// What is told is an allgather or an allreduce, whose schedule the communicator keeps.
+// Exchanges are allgathers or allreduces, whose schedules the communicator caches.
 #include "runtime/trial/meeting.h"
 
 #include "engine/alone.h"

@@ -1,7 +1,6 @@
-// Meeting: what the ranks of a communicator do together while a persistent collective is
-// initialised: they tell each other things, and try out schedules, by Weft's own collectives. Why
-// not by the library's: on one node the first of each kind costs tens of microseconds, and where
-// ranks share a core each may cost milliseconds.
+// Meeting: the ranks of a communicator exchange data and try out schedules by Weft's own
+// collectives while a persistent collective is initialised. The library's are not used: on one node
+// the first of each kind costs tens of microseconds, and milliseconds if ranks share a core.
 #pragma once
 
 #include <array>
@@ -16,26 +15,27 @@ namespace weft {
 
 class Runtime;
 
-// Collective over the communicator, for whose ranks each call waits.
+// All functions are collective over the communicator, and wait for its ranks.
 class Meeting {
  public:
-  // id: of the initialisation.
+  // id: the initialising call.
   Meeting(Runtime& runtime, CallId id, Communicator& communicator)
       : runtime_(runtime), id_(id), communicator_(communicator) {}
 
   CallId id() const { return id_; }
   Communicator& communicator() { return communicator_; }
 
-  // The call's buffers, datatypes, operator and root. kernel: of reductions. False: ranks take part
-  // in different calls, or a direct schedule finds a buffer that the kernel cannot copy either.
+  // Carries out the schedule with the call's buffers, datatypes, operator and root. kernel: for
+  // reductions. Returns false if ranks take part in different calls, or if a direct schedule finds
+  // a buffer that the kernel cannot copy either.
   bool carry_out(const Schedule& schedule, const Call& call, Kernel kernel);
 
-  // Of each word the greatest that a rank says; none: ranks take part in different calls. Cheaper
-  // than exchange() where there are many ranks.
+  // Returns the maximum of each word over all ranks; nothing if ranks take part in different calls.
+  // Cheaper than exchange() for many ranks.
   using Words = std::array<std::int64_t, 7>;
   std::optional<Words> greatest(const Words& own);
 
-  // What each rank says, by rank; none: ranks take part in different calls.
+  // Returns the ranks' values, by rank; nothing if ranks take part in different calls.
   template <class Said>
   std::optional<std::vector<Said>> exchange(const Said& own) {
     static_assert(std::is_trivially_copyable_v<Said> && sizeof own <= kLinePayloadBytes);
@@ -50,7 +50,8 @@ class Meeting {
   bool carry_out_directly(const Schedule& schedule, const Call& call, Kernel kernel);
   bool carry_out_by_messages(const Schedule& schedule, const Call& call, Kernel kernel);
   bool exchange(const void* own, void* all, std::int64_t bytes);
-  // Between all ranks, of `count` elements or bytes. kernel: of a reduction.
+  // Carries out a collective of `count` elements or bytes between all ranks. kernel: for
+  // reductions.
   bool carry_out(Kind kind, const Layout& data, Call call, Kernel kernel);
 
   Runtime& runtime_;

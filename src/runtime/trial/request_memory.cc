@@ -1,5 +1,5 @@
-// As long as there is room, one exchange shows that all ranks of each node take the same piece.
-// Where there is none, they come to a further segment.
+// While there is room, one exchange shows that all ranks of each node take the same piece.
+// Otherwise they make a further segment.
 #include "runtime/trial/request_memory.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ bool are_alike_on_each_node(const std::vector<std::int64_t>& wanted, const Nodes
   return true;
 }
 
-// By Weft's own collectives.
+// Communicates by Weft's own collectives.
 class MeetingTalk final : public SegmentTalk {
  public:
   explicit MeetingTalk(Meeting& meeting) : meeting_(meeting), c_(meeting.communicator()) {}

@@ -1,5 +1,5 @@
-// Rank 0 knows the cache; what is measured is agreed on after each trial. A plan of which there are
-// doubts is measured again in the next run, until two come to the rule's or there have been enough.
+// Rank 0 reads the cache; measurements are agreed on after each trial. A plan in doubt is measured
+// again in the next run, until two agree with the rule or there have been enough.
 #include "runtime/trial/tuning.h"
 
 #include <algorithm>
@@ -18,15 +18,15 @@ namespace {
 
 using Source = PlanRecord::Source;
 
-// More than any budget: a rank that cannot take part ends the trials of all.
+// Exceeds any budget: a rank that cannot take part ends the trials of all.
 constexpr std::int64_t kNever_ns = INT64_MAX / 4;
 
-// How often a plan is measured at most: where the machine is never quiet, or another than the
-// rule's has won each time. A quarter of the processes have been seen to prefer one that the next
-// process does not, perhaps by where their pages lie in the caches.
+// The most runs that measure a plan: the machine may never be quiet, or another than the rule's may
+// win each time. A quarter of the processes were seen to prefer one that the next process does not,
+// perhaps because of where their pages lie in the caches.
 constexpr int kMostDoubts = 4;
 
-// What the ranks tell each other at a time, where the greatest counts.
+// The words that ranks exchange at a time, of which the maximum counts.
 using Facts = std::array<std::int64_t, 5>;
 constexpr std::int64_t kSaysNothing = INT64_MIN;
 
@@ -43,20 +43,20 @@ class Tuner {
         record_(record),
         by_rule_{find_algorithm(shape_.kind, by_rule.algorithm), by_rule.tuning} {}
 
-  // The candidate that all ranks take.
+  // Returns the candidate that all ranks take.
   Candidate choose() {
     if (is_first()) key_ = key();
     if (!meet()) return chosen_;
     const Shape trial = shape_on_trial(shape_);
     Candidates candidates(trial, by_rule_, at_once_, runtime_.config.laps_at_a_time);
-    // What won before comes right after the rule's, so that no budget ends before its turn.
+    // The previous winner comes right after the rule's, so that no budget ends before its turn.
     candidates.bring_forward(chosen_);
     measure(trial, candidates);
     return chosen_;
   }
 
  private:
-  // What rank 0 knows.
+  // The state that rank 0 knows.
   enum class Known : std::int64_t { nothing, not_measured, doubtful, certain };
 
   bool is_first() const { return shape_.rank == 0; }
@@ -78,7 +78,7 @@ class Tuner {
     return words;
   }
 
-  // Of what all ranks must have in common to go on together.
+  // Returns a hash of what all ranks must have in common to go on together.
   std::int64_t call_number() const {
     const std::size_t operation = std::hash<std::string>{}(record_.operation);
     const auto words = {static_cast<std::size_t>(shape_.kind),
@@ -94,7 +94,7 @@ class Tuner {
     return plan.doubts > 0 ? Known::doubtful : Known::certain;
   }
 
-  // None: ranks make different calls.
+  // Returns nothing if ranks make different calls.
   std::optional<Facts> greatest(const Facts& own) {
     const std::int64_t number = call_number();
     Meeting::Words words{number, ~number};  // only of equal numbers both are their own greatest
@@ -106,7 +106,7 @@ class Tuner {
     return facts;
   }
 
-  // Of rank 0; the others say nothing.
+  // Returns rank 0's knowledge; the others give the least value.
   Facts what_is_known() {
     if (!is_first()) return {kSaysNothing, kSaysNothing, kSaysNothing, kSaysNothing, kSaysNothing};
     before_ = runtime_.plans.find(key_);
@@ -121,7 +121,8 @@ class Tuner {
             tuning.part_bytes, tuning.radix, tuning.radix_across};
   }
 
-  // All ranks are here, and rank 0 says what it knows. True: there is something to measure.
+  // All ranks arrive, and rank 0 sends what it knows. Returns true if there is something to
+  // measure.
   bool meet() {
     const auto facts = greatest(what_is_known());
     began_ns_ = now_ns();
@@ -141,7 +142,7 @@ class Tuner {
     return known == Known::doubtful;
   }
 
-  // Collective; false: ranks are in different calls.
+  // Collective; returns false if ranks are in different calls.
   bool run(const Schedule& schedule, const CallOnTrial& trial, int repetitions) {
     for (int i = 0; i < repetitions; ++i)
       if (!meeting_.carry_out(schedule, trial.call(), kernel_)) return false;
@@ -161,7 +162,7 @@ class Tuner {
       const bool is_new = !candidates.is_built(trial->candidate);
       const Schedule* const schedule = candidates.schedule(trial->candidate);
       if (is_new) {
-        // What it needs besides will then be in the pool of each.
+        // The memory that the schedule needs besides is then in the pool of each rank.
         const bool there = !schedule || TempBuffer(schedule->temp_bytes).there();
         agreed = greatest({0, there ? elapsed_ns() : kNever_ns});
         if (!agreed) return;
@@ -204,7 +205,7 @@ class Tuner {
     if (is_first()) runtime_.plans.note(key_, plan);
   }
 
-  // The choice of before stays.
+  // Keeps the earlier choice.
   void give_up() {
     MeasuredPlan& plan = record_.plan;
     if (was_measured_) {
@@ -267,7 +268,7 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& cal
   if (chosen != before)
     schedule = std::make_shared<const Schedule>(build_in_sections(
         *chosen.algorithm, by_rule->shape, runtime.config.laps_at_a_time, chosen.tuning));
-  // Whatever the cache says: blocking calls of the application rely on it.
+  // This holds whatever the cache says: blocking calls of the application rely on it.
   if (at_once && !needs_no_later_help(*schedule, false)) schedule = by_rule;
   record.spent_ns = now_ns() - began;
   runtime.summary.planned(std::move(record));

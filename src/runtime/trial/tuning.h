@@ -1,6 +1,6 @@
-// Tuning of persistent collectives, when they are initialised: the candidates
-// (select/candidates.h) are measured on buffers of Weft's, or the plan is known from the cache.
-// Why then: an initialisation may wait for the other ranks, and its choice is used again and again.
+// Tuning of persistent collectives at their initialisation: the candidates (select/candidates.h)
+// are measured on buffers of Weft's, or the plan is known from the cache. An initialisation may
+// wait for the other ranks, and its choice is used again and again.
 // Jocksch, Piccinali, shared-memory persistent allreduce (parameters chosen at initialisation)
 #pragma once
 
@@ -17,7 +17,7 @@ namespace weft {
 
 class Runtime;
 
-// What became of one initialisation, for the summary.
+// The result of one initialisation, for the summary.
 struct PlanRecord {
   enum class Source : std::uint8_t { measured, cache, rule } source = Source::rule;
   std::string why;
@@ -30,12 +30,12 @@ struct PlanRecord {
   std::int64_t spent_ns = 0;
 };
 
-// What one is called that nothing is asked about.
+// Returns the record of an initialisation that is not tuned.
 PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
                         const std::string& why);
 
-// Collective, waits for all ranks like a blocking collective. The schedule to take in place of
-// `by_rule`; the same choice on all ranks. kernel: of reductions.
+// Collective; waits for all ranks like a blocking collective. Returns the schedule to take in place
+// of `by_rule`; the choice is the same on all ranks. kernel: for reductions.
 std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& call, Meeting& meeting,
                                                Kernel kernel,
                                                std::shared_ptr<const Schedule> by_rule);
