@@ -161,7 +161,13 @@ def built(tmp_path_factory):
         flags = library.flags(library.links_c)
         return library, compile_once(program, ["c++", *options, *sources, "-o", program, *flags])
 
-    return {"fortran": fortran, "conformance": conformance}
+    def in_c(name: str, source: Path) -> tuple[Library, Path]:
+        library = LIBRARIES[name]()
+        program = place / f"{source.stem}-{name}"
+        flags = library.flags(library.links_c)
+        return library, compile_once(program, ["cc", "-g", "-O1", source, "-o", program, *flags])
+
+    return {"fortran": fortran, "conformance": conformance, "c": in_c}
 
 
 @pytest.fixture

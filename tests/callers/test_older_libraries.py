@@ -1,8 +1,14 @@
 """The conformance program on older releases, as Debian packages them: MPICH 4.0, Open MPI 4.1."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
+
+from weft import installation
 
 ENGINES = ("function", "thread", "tcc")
 # What the library gets wrong by itself (tests/cli/test_conformance.py says more). MPICH 4.0 crashes
@@ -27,3 +33,31 @@ def test_conformance(built, run, name, engine, ranks):
     assert int(re.search(r"conformance: (\d+) cases equal", output)[1]) > 300
     handled = {entry["call"]: entry["handled"] for entry in summary["calls"]}
     assert handled["MPI_Iallreduce"] > 0
+
+
+# The command, with so many rounds of replays.
+FEW = """
+from weft.advise import verify
+from weft.cli import app
+verify.ROUNDS = verify.MOST_ROUNDS = 2
+app()
+"""
+
+
+@pytest.mark.parametrize("name", ["mpich-debian", "openmpi-debian"])
+def test_advice_is_verified(built, tmp_path, name):
+    source = installation.ROOT / "tests/cli/programs/advise_ends.c"
+    library, program = built["c"](name, source)
+    advise = [sys.executable, "-c", FEW, "advise", "--verify", "--json", "advice.json", "--"]
+    done = subprocess.run(
+        [str(word) for word in (*advise, *library.mpiexec, "-n", 2, program, "blocking")],
+        env={**os.environ, **library.environment},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "by the replay of these calls" in " ".join(done.stdout.split()), done.stderr
+    (site,) = json.loads((tmp_path / "advice.json").read_text())["sites"]
+    assert isinstance(site["free_us"], float)
