@@ -11,6 +11,7 @@ from advise_runs import made
 from weft import mpi_libraries
 from weft.advise import analysis, show, store, verify
 from weft.advise.sites import FREE, Spread
+from weft.advise.stretches import stretches_of
 
 
 def advice_of(free_us: list[float], window_ns: int = 500_000, cores: int = 4) -> analysis.Advice:
@@ -121,6 +122,20 @@ def test_a_replay_that_is_disturbed_wins_no_more():
 
     wins = [verify.disturbed(OneStretch(), us) for us in (1000.0, 2000.0, 500.0)]
     assert wins == [1.0, 0.5, 1.0]
+
+
+def test_no_more_is_won_without_a_change_than_the_calls_take():
+    """Without the wait for the late rank, which the replay in a crowd may make look long."""
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    (site,) = analysis.analyse(stored).sites
+    found = stretches_of(stored, [site])
+    ((*_, form, won),) = verify.won(found, [], {(0, 0): 90_000.0}, {(0, 0): 100.0})
+    assert (form, won) == (FREE, 400)
+    stored["replay"].extend(
+        {"rank": 0, "site": 0, "form": FREE, "us": us} for us in (650.0, 690.0)
+    )
+    (site,) = analysis.analyse(stored).sites
+    assert site.unchanged.high == pytest.approx(site.transfer_us) < 690
 
 
 def test_a_sample_of_the_calls_is_run_again(program, advise, tmp_path):

@@ -261,8 +261,11 @@ class Site:
         disturbs those beside it."""
 
         def of_run(form: str) -> Spread | None:
-            # More than the call's time cannot be won, whatever disturbed the machine.
+            # More than the call's time cannot be won, whatever disturbed the machine; nor, without
+            # a change, what it waits for others.
             most = self.time_us / max(1, self.calls)
+            if form == FREE and self.transfer_us is not None:
+                most = self.transfer_us
             found = [min(us, most) for us in won.get(form, [])]
             return spread(found, self.calls) if len(found) > 1 else None
 

@@ -22,7 +22,7 @@ from weft.advise import launched
 from weft.advise.analysis import Advice
 from weft.advise.sites import FREE, WITH_CHANGE, Site, spread
 from weft.advise.store import Stored
-from weft.advise.stretches import Stretch, evenly, is_known, plan, stretches_of
+from weft.advise.stretches import Call, Stretch, evenly, is_known, plan, stretches_of
 
 ROUNDS, MOST_ROUNDS = 9, 25  # of both jobs; all of them where the figures are not narrow after 9
 CHANGES = 3  # sites that are changed, each for itself
@@ -52,19 +52,20 @@ def read_times(path: Path) -> Times:
     return found
 
 
-def shares_of(stretch: Stretch) -> dict[int, float]:
-    """By site (its id): its calls' part of the time of all the record's calls, of the rank that
-    came last; of what is non-blocking, with its wait. Where ranks make a call at different sites,
-    it is each one's, since each rank has that time at its own."""
+def transfers_of(stretch: Stretch) -> dict[int, float]:
+    """By site (its id): microseconds of its calls, of the rank that came last, so that no wait for
+    others is among them; of what is non-blocking, with its wait. Where ranks make a call at
+    different sites, it is each one's, since each rank has that time at its own."""
     found: dict[int, float] = defaultdict(float)
-    whole = 0.0
     for call in stretch.calls:
-        shortest = min(row["left_ns"] - row["arrived_ns"] for row in call.rows.values())
-        time_ns = shortest + (call.site.waited_us or 0.0) * 1e3
-        whole += time_ns
         for key in {id(site) for site in call.sites.values()}:
-            found[key] += time_ns
-    return {key: time_ns / (whole or 1.0) for key, time_ns in found.items()}
+            found[key] += transfer_us(call)
+    return found
+
+
+def transfer_us(call: Call) -> float:
+    shortest = min(row["left_ns"] - row["arrived_ns"] for row in call.rows.values())
+    return shortest / 1e3 + (call.site.waited_us or 0.0)
 
 
 def disturbed(stretch: Stretch, library_us: float) -> float:
@@ -75,7 +76,8 @@ def disturbed(stretch: Stretch, library_us: float) -> float:
 
 def won(stretches: list[Stretch], changes: list[Site], library: Times, auto: Times) -> list[tuple]:
     """Rows of the table `replay`, of one round: microseconds of a site's call, over all stretches.
-    What Weft wins of a stretch without a change belongs to its sites by the time of their calls."""
+    What Weft wins of a stretch without a change is at most the time of its calls, and belongs to
+    their sites by that time: who waits for a late rank waits with Weft, too."""
     wins: dict[tuple[int, str], float] = defaultdict(float)
     calls: dict[tuple[int, str], int] = defaultdict(int)
     sites: dict[int, Site] = {}
@@ -88,9 +90,11 @@ def won(stretches: list[Stretch], changes: list[Site], library: Times, auto: Tim
         if (number, 0) not in library or (number, 0) not in auto:
             continue
         free = (library[number, 0] - auto[number, 0]) * disturbed(stretch, library[number, 0])
+        whole = sum(map(transfer_us, stretch.calls))
+        free = min(free, whole)
         sites |= {id(one): one for call in stretch.calls for one in call.sites.values()}
-        for key, share in shares_of(stretch).items():
-            count(sites[key], FREE, free * share, stretch)
+        for key, us in transfers_of(stretch).items():
+            count(sites[key], FREE, free * us / (whole or 1.0), stretch)
         for form, site in enumerate(changes, 1):
             if stretch.calls_at(site) and (number, form) in auto:
                 count(site, WITH_CHANGE, auto[number, 0] - auto[number, form], stretch)
