@@ -92,6 +92,7 @@ complete -c weft -n '__weft_in weft doctor' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft demo' -l mpi -d 'The MPI library' -x
 complete -c weft -n '__weft_in weft demo' -l time-budget -d 'Stop at the latest after this time' -x
 complete -c weft -n '__weft_in weft demo' -s o -l out -d 'The page to write' -r -F
+complete -c weft -n '__weft_in weft demo' -l json -d 'Also write the figures as JSON' -r -F
 complete -c weft -n '__weft_in weft demo' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft bench' -l collective -d 'Collectives, separated by commas' -x
 complete -c weft -n '__weft_in weft bench' -l bytes -d 'Sizes, separated by commas, such as 64KiB,1MiB' -x

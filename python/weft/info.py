@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from weft import __version__, gpu, installation, mpi_libraries, offload, one_copy, xpmem
+from weft import gpu, installation, mpi_libraries, offload, one_copy, stored, xpmem
 from weft.mpi_libraries import Implementation
 from weft.probe import ProbeError, run_probe
 
@@ -34,11 +34,14 @@ CPUS = Path("/sys/devices/system/cpu")
 
 
 def collect() -> dict:
+    libraries = [describe(mpi) for mpi in mpi_libraries.found()]
+    own = machine()
+    running = [title(mpi["library"]) for mpi in libraries if "problem" not in mpi]
+    headline = {"libraries": len(running), "usable_cores": len(own["usable_cores"])}
     return {
-        "schema": "weft-info/1",
-        "weft": __version__,
-        "machine": machine(),
-        "mpi": [describe(mpi) for mpi in mpi_libraries.found()],
+        **stored.head("weft-info/2", headline, ", ".join(running)),
+        "machine": own,
+        "libraries": libraries,
         "not_here": not_here(),
         "preload_libraries": preload_libraries(),
     }
@@ -130,13 +133,13 @@ def show(facts: dict) -> None:
     console.print("without a copy: " + "; ".join(ways), highlight=False, soft_wrap=True)
     words = one_copy.in_words(hardware["one_copy"])
     console.print(f"one copy by the system: {words}", highlight=False, soft_wrap=True)
-    able = {mpi["name"]: mpi["offload"] for mpi in facts["mpi"] if "offload" in mpi}
+    able = {mpi["name"]: mpi["offload"] for mpi in facts["libraries"] if "offload" in mpi}
     words = offload.in_words(able, hardware["infiniband"], hardware["offload_variables"])
     console.print(f"collectives by the network: {words}", highlight=False, soft_wrap=True)
     words = gpu.in_words(hardware["gpu"])
     console.print(f"GPUs: {words}", markup=False, highlight=False, soft_wrap=True)
-    if facts["mpi"]:
-        show_libraries(console, facts["mpi"])
+    if facts["libraries"]:
+        show_libraries(console, facts["libraries"])
     for name, command in facts["not_here"].items():
         line = f"{name}: not here; get it with: {command}"
         console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -346,12 +346,12 @@ def test_a_machine_that_permits_no_lab_is_no_fault(monkeypatch):
 
 def test_info_as_json(call):
     facts = json.loads(call("info", "--json").stdout)
-    assert facts["schema"] == "weft-info/1"
+    assert facts["schema"] == "weft-info/2"
     assert facts["machine"]["usable_cores"]
     assert facts["machine"]["without_a_copy"]["shared buffers"] is None
-    assert [mpi["name"] for mpi in facts["mpi"]][:3] == list(mpi_libraries.IMPLEMENTATIONS)
+    assert [mpi["name"] for mpi in facts["libraries"]][:3] == list(mpi_libraries.IMPLEMENTATIONS)
     assert facts["not_here"] == {}
-    for mpi in facts["mpi"]:
+    for mpi in facts["libraries"]:
         assert mpi["thread_level"] == "MPI_THREAD_MULTIPLE"
         assert all(reason is None for reason in mpi["engines"].values())
 

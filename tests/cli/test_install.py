@@ -125,7 +125,7 @@ def test_info(prefix, weft):
     assert facts["weft"] == __version__
     libraries = facts["preload_libraries"]
     assert all(Path(path).is_relative_to(prefix) for path in libraries.values())
-    mpich = next(mpi for mpi in facts["mpi"] if mpi["name"] == "mpich")
+    mpich = next(mpi for mpi in facts["libraries"] if mpi["name"] == "mpich")
     assert mpich["engines"]["tcc"] is None
 
 

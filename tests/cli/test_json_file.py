@@ -10,7 +10,10 @@ import pytest
 from test_results import bench_result
 
 from weft import __version__, json_file
-from weft.bench.result import save_json
+from weft.bench.result import Statistic, save_json
+from weft.demo import show
+from weft.report.overlap import CallComparison
+from weft.reproduce.findings import Finding, Reproduction, Reproductions
 
 HEAD = ["schema", "weft", "date", "host", "mpi", "ranks", "command", "headline"]
 
@@ -49,7 +52,9 @@ def test_commands_that_compute_write_json_alone_or_beside_their_words(call, tmp_
     assert json.loads(alone.stdout)["runs"] == json.loads(named.stdout)["runs"] == found["runs"]
     assert "µs" in beside.stdout
     call("info", "--json", file)
-    assert json.loads(file.read_text())["schema"] == "weft-info/1"
+    found = json.loads(file.read_text())
+    assert head_of(found)["usable_cores"] == len(found["machine"]["usable_cores"])
+    assert (found["schema"], found["command"]) == ("weft-info/2", f"weft info --json {file}")
 
 
 def test_nothing_stands_beside_json_on_standard_output(call):
@@ -75,6 +80,23 @@ def test_a_report_and_a_comparison(call, tmp_path):
     found = json.loads(call("compare", old, new, "--json", "-").stdout)
     assert head_of(found)["same"] == len(found["points"]) > 0
     assert {point["times"] for point in found["points"]} == {1.0}
+
+
+def test_reproductions_and_the_demo_begin_alike():
+    finding = Finding("1", "p", "measured", "o", "h", "holds")
+    one = Reproduction("name", "title", "paper", [finding], [], [])
+    for found in (one, Reproductions({}, [one])):
+        assert head_of(found.to_json()) == {
+            "holds": 1,
+            "does not hold": 0,
+            "cannot be tested here": 0,
+        }
+    half, whole = (Statistic(value, value, value, 9) for value in (1.0, 2.0))
+    calls = [CallComparison("allreduce", 1 << 20, 2, "MPICH", whole, half)]
+    found = show.to_json(calls, "memory", False)
+    assert head_of(found) == {"MPI_Allreduce of 1 MiB": {"times_as_fast": 2.0, "finding": "gain"}}
+    (call,) = json.loads(json.dumps(found))["calls"]
+    assert (call["weft"]["median"], found["mpi"], found["ranks"]) == (1.0, "MPICH", 2)
 
 
 def test_findings_of_the_doctor(call, tmp_path):

@@ -41,7 +41,7 @@ def test_only_variables_of_offload_are_told():
 def test_info_has_it_of_each_library_that_runs(call):
     facts = json.loads(call("info", "--json").stdout)
     assert set(facts["machine"]) >= {"infiniband", "offload_variables"}
-    for mpi in facts["mpi"]:
+    for mpi in facts["libraries"]:
         assert ("offload" in mpi) == ("problem" not in mpi)
     if mpi_libraries.implementation("openmpi").mpiexec.exists():
         assert "collectives by the network" in call("info").stdout

@@ -8,6 +8,8 @@ from typing import Annotated, Optional
 
 import typer
 
+from weft import json_file
+
 SECONDS = 90.0
 PAGE = Path("out/demo.html")
 
@@ -24,12 +26,13 @@ def demo(
         str, typer.Option(help="Stop at the latest after this time.")
     ] = f"{SECONDS:.0f}s",
     out: Annotated[Path, typer.Option("-o", "--out", help="The page to write.")] = PAGE,
+    json: Annotated[Optional[Path], json_file.option("Also write the figures as JSON.")] = None,
 ) -> None:
     """Run one unmodified MPI program without and with Weft, and show the difference."""
     # Loaded here: the other commands start without it.
     from weft.demo import show
 
-    raise typer.Exit(show.run(mpi, time_budget, out))
+    raise typer.Exit(show.run(mpi, time_budget, out, json))
 
 
 def typed(path: Path, root: Optional[Path] = None) -> str:

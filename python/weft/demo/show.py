@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from weft import files, messages, mpi_libraries
+from weft import files, json_file, messages, mpi_libraries, stored
 from weft.bench import settings
 from weft.bench.settings import SettingsError
 from weft.demo.command import PAGE, typed, weft_typed
@@ -24,7 +26,7 @@ from weft.report.overlap import CallComparison, Comparison
 from weft.stored import ResultError
 
 
-def run(mpi: str | None, time_budget: str, out: Path) -> int:
+def run(mpi: str | None, time_budget: str, out: Path, json: Path | None = None) -> int:
     """The whole demo; the exit status."""
     console = Console()
     try:
@@ -59,6 +61,8 @@ def run(mpi: str | None, time_budget: str, out: Path) -> int:
         if remarks := overlap.remarks([row for one in comparisons for row in one.rows]):
             console.print(remarks, style="dim", highlight=False)
     page.write(out, found, network)
+    if json:
+        json_file.write(json, to_json(found, network, is_lab))
     text = advice(found, library, is_lab)
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     console.print(f"Report: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)
@@ -72,6 +76,21 @@ def choose(name: str | None) -> mpi_libraries.Implementation:
     if not program.exists():
         raise DemoError(f"{program} is missing; {how_to_build(library)}")
     return library
+
+
+def to_json(
+    found: Sequence[Comparison | CallComparison], network: str, is_lab: bool
+) -> dict[str, Any]:
+    """The schema weft-demo/1."""
+    headline = {
+        one.call: {"times_as_fast": one.gain.median, "finding": one.finding} for one in found
+    }
+    return {
+        **stored.head("weft-demo/1", headline, found[0].mpi if found else "", RANKS),
+        "lab": is_lab,
+        "network": network,
+        "calls": [{"call": one.call, "sentence": one.sentence, **asdict(one)} for one in found],
+    }
 
 
 # ---- While it measures ------------------------------------------------------------------------

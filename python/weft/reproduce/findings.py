@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Optional
 
-SCHEMA = "weft-reproduction/1"  # of one
-ALL_SCHEMA = "weft-reproductions/1"
+from weft.stored import head
+
+SCHEMA = "weft-reproduction/2"  # of one
+ALL_SCHEMA = "weft-reproductions/2"
 HOLDS, DOES_NOT_HOLD, CANNOT = "holds", "does not hold", "cannot be tested here"
 VERDICTS = (HOLDS, DOES_NOT_HOLD, CANNOT)
 MEASURED, SIMULATED, COMPUTED = "measured", "simulated", "computed"
@@ -70,7 +72,7 @@ class Reproduction:
     conditions: list[str]  # under which it was measured and simulated
 
     def to_json(self) -> dict[str, Any]:
-        return {"schema": SCHEMA, **asdict(self)}
+        return {**head(SCHEMA, verdicts([self])), **asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,13 @@ class Reproductions:
     reproductions: list[Reproduction]
 
     def to_json(self) -> dict[str, Any]:
-        return {"schema": ALL_SCHEMA, **asdict(self)}
+        return {**head(ALL_SCHEMA, verdicts(self.reproductions)), **asdict(self)}
+
+
+def verdicts(reproductions: list[Reproduction]) -> dict[str, int]:
+    """How many findings there are of each."""
+    found = [finding.verdict for one in reproductions for finding in one.findings]
+    return {verdict: found.count(verdict) for verdict in VERDICTS}
 
 
 def verdict_if(holds: bool) -> Verdict:
