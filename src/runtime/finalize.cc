@@ -1,4 +1,5 @@
-// The begin of MPI_Finalize, and the runtime's end where the library does not call Weft for it.
+// Handles the beginning of MPI_Finalize, and the runtime's end if the library does not call Weft
+// for it.
 #include "base/first_rank.h"
 #include "base/log.h"
 #include "runtime/request/incomplete.h"
@@ -19,8 +20,8 @@ void Runtime::stand_aside() {
   active_.store(nullptr, std::memory_order_release);
 }
 
-// MPICH and what comes of it take no locks from the begin of MPI_Finalize on, also while the
-// application's callbacks run. Open MPI does.
+// MPICH and its derivatives take no locks once MPI_Finalize has begun, even while the application's
+// callbacks run. Open MPI does.
 void Runtime::finalize_begins() {
   if (!threads_allowed() || library == Library::openmpi || callers_go_on()) return;
   nothing_goes_straight();
@@ -29,7 +30,7 @@ void Runtime::finalize_begins() {
   stop_threads();
 }
 
-// Open MPI calls none of the callbacks behind one that has failed.
+// Open MPI skips the callbacks behind one that has failed.
 void Runtime::end_without_library() {
   Runtime* runtime = active();
   if (!runtime) return;

@@ -6,11 +6,11 @@
 
 namespace weft {
 
-// Behind the call; 0: not found. Unwinds the stack, which takes some microseconds.
+// Returns the address behind the call; 0 if it was not found. Unwinding takes some microseconds.
 std::uintptr_t application_caller();
 
-// "0x11c9:/home/user/app": what addr2line needs to name function and line. "" where no loaded file
-// holds it.
+// Returns for instance "0x11c9:/home/user/app", by which addr2line names function and line; "" if
+// no loaded file holds the address.
 std::string caller_words(std::uintptr_t address);
 
 }  // namespace weft

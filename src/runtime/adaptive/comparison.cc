@@ -1,4 +1,5 @@
-// An allreduce by messages, whichever memory the ranks share: nothing else takes its turn there.
+// Comparisons are allreduces by messages, whatever memory the ranks share: all else takes turns
+// there.
 #include "runtime/adaptive/comparison.h"
 
 #include "coll/algorithm.h"

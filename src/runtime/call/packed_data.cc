@@ -1,4 +1,4 @@
-// Which buffers of a call are packed, and how many elements these have.
+// Decides which buffers of a call are packed, and counts their elements.
 #include "runtime/call/packed_data.h"
 
 #include "runtime/call/shape.h"
@@ -12,7 +12,7 @@ Layout in_bytes(const Layout& layout) {
   return bytes;
 }
 
-// Blocks of one count lie one after the other.
+// Blocks with one count are contiguous.
 Operand elements_to_pack(const Shape& shape, Buffer buffer) {
   const auto runs = buffer_runs(shape, buffer);
   return runs.empty() || layout_of(shape, runs[0].unit).plain ? Operand{} : runs[0];

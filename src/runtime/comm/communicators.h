@@ -156,8 +156,8 @@ class OwnCommunicator {
   MPI_Comm made_;
 };
 
-// So many communicators besides MPI_COMM_WORLD, the first ones, may try the library's whole
-// collectives where engine auto learns.
+// The number of communicators besides MPI_COMM_WORLD, the first ones, that may try the library's
+// whole collectives where engine auto learns.
 inline constexpr int kMostThatTry = 15;
 
 class Communicators {

@@ -1,5 +1,5 @@
-// Hints: what the application asks for one communicator by info keys (MPI_Comm_set_info,
-// MPI_Comm_dup_with_info). They come before the options of the whole program.
+// Hints: the application's wishes for a communicator, given by info keys (MPI_Comm_set_info,
+// MPI_Comm_dup_with_info). They take precedence over the options of the program.
 #pragma once
 
 #include <mpi.h>
@@ -21,8 +21,8 @@ struct Hints {
   const std::string* algorithm_for(Kind kind) const;  // nullptr: none
 };
 
-// A wrong value is named and ignored. Collective over `comm`: where its ranks give different hints,
-// one of them says so, and there are none.
+// Reads the hints; a wrong value is reported and ignored. Collective over `comm`: if its ranks give
+// different hints, one of them says so, and there are none.
 Hints read_hints(MPI_Info info, MPI_Comm comm);
 
 }  // namespace weft

@@ -14,8 +14,8 @@ struct Neighbors {
   std::vector<int> destinations;
 };
 
-// None without a topology, and where both neighbors in a dimension of a grid are one process:
-// which of its blocks is which is then for the library to say.
+// Returns nothing without a topology, or if both neighbours in a dimension of a grid are one
+// process: which of its blocks is which is then up to the library.
 std::optional<Neighbors> neighbors_of(MPI_Comm comm);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// By MPI_Comm_create over the group of MPI_COMM_SELF, which runs no attribute callbacks.
+// Uses MPI_Comm_create over the group of MPI_COMM_SELF, which runs no attribute callbacks.
 #include "runtime/comm/self_communicator.h"
 
 #include <mutex>

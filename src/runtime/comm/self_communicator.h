@@ -1,5 +1,5 @@
-// A communicator of Weft's own with this rank alone. Made at the first use, by a local call
-// that takes longer than most collectives.
+// A communicator of Weft's with this rank alone. It is made at the first use, by a local call that
+// takes longer than most collectives.
 #pragma once
 
 #include <mpi.h>

@@ -1,4 +1,4 @@
-// Finding the MPI library behind us, whenever and however it came into the process.
+// Finds the MPI library behind Weft, whenever and however it was loaded.
 #pragma once
 
 #include "base/result.h"
@@ -6,15 +6,15 @@
 
 namespace weft {
 
-// Binds the calls that Weft itself makes and the handles it needs; an error names what is lacking.
+// Binds the calls and handles that Weft itself needs; an error names what is missing.
 Result<bool> bind_library();
 
-// No other tool's completion calls come before Weft's, but the advisor's.
+// Returns whether no other tool's completion calls precede Weft's, except the advisor's.
 bool first_in_chain();
 
-// Which implementation it is, by its own words; after bind_library().
+// Returns the implementation, as its version string names it. Must follow bind_library().
 Library identify_library();
-// Its name and version, "Open MPI v5.0.11".
+// Returns its name and version, such as "Open MPI v5.0.11".
 std::string library_words();
 
 }  // namespace weft

@@ -1,7 +1,6 @@
-// Failures: jobs that go on after a rank has failed, or after the program has revoked a
-// communicator (ULFM). In such a job the MPI library carries out all collectives.
-// Why: Weft's own communicators and the memory of a node know of neither, so that the ranks that
-// are left would wait for ever.
+// Failures: jobs that continue after a rank has failed, or after the program has revoked a
+// communicator (ULFM). In such a job the MPI library carries out all collectives, since internal
+// communicators and the memory of a node know of neither: the remaining ranks would wait for ever.
 #pragma once
 
 #include "base/config.h"
@@ -13,11 +12,11 @@ inline constexpr const char* kLeftToLibrary =
     "goes on after a rank has failed (mpi_ft_enable), and Weft's collectives would wait for that "
     "rank; start the job without '--with-ft ulfm' to have Weft's collectives";
 
-// The job is asked to do this in place of `wanted`: nothing that all ranks do together, since those
-// that are left would wait there for one that has failed.
+// Returns the configuration that replaces `wanted`: nothing that all ranks do together, since the
+// remaining ranks would wait there for one that has failed.
 Config left_to_library(Config wanted);
 
-// Whether that is less than was asked for.
+// Returns whether that is less than was asked for.
 bool leaves_something(const Config& wanted);
 
 }  // namespace weft

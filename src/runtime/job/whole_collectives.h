@@ -1,8 +1,8 @@
-// Whole collectives: whether several of the library's blocking ones may run at a time, on several
-// threads of a process, as the workers of engine `tcc` run them.
-// Why: Intel MPI's, inside a node, wait for the other ranks in shared memory and leave the
-// library's one lock to other threads too seldom. Two that wait on two communicators, in another
-// order on another rank, hang on some processors. By messages they do not.
+// Whole collectives: whether several of the library's blocking collectives may run at a time, on
+// several threads of a process, as the workers of engine `tcc` run them.
+// Inside a node Intel MPI's wait for other ranks in shared memory, and release the library's only
+// lock too rarely. Two of them on two communicators, in another order on another rank, hang on some
+// processors. By messages they do not.
 #pragma once
 
 #include "select/selector.h"
@@ -13,7 +13,7 @@ inline constexpr const char* kWhySeveralMayNotRun =
     "under Intel MPI blocking collectives on several threads can hang in shared memory; set "
     "I_MPI_COLL_INTRANODE=pt2pt to have tcc";
 
-// Before MPI_Init: chooses messages, where the user has chosen nothing.
+// Must be called before MPI_Init: chooses messages, if the user has chosen nothing.
 void let_several_run(Library library);
 
 bool several_may_run(Library library);

@@ -1,5 +1,5 @@
-// Place 0 says on a board what comes next. What is to be copied has just been written by its owner,
-// as in a program, and two sets of buffers take turns.
+// Place 0 publishes the next step on a board. The data to copy were just written by their owner, as
+// in a program, and two sets of buffers take turns.
 #include "runtime/node/one_copy_trial.h"
 
 #include <sched.h>
@@ -21,8 +21,8 @@ namespace {
 
 constexpr int kRanks = 2;
 constexpr int kPolls = 500;
-// Calls in a row, as programs make them: with two copies a root copies in while the other rank
-// still copies the call before out. Among all ranks nobody gets ahead, so that one call tells.
+// The number of consecutive calls: with two copies a root copies in while the other rank still
+// copies the previous call out. In an allgather no rank gets ahead, so that one call is enough.
 constexpr std::size_t kCallsOfOne = 4;
 
 Schedule schedule_of(bool of_all, const char* algorithm, int place, std::int64_t bytes) {
@@ -39,7 +39,7 @@ Schedule schedule_of(bool of_all, const char* algorithm, int place, std::int64_t
 
 }  // namespace
 
-// In the first page of the area.
+// The board is in the first page of the area.
 struct OneCopyTrial::Board {
   struct alignas(64) Line {
     std::atomic<std::uint32_t> arrived;
@@ -103,7 +103,7 @@ void OneCopyTrial::follow() {
   }
 }
 
-// In the first round pages are touched for the first time.
+// The first round only touches the pages.
 bool OneCopyTrial::wins(bool of_all, std::int64_t bytes, OneCopyFound& found) {
   constexpr int kRounds = 4, kEnough = 2;
   constexpr std::int64_t kNone_ns = INT64_MAX / 16;
@@ -131,7 +131,7 @@ std::int64_t OneCopyTrial::timed_ns(const Step& step) {
   return now_ns() - began;
 }
 
-// Both are there.
+// Waits until both ranks are there.
 void OneCopyTrial::meet() {
   const auto other = static_cast<std::size_t>(1 - place_);
   board_.lines[static_cast<std::size_t>(place_)].arrived.store(++met_, std::memory_order_release);

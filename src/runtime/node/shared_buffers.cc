@@ -1,5 +1,5 @@
-// The bytes that a collective touches in a buffer must all lie in one shared range; where they do
-// not, others may be able to attach them, or the kernel to copy.
+// All bytes that a collective touches in a buffer must lie in one shared range; otherwise others
+// may be able to attach them, or the kernel to copy them.
 #include "runtime/node/shared_buffers.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ ShownBuffers BuffersToShow::in(const Call& call, std::span<const int> all_ranks,
   return {shown(input_, call, all_ranks, use), shown(result_, call, all_ranks, use)};
 }
 
-// Data that is not plain ends the meeting like a buffer that cannot be seen.
+// Data that are not plain end the meeting like a buffer that cannot be seen.
 ShownBuffer BuffersToShow::shown(const Part& part, const Call& call, std::span<const int> all_ranks,
                                  ProcessMemory::Use use) const {
   if (!plain_) return {ShownBuffer::kNotShared, 0};

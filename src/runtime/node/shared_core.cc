@@ -1,4 +1,4 @@
-// Some memory for each node, with a place for each of its threads.
+// Sets up memory on each node with a place for each of its threads.
 #include "runtime/node/shared_core.h"
 
 #include <unistd.h>
@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-// nullptr on all ranks of the node: there is none.
+// Returns nullptr, on all ranks of the node, if there is none.
 std::shared_ptr<std::byte> memory_of_node(MPI_Comm node, int local_rank, std::int64_t bytes) {
   LibraryTalk talk(node);
   auto segment = agree_on_segment(talk, local_rank, bytes, 0);
@@ -56,7 +56,7 @@ bool can_reach(const DeskMemory& desk) {
   return moved == OtherProcess::Moved::all && read == kTrial;
 }
 
-// Serves before it returns, where it could be started.
+// The agent serves before this returns, if it could be started.
 std::unique_ptr<CoreAgent> start_agent(const std::shared_ptr<void>& memory, DeskMemory* own,
                                        const std::vector<DeskMemory*>& desks, Observer& observer) {
   for (DeskMemory* desk : desks) desk->is_reachable.store(can_reach(*desk) ? 1 : 0);

@@ -1,4 +1,4 @@
-// FreedLater: frees a handle when the last operation that uses it lets go of it.
+// FreedLater: frees a handle with the last operation that uses it.
 #pragma once
 
 namespace weft {

@@ -1,4 +1,4 @@
-// From start to wait no more is done than the steps of the schedule.
+// Between start and wait only the steps of the schedule are carried out.
 #include "runtime/request/in_hand.h"
 
 #include <algorithm>
@@ -52,8 +52,9 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Plan& pl
   operands_ = operands_of(call_, kernel_, nullptr);
   operands_.use(turn_, *schedule_);
   alone_.emplace(*schedule_, operands_, turn_);
-  // Whoever looks at a line early gets it late: so not for the others' signals.
-  // A rank that is ahead finds its window in use for another moment: shorter than to hand it over.
+  // A look at a line that is too early delays it, so that the others' signals are not looked for
+  // here. A rank that is ahead finds its window in use for a moment, which is shorter than a
+  // hand-over.
   constexpr int kLooks = 200;
   for (int look = 0; look < kLooks; ++look) {
     state_ = alone_->go_on(0);
@@ -92,8 +93,8 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Plan& pl
   return kOtherCall;
 }
 
-// While it is looked at, an operator or a callback that calls MPI must not hand it over: so there
-// is none (any_) meanwhile. A program may do nothing but such calls while others are under way.
+// While the call is looked at, an operator or a callback that calls MPI must not hand it over: so
+// there is none (any_) meanwhile. A program may make only such calls while others are under way.
 int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
   any_ = false;
   const int polls = runtime.progress.polls_in_hand();

@@ -1,4 +1,4 @@
-// A wrong program must not hang in MPI_Finalize, nor keep the right ranks from their end.
+// A wrong program must not hang in MPI_Finalize, nor keep the right ranks from ending.
 #include "runtime/request/incomplete.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool all_done(const Operations& operations) {
   return std::all_of(operations.begin(), operations.end(), [](auto& one) { return one->done(); });
 }
 
-// "MPI_Iallreduce (1000), MPI_Ibarrier (1)"
+// Returns for instance "MPI_Iallreduce (1000), MPI_Ibarrier (1)".
 std::string by_name(const Operations& operations) {
   std::map<std::string, int> counts;
   for (const auto& operation : operations) ++counts[call_name(operation->id())];
@@ -42,7 +42,7 @@ std::int64_t rounds_done(const Operations& operations) {
   return rounds;
 }
 
-// Until all are done, or nothing has gone on for a while.
+// Progresses operations until all are done, or none has made progress for a while.
 void bring_forward(Runtime& runtime, const Operations& operations) {
   for (auto& operation : operations)
     if (auto* persistent = operation->persistent()) persistent->hand_over();
@@ -101,7 +101,8 @@ void finish_before_blocking(Runtime& runtime, MPI_Comm comm) {
   bring_forward(runtime, operations);
 }
 
-// Once all ranks are here, all have begun the same, and nothing keeps them from their end.
+// When all ranks have come here, all have begun the same comparisons, and nothing prevents their
+// end.
 void finish_comparisons(Runtime& runtime) {
   const Communicator* world = runtime.communicators.find(handles.comm_world);
   MPI_Request all_here = handles.request_null;
@@ -121,9 +122,10 @@ void finish_comparisons(Runtime& runtime) {
 void abort_job(const std::string& why) {
   say(why);
   std::fflush(nullptr);
-  // Hydra drops what it has not yet read of a job that aborts.
+  // Hydra discards output of an aborting job that it has not read yet.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  // A mere exit could leave the other ranks in MPI_Finalize: Hydra misses one in two hundred there.
+  // After a mere exit one job in two hundred leaves the other ranks in MPI_Finalize: Hydra misses
+  // it.
   library_calls.Abort(handles.comm_world, 1);
   std::_Exit(1);
 }

@@ -1,4 +1,4 @@
-// Persistent collectives: the carrier of their request, and who has them in hand.
+// Persistent collectives: the carrier of their request, and who advances them.
 #include "runtime/request/persistent.h"
 
 #include <atomic>
@@ -72,7 +72,7 @@ void PersistentOperation::announce() {
   if (carrier_started_) complete_carrier();
 }
 
-// The receive has been posted, so the send ends at once.
+// The receive has been posted, so that the send ends at once.
 void PersistentOperation::complete_carrier() {
   library_calls.Send(nullptr, 0, handles.byte, 0, carrier_tag_, self_communicator());
 }

@@ -1,5 +1,5 @@
-// The life of a generalised request: made at the start, completed by whoever advances the last
-// round, freed by the MPI library when the application completes it.
+// The life of a generalised request: it is made at the start, completed by the thread that advances
+// the last round, and freed by the MPI library when the application completes it.
 #include "runtime/request/requests.h"
 
 #include <algorithm>
@@ -147,7 +147,6 @@ void RequestedOperation::announce() {
   library_calls.Grequest_complete(request_);
 }
 
-// Only the schedule, which is verified, keeps the send buffer from being written.
 int call_error_handler(CollectiveOperation& operation, int code) {
   operation.take_exception().throw_on();
   const bool freed = operation.communicator().freed.load();

@@ -1,4 +1,4 @@
-// Only large ones are kept, by their handles, so that no count can be wrong, whoever completes
+// Only large transfers are recorded, by their handles, so that the count is right whoever completes
 // them.
 #include "runtime/request/transfers.h"
 
@@ -21,7 +21,7 @@ bool is_large(std::int64_t count, MPI_Datatype type) {
   KnownTypes::Known& known = known_types.at(type);
   if (known.type != type || known.least_count == 0) {
     int bytes = 0;
-    // MPI_UNDEFINED: more than an int holds.
+    // MPI_UNDEFINED means more than an int holds.
     if (type != handles.datatype_null) library_calls.Type_size(type, &bytes);
     const std::int64_t least_count = bytes > 0 ? (least - 1) / bytes + 1 : bytes < 0 ? 1 : kMost;
     known = {type, static_cast<int>(std::min(least_count, kMost))};
@@ -63,7 +63,7 @@ void Transfers::started_again(int count, const MPI_Request* requests) {
     if (knows(requests[i])) started(requests[i]);
 }
 
-// for_good: a persistent one, too.
+// for_good: ends persistent ones, too.
 void Transfers::end(MPI_Request request, bool for_good) {
   const auto found = transfers_.find(request);
   if (found == transfers_.end()) return;

@@ -1,7 +1,6 @@
-// Watchdog: says which call a rank has waited in for too long, and where each of its unfinished
-// collectives stands.
-// Why a thread of its own: whatever hangs, it does not. It only reads and prints, and makes no MPI
-// call, so that it may run at every thread level.
+// Watchdog: reports in which call a rank has waited for too long, and the state of each of its
+// incomplete collectives. It has a thread of its own, which does not hang whatever else does. It
+// only reads and prints, and makes no MPI call, so that it may run at every thread level.
 #pragma once
 
 #include <atomic>
@@ -11,7 +10,7 @@
 
 namespace weft {
 
-// From now on calls that may wait are watched, and one that lasts longer than this is told.
+// Watches calls that may wait from now on, and reports those that last longer than this.
 void start_watchdog(int seconds, int rank);
 void stop_watchdog();
 

@@ -1,5 +1,5 @@
-// The memory of persistent requests: on each node pieces of the communicator's segment, and of
-// further ones when that is used up.
+// The memory of persistent requests: pieces of the communicator's segment on each node, and of
+// further segments once that is used up.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace weft {
 
-// Collective over the communicator of `meeting`. window_bytes: 0 where this rank is alone on its
-// node, which then has none. No value on all ranks where there is none to be had, or where the
-// ranks of a node want different sizes; why is said once.
+// Collective over the communicator of `meeting`. window_bytes: 0 if this rank is alone on its node,
+// which then has none. Returns nothing on all ranks if there is no memory, or if the ranks of a
+// node want different sizes; the reason is reported once.
 std::optional<std::unique_ptr<NodeMemory>> memory_of_request(Meeting& meeting,
                                                              std::int64_t window_bytes);
 
