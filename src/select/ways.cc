@@ -73,8 +73,8 @@ void add_parts(std::vector<Choice>& ways, Engine engine, const Shape& shape,
 
 // Returns whether a non-blocking call may become the library's blocking one on another thread. Open
 // MPI's allgathers hang if the ranks' types differ (docs/correctness.md). Under Intel MPI two
-// blocking collectives can hang in shared memory (runtime/job/whole_collectives.h), and with some types
-// they write beyond their buffers.
+// blocking collectives can hang in shared memory (runtime/job/whole_collectives.h), and with some
+// types they write beyond their buffers.
 bool may_be_blocking(Library library, Kind kind) {
   if (is_neighborhood(kind)) return false;
   const bool is_allgather = kind == Kind::allgather || kind == Kind::allgatherv;
