@@ -14,6 +14,7 @@ MPICH = mpi_libraries.implementation("mpich")
 CALLS = (100, 200)
 MOST_INSTRUCTIONS = 1550
 MOST_IN_HAND = 480  # of a short one in the node's memory, which stays with its caller
+MOST_RECORDED = 2600
 MOST_AT_A_SITE = 40  # more, where engine auto has settled
 # Where one is, any program may have memory of a device.
 DEVICE_FILES = [
@@ -43,7 +44,10 @@ def profile(
     more=(),
 ):
     """Runs it with rank 0 under callgrind, which counts inside the starts only, or as told."""
-    weft = [installation.weft_command(), "run", f"--engine={engine}", option]
+    if engine == "advise":
+        weft = [installation.weft_command(), "advise", "--directory", file.parent, *option.split()]
+    else:
+        weft = [installation.weft_command(), "run", f"--engine={engine}", option]
     inside = inside or ("MPI_Start" if form == "persistent" else "MPI_Iallreduce")
     callgrind = ["valgrind", "-q", "--tool=callgrind", f"--toggle-collect={inside}"]
     callgrind += ["--compress-strings=no", f"--callgrind-out-file={file}", *more]
@@ -97,6 +101,15 @@ def test_instructions_of_one_start(program, tmp_path, engine, option, most, caps
     with capsys.disabled():
         print(f"  engine {engine}, {option}: {instructions:.0f} instructions")
     assert 300 < instructions <= most
+
+
+@needs_valgrind
+def test_instructions_of_one_start_that_the_advisor_records(program, tmp_path, capsys):
+    """A quarter of them find the callers on the stack, a quarter the memory that the call uses."""
+    instructions = instructions_of_one_start(program, tmp_path, "--overhead=0", "advise")
+    with capsys.disabled():
+        print(f"  weft advise: {instructions:.0f} instructions")
+    assert 300 < instructions <= MOST_RECORDED
 
 
 @needs_valgrind
