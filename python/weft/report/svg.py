@@ -134,11 +134,12 @@ class Field:
         return self.height * (1 - self.y.share(value))
 
     def points(self, xs: Sequence[float], ys: Sequence[float]) -> str:
-        """For `stretched`."""
-        width = self.width or 1000
-        return " ".join(
-            f"{short(width * self.x.share(x))},{short(self.up(y))}" for x, y in zip(xs, ys)
-        )
+        """For `stretched`, whose width has steps enough."""
+        if self.width:
+            across = [short(self.width * self.x.share(x)) for x in xs]
+        else:
+            across = [f"{1000 * self.x.share(x):.0f}" for x in xs]
+        return " ".join(f"{x},{short(self.up(y))}" for x, y in zip(across, ys))
 
     def stretched(self, parts: Iterable[str]) -> Markup:
         """Lines through points, which have no shares of a width."""
@@ -152,11 +153,6 @@ class Field:
             width="100%",
             height=short(self.height),
         )
-
-    def path(self, kind: str, points: str, colour: str, **attributes: object) -> Markup:
-        fixed = {} if self.width else {"vector_effect": "non-scaling-stroke"}
-        paint = {"fill": self.colour(colour)} if kind == "polygon" else self.stroke(colour)
-        return tag(kind, points=points, **paint, **fixed, **attributes)
 
     def stroke(self, colour: str) -> dict[str, object]:
         return {"fill": "none", "stroke": self.colour(colour)}
@@ -177,19 +173,24 @@ class Field:
 
     def frame(self, x_title: str) -> Markup:
         """Grid, ticks and the title below."""
-        bottom, parts = self.height, []
+        bottom, lines, below, beside = self.height, [], [], []
         for share, label in self.x.ticks:
             x = self.place(share)
-            line = {"x1": x, "x2": x, "y2": short(bottom), "stroke": self.colour("line")}
-            parts.append(tag("line", **line))
-            parts.append(self.text(label, x, bottom + 16, "faint", text_anchor="middle"))
+            lines.append(tag("line", x1=x, x2=x, y2=short(bottom)))
+            below.append(tag("text", escape(label), x=x, y=short(bottom + 16)))
         for share, label in self.y.ticks:
             y = bottom * (1 - share)
-            place = {"y1": short(y), "y2": short(y), "x2": self.place(1)}
-            parts.append(tag("line", **place, stroke=self.colour("line")))
-            parts.append(self.text(label, "-6", y + 4, "faint", text_anchor="end"))
-        parts.append(self.text(x_title, self.place(0.5), bottom + 33, text_anchor="middle"))
-        return joined(parts)
+            lines.append(tag("line", y1=short(y), y2=short(y), x2=self.place(1)))
+            beside.append(tag("text", escape(label), x="-6", y=short(y + 4)))
+        faint = self.colour("faint")
+        return joined(
+            (
+                tag("g", *lines, stroke=self.colour("line")),
+                tag("g", *below, fill=faint, text_anchor="middle"),
+                tag("g", *beside, fill=faint, text_anchor="end"),
+                self.text(x_title, self.place(0.5), bottom + 33, text_anchor="middle"),
+            )
+        )
 
 
 # ---- Lines ------------------------------------------------------------------------------------
@@ -242,9 +243,9 @@ def drawn(line: Line, area: Field) -> tuple[Markup, Markup]:
     parts, fixed = [], []
     if line.low and not line.whiskers:
         around = area.points([*xs, *reversed(xs)], [*line.low, *reversed(line.high)])
-        parts.append(area.path("polygon", around, colour, fill_opacity=0.18))
+        parts.append(tag("polygon", points=around, fill=area.colour(colour), fill_opacity=0.18))
     stroke = {"stroke_width": 3.5 if line.strong else 1.5, "stroke_dasharray": line.look.dash}
-    parts.append(area.path("polyline", area.points(xs, ys), colour, **stroke))
+    parts.append(tag("polyline", points=area.points(xs, ys), **area.stroke(colour), **stroke))
     if line.whiskers:
         for x, low, high in zip(xs, line.low, line.high):
             place = {"x1": area.across(x), "x2": area.across(x)}
@@ -453,7 +454,7 @@ class Map:
     def __html__(self) -> Markup:
         columns = max(len(cells) for _, cells in self.rows)
         area = Field(Axis(columns), Axis(1.0), 34 * len(self.rows))
-        parts = []
+        parts, words = [], []
         for row, (label, cells) in enumerate(self.rows):
             y = 34 * row
             parts.append(area.text(label, "-6", y + 21, "faint", text_anchor="end"))
@@ -463,10 +464,11 @@ class Map:
                 parts.append(tag("rect", said(cell.said), **shape))
                 fill = "#ffffff" if cell.dark else "text"
                 for line, word in enumerate(cell.text.split(" ")):
-                    style = {"text_anchor": "middle", "font_size": 10, "pointer_events": "none"}
                     at = area.across(place + 0.5)
-                    parts.append(area.text(word, at, y + 15 + 11 * line, fill, **style))
+                    words.append(area.text(word, at, y + 15 + 11 * line, fill))
         bottom = area.height
+        style = {"text_anchor": "middle", "font_size": 10, "pointer_events": "none"}
+        parts.append(tag("g", *words, **style))
         parts.append(area.text(self.x_title, "50%", bottom + 18, text_anchor="middle"))
         left = 12 + 7 * max(len(label) for label, _ in self.rows)
         svg = tag("svg", *parts, height=short(bottom + 26), **frame(self.name))
