@@ -203,9 +203,8 @@ class Site:
     @property
     def is_sent_again(self) -> bool:
         """Whether what it sends is written before its result is used, as far as is known."""
-        if self.unwritten_us is None:
-            return False
-        return self.after.bounds is None or self.unwritten_us < self.after.bounds[0]
+        known = [window for window in self.after.least if window > 0]
+        return self.unwritten_us is not None and bool(known) and self.unwritten_us < min(known)
 
     def can_run_us(self, window_us: float) -> float:
         """So long after a call with this window it may still be in flight."""
