@@ -20,13 +20,14 @@ from bar_jobs import run_command
 
 from weft import installation, mpi_libraries
 from weft.bench.statistics import NOTICEABLE
-from weft.trying.rounds import FASTER
+from weft.trying.rounds import FASTER, UNDECIDED
 
 JOB_SECONDS = 600
 PAIRS = 5  # of the program as it was and as it was changed
 WEFT = installation.ROOT / ".venv/bin/weft"
 SOURCE = installation.ROOT / "tests/cli/programs/first_line.c"
 FREE, CHANGE, NONE = "without a change", "by a change", "none"
+UNKNOWN = "not known: the machine is too busy for weft try to decide"
 SAID = {"with Weft, and without a change, the run is": FREE, "a change of the program wins": CHANGE}
 
 
@@ -73,6 +74,8 @@ class Found:
 
     @property
     def best(self) -> str:
+        if self.with_weft == UNDECIDED:
+            return UNKNOWN
         if self.with_weft == FASTER:
             return FREE
         return CHANGE if self.by_the_change > 1 + NOTICEABLE else NONE
@@ -85,7 +88,7 @@ class Found:
         return (
             f"{self.mpi}, {self.case}: {self.first_line}\n  weft try: {self.with_weft},"
             f" {self.times_as_fast:.2f}; changed: {self.by_the_change:.2f} times as fast; best:"
-            f" {self.best}: {'right' if self.is_right else 'wrong'}"
+            f" {self.best}{': right' if self.is_right else ''}"
         )
 
     def to_json(self) -> dict:
