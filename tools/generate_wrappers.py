@@ -40,8 +40,8 @@ MEETINGS = {
 def counted(call):
     request = argument(call, "request_out")
     return [
-        f"  code = next({arguments(call)});",
-        f"  passed_on(CallId::{short(call)}, {request}, code);",
+        f"  const int code = next({arguments(call)});",
+        f"  passed_on(CallId::{short(call)}, started, {request}, code);",
         "  return code;",
     ]
 
@@ -49,34 +49,33 @@ def counted(call):
 def offered(call, offer):
     """What a collective does first, in so few instructions that a short one does not feel them."""
     arrays = "true" if has_arrays(call) else "false"
+    next_call = f"bound(next_calls.{short(call)}, CallId::{short(call)})"
     return [
-        "  if (!entry.nested()) {",
-        *("  " + line for line in normalised(call)),
-        "    int code;",
-        f"    const bool taken = {offer};",
-        "    if (!known) [[unlikely]]",
-        f"      remember_call({arrays}, {known_as(call)});",
-        "    if (taken) return code;",
-        "  }",
+        f"  if (entry.nested()) return {next_call}({arguments(call)});",
+        *normalised(call),
+        f"  const Started started = {offer};",
+        "  if (!known) [[unlikely]]",
+        f"    remember_call(started, {arrays}, {known_as(call)});",
+        "  if (started.taken) return started.code;",
     ]
 
 
 def blocking_offer(call):
     plan = "known ? known->plan : nullptr"
-    offer = f"carry_out(CallId::{short(call)}, call, {plan}, &code)"
-    return [*offered(call, offer), "  const DeclinedCall declined;"]
+    offer = f"carry_out(CallId::{short(call)}, call, {plan})"
+    return [*offered(call, offer), "  const DeclinedCall declined(started);"]
 
 
 def nonblocking_offer(call):
     plan, request = "known ? known->plan : nullptr", argument(call, "request_out")
-    return offered(call, f"start(CallId::{short(call)}, call, {plan}, {request}, &code)")
+    return offered(call, f"start(CallId::{short(call)}, call, {plan}, {request})")
 
 
 def persistent_body(call):
     request = argument(call, "request_out")
-    offer = f"initialise(CallId::{short(call)}, call, next != nullptr, {request}, &code)"
+    offer = f"initialise(CallId::{short(call)}, call, next != nullptr, {request})"
     missing = f"  if (!next) missing_call(CallId::{short(call)});"
-    taken = ["  int code;", f"  if ({offer}) return code;"]
+    taken = [f"  const Started started = {offer};", "  if (started.taken) return started.code;"]
     return normalised(call) + taken + [missing] + counted(call)
 
 
@@ -96,12 +95,12 @@ def nonblocking_form(call, calls):
 def meeting(call):
     """Before a collective call that has no non-blocking form."""
     if call["name"] == "MPI_Intercomm_create":  # waits for ranks beyond its communicator, too
-        return [f"  guard.after_held({argument(call, 'comm')});"]
+        return [f"  after_held({argument(call, 'comm')});"]
     if not call.get("collective"):
         return []
     role = next(role for role in MEETINGS if argument(call, role))
     given = f"*{argument(call, role)}" if role.endswith("inout") else argument(call, role)
-    return [f"  guard.{MEETINGS[role]}({given});"]
+    return [f"  {MEETINGS[role]}(guard, {given});"]
 
 
 def passed_on(call):
@@ -110,14 +109,14 @@ def passed_on(call):
     for role, noted in made.items():
         if handle := argument(call, role):
             after = (
-                f"  if (code == MPI_SUCCESS) guard.{noted}(*{handle}, {argument(call, 'comm')});"
+                f"  if (code == MPI_SUCCESS) {noted}(guard, *{handle}, {argument(call, 'comm')});"
             )
             return [f"  const int code = next({arguments(call)});", after, "  return code;"]
     if handle := argument(call, "file_inout"):
         return [
             f"  const MPI_File closed = *{handle};",
             f"  const int code = next({arguments(call)});",
-            "  if (code == MPI_SUCCESS) guard.closed_file(closed);",
+            "  if (code == MPI_SUCCESS) closed_file(guard, closed);",
             "  return code;",
         ]
     if "begins" in call:
@@ -211,7 +210,7 @@ def polled(call):
 def body(call, calls):
     kind = call["class"]
     if kind == "nonblocking_collective":
-        return ["  int code;", *counted(call)]
+        return counted(call)
     if kind == "persistent_collective":
         return persistent_body(call)
     if kind == "comm_new":
@@ -279,22 +278,27 @@ def wrapper(call, calls):
     # Weft itself provides persistent collectives where the library has none.
     if call["class"] == "persistent_collective":
         slot = f"bound_or_null(next_calls.{name})"
-    nested = ", ".join(filter(None, ["bool nested", asked_caller(call), parameters(call)]))
-    from_ = "RETURN_ADDRESS" if asked_caller(call) else None
-    entered = ", ".join(filter(None, ["entry.nested()", from_, passed]))
-    text = [f"static {call['return']} {name}({nested}) {{"]
-    if call["class"] == "object":
-        text += [f"  {slot};", f"  return object::{name}(nested, {passed});", "}"]
-    else:
-        text += [
-            f"  const auto next = {slot};",
-            f"  if ({when_nested(call)}) return {with_origin(call)};",
-        ]
-        text += [*body(call, calls), "}"]
     offers = {
         "blocking_collective": blocking_offer,
         "nonblocking_collective": nonblocking_offer,
     }
+    # What has been offered comes from outside MPI, and is the library's.
+    offered_before = call["class"] in offers
+    first = "const Started& started" if offered_before else "bool nested"
+    if call["class"] == "blocking_collective":
+        first = None
+    given_first = {None: None, "bool nested": "entry.nested()"}.get(first, "started")
+    nested = ", ".join(filter(None, [first, asked_caller(call), parameters(call)]))
+    from_ = "RETURN_ADDRESS" if asked_caller(call) else None
+    entered = ", ".join(filter(None, [given_first, from_, passed]))
+    text = [f"static {call['return']} {name}({nested}) {{"]
+    if call["class"] == "object":
+        text += [f"  {slot};", f"  return object::{name}(nested, {passed});", "}"]
+    else:
+        text += [f"  const auto next = {slot};"]
+        if not offered_before:
+            text += [f"  if ({when_nested(call)}) return {with_origin(call)};"]
+        text += [*body(call, calls), "}"]
     offer = offers[call["class"]](call) if is_known_again(call) else []
     made = [*offer, f"  return {name}({entered});", "}"]
     straight = goes_straight_on(call) is not None
@@ -397,8 +401,14 @@ def wrappers_cc(calls, library):
 #include "library/generated/next_calls.h"
 #include "runtime/request/blocking_call.h"
 #include "interpose/hooks.h"
+#include "interpose/objects.h"
+#include "runtime/job/runtime.h"
+#include "runtime/request/accesses.h"
+#include "runtime/request/passthrough.h"
+#include "runtime/start/all_in_call.h"
+#include "runtime/start/blocking.h"
+#include "runtime/start/initialise.h"
 #include "runtime/start/known_calls.h"
-#include "runtime/runtime.h"
 #include "library/search.h"
 #include "library/session_communicators.h"
 #include "runtime/start/start.h"

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 LEARNT = "learnt"
 SCHEMA = "weft-learned/3"
-IN_TURN = " in turn"  # ends the words of calls that come around in a cycle (src/runtime/adaptive/learnt.cc)
-# Words of communicators in the file (src/runtime/adaptive/learnt.cc), those that are shown for them, and why
-# other ways apply there.
+IN_TURN = " in turn"  # ends the words of calls that come around in a cycle (job/records.cc)
+# Words of communicators in the file (src/runtime/adaptive/learnt.cc), those that are shown for
+# them, and why other ways apply there.
 EXPLAINED = {
     ", level kept": (
         ", by shared memory alone",

@@ -1,7 +1,7 @@
 """From how many bytes on one copy by the system is faster than two, on this machine.
 
-It is measured by the first job and kept with the plans (src/runtime/node/one_copy.cc writes the lines
-that are read here). How fast the system copies differs by processor and virtual machine.
+It is measured by the first job and kept with the plans (src/runtime/node/one_copy.cc writes the
+lines that are read here). How fast the system copies differs by processor and virtual machine.
 """
 
 from __future__ import annotations

@@ -14,10 +14,13 @@
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
+#include "runtime/job/runtime.h"
 #include "runtime/request/blocking_call.h"
+#include "runtime/request/in_hand.h"
 #include "runtime/request/persistent.h"
+#include "runtime/request/requests.h"
+#include "runtime/request/transfers.h"
 #include "runtime/request/watchdog.h"
-#include "runtime/runtime.h"
 
 namespace weft::interpose {
 namespace {
@@ -103,9 +106,9 @@ Completion::Completion(Runtime& runtime, CallId id, int count, MPI_Request* requ
       id_(id),
       requests_(requests, static_cast<std::size_t>(std::max(count, 0))),
       before_(requests_.begin(), requests_.end()) {
-  for (int i = 0; i < count && runtime.requests.held() > 0; ++i) {
+  for (int i = 0; i < count && Requests::own().held() > 0; ++i) {
     if (requests[i] == handles.request_null) continue;
-    auto operation = runtime.requests.find(requests[i]);
+    auto operation = Requests::own().find(requests[i]);
     if (!operation) continue;
     auto* persistent = operation->persistent();
     if (persistent) {
@@ -138,7 +141,7 @@ void Completion::drive_to_end() {
 }
 
 bool Completion::must_keep_helping() const {
-  return must_always_help(runtime_) || runtime_.requests.active() > static_cast<int>(ours_.size());
+  return must_always_help(runtime_) || Requests::own().active() > static_cast<int>(ours_.size());
 }
 
 template <class Test>
@@ -216,12 +219,12 @@ void Completion::completed_at(int index, MPI_Status* status, bool partly) {
 
 bool Completion::is_completed(const Ours& ours) const {
   if (ours.persistent) return !ours.operation->active();
-  return runtime_.requests.find(ours.operation->request()) != ours.operation;
+  return Requests::own().find(ours.operation->request()) != ours.operation;
 }
 
 void Completion::observe_completed() {
   const bool observing = runtime_.observing();
-  if (!observing && !runtime_.requests.watching()) return;
+  if (!observing && !Requests::own().watching()) return;
   const std::int64_t ended_ns = observing ? now_ns() : 0;
   for (const Ours& ours : ours_) {
     Times& times = ours.operation->times;
@@ -234,7 +237,7 @@ void Completion::observe_completed() {
   const MPI_Request* after = for_library();
   for (std::size_t i = 0; i < before_.size(); ++i) {
     NativeRequest native;
-    if (after[i] == before_[i] || !runtime_.requests.unwatch(before_[i], &native)) continue;
+    if (after[i] == before_[i] || !Requests::own().unwatch(before_[i], &native)) continue;
     if (!observing) continue;
     native.times.waiting_since = began_ns_;
     runtime_.summary.completed(native.id, native.times, ended_ns);
@@ -309,15 +312,14 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
 inline Runtime* involved() {
   Runtime* runtime = Runtime::active();
   if (!runtime) return nullptr;
-  runtime->in_hand.hand_over();
-  const bool has_say = runtime->requests.held() > 0 || runtime->requests.watching();
+  InHand::own().hand_over();
+  const bool has_say = Requests::own().held() > 0 || Requests::own().watching();
   return has_say || must_always_help(*runtime) ? runtime : nullptr;
 }
 
 int wait(MPI_Request* request, MPI_Status* status) {
   Runtime* runtime = Runtime::active();
-  if (runtime && runtime->in_hand.has(*request))
-    return runtime->in_hand.wait(*runtime, request, status);
+  if (runtime && InHand::own().has(*request)) return InHand::own().wait(*runtime, request, status);
   const WatchedCall watched(CallId::Wait);
   runtime = involved();
   if (!runtime) {
@@ -334,15 +336,14 @@ int wait(MPI_Request* request, MPI_Status* status) {
 // Waits for an array of one request.
 int wait_in_hand(Runtime& runtime, MPI_Request* request, MPI_Status* statuses) {
   const bool with_status = statuses != MPI_STATUSES_IGNORE;
-  const int code =
-      runtime.in_hand.wait(runtime, request, with_status ? statuses : MPI_STATUS_IGNORE);
+  const int code = InHand::own().wait(runtime, request, with_status ? statuses : MPI_STATUS_IGNORE);
   if (code == MPI_SUCCESS) return code;
   if (with_status) statuses->MPI_ERROR = code;
   return MPI_ERR_IN_STATUS;
 }
 
 int wait_all(int count, MPI_Request* requests, MPI_Status* statuses) {
-  if (Runtime* own = Runtime::active(); own && count == 1 && own->in_hand.has(*requests))
+  if (Runtime* own = Runtime::active(); own && count == 1 && InHand::own().has(*requests))
     return wait_in_hand(*own, requests, statuses);
   const WatchedCall watched(CallId::Waitall);
   Runtime* runtime = involved();
@@ -393,8 +394,8 @@ int wait_some(int count, MPI_Request* requests, int* completed, int* indices,
 
 int test(MPI_Request* request, int* flag, MPI_Status* status) {
   Runtime* runtime = Runtime::active();
-  if (runtime && runtime->in_hand.has(*request))
-    return runtime->in_hand.test(*runtime, request, flag, status);
+  if (runtime && InHand::own().has(*request))
+    return InHand::own().test(*runtime, request, flag, status);
   runtime = involved();
   if (!runtime) return next_calls.Test(request, flag, status);
   if (PersistentAlone persistent(*runtime, CallId::Test, *request); persistent) {
@@ -444,14 +445,14 @@ namespace complete {
 bool any_is_ours(int count, const MPI_Request* requests) {
   Runtime* runtime = Runtime::active();
   if (!runtime || count <= 0) return false;
-  runtime->in_hand.hand_over();
+  InHand::own().hand_over();
   const bool transfers = active_transfers.load(std::memory_order_relaxed) > 0;
-  if (runtime->requests.held() == 0 && !transfers) return false;
+  if (Requests::own().held() == 0 && !transfers) return false;
   const bool generalised = generalised_requests.load(std::memory_order_relaxed) > 0;
   return std::any_of(requests, requests + count, [&](MPI_Request request) {
-    if (transfers && runtime->transfers.knows(request)) return true;
+    if (transfers && Transfers::own().knows(request)) return true;
     if (generalised && Requests::may_be_held(request)) return true;
-    const auto operation = runtime->requests.find(request);
+    const auto operation = Requests::own().find(request);
     if (!operation) return false;
     return operation->persistent() ? operation->active() : !operation->done();
   });
@@ -526,7 +527,7 @@ void look_at(int count, const MPI_Request* requests) {
   poll();
   Runtime* runtime = involved();
   for (int i = 0; runtime && i < count; ++i) {
-    auto* const persistent = runtime->requests.find_persistent(requests[i]);
+    auto* const persistent = Requests::own().find_persistent(requests[i]);
     if (!persistent || !persistent->active()) continue;
     persistent->hand_over();
     persistent->show_to_library();

@@ -8,9 +8,11 @@
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/call/shape.h"
+#include "runtime/comm/communicators.h"
+#include "runtime/job/runtime.h"
 #include "runtime/request/freed_later.h"
 #include "runtime/request/persistent.h"
-#include "runtime/runtime.h"
+#include "runtime/request/requests.h"
 #include "select/selector.h"
 
 #define WEFT_API __attribute__((visibility("default")))
@@ -98,7 +100,7 @@ Call call_of(const void* from, const Side& sent, void* to, const Side& received,
 
 int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, void* to,
                         const Side& received, MPI_Comm comm, MPI_Request* request) {
-  const auto communicator = runtime.communicators.find_or_make(comm);
+  const auto communicator = Communicators::own().find_or_make(comm);
   if (!communicator) return MPI_ERR_COMM;
   if (!communicator->has_tag_left()) return MPI_ERR_OTHER;
   communicator->lend();
@@ -108,7 +110,7 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
   const Call call = call_of(from, sent, to, received, comm);
   const Shape shape = shape_of(call, partners);
   auto schedule = std::make_shared<const Schedule>(build(replayed_algorithm(shape), shape));
-  const Engine asked = runtime.engine_for(*communicator);
+  const Engine asked = engine_for(runtime, *communicator);
   const bool threads =
       runtime.threads_allowed() && asked != Engine::native && asked != Engine::function;
   auto operation = std::make_shared<PersistentOperation>(
@@ -120,7 +122,7 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
   const int code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
   if (code != MPI_SUCCESS) return code;
   *request = operation->request();
-  runtime.requests.add(std::move(operation));
+  Requests::own().add(std::move(operation));
   return MPI_SUCCESS;
 }
 

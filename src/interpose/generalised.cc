@@ -9,7 +9,8 @@
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
 #include "library/search.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
+#include "runtime/request/requests.h"
 
 namespace weft::interpose {
 namespace {
@@ -35,7 +36,7 @@ int query(void* state, MPI_Status* status) {
 
 int free(void* state) {
   const std::unique_ptr<const GeneralisedRequest> request(static_cast<GeneralisedRequest*>(state));
-  if (Runtime* runtime = Runtime::active()) runtime->requests.count(request->handle, -1);
+  if (Runtime::active()) Requests::own().count(request->handle, -1);
   generalised_requests.fetch_sub(1);
   Callbacks* const later = PutOff::of(*request);
   if (!later) return request->free();
@@ -162,7 +163,7 @@ int Grequest_start(const void* from, MPI_Grequest_query_function* query_fn,
   const int code = next_calls.Grequest_start(query, free, cancel, made.get(), &made->handle);
   if (code != MPI_SUCCESS) return code;
   *request = made->handle;
-  runtime->requests.count(made->handle, 1);
+  Requests::own().count(made->handle, 1);
   generalised_requests.fetch_add(1);
   static_cast<void>(made.release());  // free() has it
   return code;

@@ -1,4 +1,4 @@
-// Hooks: what the generated wrappers call beside what src/runtime offers: start.h, blocking_call.h.
+// Hooks: what the generated wrappers call beside what src/runtime offers.
 // Why: a wrapper knows its call's arguments and nothing else; the decisions are taken there.
 // bodies.h (generated) declares the wrapper bodies that are written out one by one
 // (completion.cc, lifecycle.cc, objects.cc).
@@ -34,9 +34,6 @@ class Entry {
   const bool nested_;
 };
 
-// The library returned `code` and, if that is success, a new communicator (which is a null handle
-// on ranks that are no members).
-void communicator_created(MPI_Comm* new_comm, int code);
 // The application entered MPI without blocking: an opportunity for progress.
 void poll();
 

@@ -8,7 +8,7 @@
 #include "base/left_calls.h"
 #include "interpose/generated/bodies.h"
 #include "library/search.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
 
 namespace weft::interpose {
 

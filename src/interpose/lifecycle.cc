@@ -1,4 +1,6 @@
 // MPI_Init to MPI_Finalize, the calls' other hooks, and the C interface.
+#include "runtime/lifecycle.h"
+
 #include <dlfcn.h>
 #include <sched.h>
 
@@ -21,8 +23,9 @@
 #include "library/search.h"
 #include "runtime/comm/agreement.h"
 #include "runtime/job/bind.h"
+#include "runtime/job/runtime.h"
 #include "runtime/job/whole_collectives.h"
-#include "runtime/runtime.h"
+#include "runtime/request/in_hand.h"
 #include "topo/job.h"
 // Weak in programs; here they are defined for good.
 #define WEFT_API __attribute__((visibility("default")))
@@ -86,7 +89,7 @@ int end_within(MPI_Comm, int, void*, void*) {
   now.application.reset();
   const std::uint8_t before = std::exchange(this_thread.is, kInside);
   if (now.is_called) now.rest.emplace(CallId::Finalize);
-  Runtime::end();
+  Lifecycle::end();
   this_thread.is = before;
   return MPI_SUCCESS;
 }
@@ -95,7 +98,7 @@ bool ends_in_callback = false;  // by end_within(), which the library calls
 
 void begin(const Beginning& beginning, int asked_level, int level) {
   if (beginning.refusal.empty()) {
-    Runtime::begin(beginning.config, asked_level, level, beginning.by_rule);
+    Lifecycle::begin(beginning.config, asked_level, level, beginning.by_rule);
     ends_in_callback = Runtime::active() && call_in_finalize(end_within);
     return;
   }
@@ -113,11 +116,6 @@ int initialise(const Beginning& beginning, int* argc, char*** argv, int required
 }
 
 }  // namespace
-
-void poll() {
-  Runtime* runtime = Runtime::active();
-  if (runtime && runtime->progress.under_way() > 0) runtime->progress.poll();
-}
 
 namespace special {
 
@@ -148,7 +146,7 @@ void end_streams() {
 int Finalize() {
   finalizing().is_called = true;
   end_streams();
-  if (Runtime* runtime = Runtime::active()) runtime->finalize_begins();
+  Lifecycle::finalize_begins();
   if (!ends_in_callback || !call_in_finalize(application_calls))
     end_within(handles.comm_self, 0, nullptr, nullptr);
   const int code = next_calls.Finalize();
@@ -156,7 +154,7 @@ int Finalize() {
   finalizing().rest.reset();
   finalizing().is_called = false;
   Runtime* const left = Runtime::active();
-  if (left && !left->ends_with_last_session()) Runtime::end_without_library();
+  if (left && !left->ends_with_last_session()) Lifecycle::end_without_library();
   if (!Runtime::active()) stop_watchdog();
   return code;
 }
@@ -173,7 +171,7 @@ int weft_progress(void) {
   const weft::interpose::Entry entry(nullptr);
   Runtime* runtime = Runtime::active();
   if (!runtime) return 0;
-  runtime->in_hand.hand_over();
+  weft::InHand::own().hand_over();
   runtime->progress.poll();
   return runtime->progress.under_way();
 }

@@ -4,8 +4,8 @@
 #include "interpose/generated/bodies.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
+#include "runtime/job/runtime.h"
 #include "runtime/node/node_heaps.h"
-#include "runtime/runtime.h"
 
 namespace weft::interpose {
 namespace special {

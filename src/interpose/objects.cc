@@ -1,5 +1,7 @@
 // Calls that free or mark requests (which may be neither freed nor cancelled while a collective is
 // active: MPI-4.1, 6.12), communicators, datatypes and operators.
+#include "interpose/objects.h"
+
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -13,13 +15,19 @@
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
 #include "library/session_communicators.h"
+#include "runtime/adaptive/learnt.h"
 #include "runtime/adaptive/sites.h"
 #include "runtime/call/shape.h"
+#include "runtime/comm/communicators.h"
 #include "runtime/job/epoch.h"
+#include "runtime/job/runtime.h"
 #include "runtime/request/blocking_call.h"
 #include "runtime/request/freed_later.h"
+#include "runtime/request/in_hand.h"
 #include "runtime/request/persistent.h"
-#include "runtime/runtime.h"
+#include "runtime/request/requests.h"
+#include "runtime/request/transfers.h"
+#include "runtime/start/all_in_call.h"
 #include "runtime/start/held.h"
 
 namespace weft::interpose {
@@ -30,9 +38,9 @@ template <class Handle, class Uses>
 int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses) {
   Runtime* runtime = Runtime::active();
   begin_epoch();
-  if (!runtime || runtime->requests.held() == 0) return free(handle);
+  if (!runtime || Requests::own().held() == 0) return free(handle);
   std::shared_ptr<FreedLater<Handle>> freed_later;
-  for (auto& operation : runtime->requests.all()) {
+  for (auto& operation : Requests::own().all()) {
     if (!std::invoke(uses, *operation, *handle)) continue;
     if (!freed_later) freed_later = std::make_shared<FreedLater<Handle>>(*handle, free);
     operation->keep(freed_later);
@@ -44,7 +52,7 @@ int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses)
 
 Hints inherited_hints(MPI_Comm comm) {
   Runtime* runtime = Runtime::active();
-  const Communicator* parent = runtime ? runtime->communicators.find(comm) : nullptr;
+  const Communicator* parent = runtime ? Communicators::own().find(comm) : nullptr;
   return parent ? parent->hints : Hints{};
 }
 
@@ -70,7 +78,7 @@ void say_hint_is_void(const Runtime& runtime, MPI_Comm comm) {
 void add_communicator(MPI_Comm comm, const Hints& hints) {
   Runtime* runtime = Runtime::active();
   if (!runtime || comm == handles.comm_null) return;
-  if (!runtime->native()) runtime->add_communicator(comm, hints);
+  if (!runtime->native()) weft::add_communicator(*runtime, comm, hints);
   const bool asks_for_one = hints.engine && *hints.engine != Engine::native;
   if (asks_for_one && !runtime->takes_all()) say_hint_is_void(*runtime, comm);
 }
@@ -85,7 +93,7 @@ namespace special {
 
 int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   BlockingCall guard(CallId::Comm_dup);
-  guard.after_held(comm);
+  after_held(comm);
   const auto post = [&](MPI_Request* request) {
     return library_calls.Comm_idup(comm, newcomm, request);
   };
@@ -119,25 +127,25 @@ Runtime* holds_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_Re
 // collectives is that of its start.
 int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   Runtime* runtime = holds_duplications(comm, newcomm, request);
-  int code = MPI_SUCCESS;
-  const bool is_held = runtime && hold_duplication(*runtime, CallId::Comm_idup, comm, std::nullopt,
-                                                   newcomm, request, &code);
-  return is_held ? code : made_of(comm, newcomm, next_calls.Comm_idup(comm, newcomm, request));
+  if (runtime)
+    if (const auto code =
+            hold_duplication(*runtime, CallId::Comm_idup, comm, std::nullopt, newcomm, request))
+      return *code;
+  return made_of(comm, newcomm, next_calls.Comm_idup(comm, newcomm, request));
 }
 
 int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
   Runtime* runtime = holds_duplications(comm, newcomm, request);
-  int code = MPI_SUCCESS;
-  const bool is_held = runtime && hold_duplication(*runtime, CallId::Comm_idup_with_info, comm,
-                                                   info, newcomm, request, &code);
-  return is_held
-             ? code
-             : made_of(comm, newcomm, next_calls.Comm_idup_with_info(comm, info, newcomm, request));
+  if (runtime)
+    if (const auto code =
+            hold_duplication(*runtime, CallId::Comm_idup_with_info, comm, info, newcomm, request))
+      return *code;
+  return made_of(comm, newcomm, next_calls.Comm_idup_with_info(comm, info, newcomm, request));
 }
 
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   BlockingCall guard(CallId::Comm_dup_with_info);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = made_of(comm, newcomm, next_calls.Comm_dup_with_info(comm, info, newcomm));
   if (code == MPI_SUCCESS) add_communicator(*newcomm, hints_on(*newcomm, info));
   return code;
@@ -148,15 +156,15 @@ int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
 // its own order.
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   BlockingCall guard(CallId::Comm_set_info);
-  guard.after_held(comm);
+  after_held(comm);
   const int code = next_calls.Comm_set_info(comm, info);
   const Hints hints = code == MPI_SUCCESS ? hints_on(comm, info) : Hints{};
   if (!hints.any()) return code;
-  guard.meet(comm);
-  Runtime::active()->in_hand.hand_over();
-  if (const auto before = Runtime::active()->communicators.remove(comm)) {
-    Runtime::active()->learnt.note(*before);
-    before->sites->forget_comparisons();
+  meet(guard, comm);
+  InHand::own().hand_over();
+  if (const auto before = Communicators::own().remove(comm)) {
+    Learnt::own().note(*before);
+    forget_comparisons(*before);
   }
   add_communicator(comm, hints);
   return code;
@@ -170,10 +178,9 @@ namespace {
 // if a callback of the application's leaves the call.
 class Forgotten {
  public:
-  Forgotten(Runtime& runtime, MPI_Comm comm)
-      : runtime_(runtime), known_(runtime.communicators.remove(comm)) {}
+  explicit Forgotten(MPI_Comm comm) : known_(Communicators::own().remove(comm)) {}
   ~Forgotten() {
-    if (known_) runtime_.communicators.put_back(known_);
+    if (known_) Communicators::own().put_back(known_);
   }
   Forgotten(const Forgotten&) = delete;
   Forgotten& operator=(const Forgotten&) = delete;
@@ -182,12 +189,11 @@ class Forgotten {
     const auto freed = std::exchange(known_, nullptr);
     if (!freed) return;
     freed->freed.store(true);
-    runtime_.learnt.note(*freed);
-    freed->sites->forget_comparisons();
+    Learnt::own().note(*freed);
+    forget_comparisons(*freed);
   }
 
  private:
-  Runtime& runtime_;
   std::shared_ptr<Communicator> known_;
 };
 
@@ -198,8 +204,8 @@ int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Co
   Runtime* runtime = Runtime::active();
   if (!runtime) return free_of_session(comm, free);
   let_held_go(*runtime, *comm);
-  runtime->in_hand.hand_over();
-  Lasting<Forgotten> forgotten(*runtime, *comm);
+  InHand::own().hand_over();
+  Lasting<Forgotten> forgotten(*comm);
   const int code = free_of_session(comm, free);
   if (code == MPI_SUCCESS) forgotten->is_freed();
   return code;
@@ -221,23 +227,23 @@ int Comm_disconnect(bool nested, MPI_Comm* comm) {
 // its completion, programs do free it.
 int Request_free(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
-  if (runtime) runtime->in_hand.hand_over();
+  if (runtime) InHand::own().hand_over();
   const auto operation =
-      runtime && runtime->requests.held() > 0 ? runtime->requests.find(*request) : nullptr;
+      runtime && Requests::own().held() > 0 ? Requests::own().find(*request) : nullptr;
   auto* persistent = operation ? operation->persistent() : nullptr;
-  if (runtime && known_transfers.load() > 0) runtime->transfers.freed(*request);
+  if (runtime && known_transfers.load() > 0) Transfers::own().freed(*request);
   if (operation && operation->active()) {
     int complete = 0;
     if (!persistent) next_calls.Request_get_status(*request, &complete, MPI_STATUS_IGNORE);
     if (!complete) return call_error_handler(*operation, MPI_ERR_REQUEST);
   } else if (persistent) {
-    runtime->requests.remove(*request);
+    Requests::own().remove(*request);
     persistent->free_request();
     *request = handles.request_null;
     return MPI_SUCCESS;
   }
   NativeRequest forgotten;
-  if (runtime && runtime->requests.watching()) runtime->requests.unwatch(*request, &forgotten);
+  if (runtime && Requests::own().watching()) Requests::own().unwatch(*request, &forgotten);
   const auto report = [](MPI_Request* like, MPI_Status*) {
     const int code = next_calls.Request_free(like);
     *like = handles.request_null;
@@ -249,11 +255,11 @@ int Request_free(bool, MPI_Request* request) {
 
 int Cancel(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
-  if (runtime) runtime->in_hand.hand_over();
-  if (runtime && runtime->requests.held() > 0)
-    if (const auto operation = runtime->requests.find(*request))
+  if (runtime) InHand::own().hand_over();
+  if (runtime && Requests::own().held() > 0)
+    if (const auto operation = Requests::own().find(*request))
       return call_error_handler(*operation, MPI_ERR_REQUEST);
-  if (runtime && known_transfers.load() > 0) runtime->transfers.cancelled(*request);
+  if (runtime && known_transfers.load() > 0) Transfers::own().cancelled(*request);
   const auto report = [](MPI_Request* like, MPI_Status*) { return next_calls.Cancel(like); };
   return with_callbacks(MPI_STATUS_IGNORE, report, [&] { return next_calls.Cancel(request); });
 }

@@ -7,8 +7,9 @@
 
 #include "base/clock.h"
 #include "library/handles.h"
+#include "runtime/job/runtime.h"
 #include "runtime/request/persistent.h"
-#include "runtime/runtime.h"
+#include "runtime/request/requests.h"
 
 namespace weft::interpose {
 
@@ -16,7 +17,7 @@ class PersistentAlone {
  public:
   // Null operation: the request is something else, or inactive.
   PersistentAlone(Runtime& runtime, CallId id, MPI_Request request) : runtime_(runtime), id_(id) {
-    auto* const found = runtime.requests.find_persistent(request);
+    auto* const found = Requests::own().find_persistent(request);
     if (!found || !found->active()) return;
     operation_ = found;
     if (!runtime.observing()) [[likely]]

@@ -15,11 +15,13 @@
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
+#include "runtime/job/runtime.h"
 #include "runtime/node/node_heaps.h"
 #include "runtime/node/node_memory.h"
 #include "runtime/node/shared_buffers.h"
+#include "runtime/request/accesses.h"
 #include "runtime/request/blocking_call.h"
-#include "runtime/runtime.h"
+#include "runtime/start/all_in_call.h"
 
 namespace weft::interpose {
 namespace {
@@ -142,9 +144,9 @@ namespace special {
 int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                         MPI_Win* win) {
   BlockingCall guard(CallId::Win_allocate_shared);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = next_calls.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
-  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   if (code == MPI_SUCCESS && Runtime::active()) get_to_know(*win, info, comm);
   return code;
 }
@@ -153,9 +155,9 @@ int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm co
 int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
                           void* baseptr, MPI_Win* win) {
   BlockingCall guard(CallId::Win_allocate_shared_c);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = next_calls.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
-  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   if (code == MPI_SUCCESS && Runtime::active()) get_to_know(*win, info, comm);
   return code;
 }
@@ -172,13 +174,13 @@ int Win_free(bool nested, MPI_Win* win) {
   const MPI_Win window = *win;
   if (!nested) {
     guard.emplace(CallId::Win_free);
-    guard->meet_of_window(window);
+    meet_of_window(*guard, window);
   }
   const auto number = take_number(window);
   if (number) shared_ranges().set_leaving(*number, true);
   end_all(window);  // another window may get its handle
   const int code = next_calls.Win_free(win);
-  if (guard && code == MPI_SUCCESS) guard->freed_window(window);
+  if (guard && code == MPI_SUCCESS) freed_window(*guard, window);
   if (!number) return code;
   if (code == MPI_SUCCESS) {
     shared_ranges().remove(*number);

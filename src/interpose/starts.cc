@@ -5,10 +5,12 @@
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
 #include "library/generated/next_calls.h"
+#include "runtime/job/runtime.h"
 #include "runtime/request/persistent.h"
-#include "runtime/runtime.h"
+#include "runtime/request/requests.h"
+#include "runtime/request/submit.h"
+#include "runtime/request/transfers.h"
 #include "runtime/start/held.h"
-#include "runtime/start/submit.h"
 
 namespace weft::interpose {
 namespace {
@@ -26,7 +28,7 @@ inline int start_again(Runtime& runtime, PersistentOperation& operation) {
   if (!runtime.completions_are_ours()) operation.show_to_library();
   if (holding.load(std::memory_order_relaxed) > 0 && hold_start(runtime, operation)) [[unlikely]]
     return MPI_SUCCESS;
-  submit(runtime, operation.engine, runtime.requests.find(operation.request()));
+  submit(runtime, operation.engine, Requests::own().find(operation.request()));
   return MPI_SUCCESS;
 }
 
@@ -35,7 +37,7 @@ inline int started_by_library(int count, const MPI_Request* requests, int code) 
   Runtime* runtime = Runtime::active();
   if (known_transfers.load(std::memory_order_relaxed) > 0 && runtime && code == MPI_SUCCESS)
       [[unlikely]]
-    runtime->transfers.started_again(count, requests);
+    Transfers::own().started_again(count, requests);
   return code;
 }
 
@@ -46,20 +48,20 @@ namespace object {
 int Start(bool nested, MPI_Request* request) {
   if (!nested) poll();
   Runtime* runtime = Runtime::active();
-  auto* const ours = runtime ? runtime->requests.find_persistent(*request) : nullptr;
+  auto* const ours = runtime ? Requests::own().find_persistent(*request) : nullptr;
   return ours ? start_again(*runtime, *ours)
               : started_by_library(1, request, next_calls.Start(request));
 }
 
 int Startall(bool nested, int count, MPI_Request* requests) {
   Runtime* runtime = Runtime::active();
-  if (!runtime || runtime->requests.held() == 0)
+  if (!runtime || Requests::own().held() == 0)
     return started_by_library(count, requests, next_calls.Startall(count, requests));
   if (!nested) poll();
   std::vector<PersistentOperation*> ours;
   std::vector<MPI_Request> others;
   for (int i = 0; i < count; ++i) {
-    if (auto* operation = runtime->requests.find_persistent(requests[i]))
+    if (auto* operation = Requests::own().find_persistent(requests[i]))
       ours.push_back(operation);
     else
       others.push_back(requests[i]);

@@ -1,4 +1,4 @@
-"""Short collectives for requests that stay in their caller's hand (src/runtime/request/in_hand.h): what
+"""Short collectives for requests that stay in their caller's hand (in src/runtime/request): what
 they cost, by instructions, which no other load changes; and that whatever else comes finds them."""
 
 import re

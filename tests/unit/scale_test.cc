@@ -158,7 +158,8 @@ TEST(Scale, RanksInAnyOrderAreFound) {
 }
 
 // The whole job over blocks and, on one node, everything that is known of the layout: what a
-// communicator has beside the fixed part, which src/runtime/comm/communicators.cc asserts.
+// communicator has beside the fixed part, which src/runtime/comm/communicators.cc
+// and src/runtime/adaptive/sites.cc assert.
 TEST(Scale, ACommunicatorOfTheWholeJobTakesNoMoreThanTwoKiB) {
   constexpr std::size_t kFixed_bytes = 1832;
   const Nodes nodes(by_rank(kRanks, in_blocks));

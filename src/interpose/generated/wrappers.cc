@@ -7,8 +7,14 @@
 #include "library/generated/next_calls.h"
 #include "runtime/request/blocking_call.h"
 #include "interpose/hooks.h"
+#include "interpose/objects.h"
+#include "runtime/job/runtime.h"
+#include "runtime/request/accesses.h"
+#include "runtime/request/passthrough.h"
+#include "runtime/start/all_in_call.h"
+#include "runtime/start/blocking.h"
+#include "runtime/start/initialise.h"
 #include "runtime/start/known_calls.h"
-#include "runtime/runtime.h"
 #include "library/search.h"
 #include "library/session_communicators.h"
 #include "runtime/start/start.h"
@@ -363,14 +369,12 @@ WEFT_WRAPPER int PMPI_Type_free(MPI_Datatype* datatype) {
   return Type_free(entry.nested(), datatype);
 }
 
-static int Iallgather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Iallgather(const Started& started, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Iallgather, CallId::Iallgather);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Iallgather, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  passed_on(CallId::Iallgather, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iallgather_entered(const void* sendbuf, int sendcount,
@@ -382,20 +386,18 @@ static int Iallgather(bool nested, const void* sendbuf, int sendcount, MPI_Datat
     if (const auto straight = next_calls.Iallgather.bound_by(caller != nullptr))
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Iallgather, CallId::Iallgather)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Iallgather, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Iallgather, sendbuf, recvbuf), comm, sendcount,
+  const Started started = start(CallId::Iallgather, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Iallgather, sendbuf, recvbuf), comm, sendcount,
       recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  return Iallgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request);
+  if (started.taken) return started.code;
+  return Iallgather(started, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
 }
 WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
@@ -420,15 +422,13 @@ WEFT_WRAPPER int PMPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatyp
       request);
 }
 
-static int Iallgatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Request* request) {
+static int Iallgatherv(const Started& started, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallgatherv, CallId::Iallgatherv);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  passed_on(CallId::Iallgatherv, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+  passed_on(CallId::Iallgatherv, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iallgatherv_entered(const void* sendbuf, int sendcount,
@@ -441,19 +441,17 @@ static int Iallgatherv(bool nested, const void* sendbuf, int sendcount, MPI_Data
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Iallgatherv, CallId::Iallgatherv)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    const bool taken = start(CallId::Iallgatherv, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Iallgatherv), comm);
-    if (taken) return code;
-  }
-  return Iallgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request);
+  const Started started = start(CallId::Iallgatherv, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Iallgatherv), comm);
+  if (started.taken) return started.code;
+  return Iallgatherv(started, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
 }
 WEFT_WRAPPER int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
@@ -480,13 +478,11 @@ WEFT_WRAPPER int PMPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Dataty
       comm, request);
 }
 
-static int Iallreduce(bool nested, const void* sendbuf, void* recvbuf, int count,
+static int Iallreduce(const Started& started, const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallreduce, CallId::Iallreduce);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  int code;
-  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  passed_on(CallId::Iallreduce, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  passed_on(CallId::Iallreduce, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iallreduce_entered(const void* sendbuf, void* recvbuf, int count,
@@ -497,19 +493,17 @@ static int Iallreduce(bool nested, const void* sendbuf, void* recvbuf, int count
     if (const auto straight = next_calls.Iallreduce.bound_by(caller != nullptr))
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Iallreduce, CallId::Iallreduce)(sendbuf, recvbuf,
+      count, datatype, op, comm, request);
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Iallreduce, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Iallreduce, sendbuf, recvbuf), comm, count, datatype,
-      op);
-    if (taken) return code;
-  }
-  return Iallreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Started started = start(CallId::Iallreduce, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Iallreduce, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (started.taken) return started.code;
+  return Iallreduce(started, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -532,14 +526,12 @@ WEFT_WRAPPER int PMPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
   return Iallreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-static int Ialltoall(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ialltoall(const Started& started, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoall, CallId::Ialltoall);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Ialltoall, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  passed_on(CallId::Ialltoall, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ialltoall_entered(const void* sendbuf, int sendcount,
@@ -551,20 +543,18 @@ static int Ialltoall(bool nested, const void* sendbuf, int sendcount, MPI_Dataty
     if (const auto straight = next_calls.Ialltoall.bound_by(caller != nullptr))
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Ialltoall, CallId::Ialltoall)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ialltoall, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ialltoall, sendbuf, recvbuf), comm, sendcount, recvcount,
-      sendtype, recvtype);
-    if (taken) return code;
-  }
-  return Ialltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request);
+  const Started started = start(CallId::Ialltoall, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ialltoall, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+  if (started.taken) return started.code;
+  return Ialltoall(started, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
 }
 WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
@@ -589,16 +579,13 @@ WEFT_WRAPPER int PMPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype
       request);
 }
 
-static int Ialltoallv(bool nested, const void* sendbuf, const int* sendcounts, const int* sdispls,
-    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ialltoallv(const Started& started, const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoallv, CallId::Ialltoallv);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  int code;
-  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-      request);
-  passed_on(CallId::Ialltoallv, request, code);
+  passed_on(CallId::Ialltoallv, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ialltoallv_entered(const void* sendbuf, const int* sendcounts,
@@ -611,19 +598,17 @@ static int Ialltoallv(bool nested, const void* sendbuf, const int* sendcounts, c
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Ialltoallv, CallId::Ialltoallv)(sendbuf, sendcounts,
+      sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-    int code;
-    const bool taken = start(CallId::Ialltoallv, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Ialltoallv), comm);
-    if (taken) return code;
-  }
-  return Ialltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request);
+  const Started started = start(CallId::Ialltoallv, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Ialltoallv), comm);
+  if (started.taken) return started.code;
+  return Ialltoallv(started, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int MPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
@@ -650,16 +635,13 @@ WEFT_WRAPPER int PMPI_Ialltoallv(const void* sendbuf, const int* sendcounts, con
       recvtype, comm, request);
 }
 
-static int Ialltoallw(bool nested, const void* sendbuf, const int* sendcounts, const int* sdispls,
-    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
-    const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
+static int Ialltoallw(const Started& started, const void* sendbuf, const int* sendcounts,
+    const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoallw, CallId::Ialltoallw);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  int code;
-  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-      comm, request);
-  passed_on(CallId::Ialltoallw, request, code);
+  passed_on(CallId::Ialltoallw, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ialltoallw_entered(const void* sendbuf, const int* sendcounts,
@@ -672,20 +654,18 @@ static int Ialltoallw(bool nested, const void* sendbuf, const int* sendcounts, c
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Ialltoallw, CallId::Ialltoallw)(sendbuf, sendcounts,
+      sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-    int code;
-    const bool taken = start(CallId::Ialltoallw, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Ialltoallw), comm);
-    if (taken) return code;
-  }
-  return Ialltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request);
+  const Started started = start(CallId::Ialltoallw, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Ialltoallw), comm);
+  if (started.taken) return started.code;
+  return Ialltoallw(started, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
 }
 WEFT_WRAPPER int MPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
@@ -712,12 +692,10 @@ WEFT_WRAPPER int PMPI_Ialltoallw(const void* sendbuf, const int* sendcounts, con
       recvtypes, comm, request);
 }
 
-static int Ibarrier(bool nested, MPI_Comm comm, MPI_Request* request) {
+static int Ibarrier(const Started& started, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibarrier, CallId::Ibarrier);
-  if (nested) return next(comm, request);
-  int code;
-  code = next(comm, request);
-  passed_on(CallId::Ibarrier, request, code);
+  const int code = next(comm, request);
+  passed_on(CallId::Ibarrier, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ibarrier_entered(MPI_Comm comm, MPI_Request* request) {
@@ -727,16 +705,13 @@ static int Ibarrier(bool nested, MPI_Comm comm, MPI_Request* request) {
     if (const auto straight = next_calls.Ibarrier.bound_by(caller != nullptr))
       return straight(comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ibarrier, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ibarrier), comm);
-    if (taken) return code;
-  }
-  return Ibarrier(entry.nested(), comm, request);
+  if (entry.nested()) return bound(next_calls.Ibarrier, CallId::Ibarrier)(comm, request);
+  const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
+  const Started started = start(CallId::Ibarrier, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ibarrier), comm);
+  if (started.taken) return started.code;
+  return Ibarrier(started, comm, request);
 }
 WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const KnownCall* const known = known_call(called(CallId::Ibarrier), comm);
@@ -755,13 +730,11 @@ WEFT_WRAPPER int PMPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   return Ibarrier_entered(comm, request);
 }
 
-static int Ibcast(bool nested, void* buffer, int count, MPI_Datatype datatype, int root,
+static int Ibcast(const Started& started, void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibcast, CallId::Ibcast);
-  if (nested) return next(buffer, count, datatype, root, comm, request);
-  int code;
-  code = next(buffer, count, datatype, root, comm, request);
-  passed_on(CallId::Ibcast, request, code);
+  const int code = next(buffer, count, datatype, root, comm, request);
+  passed_on(CallId::Ibcast, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ibcast_entered(void* buffer, int count, MPI_Datatype datatype,
@@ -772,17 +745,16 @@ static int Ibcast(bool nested, void* buffer, int count, MPI_Datatype datatype, i
     if (const auto straight = next_calls.Ibcast.bound_by(caller != nullptr))
       return straight(buffer, count, datatype, root, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
+  if (entry.nested()) return bound(next_calls.Ibcast, CallId::Ibcast)(buffer, count, datatype,
+      root, comm, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
       .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ibcast, call, known ? known->plan : nullptr, request, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ibcast), comm, count, datatype, root);
-    if (taken) return code;
-  }
-  return Ibcast(entry.nested(), buffer, count, datatype, root, comm, request);
+  const Started started = start(CallId::Ibcast, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ibcast), comm, count, datatype, root);
+  if (started.taken) return started.code;
+  return Ibcast(started, buffer, count, datatype, root, comm, request);
 }
 WEFT_WRAPPER int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
@@ -803,13 +775,11 @@ WEFT_WRAPPER int PMPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int
   return Ibcast_entered(buffer, count, datatype, root, comm, request);
 }
 
-static int Iexscan(bool nested, const void* sendbuf, void* recvbuf, int count,
+static int Iexscan(const Started& started, const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iexscan, CallId::Iexscan);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  int code;
-  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  passed_on(CallId::Iexscan, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  passed_on(CallId::Iexscan, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iexscan_entered(const void* sendbuf, void* recvbuf, int count,
@@ -820,17 +790,17 @@ static int Iexscan(bool nested, const void* sendbuf, void* recvbuf, int count,
     if (const auto straight = next_calls.Iexscan.bound_by(caller != nullptr))
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Iexscan, CallId::Iexscan)(sendbuf, recvbuf, count,
+      datatype, op, comm, request);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Iexscan, call, known ? known->plan : nullptr, request, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Iexscan, sendbuf, recvbuf), comm, count, datatype, op);
-    if (taken) return code;
-  }
-  return Iexscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Started started = start(CallId::Iexscan, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Iexscan, sendbuf, recvbuf), comm, count, datatype,
+      op);
+  if (started.taken) return started.code;
+  return Iexscan(started, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -853,15 +823,13 @@ WEFT_WRAPPER int PMPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI
   return Iexscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-static int Igather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-    MPI_Request* request) {
+static int Igather(const Started& started, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Igather, CallId::Igather);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  passed_on(CallId::Igather, request, code);
+  passed_on(CallId::Igather, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Igather_entered(const void* sendbuf, int sendcount,
@@ -874,19 +842,18 @@ static int Igather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Igather, call, known ? known->plan : nullptr, request, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Igather, sendbuf, recvbuf), comm, sendcount, recvcount,
-      sendtype, recvtype, root);
-    if (taken) return code;
-  }
-  return Igather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+  if (entry.nested()) return bound(next_calls.Igather, CallId::Igather)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+  const Started started = start(CallId::Igather, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Igather, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype, root);
+  if (started.taken) return started.code;
+  return Igather(started, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
 }
 WEFT_WRAPPER int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
@@ -915,16 +882,13 @@ WEFT_WRAPPER int PMPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype s
       request);
 }
 
-static int Igatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, MPI_Request* request) {
+static int Igatherv(const Started& started, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Igatherv, CallId::Igatherv);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      root, comm, request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-      request);
-  passed_on(CallId::Igatherv, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, request);
+  passed_on(CallId::Igatherv, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Igatherv_entered(const void* sendbuf, int sendcount,
@@ -937,19 +901,17 @@ static int Igatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatyp
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
+  if (entry.nested()) return bound(next_calls.Igatherv, CallId::Igatherv)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    const bool taken = start(CallId::Igatherv, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Igatherv), comm);
-    if (taken) return code;
-  }
-  return Igatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm, request);
+  const Started started = start(CallId::Igatherv, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Igatherv), comm);
+  if (started.taken) return started.code;
+  return Igatherv(started, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, request);
 }
 WEFT_WRAPPER int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
@@ -976,15 +938,12 @@ WEFT_WRAPPER int PMPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype 
       root, comm, request);
 }
 
-static int Ineighbor_allgather(bool nested, const void* sendbuf, int sendcount,
+static int Ineighbor_allgather(const Started& started, const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_allgather, CallId::Ineighbor_allgather);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Ineighbor_allgather, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  passed_on(CallId::Ineighbor_allgather, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ineighbor_allgather_entered(const void* sendbuf, int sendcount,
@@ -996,20 +955,20 @@ static int Ineighbor_allgather(bool nested, const void* sendbuf, int sendcount,
     if (const auto straight = next_calls.Ineighbor_allgather.bound_by(caller != nullptr))
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
+  if (entry.nested()) return bound(next_calls.Ineighbor_allgather,
+      CallId::Ineighbor_allgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ineighbor_allgather, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ineighbor_allgather, sendbuf, recvbuf), comm, sendcount,
-      recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  return Ineighbor_allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm, request);
+  const Started started = start(CallId::Ineighbor_allgather, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ineighbor_allgather, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (started.taken) return started.code;
+  return Ineighbor_allgather(started, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
 }
 WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
@@ -1035,15 +994,13 @@ WEFT_WRAPPER int PMPI_Ineighbor_allgather(const void* sendbuf, int sendcount,
       comm, request);
 }
 
-static int Ineighbor_allgatherv(bool nested, const void* sendbuf, int sendcount,
+static int Ineighbor_allgatherv(const Started& started, const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_allgatherv, CallId::Ineighbor_allgatherv);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  passed_on(CallId::Ineighbor_allgatherv, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+  passed_on(CallId::Ineighbor_allgatherv, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ineighbor_allgatherv_entered(const void* sendbuf, int sendcount,
@@ -1056,19 +1013,19 @@ static int Ineighbor_allgatherv(bool nested, const void* sendbuf, int sendcount,
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
+  if (entry.nested()) return bound(next_calls.Ineighbor_allgatherv,
+      CallId::Ineighbor_allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    const bool taken = start(CallId::Ineighbor_allgatherv, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Ineighbor_allgatherv), comm);
-    if (taken) return code;
-  }
-  return Ineighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-      displs, recvtype, comm, request);
+  const Started started = start(CallId::Ineighbor_allgatherv, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Ineighbor_allgatherv), comm);
+  if (started.taken) return started.code;
+  return Ineighbor_allgatherv(started, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
@@ -1095,15 +1052,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
       recvtype, comm, request);
 }
 
-static int Ineighbor_alltoall(bool nested, const void* sendbuf, int sendcount,
+static int Ineighbor_alltoall(const Started& started, const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoall, CallId::Ineighbor_alltoall);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Ineighbor_alltoall, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  passed_on(CallId::Ineighbor_alltoall, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ineighbor_alltoall_entered(const void* sendbuf, int sendcount,
@@ -1115,20 +1069,20 @@ static int Ineighbor_alltoall(bool nested, const void* sendbuf, int sendcount,
     if (const auto straight = next_calls.Ineighbor_alltoall.bound_by(caller != nullptr))
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
+  if (entry.nested()) return bound(next_calls.Ineighbor_alltoall,
+      CallId::Ineighbor_alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ineighbor_alltoall, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ineighbor_alltoall, sendbuf, recvbuf), comm, sendcount,
-      recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  return Ineighbor_alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm, request);
+  const Started started = start(CallId::Ineighbor_alltoall, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ineighbor_alltoall, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (started.taken) return started.code;
+  return Ineighbor_alltoall(started, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
 }
 WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
@@ -1153,16 +1107,13 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI
       comm, request);
 }
 
-static int Ineighbor_alltoallv(bool nested, const void* sendbuf, const int* sendcounts,
+static int Ineighbor_alltoallv(const Started& started, const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoallv, CallId::Ineighbor_alltoallv);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  int code;
-  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-      request);
-  passed_on(CallId::Ineighbor_alltoallv, request, code);
+  passed_on(CallId::Ineighbor_alltoallv, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ineighbor_alltoallv_entered(const void* sendbuf,
@@ -1176,20 +1127,20 @@ static int Ineighbor_alltoallv(bool nested, const void* sendbuf, const int* send
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
+  if (entry.nested()) return bound(next_calls.Ineighbor_alltoallv,
+      CallId::Ineighbor_alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-    int code;
-    const bool taken = start(CallId::Ineighbor_alltoallv, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Ineighbor_alltoallv), comm);
-    if (taken) return code;
-  }
-  return Ineighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-      recvcounts, rdispls, recvtype, comm, request);
+  const Started started = start(CallId::Ineighbor_alltoallv, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Ineighbor_alltoallv), comm);
+  if (started.taken) return started.code;
+  return Ineighbor_alltoallv(started, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int MPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
@@ -1216,16 +1167,13 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendco
       rdispls, recvtype, comm, request);
 }
 
-static int Ineighbor_alltoallw(bool nested, const void* sendbuf, const int* sendcounts,
+static int Ineighbor_alltoallw(const Started& started, const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoallw, CallId::Ineighbor_alltoallw);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  int code;
-  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-      comm, request);
-  passed_on(CallId::Ineighbor_alltoallw, request, code);
+  passed_on(CallId::Ineighbor_alltoallw, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ineighbor_alltoallw_entered(const void* sendbuf,
@@ -1239,20 +1187,20 @@ static int Ineighbor_alltoallw(bool nested, const void* sendbuf, const int* send
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
+  if (entry.nested()) return bound(next_calls.Ineighbor_alltoallw,
+      CallId::Ineighbor_alltoallw)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-    int code;
-    const bool taken = start(CallId::Ineighbor_alltoallw, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Ineighbor_alltoallw), comm);
-    if (taken) return code;
-  }
-  return Ineighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-      recvcounts, rdispls, recvtypes, comm, request);
+  const Started started = start(CallId::Ineighbor_alltoallw, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Ineighbor_alltoallw), comm);
+  if (started.taken) return started.code;
+  return Ineighbor_alltoallw(started, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
 }
 WEFT_WRAPPER int MPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
@@ -1279,13 +1227,11 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendco
       rdispls, recvtypes, comm, request);
 }
 
-static int Ireduce(bool nested, const void* sendbuf, void* recvbuf, int count,
+static int Ireduce(const Started& started, const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce, CallId::Ireduce);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  int code;
-  code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  passed_on(CallId::Ireduce, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  passed_on(CallId::Ireduce, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ireduce_entered(const void* sendbuf, void* recvbuf, int count,
@@ -1296,18 +1242,17 @@ static int Ireduce(bool nested, const void* sendbuf, void* recvbuf, int count,
     if (const auto straight = next_calls.Ireduce.bound_by(caller != nullptr))
       return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
-      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ireduce, call, known ? known->plan : nullptr, request, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ireduce, sendbuf, recvbuf), comm, count, datatype, op,
-      root);
-    if (taken) return code;
-  }
-  return Ireduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  if (entry.nested()) return bound(next_calls.Ireduce, CallId::Ireduce)(sendbuf, recvbuf, count,
+      datatype, op, root, comm, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  const Started started = start(CallId::Ireduce, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ireduce, sendbuf, recvbuf), comm, count, datatype,
+      op, root);
+  if (started.taken) return started.code;
+  return Ireduce(started, sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 WEFT_WRAPPER int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
@@ -1330,13 +1275,11 @@ WEFT_WRAPPER int PMPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI
   return Ireduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 
-static int Ireduce_scatter(bool nested, const void* sendbuf, void* recvbuf, const int* recvcounts,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Ireduce_scatter(const Started& started, const void* sendbuf, void* recvbuf,
+    const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter, CallId::Ireduce_scatter);
-  if (nested) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  int code;
-  code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  passed_on(CallId::Ireduce_scatter, request, code);
+  const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  passed_on(CallId::Ireduce_scatter, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ireduce_scatter_entered(const void* sendbuf, void* recvbuf,
@@ -1347,19 +1290,17 @@ static int Ireduce_scatter(bool nested, const void* sendbuf, void* recvbuf, cons
     if (const auto straight = next_calls.Ireduce_scatter.bound_by(caller != nullptr))
       return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
+  if (entry.nested()) return bound(next_calls.Ireduce_scatter, CallId::Ireduce_scatter)(sendbuf,
+      recvbuf, recvcounts, datatype, op, comm, request);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ireduce_scatter, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Ireduce_scatter), comm);
-    if (taken) return code;
-  }
-  return Ireduce_scatter(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
+  const Started started = start(CallId::Ireduce_scatter, call, known ? known->plan : nullptr,
       request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Ireduce_scatter), comm);
+  if (started.taken) return started.code;
+  return Ireduce_scatter(started, sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -1380,13 +1321,11 @@ WEFT_WRAPPER int PMPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const 
   return Ireduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 
-static int Ireduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf, int recvcount,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Ireduce_scatter_block(const Started& started, const void* sendbuf, void* recvbuf,
+    int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter_block, CallId::Ireduce_scatter_block);
-  if (nested) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  int code;
-  code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  passed_on(CallId::Ireduce_scatter_block, request, code);
+  const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  passed_on(CallId::Ireduce_scatter_block, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ireduce_scatter_block_entered(const void* sendbuf, void* recvbuf,
@@ -1397,20 +1336,18 @@ static int Ireduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf
     if (const auto straight = next_calls.Ireduce_scatter_block.bound_by(caller != nullptr))
       return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
+  if (entry.nested()) return bound(next_calls.Ireduce_scatter_block,
+      CallId::Ireduce_scatter_block)(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ireduce_scatter_block, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ireduce_scatter_block, sendbuf, recvbuf), comm,
-      recvcount, datatype, op);
-    if (taken) return code;
-  }
-  return Ireduce_scatter_block(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
+  const Started started = start(CallId::Ireduce_scatter_block, call, known ? known->plan : nullptr,
       request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ireduce_scatter_block, sendbuf, recvbuf), comm,
+      recvcount, datatype, op);
+  if (started.taken) return started.code;
+  return Ireduce_scatter_block(started, sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -1433,13 +1370,11 @@ WEFT_WRAPPER int PMPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, 
   return Ireduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 
-static int Iscan(bool nested, const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Iscan(const Started& started, const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscan, CallId::Iscan);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  int code;
-  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  passed_on(CallId::Iscan, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  passed_on(CallId::Iscan, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iscan_entered(const void* sendbuf, void* recvbuf, int count,
@@ -1450,17 +1385,17 @@ static int Iscan(bool nested, const void* sendbuf, void* recvbuf, int count, MPI
     if (const auto straight = next_calls.Iscan.bound_by(caller != nullptr))
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Iscan, CallId::Iscan)(sendbuf, recvbuf, count,
+      datatype, op, comm, request);
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Iscan, call, known ? known->plan : nullptr, request, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Iscan, sendbuf, recvbuf), comm, count, datatype, op);
-    if (taken) return code;
-  }
-  return Iscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Started started = start(CallId::Iscan, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Iscan, sendbuf, recvbuf), comm, count, datatype,
+      op);
+  if (started.taken) return started.code;
+  return Iscan(started, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -1483,15 +1418,13 @@ WEFT_WRAPPER int PMPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_D
   return Iscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-static int Iscatter(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-    MPI_Request* request) {
+static int Iscatter(const Started& started, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscatter, CallId::Iscatter);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  passed_on(CallId::Iscatter, request, code);
+  passed_on(CallId::Iscatter, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iscatter_entered(const void* sendbuf, int sendcount,
@@ -1504,20 +1437,18 @@ static int Iscatter(bool nested, const void* sendbuf, int sendcount, MPI_Datatyp
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
+  if (entry.nested()) return bound(next_calls.Iscatter, CallId::Iscatter)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Iscatter, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Iscatter, sendbuf, recvbuf), comm, sendcount, recvcount,
-      sendtype, recvtype, root);
-    if (taken) return code;
-  }
-  return Iscatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+  const Started started = start(CallId::Iscatter, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Iscatter, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype, root);
+  if (started.taken) return started.code;
+  return Iscatter(started, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
 }
 WEFT_WRAPPER int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
@@ -1546,16 +1477,13 @@ WEFT_WRAPPER int PMPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype 
       request);
 }
 
-static int Iscatterv(bool nested, const void* sendbuf, const int* sendcounts, const int* displs,
-    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, MPI_Request* request) {
+static int Iscatterv(const Started& started, const void* sendbuf, const int* sendcounts,
+    const int* displs, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
+    int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscatterv, CallId::Iscatterv);
-  if (nested) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, request);
-  int code;
-  code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
-  passed_on(CallId::Iscatterv, request, code);
+  const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+  passed_on(CallId::Iscatterv, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iscatterv_entered(const void* sendbuf, const int* sendcounts,
@@ -1568,19 +1496,17 @@ static int Iscatterv(bool nested, const void* sendbuf, const int* sendcounts, co
       return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
+  if (entry.nested()) return bound(next_calls.Iscatterv, CallId::Iscatterv)(sendbuf, sendcounts,
+      displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-    int code;
-    const bool taken = start(CallId::Iscatterv, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Iscatterv), comm);
-    if (taken) return code;
-  }
-  return Iscatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm, request);
+  const Started started = start(CallId::Iscatterv, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Iscatterv), comm);
+  if (started.taken) return started.code;
+  return Iscatterv(started, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
 }
 WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
@@ -1616,11 +1542,12 @@ static int Allgather_init(bool nested, const void* sendbuf, int sendcount, MPI_D
   const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-  int code;
-  if (initialise(CallId::Allgather_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Allgather_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Allgather_init);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  passed_on(CallId::Allgather_init, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+  passed_on(CallId::Allgather_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -1648,11 +1575,12 @@ static int Allgather_init_c(bool nested, const void* sendbuf, MPI_Count sendcoun
   const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-  int code;
-  if (initialise(CallId::Allgather_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Allgather_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Allgather_init_c);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  passed_on(CallId::Allgather_init_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+  passed_on(CallId::Allgather_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
@@ -1680,12 +1608,12 @@ static int Allgatherv_init(bool nested, const void* sendbuf, int sendcount, MPI_
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  int code;
-  if (initialise(CallId::Allgatherv_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Allgatherv_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Allgatherv_init);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
-      request);
-  passed_on(CallId::Allgatherv_init, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      info, request);
+  passed_on(CallId::Allgatherv_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -1713,12 +1641,12 @@ static int Allgatherv_init_c(bool nested, const void* sendbuf, MPI_Count sendcou
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  int code;
-  if (initialise(CallId::Allgatherv_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Allgatherv_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Allgatherv_init_c);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
-      request);
-  passed_on(CallId::Allgatherv_init_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      info, request);
+  passed_on(CallId::Allgatherv_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
@@ -1744,11 +1672,11 @@ static int Allreduce_init(bool nested, const void* sendbuf, void* recvbuf, int c
   const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  int code;
-  if (initialise(CallId::Allreduce_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Allreduce_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Allreduce_init);
-  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  passed_on(CallId::Allreduce_init, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  passed_on(CallId::Allreduce_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
@@ -1772,11 +1700,11 @@ static int Allreduce_init_c(bool nested, const void* sendbuf, void* recvbuf, MPI
   const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  int code;
-  if (initialise(CallId::Allreduce_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Allreduce_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Allreduce_init_c);
-  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  passed_on(CallId::Allreduce_init_c, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  passed_on(CallId::Allreduce_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -1802,11 +1730,12 @@ static int Alltoall_init(bool nested, const void* sendbuf, int sendcount, MPI_Da
   const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-  int code;
-  if (initialise(CallId::Alltoall_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Alltoall_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Alltoall_init);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  passed_on(CallId::Alltoall_init, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+  passed_on(CallId::Alltoall_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -1834,11 +1763,12 @@ static int Alltoall_init_c(bool nested, const void* sendbuf, MPI_Count sendcount
   const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-  int code;
-  if (initialise(CallId::Alltoall_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Alltoall_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Alltoall_init_c);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  passed_on(CallId::Alltoall_init_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+  passed_on(CallId::Alltoall_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
@@ -1867,12 +1797,12 @@ static int Alltoallv_init(bool nested, const void* sendbuf, const int* sendcount
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-  int code;
-  if (initialise(CallId::Alltoallv_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Alltoallv_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Alltoallv_init);
-  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-      info, request);
-  passed_on(CallId::Alltoallv_init, request, code);
+  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, info, request);
+  passed_on(CallId::Alltoallv_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
@@ -1902,12 +1832,12 @@ static int Alltoallv_init_c(bool nested, const void* sendbuf, const MPI_Count* s
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-  int code;
-  if (initialise(CallId::Alltoallv_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Alltoallv_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Alltoallv_init_c);
-  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-      info, request);
-  passed_on(CallId::Alltoallv_init_c, request, code);
+  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, info, request);
+  passed_on(CallId::Alltoallv_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
@@ -1939,12 +1869,12 @@ static int Alltoallw_init(bool nested, const void* sendbuf, const int* sendcount
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  int code;
-  if (initialise(CallId::Alltoallw_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Alltoallw_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Alltoallw_init);
-  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-      comm, info, request);
-  passed_on(CallId::Alltoallw_init, request, code);
+  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, info, request);
+  passed_on(CallId::Alltoallw_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Alltoallw_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
@@ -1975,12 +1905,12 @@ static int Alltoallw_init_c(bool nested, const void* sendbuf, const MPI_Count* s
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  int code;
-  if (initialise(CallId::Alltoallw_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Alltoallw_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Alltoallw_init_c);
-  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-      comm, info, request);
-  passed_on(CallId::Alltoallw_init_c, request, code);
+  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, info, request);
+  passed_on(CallId::Alltoallw_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
@@ -2005,11 +1935,11 @@ static int Barrier_init(bool nested, MPI_Comm comm, MPI_Info info, MPI_Request* 
   const auto next = bound_or_null(next_calls.Barrier_init);
   if (nested) return next(comm, info, request);
   const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
-  int code;
-  if (initialise(CallId::Barrier_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Barrier_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Barrier_init);
-  code = next(comm, info, request);
-  passed_on(CallId::Barrier_init, request, code);
+  const int code = next(comm, info, request);
+  passed_on(CallId::Barrier_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -2028,11 +1958,11 @@ static int Bcast_init(bool nested, void* buffer, int count, MPI_Datatype datatyp
   const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
       .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .comm = comm};
-  int code;
-  if (initialise(CallId::Bcast_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Bcast_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Bcast_init);
-  code = next(buffer, count, datatype, root, comm, info, request);
-  passed_on(CallId::Bcast_init, request, code);
+  const int code = next(buffer, count, datatype, root, comm, info, request);
+  passed_on(CallId::Bcast_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
@@ -2054,11 +1984,11 @@ static int Bcast_init_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype
   const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
       .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .comm = comm};
-  int code;
-  if (initialise(CallId::Bcast_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Bcast_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Bcast_init_c);
-  code = next(buffer, count, datatype, root, comm, info, request);
-  passed_on(CallId::Bcast_init_c, request, code);
+  const int code = next(buffer, count, datatype, root, comm, info, request);
+  passed_on(CallId::Bcast_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
@@ -2080,11 +2010,11 @@ static int Exscan_init(bool nested, const void* sendbuf, void* recvbuf, int coun
   const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  int code;
-  if (initialise(CallId::Exscan_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Exscan_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Exscan_init);
-  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  passed_on(CallId::Exscan_init, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  passed_on(CallId::Exscan_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
@@ -2106,11 +2036,11 @@ static int Exscan_init_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Co
   const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  int code;
-  if (initialise(CallId::Exscan_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Exscan_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Exscan_init_c);
-  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  passed_on(CallId::Exscan_init_c, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  passed_on(CallId::Exscan_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -2134,12 +2064,12 @@ static int Gather_init(bool nested, const void* sendbuf, int sendcount, MPI_Data
   const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-  int code;
-  if (initialise(CallId::Gather_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Gather_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Gather_init);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-      request);
-  passed_on(CallId::Gather_init, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
+  passed_on(CallId::Gather_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -2167,12 +2097,12 @@ static int Gather_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
   const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-  int code;
-  if (initialise(CallId::Gather_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Gather_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Gather_init_c);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-      request);
-  passed_on(CallId::Gather_init_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
+  passed_on(CallId::Gather_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
@@ -2200,12 +2130,12 @@ static int Gatherv_init(bool nested, const void* sendbuf, int sendcount, MPI_Dat
   const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  int code;
-  if (initialise(CallId::Gatherv_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Gatherv_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Gatherv_init);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-      info, request);
-  passed_on(CallId::Gatherv_init, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, info, request);
+  passed_on(CallId::Gatherv_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -2233,12 +2163,12 @@ static int Gatherv_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
   const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  int code;
-  if (initialise(CallId::Gatherv_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Gatherv_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Gatherv_init_c);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-      info, request);
-  passed_on(CallId::Gatherv_init_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, info, request);
+  passed_on(CallId::Gatherv_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
@@ -2256,15 +2186,12 @@ WEFT_WRAPPER int PMPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
       recvtype, root, comm, info, request);
 }
 
-static int Iallgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+static int Iallgather_c(const Started& started, const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallgather_c, CallId::Iallgather_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Iallgather_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  passed_on(CallId::Iallgather_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iallgather_c_entered(const void* sendbuf, MPI_Count sendcount,
@@ -2276,20 +2203,19 @@ static int Iallgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
     if (const auto straight = next_calls.Iallgather_c.bound_by(caller != nullptr))
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Iallgather_c, CallId::Iallgather_c)(sendbuf,
+      sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Iallgather_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Iallgather_c, sendbuf, recvbuf), comm, sendcount,
+  const Started started = start(CallId::Iallgather_c, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Iallgather_c, sendbuf, recvbuf), comm, sendcount,
       recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  return Iallgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request);
+  if (started.taken) return started.code;
+  return Iallgather_c(started, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
 }
 WEFT_WRAPPER int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
@@ -2316,15 +2242,13 @@ WEFT_WRAPPER int PMPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI
       request);
 }
 
-static int Iallgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+static int Iallgatherv_c(const Started& started, const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallgatherv_c, CallId::Iallgatherv_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  passed_on(CallId::Iallgatherv_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+  passed_on(CallId::Iallgatherv_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iallgatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
@@ -2337,18 +2261,17 @@ static int Iallgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Iallgatherv_c, CallId::Iallgatherv_c)(sendbuf,
+      sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    const bool taken = start(CallId::Iallgatherv_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Iallgatherv_c), comm);
-    if (taken) return code;
-  }
-  return Iallgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+  const Started started = start(CallId::Iallgatherv_c, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Iallgatherv_c), comm);
+  if (started.taken) return started.code;
+  return Iallgatherv_c(started, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
 }
 WEFT_WRAPPER int MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
@@ -2376,13 +2299,11 @@ WEFT_WRAPPER int PMPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount,
       comm, request);
 }
 
-static int Iallreduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Iallreduce_c(const Started& started, const void* sendbuf, void* recvbuf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallreduce_c, CallId::Iallreduce_c);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  int code;
-  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  passed_on(CallId::Iallreduce_c, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  passed_on(CallId::Iallreduce_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iallreduce_c_entered(const void* sendbuf, void* recvbuf,
@@ -2393,19 +2314,18 @@ static int Iallreduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Cou
     if (const auto straight = next_calls.Iallreduce_c.bound_by(caller != nullptr))
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Iallreduce_c, CallId::Iallreduce_c)(sendbuf, recvbuf,
+      count, datatype, op, comm, request);
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Iallreduce_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Iallreduce_c, sendbuf, recvbuf), comm, count, datatype,
-      op);
-    if (taken) return code;
-  }
-  return Iallreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Started started = start(CallId::Iallreduce_c, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Iallreduce_c, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (started.taken) return started.code;
+  return Iallreduce_c(started, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -2428,15 +2348,12 @@ WEFT_WRAPPER int PMPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count
   return Iallreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-static int Ialltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+static int Ialltoall_c(const Started& started, const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoall_c, CallId::Ialltoall_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Ialltoall_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  passed_on(CallId::Ialltoall_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ialltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
@@ -2448,20 +2365,18 @@ static int Ialltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
     if (const auto straight = next_calls.Ialltoall_c.bound_by(caller != nullptr))
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Ialltoall_c, CallId::Ialltoall_c)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ialltoall_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ialltoall_c, sendbuf, recvbuf), comm, sendcount,
+  const Started started = start(CallId::Ialltoall_c, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ialltoall_c, sendbuf, recvbuf), comm, sendcount,
       recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  return Ialltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request);
+  if (started.taken) return started.code;
+  return Ialltoall_c(started, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
 }
 WEFT_WRAPPER int MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
@@ -2488,16 +2403,13 @@ WEFT_WRAPPER int PMPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_
       request);
 }
 
-static int Ialltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
+static int Ialltoallv_c(const Started& started, const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoallv_c, CallId::Ialltoallv_c);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  int code;
-  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-      request);
-  passed_on(CallId::Ialltoallv_c, request, code);
+  passed_on(CallId::Ialltoallv_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ialltoallv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
@@ -2510,18 +2422,17 @@ static int Ialltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendc
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Ialltoallv_c, CallId::Ialltoallv_c)(sendbuf,
+      sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-    int code;
-    const bool taken = start(CallId::Ialltoallv_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Ialltoallv_c), comm);
-    if (taken) return code;
-  }
-  return Ialltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+  const Started started = start(CallId::Ialltoallv_c, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Ialltoallv_c), comm);
+  if (started.taken) return started.code;
+  return Ialltoallv_c(started, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
@@ -2549,17 +2460,14 @@ WEFT_WRAPPER int PMPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcou
       recvtype, comm, request);
 }
 
-static int Ialltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
+static int Ialltoallw_c(const Started& started, const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoallw_c, CallId::Ialltoallw_c);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  int code;
-  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-      comm, request);
-  passed_on(CallId::Ialltoallw_c, request, code);
+  passed_on(CallId::Ialltoallw_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ialltoallw_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
@@ -2573,19 +2481,18 @@ static int Ialltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendc
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Ialltoallw_c, CallId::Ialltoallw_c)(sendbuf,
+      sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-    int code;
-    const bool taken = start(CallId::Ialltoallw_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Ialltoallw_c), comm);
-    if (taken) return code;
-  }
-  return Ialltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+  const Started started = start(CallId::Ialltoallw_c, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Ialltoallw_c), comm);
+  if (started.taken) return started.code;
+  return Ialltoallw_c(started, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
 }
 WEFT_WRAPPER int MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
@@ -2615,13 +2522,11 @@ WEFT_WRAPPER int PMPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcou
       rdispls, recvtypes, comm, request);
 }
 
-static int Ibcast_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
-    MPI_Comm comm, MPI_Request* request) {
+static int Ibcast_c(const Started& started, void* buffer, MPI_Count count, MPI_Datatype datatype,
+    int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibcast_c, CallId::Ibcast_c);
-  if (nested) return next(buffer, count, datatype, root, comm, request);
-  int code;
-  code = next(buffer, count, datatype, root, comm, request);
-  passed_on(CallId::Ibcast_c, request, code);
+  const int code = next(buffer, count, datatype, root, comm, request);
+  passed_on(CallId::Ibcast_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ibcast_c_entered(void* buffer, MPI_Count count, MPI_Datatype datatype,
@@ -2632,18 +2537,16 @@ static int Ibcast_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype dat
     if (const auto straight = next_calls.Ibcast_c.bound_by(caller != nullptr))
       return straight(buffer, count, datatype, root, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
+  if (entry.nested()) return bound(next_calls.Ibcast_c, CallId::Ibcast_c)(buffer, count, datatype,
+      root, comm, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
       .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ibcast_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ibcast_c), comm, count, datatype, root);
-    if (taken) return code;
-  }
-  return Ibcast_c(entry.nested(), buffer, count, datatype, root, comm, request);
+  const Started started = start(CallId::Ibcast_c, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ibcast_c), comm, count, datatype, root);
+  if (started.taken) return started.code;
+  return Ibcast_c(started, buffer, count, datatype, root, comm, request);
 }
 WEFT_WRAPPER int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
@@ -2664,13 +2567,11 @@ WEFT_WRAPPER int PMPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datat
   return Ibcast_c_entered(buffer, count, datatype, root, comm, request);
 }
 
-static int Iexscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
+static int Iexscan_c(const Started& started, const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iexscan_c, CallId::Iexscan_c);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  int code;
-  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  passed_on(CallId::Iexscan_c, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  passed_on(CallId::Iexscan_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iexscan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -2681,18 +2582,17 @@ static int Iexscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count 
     if (const auto straight = next_calls.Iexscan_c.bound_by(caller != nullptr))
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Iexscan_c, CallId::Iexscan_c)(sendbuf, recvbuf,
+      count, datatype, op, comm, request);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Iexscan_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Iexscan_c, sendbuf, recvbuf), comm, count, datatype, op);
-    if (taken) return code;
-  }
-  return Iexscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Started started = start(CallId::Iexscan_c, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Iexscan_c, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (started.taken) return started.code;
+  return Iexscan_c(started, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -2715,15 +2615,13 @@ WEFT_WRAPPER int PMPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count co
   return Iexscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-static int Igather_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-    MPI_Request* request) {
+static int Igather_c(const Started& started, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Igather_c, CallId::Igather_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  passed_on(CallId::Igather_c, request, code);
+  passed_on(CallId::Igather_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Igather_c_entered(const void* sendbuf, MPI_Count sendcount,
@@ -2736,20 +2634,18 @@ static int Igather_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
+  if (entry.nested()) return bound(next_calls.Igather_c, CallId::Igather_c)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Igather_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Igather_c, sendbuf, recvbuf), comm, sendcount, recvcount,
-      sendtype, recvtype, root);
-    if (taken) return code;
-  }
-  return Igather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, request);
+  const Started started = start(CallId::Igather_c, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Igather_c, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype, root);
+  if (started.taken) return started.code;
+  return Igather_c(started, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
 }
 WEFT_WRAPPER int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
@@ -2778,16 +2674,13 @@ WEFT_WRAPPER int PMPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
       request);
 }
 
-static int Igatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
-    int root, MPI_Comm comm, MPI_Request* request) {
+static int Igatherv_c(const Started& started, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Igatherv_c, CallId::Igatherv_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      root, comm, request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-      request);
-  passed_on(CallId::Igatherv_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, request);
+  passed_on(CallId::Igatherv_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Igatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
@@ -2800,19 +2693,17 @@ static int Igatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
+  if (entry.nested()) return bound(next_calls.Igatherv_c, CallId::Igatherv_c)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    const bool taken = start(CallId::Igatherv_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Igatherv_c), comm);
-    if (taken) return code;
-  }
-  return Igatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm, request);
+  const Started started = start(CallId::Igatherv_c, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Igatherv_c), comm);
+  if (started.taken) return started.code;
+  return Igatherv_c(started, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, request);
 }
 WEFT_WRAPPER int MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
@@ -2839,15 +2730,12 @@ WEFT_WRAPPER int PMPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
       root, comm, request);
 }
 
-static int Ineighbor_allgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+static int Ineighbor_allgather_c(const Started& started, const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_allgather_c, CallId::Ineighbor_allgather_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Ineighbor_allgather_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  passed_on(CallId::Ineighbor_allgather_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ineighbor_allgather_c_entered(const void* sendbuf,
@@ -2859,20 +2747,20 @@ static int Ineighbor_allgather_c(bool nested, const void* sendbuf, MPI_Count sen
     if (const auto straight = next_calls.Ineighbor_allgather_c.bound_by(caller != nullptr))
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+  if (entry.nested()) return bound(next_calls.Ineighbor_allgather_c,
+      CallId::Ineighbor_allgather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ineighbor_allgather_c, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ineighbor_allgather_c, sendbuf, recvbuf), comm,
+  const Started started = start(CallId::Ineighbor_allgather_c, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ineighbor_allgather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  return Ineighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm, request);
+  if (started.taken) return started.code;
+  return Ineighbor_allgather_c(started, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
 }
 WEFT_WRAPPER int MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -2899,15 +2787,13 @@ WEFT_WRAPPER int PMPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendc
       comm, request);
 }
 
-static int Ineighbor_allgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+static int Ineighbor_allgatherv_c(const Started& started, const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_allgatherv_c, CallId::Ineighbor_allgatherv_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  passed_on(CallId::Ineighbor_allgatherv_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+  passed_on(CallId::Ineighbor_allgatherv_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ineighbor_allgatherv_c_entered(const void* sendbuf,
@@ -2920,19 +2806,19 @@ static int Ineighbor_allgatherv_c(bool nested, const void* sendbuf, MPI_Count se
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+  if (entry.nested()) return bound(next_calls.Ineighbor_allgatherv_c,
+      CallId::Ineighbor_allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    const bool taken = start(CallId::Ineighbor_allgatherv_c, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Ineighbor_allgatherv_c), comm);
-    if (taken) return code;
-  }
-  return Ineighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-      displs, recvtype, comm, request);
+  const Started started = start(CallId::Ineighbor_allgatherv_c, call,
+      known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Ineighbor_allgatherv_c), comm);
+  if (started.taken) return started.code;
+  return Ineighbor_allgatherv_c(started, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
@@ -2959,15 +2845,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count send
       recvtype, comm, request);
 }
 
-static int Ineighbor_alltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+static int Ineighbor_alltoall_c(const Started& started, const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoall_c, CallId::Ineighbor_alltoall_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Ineighbor_alltoall_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  passed_on(CallId::Ineighbor_alltoall_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ineighbor_alltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
@@ -2979,20 +2862,20 @@ static int Ineighbor_alltoall_c(bool nested, const void* sendbuf, MPI_Count send
     if (const auto straight = next_calls.Ineighbor_alltoall_c.bound_by(caller != nullptr))
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+  if (entry.nested()) return bound(next_calls.Ineighbor_alltoall_c,
+      CallId::Ineighbor_alltoall_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ineighbor_alltoall_c, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ineighbor_alltoall_c, sendbuf, recvbuf), comm, sendcount,
-      recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  return Ineighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm, request);
+  const Started started = start(CallId::Ineighbor_alltoall_c, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ineighbor_alltoall_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (started.taken) return started.code;
+  return Ineighbor_alltoall_c(started, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
 }
 WEFT_WRAPPER int MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -3019,16 +2902,14 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendco
       comm, request);
 }
 
-static int Ineighbor_alltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
-    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_alltoallv_c(const Started& started, const void* sendbuf,
+    const MPI_Count* sendcounts, const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoallv_c, CallId::Ineighbor_alltoallv_c);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  int code;
-  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-      request);
-  passed_on(CallId::Ineighbor_alltoallv_c, request, code);
+  passed_on(CallId::Ineighbor_alltoallv_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ineighbor_alltoallv_c_entered(const void* sendbuf,
@@ -3042,19 +2923,19 @@ static int Ineighbor_alltoallv_c(bool nested, const void* sendbuf, const MPI_Cou
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+  if (entry.nested()) return bound(next_calls.Ineighbor_alltoallv_c,
+      CallId::Ineighbor_alltoallv_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-    int code;
-    const bool taken = start(CallId::Ineighbor_alltoallv_c, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Ineighbor_alltoallv_c), comm);
-    if (taken) return code;
-  }
-  return Ineighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+  const Started started = start(CallId::Ineighbor_alltoallv_c, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Ineighbor_alltoallv_c), comm);
+  if (started.taken) return started.code;
+  return Ineighbor_alltoallv_c(started, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
@@ -3082,17 +2963,14 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count
       rdispls, recvtype, comm, request);
 }
 
-static int Ineighbor_alltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
-    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
-    MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_alltoallw_c(const Started& started, const void* sendbuf,
+    const MPI_Count* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoallw_c, CallId::Ineighbor_alltoallw_c);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  int code;
-  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-      comm, request);
-  passed_on(CallId::Ineighbor_alltoallw_c, request, code);
+  passed_on(CallId::Ineighbor_alltoallw_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ineighbor_alltoallw_c_entered(const void* sendbuf,
@@ -3106,19 +2984,19 @@ static int Ineighbor_alltoallw_c(bool nested, const void* sendbuf, const MPI_Cou
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+  if (entry.nested()) return bound(next_calls.Ineighbor_alltoallw_c,
+      CallId::Ineighbor_alltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-    int code;
-    const bool taken = start(CallId::Ineighbor_alltoallw_c, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Ineighbor_alltoallw_c), comm);
-    if (taken) return code;
-  }
-  return Ineighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+  const Started started = start(CallId::Ineighbor_alltoallw_c, call, known ? known->plan : nullptr,
+      request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Ineighbor_alltoallw_c), comm);
+  if (started.taken) return started.code;
+  return Ineighbor_alltoallw_c(started, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, request);
 }
 WEFT_WRAPPER int MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
@@ -3148,13 +3026,11 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count
       recvcounts, rdispls, recvtypes, comm, request);
 }
 
-static int Ireduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
+static int Ireduce_c(const Started& started, const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_c, CallId::Ireduce_c);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  int code;
-  code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  passed_on(CallId::Ireduce_c, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  passed_on(CallId::Ireduce_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ireduce_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -3165,19 +3041,17 @@ static int Ireduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count 
     if (const auto straight = next_calls.Ireduce_c.bound_by(caller != nullptr))
       return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
+  if (entry.nested()) return bound(next_calls.Ireduce_c, CallId::Ireduce_c)(sendbuf, recvbuf,
+      count, datatype, op, root, comm, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
       .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ireduce_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ireduce_c, sendbuf, recvbuf), comm, count, datatype, op,
-      root);
-    if (taken) return code;
-  }
-  return Ireduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const Started started = start(CallId::Ireduce_c, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ireduce_c, sendbuf, recvbuf), comm, count,
+      datatype, op, root);
+  if (started.taken) return started.code;
+  return Ireduce_c(started, sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 WEFT_WRAPPER int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
@@ -3200,13 +3074,11 @@ WEFT_WRAPPER int PMPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count co
   return Ireduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 
-static int Ireduce_scatter_block_c(bool nested, const void* sendbuf, void* recvbuf,
+static int Ireduce_scatter_block_c(const Started& started, const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter_block_c, CallId::Ireduce_scatter_block_c);
-  if (nested) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  int code;
-  code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  passed_on(CallId::Ireduce_scatter_block_c, request, code);
+  const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  passed_on(CallId::Ireduce_scatter_block_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ireduce_scatter_block_c_entered(const void* sendbuf, void* recvbuf,
@@ -3217,19 +3089,18 @@ static int Ireduce_scatter_block_c(bool nested, const void* sendbuf, void* recvb
     if (const auto straight = next_calls.Ireduce_scatter_block_c.bound_by(caller != nullptr))
       return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+  if (entry.nested()) return bound(next_calls.Ireduce_scatter_block_c,
+      CallId::Ireduce_scatter_block_c)(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ireduce_scatter_block_c, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Ireduce_scatter_block_c, sendbuf, recvbuf), comm,
+  const Started started = start(CallId::Ireduce_scatter_block_c, call,
+      known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Ireduce_scatter_block_c, sendbuf, recvbuf), comm,
       recvcount, datatype, op);
-    if (taken) return code;
-  }
-  return Ireduce_scatter_block_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
+  if (started.taken) return started.code;
+  return Ireduce_scatter_block_c(started, sendbuf, recvbuf, recvcount, datatype, op, comm,
       request);
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
@@ -3253,14 +3124,12 @@ WEFT_WRAPPER int PMPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf
   return Ireduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 
-static int Ireduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
+static int Ireduce_scatter_c(const Started& started, const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter_c, CallId::Ireduce_scatter_c);
-  if (nested) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  int code;
-  code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  passed_on(CallId::Ireduce_scatter_c, request, code);
+  const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  passed_on(CallId::Ireduce_scatter_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Ireduce_scatter_c_entered(const void* sendbuf, void* recvbuf,
@@ -3272,19 +3141,17 @@ static int Ireduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
     if (const auto straight = next_calls.Ireduce_scatter_c.bound_by(caller != nullptr))
       return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+  if (entry.nested()) return bound(next_calls.Ireduce_scatter_c,
+      CallId::Ireduce_scatter_c)(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Ireduce_scatter_c, call, known ? known->plan : nullptr,
-      request, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Ireduce_scatter_c), comm);
-    if (taken) return code;
-  }
-  return Ireduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
+  const Started started = start(CallId::Ireduce_scatter_c, call, known ? known->plan : nullptr,
       request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Ireduce_scatter_c), comm);
+  if (started.taken) return started.code;
+  return Ireduce_scatter_c(started, sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
@@ -3307,13 +3174,11 @@ WEFT_WRAPPER int PMPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
   return Ireduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 
-static int Iscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
+static int Iscan_c(const Started& started, const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscan_c, CallId::Iscan_c);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  int code;
-  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  passed_on(CallId::Iscan_c, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  passed_on(CallId::Iscan_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iscan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -3324,17 +3189,17 @@ static int Iscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count co
     if (const auto straight = next_calls.Iscan_c.bound_by(caller != nullptr))
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Iscan_c, CallId::Iscan_c)(sendbuf, recvbuf, count,
+      datatype, op, comm, request);
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Iscan_c, call, known ? known->plan : nullptr, request, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Iscan_c, sendbuf, recvbuf), comm, count, datatype, op);
-    if (taken) return code;
-  }
-  return Iscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Started started = start(CallId::Iscan_c, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Iscan_c, sendbuf, recvbuf), comm, count, datatype,
+      op);
+  if (started.taken) return started.code;
+  return Iscan_c(started, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -3357,15 +3222,13 @@ WEFT_WRAPPER int PMPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   return Iscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-static int Iscatter_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-    MPI_Request* request) {
+static int Iscatter_c(const Started& started, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscatter_c, CallId::Iscatter_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  int code;
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  passed_on(CallId::Iscatter_c, request, code);
+  passed_on(CallId::Iscatter_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iscatter_c_entered(const void* sendbuf, MPI_Count sendcount,
@@ -3378,20 +3241,18 @@ static int Iscatter_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
+  if (entry.nested()) return bound(next_calls.Iscatter_c, CallId::Iscatter_c)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = start(CallId::Iscatter_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Iscatter_c, sendbuf, recvbuf), comm, sendcount,
+  const Started started = start(CallId::Iscatter_c, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Iscatter_c, sendbuf, recvbuf), comm, sendcount,
       recvcount, sendtype, recvtype, root);
-    if (taken) return code;
-  }
-  return Iscatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, request);
+  if (started.taken) return started.code;
+  return Iscatter_c(started, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
 }
 WEFT_WRAPPER int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
@@ -3420,16 +3281,13 @@ WEFT_WRAPPER int PMPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_D
       request);
 }
 
-static int Iscatterv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
+static int Iscatterv_c(const Started& started, const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscatterv_c, CallId::Iscatterv_c);
-  if (nested) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, request);
-  int code;
-  code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
-  passed_on(CallId::Iscatterv_c, request, code);
+  const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+  passed_on(CallId::Iscatterv_c, started, request, code);
   return code;
 }
 [[gnu::noinline]] static int Iscatterv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
@@ -3442,19 +3300,17 @@ static int Iscatterv_c(bool nested, const void* sendbuf, const MPI_Count* sendco
       return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
+  if (entry.nested()) return bound(next_calls.Iscatterv_c, CallId::Iscatterv_c)(sendbuf,
+      sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-    int code;
-    const bool taken = start(CallId::Iscatterv_c, call, known ? known->plan : nullptr, request,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Iscatterv_c), comm);
-    if (taken) return code;
-  }
-  return Iscatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm, request);
+  const Started started = start(CallId::Iscatterv_c, call, known ? known->plan : nullptr, request);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Iscatterv_c), comm);
+  if (started.taken) return started.code;
+  return Iscatterv_c(started, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
 }
 WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
@@ -3491,12 +3347,13 @@ static int Neighbor_allgather_init(bool nested, const void* sendbuf, int sendcou
   const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-  int code;
-  if (initialise(CallId::Neighbor_allgather_init, call, next != nullptr, request,
-      &code)) return code;
+  const Started started = initialise(CallId::Neighbor_allgather_init, call, next != nullptr,
+      request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Neighbor_allgather_init);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  passed_on(CallId::Neighbor_allgather_init, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+  passed_on(CallId::Neighbor_allgather_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
@@ -3524,12 +3381,13 @@ static int Neighbor_allgather_init_c(bool nested, const void* sendbuf, MPI_Count
   const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-  int code;
-  if (initialise(CallId::Neighbor_allgather_init_c, call, next != nullptr, request,
-      &code)) return code;
+  const Started started = initialise(CallId::Neighbor_allgather_init_c, call, next != nullptr,
+      request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Neighbor_allgather_init_c);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  passed_on(CallId::Neighbor_allgather_init_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+  passed_on(CallId::Neighbor_allgather_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
@@ -3557,13 +3415,13 @@ static int Neighbor_allgatherv_init(bool nested, const void* sendbuf, int sendco
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  int code;
-  if (initialise(CallId::Neighbor_allgatherv_init, call, next != nullptr, request,
-      &code)) return code;
-  if (!next) missing_call(CallId::Neighbor_allgatherv_init);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
+  const Started started = initialise(CallId::Neighbor_allgatherv_init, call, next != nullptr,
       request);
-  passed_on(CallId::Neighbor_allgatherv_init, request, code);
+  if (started.taken) return started.code;
+  if (!next) missing_call(CallId::Neighbor_allgatherv_init);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      info, request);
+  passed_on(CallId::Neighbor_allgatherv_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
@@ -3591,13 +3449,13 @@ static int Neighbor_allgatherv_init_c(bool nested, const void* sendbuf, MPI_Coun
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  int code;
-  if (initialise(CallId::Neighbor_allgatherv_init_c, call, next != nullptr, request,
-      &code)) return code;
-  if (!next) missing_call(CallId::Neighbor_allgatherv_init_c);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
+  const Started started = initialise(CallId::Neighbor_allgatherv_init_c, call, next != nullptr,
       request);
-  passed_on(CallId::Neighbor_allgatherv_init_c, request, code);
+  if (started.taken) return started.code;
+  if (!next) missing_call(CallId::Neighbor_allgatherv_init_c);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      info, request);
+  passed_on(CallId::Neighbor_allgatherv_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
@@ -3625,12 +3483,13 @@ static int Neighbor_alltoall_init(bool nested, const void* sendbuf, int sendcoun
   const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-  int code;
-  if (initialise(CallId::Neighbor_alltoall_init, call, next != nullptr, request,
-      &code)) return code;
+  const Started started = initialise(CallId::Neighbor_alltoall_init, call, next != nullptr,
+      request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Neighbor_alltoall_init);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  passed_on(CallId::Neighbor_alltoall_init, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+  passed_on(CallId::Neighbor_alltoall_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
@@ -3658,12 +3517,13 @@ static int Neighbor_alltoall_init_c(bool nested, const void* sendbuf, MPI_Count 
   const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-  int code;
-  if (initialise(CallId::Neighbor_alltoall_init_c, call, next != nullptr, request,
-      &code)) return code;
+  const Started started = initialise(CallId::Neighbor_alltoall_init_c, call, next != nullptr,
+      request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Neighbor_alltoall_init_c);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  passed_on(CallId::Neighbor_alltoall_init_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+  passed_on(CallId::Neighbor_alltoall_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
@@ -3693,13 +3553,13 @@ static int Neighbor_alltoallv_init(bool nested, const void* sendbuf, const int* 
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-  int code;
-  if (initialise(CallId::Neighbor_alltoallv_init, call, next != nullptr, request,
-      &code)) return code;
+  const Started started = initialise(CallId::Neighbor_alltoallv_init, call, next != nullptr,
+      request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Neighbor_alltoallv_init);
-  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-      info, request);
-  passed_on(CallId::Neighbor_alltoallv_init, request, code);
+  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, info, request);
+  passed_on(CallId::Neighbor_alltoallv_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoallv_init(const void* sendbuf, const int* sendcounts,
@@ -3731,13 +3591,13 @@ static int Neighbor_alltoallv_init_c(bool nested, const void* sendbuf, const MPI
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-  int code;
-  if (initialise(CallId::Neighbor_alltoallv_init_c, call, next != nullptr, request,
-      &code)) return code;
+  const Started started = initialise(CallId::Neighbor_alltoallv_init_c, call, next != nullptr,
+      request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Neighbor_alltoallv_init_c);
-  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-      info, request);
-  passed_on(CallId::Neighbor_alltoallv_init_c, request, code);
+  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, info, request);
+  passed_on(CallId::Neighbor_alltoallv_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
@@ -3769,13 +3629,13 @@ static int Neighbor_alltoallw_init(bool nested, const void* sendbuf, const int* 
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  int code;
-  if (initialise(CallId::Neighbor_alltoallw_init, call, next != nullptr, request,
-      &code)) return code;
+  const Started started = initialise(CallId::Neighbor_alltoallw_init, call, next != nullptr,
+      request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Neighbor_alltoallw_init);
-  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-      comm, info, request);
-  passed_on(CallId::Neighbor_alltoallw_init, request, code);
+  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, info, request);
+  passed_on(CallId::Neighbor_alltoallw_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoallw_init(const void* sendbuf, const int* sendcounts,
@@ -3807,13 +3667,13 @@ static int Neighbor_alltoallw_init_c(bool nested, const void* sendbuf, const MPI
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  int code;
-  if (initialise(CallId::Neighbor_alltoallw_init_c, call, next != nullptr, request,
-      &code)) return code;
+  const Started started = initialise(CallId::Neighbor_alltoallw_init_c, call, next != nullptr,
+      request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Neighbor_alltoallw_init_c);
-  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-      comm, info, request);
-  passed_on(CallId::Neighbor_alltoallw_init_c, request, code);
+  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, info, request);
+  passed_on(CallId::Neighbor_alltoallw_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
@@ -3842,11 +3702,11 @@ static int Reduce_init(bool nested, const void* sendbuf, void* recvbuf, int coun
   const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  int code;
-  if (initialise(CallId::Reduce_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Reduce_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Reduce_init);
-  code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-  passed_on(CallId::Reduce_init, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  passed_on(CallId::Reduce_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
@@ -3873,11 +3733,11 @@ static int Reduce_init_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Co
   const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
       .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
-  int code;
-  if (initialise(CallId::Reduce_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Reduce_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Reduce_init_c);
-  code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-  passed_on(CallId::Reduce_init_c, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  passed_on(CallId::Reduce_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -3904,12 +3764,12 @@ static int Reduce_scatter_block_init(bool nested, const void* sendbuf, void* rec
   const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  int code;
-  if (initialise(CallId::Reduce_scatter_block_init, call, next != nullptr, request,
-      &code)) return code;
+  const Started started = initialise(CallId::Reduce_scatter_block_init, call, next != nullptr,
+      request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Reduce_scatter_block_init);
-  code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-  passed_on(CallId::Reduce_scatter_block_init, request, code);
+  const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  passed_on(CallId::Reduce_scatter_block_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
@@ -3934,12 +3794,12 @@ static int Reduce_scatter_block_init_c(bool nested, const void* sendbuf, void* r
   const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  int code;
-  if (initialise(CallId::Reduce_scatter_block_init_c, call, next != nullptr, request,
-      &code)) return code;
+  const Started started = initialise(CallId::Reduce_scatter_block_init_c, call, next != nullptr,
+      request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Reduce_scatter_block_init_c);
-  code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-  passed_on(CallId::Reduce_scatter_block_init_c, request, code);
+  const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  passed_on(CallId::Reduce_scatter_block_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
@@ -3966,11 +3826,11 @@ static int Reduce_scatter_init(bool nested, const void* sendbuf, void* recvbuf,
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  int code;
-  if (initialise(CallId::Reduce_scatter_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Reduce_scatter_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Reduce_scatter_init);
-  code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-  passed_on(CallId::Reduce_scatter_init, request, code);
+  const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  passed_on(CallId::Reduce_scatter_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int* recvcounts,
@@ -3996,12 +3856,12 @@ static int Reduce_scatter_init_c(bool nested, const void* sendbuf, void* recvbuf
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  int code;
-  if (initialise(CallId::Reduce_scatter_init_c, call, next != nullptr, request,
-      &code)) return code;
+  const Started started = initialise(CallId::Reduce_scatter_init_c, call, next != nullptr,
+      request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Reduce_scatter_init_c);
-  code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-  passed_on(CallId::Reduce_scatter_init_c, request, code);
+  const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  passed_on(CallId::Reduce_scatter_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
@@ -4027,11 +3887,11 @@ static int Scan_init(bool nested, const void* sendbuf, void* recvbuf, int count,
   const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  int code;
-  if (initialise(CallId::Scan_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Scan_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Scan_init);
-  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  passed_on(CallId::Scan_init, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  passed_on(CallId::Scan_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
@@ -4053,11 +3913,11 @@ static int Scan_init_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Coun
   const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  int code;
-  if (initialise(CallId::Scan_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Scan_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Scan_init_c);
-  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  passed_on(CallId::Scan_init_c, request, code);
+  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  passed_on(CallId::Scan_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -4081,12 +3941,12 @@ static int Scatter_init(bool nested, const void* sendbuf, int sendcount, MPI_Dat
   const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-  int code;
-  if (initialise(CallId::Scatter_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Scatter_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Scatter_init);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-      request);
-  passed_on(CallId::Scatter_init, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
+  passed_on(CallId::Scatter_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -4114,12 +3974,12 @@ static int Scatter_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
   const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-  int code;
-  if (initialise(CallId::Scatter_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Scatter_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Scatter_init_c);
-  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-      request);
-  passed_on(CallId::Scatter_init_c, request, code);
+  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
+  passed_on(CallId::Scatter_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
@@ -4147,12 +4007,12 @@ static int Scatterv_init(bool nested, const void* sendbuf, const int* sendcounts
   const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-  int code;
-  if (initialise(CallId::Scatterv_init, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Scatterv_init, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Scatterv_init);
-  code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
-  passed_on(CallId::Scatterv_init, request, code);
+  const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, info, request);
+  passed_on(CallId::Scatterv_init, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
@@ -4180,12 +4040,12 @@ static int Scatterv_init_c(bool nested, const void* sendbuf, const MPI_Count* se
   const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-  int code;
-  if (initialise(CallId::Scatterv_init_c, call, next != nullptr, request, &code)) return code;
+  const Started started = initialise(CallId::Scatterv_init_c, call, next != nullptr, request);
+  if (started.taken) return started.code;
   if (!next) missing_call(CallId::Scatterv_init_c);
-  code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
-  passed_on(CallId::Scatterv_init_c, request, code);
+  const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, info, request);
+  passed_on(CallId::Scatterv_init_c, started, request, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
@@ -7013,7 +6873,7 @@ static int Cart_create(bool nested, MPI_Comm comm_old, int ndims, const int* dim
   if (nested) return made_of(comm_old, comm_cart, next(comm_old, ndims, dims, periods, reorder,
       comm_cart));
   BlockingCall guard(CallId::Cart_create);
-  guard.meet(comm_old);
+  meet(guard, comm_old);
   const int code = made_of(comm_old, comm_cart, next(comm_old, ndims, dims, periods, reorder,
       comm_cart));
   communicator_created(comm_cart, code);
@@ -7034,7 +6894,7 @@ static int Cart_sub(bool nested, MPI_Comm comm, const int* remain_dims, MPI_Comm
   const auto next = bound(next_calls.Cart_sub, CallId::Cart_sub);
   if (nested) return made_of(comm, newcomm, next(comm, remain_dims, newcomm));
   BlockingCall guard(CallId::Cart_sub);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = made_of(comm, newcomm, next(comm, remain_dims, newcomm));
   communicator_created(newcomm, code);
   return code;
@@ -7052,7 +6912,7 @@ static int Comm_create(bool nested, MPI_Comm comm, MPI_Group group, MPI_Comm* ne
   const auto next = bound(next_calls.Comm_create, CallId::Comm_create);
   if (nested) return made_of(comm, newcomm, next(comm, group, newcomm));
   BlockingCall guard(CallId::Comm_create);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = made_of(comm, newcomm, next(comm, group, newcomm));
   communicator_created(newcomm, code);
   return code;
@@ -7138,7 +6998,7 @@ static int Comm_split(bool nested, MPI_Comm comm, int color, int key, MPI_Comm* 
   const auto next = bound(next_calls.Comm_split, CallId::Comm_split);
   if (nested) return made_of(comm, newcomm, next(comm, color, key, newcomm));
   BlockingCall guard(CallId::Comm_split);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = made_of(comm, newcomm, next(comm, color, key, newcomm));
   communicator_created(newcomm, code);
   return code;
@@ -7157,7 +7017,7 @@ static int Comm_split_type(bool nested, MPI_Comm comm, int split_type, int key, 
   const auto next = bound(next_calls.Comm_split_type, CallId::Comm_split_type);
   if (nested) return made_of(comm, newcomm, next(comm, split_type, key, info, newcomm));
   BlockingCall guard(CallId::Comm_split_type);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = made_of(comm, newcomm, next(comm, split_type, key, info, newcomm));
   communicator_created(newcomm, code);
   return code;
@@ -7180,7 +7040,7 @@ static int Dist_graph_create(bool nested, MPI_Comm comm_old, int n, const int* s
   if (nested) return made_of(comm_old, comm_dist_graph, next(comm_old, n, sources, degrees,
       destinations, weights, info, reorder, comm_dist_graph));
   BlockingCall guard(CallId::Dist_graph_create);
-  guard.meet(comm_old);
+  meet(guard, comm_old);
   const int code = made_of(comm_old, comm_dist_graph, next(comm_old, n, sources, degrees,
       destinations, weights, info, reorder, comm_dist_graph));
   communicator_created(comm_dist_graph, code);
@@ -7209,7 +7069,7 @@ static int Dist_graph_create_adjacent(bool nested, MPI_Comm comm_old, int indegr
   if (nested) return made_of(comm_old, comm_dist_graph, next(comm_old, indegree, sources,
       sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph));
   BlockingCall guard(CallId::Dist_graph_create_adjacent);
-  guard.meet(comm_old);
+  meet(guard, comm_old);
   const int code = made_of(comm_old, comm_dist_graph, next(comm_old, indegree, sources,
       sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph));
   communicator_created(comm_dist_graph, code);
@@ -7236,7 +7096,7 @@ static int Graph_create(bool nested, MPI_Comm comm_old, int nnodes, const int* i
   if (nested) return made_of(comm_old, comm_graph, next(comm_old, nnodes, index, edges, reorder,
       comm_graph));
   BlockingCall guard(CallId::Graph_create);
-  guard.meet(comm_old);
+  meet(guard, comm_old);
   const int code = made_of(comm_old, comm_graph, next(comm_old, nnodes, index, edges, reorder,
       comm_graph));
   communicator_created(comm_graph, code);
@@ -7257,7 +7117,7 @@ static int Intercomm_merge(bool nested, MPI_Comm intercomm, int high, MPI_Comm* 
   const auto next = bound(next_calls.Intercomm_merge, CallId::Intercomm_merge);
   if (nested) return made_of(intercomm, newintracomm, next(intercomm, high, newintracomm));
   BlockingCall guard(CallId::Intercomm_merge);
-  guard.meet(intercomm);
+  meet(guard, intercomm);
   const int code = made_of(intercomm, newintracomm, next(intercomm, high, newintracomm));
   communicator_created(newintracomm, code);
   return code;
@@ -7271,10 +7131,9 @@ WEFT_WRAPPER int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* ne
   return Intercomm_merge(entry.nested(), intercomm, high, newintracomm);
 }
 
-static int Allgather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Allgather, CallId::Allgather);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Allgather);
   if (guard.must_not_block() && next_calls.Iallgather) {
     const auto post = [&](MPI_Request* request) {
@@ -7290,20 +7149,18 @@ static int Allgather(bool nested, const void* sendbuf, int sendcount, MPI_Dataty
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Allgather, CallId::Allgather)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, comm);
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Allgather, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Allgather, sendbuf, recvbuf), comm, sendcount, recvcount,
-      sendtype, recvtype);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
+  const Started started = carry_out(CallId::Allgather, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Allgather, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
@@ -7327,11 +7184,9 @@ WEFT_WRAPPER int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Allgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm) {
+static int Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Allgather_c, CallId::Allgather_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Allgather_c);
   if (guard.must_not_block() && next_calls.Iallgather_c) {
     const auto post = [&](MPI_Request* request) {
@@ -7348,20 +7203,18 @@ static int Allgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Allgather_c, CallId::Allgather_c)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, comm);
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Allgather_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Allgather_c, sendbuf, recvbuf), comm, sendcount,
+  const Started started = carry_out(CallId::Allgather_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Allgather_c, sendbuf, recvbuf), comm, sendcount,
       recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
@@ -7385,12 +7238,9 @@ WEFT_WRAPPER int PMPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
 }
 
 #endif
-static int Allgatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
-    MPI_Comm comm) {
+static int Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Allgatherv, CallId::Allgatherv);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm);
   BlockingCall guard(CallId::Allgatherv);
   if (guard.must_not_block() && next_calls.Iallgatherv) {
     const auto post = [&](MPI_Request* request) {
@@ -7407,19 +7257,17 @@ static int Allgatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datat
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Allgatherv, CallId::Allgatherv)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    const bool taken = carry_out(CallId::Allgatherv, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Allgatherv), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm);
+  const Started started = carry_out(CallId::Allgatherv, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Allgatherv), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
@@ -7445,12 +7293,10 @@ WEFT_WRAPPER int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Allgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
-    MPI_Datatype recvtype, MPI_Comm comm) {
+static int Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Allgatherv_c, CallId::Allgatherv_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm);
   BlockingCall guard(CallId::Allgatherv_c);
   if (guard.must_not_block() && next_calls.Iallgatherv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -7467,19 +7313,17 @@ static int Allgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Allgatherv_c, CallId::Allgatherv_c)(sendbuf,
+      sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    const bool taken = carry_out(CallId::Allgatherv_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Allgatherv_c), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm);
+  const Started started = carry_out(CallId::Allgatherv_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Allgatherv_c), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
@@ -7505,10 +7349,9 @@ WEFT_WRAPPER int PMPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
 }
 
 #endif
-static int Allreduce(bool nested, const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Allreduce, CallId::Allreduce);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Allreduce);
   if (guard.must_not_block() && next_calls.Iallreduce) {
     const auto post = [&](MPI_Request* request) {
@@ -7523,18 +7366,18 @@ static int Allreduce(bool nested, const void* sendbuf, void* recvbuf, int count,
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Allreduce, CallId::Allreduce)(sendbuf, recvbuf,
+      count, datatype, op, comm);
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Allreduce, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Allreduce, sendbuf, recvbuf), comm, count, datatype, op);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Allreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
+  const Started started = carry_out(CallId::Allreduce, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Allreduce, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -7558,10 +7401,9 @@ WEFT_WRAPPER int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Allreduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Allreduce_c, CallId::Allreduce_c);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Allreduce_c);
   if (guard.must_not_block() && next_calls.Iallreduce_c) {
     const auto post = [&](MPI_Request* request) {
@@ -7576,19 +7418,18 @@ static int Allreduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Coun
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Allreduce_c, CallId::Allreduce_c)(sendbuf, recvbuf,
+      count, datatype, op, comm);
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Allreduce_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Allreduce_c, sendbuf, recvbuf), comm, count, datatype,
-      op);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Allreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
+  const Started started = carry_out(CallId::Allreduce_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Allreduce_c, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -7612,10 +7453,9 @@ WEFT_WRAPPER int PMPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count 
 }
 
 #endif
-static int Alltoall(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoall, CallId::Alltoall);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Alltoall);
   if (guard.must_not_block() && next_calls.Ialltoall) {
     const auto post = [&](MPI_Request* request) {
@@ -7631,20 +7471,18 @@ static int Alltoall(bool nested, const void* sendbuf, int sendcount, MPI_Datatyp
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Alltoall, CallId::Alltoall)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, comm);
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Alltoall, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Alltoall, sendbuf, recvbuf), comm, sendcount, recvcount,
-      sendtype, recvtype);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
+  const Started started = carry_out(CallId::Alltoall, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Alltoall, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
@@ -7668,10 +7506,9 @@ WEFT_WRAPPER int PMPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype 
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Alltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoall_c, CallId::Alltoall_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Alltoall_c);
   if (guard.must_not_block() && next_calls.Ialltoall_c) {
     const auto post = [&](MPI_Request* request) {
@@ -7688,20 +7525,18 @@ static int Alltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Alltoall_c, CallId::Alltoall_c)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, comm);
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Alltoall_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Alltoall_c, sendbuf, recvbuf), comm, sendcount,
+  const Started started = carry_out(CallId::Alltoall_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Alltoall_c, sendbuf, recvbuf), comm, sendcount,
       recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
@@ -7725,12 +7560,10 @@ WEFT_WRAPPER int PMPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
 }
 
 #endif
-static int Alltoallv(bool nested, const void* sendbuf, const int* sendcounts, const int* sdispls,
+static int Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoallv, CallId::Alltoallv);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm);
   BlockingCall guard(CallId::Alltoallv);
   if (guard.must_not_block() && next_calls.Ialltoallv) {
     const auto post = [&](MPI_Request* request) {
@@ -7748,19 +7581,18 @@ static int Alltoallv(bool nested, const void* sendbuf, const int* sendcounts, co
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Alltoallv, CallId::Alltoallv)(sendbuf, sendcounts,
+      sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-    int code;
-    const bool taken = carry_out(CallId::Alltoallv, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Alltoallv), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm);
+  const Started started = carry_out(CallId::Alltoallv, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Alltoallv), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+      comm);
 }
 WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
@@ -7788,12 +7620,10 @@ WEFT_WRAPPER int PMPI_Alltoallv(const void* sendbuf, const int* sendcounts, cons
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Alltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
-    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoallv_c, CallId::Alltoallv_c);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm);
   BlockingCall guard(CallId::Alltoallv_c);
   if (guard.must_not_block() && next_calls.Ialltoallv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -7811,19 +7641,18 @@ static int Alltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendco
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Alltoallv_c, CallId::Alltoallv_c)(sendbuf,
+      sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-    int code;
-    const bool taken = carry_out(CallId::Alltoallv_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Alltoallv_c), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm);
+  const Started started = carry_out(CallId::Alltoallv_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Alltoallv_c), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
@@ -7851,12 +7680,10 @@ WEFT_WRAPPER int PMPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcoun
 }
 
 #endif
-static int Alltoallw(bool nested, const void* sendbuf, const int* sendcounts, const int* sdispls,
+static int Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoallw, CallId::Alltoallw);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm);
   BlockingCall guard(CallId::Alltoallw);
   if (guard.must_not_block() && next_calls.Ialltoallw) {
     const auto post = [&](MPI_Request* request) {
@@ -7874,20 +7701,19 @@ static int Alltoallw(bool nested, const void* sendbuf, const int* sendcounts, co
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Alltoallw, CallId::Alltoallw)(sendbuf, sendcounts,
+      sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-    int code;
-    const bool taken = carry_out(CallId::Alltoallw, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Alltoallw), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm);
+  const Started started = carry_out(CallId::Alltoallw, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Alltoallw), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
 }
 WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
@@ -7915,13 +7741,10 @@ WEFT_WRAPPER int PMPI_Alltoallw(const void* sendbuf, const int* sendcounts, cons
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Alltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
-    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
-    MPI_Comm comm) {
+static int Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
+    const MPI_Datatype* sendtypes, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoallw_c, CallId::Alltoallw_c);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm);
   BlockingCall guard(CallId::Alltoallw_c);
   if (guard.must_not_block() && next_calls.Ialltoallw_c) {
     const auto post = [&](MPI_Request* request) {
@@ -7940,20 +7763,19 @@ static int Alltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendco
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Alltoallw_c, CallId::Alltoallw_c)(sendbuf,
+      sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-    int code;
-    const bool taken = carry_out(CallId::Alltoallw_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Alltoallw_c), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm);
+  const Started started = carry_out(CallId::Alltoallw_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Alltoallw_c), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
 }
 WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
@@ -7983,9 +7805,8 @@ WEFT_WRAPPER int PMPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
 }
 
 #endif
-static int Barrier(bool nested, MPI_Comm comm) {
+static int Barrier(MPI_Comm comm) {
   const auto next = bound(next_calls.Barrier, CallId::Barrier);
-  if (nested) return next(comm);
   BlockingCall guard(CallId::Barrier);
   if (guard.must_not_block() && next_calls.Ibarrier) {
     const auto post = [&](MPI_Request* request) {
@@ -7999,16 +7820,14 @@ static int Barrier(bool nested, MPI_Comm comm) {
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Barrier, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Barrier), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Barrier(entry.nested(), comm);
+  if (entry.nested()) return bound(next_calls.Barrier, CallId::Barrier)(comm);
+  const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
+  const Started started = carry_out(CallId::Barrier, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Barrier), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Barrier(comm);
 }
 WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
   const KnownCall* const known = known_call(called(CallId::Barrier), comm);
@@ -8027,10 +7846,8 @@ WEFT_WRAPPER int PMPI_Barrier(MPI_Comm comm) {
   return Barrier_entered(comm);
 }
 
-static int Bcast(bool nested, void* buffer, int count, MPI_Datatype datatype, int root,
-    MPI_Comm comm) {
+static int Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Bcast, CallId::Bcast);
-  if (nested) return next(buffer, count, datatype, root, comm);
   BlockingCall guard(CallId::Bcast);
   if (guard.must_not_block() && next_calls.Ibcast) {
     const auto post = [&](MPI_Request* request) {
@@ -8045,18 +7862,17 @@ static int Bcast(bool nested, void* buffer, int count, MPI_Datatype datatype, in
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
+  if (entry.nested()) return bound(next_calls.Bcast, CallId::Bcast)(buffer, count, datatype, root,
+      comm);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
       .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Bcast, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Bcast), comm, count, datatype, root);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Bcast(entry.nested(), buffer, count, datatype, root, comm);
+  const Started started = carry_out(CallId::Bcast, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Bcast), comm, count, datatype, root);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Bcast(buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
@@ -8078,10 +7894,8 @@ WEFT_WRAPPER int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int 
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Bcast_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
-    MPI_Comm comm) {
+static int Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Bcast_c, CallId::Bcast_c);
-  if (nested) return next(buffer, count, datatype, root, comm);
   BlockingCall guard(CallId::Bcast_c);
   if (guard.must_not_block() && next_calls.Ibcast_c) {
     const auto post = [&](MPI_Request* request) {
@@ -8096,18 +7910,17 @@ static int Bcast_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype data
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
+  if (entry.nested()) return bound(next_calls.Bcast_c, CallId::Bcast_c)(buffer, count, datatype,
+      root, comm);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
       .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Bcast_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Bcast_c), comm, count, datatype, root);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Bcast_c(entry.nested(), buffer, count, datatype, root, comm);
+  const Started started = carry_out(CallId::Bcast_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Bcast_c), comm, count, datatype, root);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Bcast_c(buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
@@ -8129,10 +7942,9 @@ WEFT_WRAPPER int PMPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype dataty
 }
 
 #endif
-static int Exscan(bool nested, const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Exscan, CallId::Exscan);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Exscan);
   if (guard.must_not_block() && next_calls.Iexscan) {
     const auto post = [&](MPI_Request* request) {
@@ -8147,18 +7959,18 @@ static int Exscan(bool nested, const void* sendbuf, void* recvbuf, int count,
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Exscan, CallId::Exscan)(sendbuf, recvbuf, count,
+      datatype, op, comm);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Exscan, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Exscan, sendbuf, recvbuf), comm, count, datatype, op);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Exscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
+  const Started started = carry_out(CallId::Exscan, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Exscan, sendbuf, recvbuf), comm, count, datatype,
+      op);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Exscan(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
@@ -8182,10 +7994,9 @@ WEFT_WRAPPER int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Exscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Exscan_c, CallId::Exscan_c);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Exscan_c);
   if (guard.must_not_block() && next_calls.Iexscan_c) {
     const auto post = [&](MPI_Request* request) {
@@ -8200,18 +8011,18 @@ static int Exscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count c
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Exscan_c, CallId::Exscan_c)(sendbuf, recvbuf, count,
+      datatype, op, comm);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Exscan_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Exscan_c, sendbuf, recvbuf), comm, count, datatype, op);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Exscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
+  const Started started = carry_out(CallId::Exscan_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Exscan_c, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -8235,10 +8046,9 @@ WEFT_WRAPPER int PMPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count cou
 }
 
 #endif
-static int Gather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+static int Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Gather, CallId::Gather);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   BlockingCall guard(CallId::Gather);
   if (guard.must_not_block() && next_calls.Igather) {
     const auto post = [&](MPI_Request* request) {
@@ -8255,20 +8065,18 @@ static int Gather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype 
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Gather, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Gather, sendbuf, recvbuf), comm, sendcount, recvcount,
-      sendtype, recvtype, root);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Gather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
+  if (entry.nested()) return bound(next_calls.Gather, CallId::Gather)(sendbuf, sendcount, sendtype,
+      recvbuf, recvcount, recvtype, root, comm);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+  const Started started = carry_out(CallId::Gather, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Gather, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype, root);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
@@ -8292,10 +8100,9 @@ WEFT_WRAPPER int PMPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype se
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Gather_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+static int Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Gather_c, CallId::Gather_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   BlockingCall guard(CallId::Gather_c);
   if (guard.must_not_block() && next_calls.Igather_c) {
     const auto post = [&](MPI_Request* request) {
@@ -8312,20 +8119,18 @@ static int Gather_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_D
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
+  if (entry.nested()) return bound(next_calls.Gather_c, CallId::Gather_c)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Gather_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Gather_c, sendbuf, recvbuf), comm, sendcount, recvcount,
-      sendtype, recvtype, root);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Gather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
+  const Started started = carry_out(CallId::Gather_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Gather_c, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype, root);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
@@ -8349,12 +8154,9 @@ WEFT_WRAPPER int PMPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
 }
 
 #endif
-static int Gatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
-    MPI_Comm comm) {
+static int Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Gatherv, CallId::Gatherv);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      root, comm);
   BlockingCall guard(CallId::Gatherv);
   if (guard.must_not_block() && next_calls.Igatherv) {
     const auto post = [&](MPI_Request* request) {
@@ -8371,19 +8173,17 @@ static int Gatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
+  if (entry.nested()) return bound(next_calls.Gatherv, CallId::Gatherv)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    const bool taken = carry_out(CallId::Gatherv, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Gatherv), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Gatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm);
+  const Started started = carry_out(CallId::Gatherv, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Gatherv), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 }
 WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
@@ -8411,12 +8211,10 @@ WEFT_WRAPPER int PMPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype s
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Gatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Gatherv_c, CallId::Gatherv_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      root, comm);
   BlockingCall guard(CallId::Gatherv_c);
   if (guard.must_not_block() && next_calls.Igatherv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -8433,19 +8231,18 @@ static int Gatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
+  if (entry.nested()) return bound(next_calls.Gatherv_c, CallId::Gatherv_c)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    const bool taken = carry_out(CallId::Gatherv_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Gatherv_c), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Gatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm);
+  const Started started = carry_out(CallId::Gatherv_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Gatherv_c), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm);
 }
 WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
@@ -8473,10 +8270,9 @@ WEFT_WRAPPER int PMPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
 }
 
 #endif
-static int Neighbor_allgather(bool nested, const void* sendbuf, int sendcount,
-    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_allgather, CallId::Neighbor_allgather);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Neighbor_allgather);
   if (guard.must_not_block() && next_calls.Ineighbor_allgather) {
     const auto post = [&](MPI_Request* request) {
@@ -8492,21 +8288,20 @@ static int Neighbor_allgather(bool nested, const void* sendbuf, int sendcount,
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
+  if (entry.nested()) return bound(next_calls.Neighbor_allgather,
+      CallId::Neighbor_allgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Neighbor_allgather, call, known ? known->plan : nullptr,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Neighbor_allgather, sendbuf, recvbuf), comm, sendcount,
-      recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm);
+  const Started started = carry_out(CallId::Neighbor_allgather, call,
+      known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Neighbor_allgather, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
@@ -8532,11 +8327,9 @@ WEFT_WRAPPER int PMPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_allgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm) {
+static int Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_allgather_c, CallId::Neighbor_allgather_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Neighbor_allgather_c);
   if (guard.must_not_block() && next_calls.Ineighbor_allgather_c) {
     const auto post = [&](MPI_Request* request) {
@@ -8553,21 +8346,20 @@ static int Neighbor_allgather_c(bool nested, const void* sendbuf, MPI_Count send
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+  if (entry.nested()) return bound(next_calls.Neighbor_allgather_c,
+      CallId::Neighbor_allgather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Neighbor_allgather_c, call, known ? known->plan : nullptr,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Neighbor_allgather_c, sendbuf, recvbuf), comm, sendcount,
-      recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm);
+  const Started started = carry_out(CallId::Neighbor_allgather_c, call,
+      known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Neighbor_allgather_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -8595,12 +8387,10 @@ WEFT_WRAPPER int PMPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendco
 }
 
 #endif
-static int Neighbor_allgatherv(bool nested, const void* sendbuf, int sendcount,
-    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
-    MPI_Datatype recvtype, MPI_Comm comm) {
+static int Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_allgatherv, CallId::Neighbor_allgatherv);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm);
   BlockingCall guard(CallId::Neighbor_allgatherv);
   if (guard.must_not_block() && next_calls.Ineighbor_allgatherv) {
     const auto post = [&](MPI_Request* request) {
@@ -8617,20 +8407,20 @@ static int Neighbor_allgatherv(bool nested, const void* sendbuf, int sendcount,
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
+  if (entry.nested()) return bound(next_calls.Neighbor_allgatherv,
+      CallId::Neighbor_allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    const bool taken = carry_out(CallId::Neighbor_allgatherv, call, known ? known->plan : nullptr,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Neighbor_allgatherv), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-      displs, recvtype, comm);
+  const Started started = carry_out(CallId::Neighbor_allgatherv, call,
+      known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Neighbor_allgatherv), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
 }
 WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
@@ -8656,12 +8446,10 @@ WEFT_WRAPPER int PMPI_Neighbor_allgatherv(const void* sendbuf, int sendcount,
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_allgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
-    MPI_Datatype recvtype, MPI_Comm comm) {
+static int Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_allgatherv_c, CallId::Neighbor_allgatherv_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm);
   BlockingCall guard(CallId::Neighbor_allgatherv_c);
   if (guard.must_not_block() && next_calls.Ineighbor_allgatherv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -8678,20 +8466,20 @@ static int Neighbor_allgatherv_c(bool nested, const void* sendbuf, MPI_Count sen
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+  if (entry.nested()) return bound(next_calls.Neighbor_allgatherv_c,
+      CallId::Neighbor_allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    const bool taken = carry_out(CallId::Neighbor_allgatherv_c, call,
-      known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Neighbor_allgatherv_c), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-      displs, recvtype, comm);
+  const Started started = carry_out(CallId::Neighbor_allgatherv_c, call,
+      known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Neighbor_allgatherv_c), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
 }
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
@@ -8717,10 +8505,9 @@ WEFT_WRAPPER int PMPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendc
 }
 
 #endif
-static int Neighbor_alltoall(bool nested, const void* sendbuf, int sendcount,
-    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoall, CallId::Neighbor_alltoall);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Neighbor_alltoall);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoall) {
     const auto post = [&](MPI_Request* request) {
@@ -8736,21 +8523,19 @@ static int Neighbor_alltoall(bool nested, const void* sendbuf, int sendcount,
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
+  if (entry.nested()) return bound(next_calls.Neighbor_alltoall,
+      CallId::Neighbor_alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Neighbor_alltoall, call, known ? known->plan : nullptr,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Neighbor_alltoall, sendbuf, recvbuf), comm, sendcount,
-      recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm);
+  const Started started = carry_out(CallId::Neighbor_alltoall, call,
+      known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Neighbor_alltoall, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
@@ -8776,11 +8561,9 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_alltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm) {
+static int Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoall_c, CallId::Neighbor_alltoall_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Neighbor_alltoall_c);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoall_c) {
     const auto post = [&](MPI_Request* request) {
@@ -8797,21 +8580,20 @@ static int Neighbor_alltoall_c(bool nested, const void* sendbuf, MPI_Count sendc
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+  if (entry.nested()) return bound(next_calls.Neighbor_alltoall_c,
+      CallId::Neighbor_alltoall_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Neighbor_alltoall_c, call, known ? known->plan : nullptr,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Neighbor_alltoall_c, sendbuf, recvbuf), comm, sendcount,
-      recvcount, sendtype, recvtype);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm);
+  const Started started = carry_out(CallId::Neighbor_alltoall_c, call,
+      known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Neighbor_alltoall_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -8839,12 +8621,10 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcou
 }
 
 #endif
-static int Neighbor_alltoallv(bool nested, const void* sendbuf, const int* sendcounts,
-    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
-    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Neighbor_alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoallv, CallId::Neighbor_alltoallv);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm);
   BlockingCall guard(CallId::Neighbor_alltoallv);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallv) {
     const auto post = [&](MPI_Request* request) {
@@ -8862,21 +8642,21 @@ static int Neighbor_alltoallv(bool nested, const void* sendbuf, const int* sendc
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
+  if (entry.nested()) return bound(next_calls.Neighbor_alltoallv,
+      CallId::Neighbor_alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-    int code;
-    const bool taken = carry_out(CallId::Neighbor_alltoallv, call, known ? known->plan : nullptr,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Neighbor_alltoallv), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-      recvcounts, rdispls, recvtype, comm);
+  const Started started = carry_out(CallId::Neighbor_alltoallv, call,
+      known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Neighbor_alltoallv), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
@@ -8904,12 +8684,10 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcou
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_alltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
+static int Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoallv_c, CallId::Neighbor_alltoallv_c);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm);
   BlockingCall guard(CallId::Neighbor_alltoallv_c);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -8927,21 +8705,21 @@ static int Neighbor_alltoallv_c(bool nested, const void* sendbuf, const MPI_Coun
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+  if (entry.nested()) return bound(next_calls.Neighbor_alltoallv_c,
+      CallId::Neighbor_alltoallv_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-    int code;
-    const bool taken = carry_out(CallId::Neighbor_alltoallv_c, call, known ? known->plan : nullptr,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Neighbor_alltoallv_c), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-      recvcounts, rdispls, recvtype, comm);
+  const Started started = carry_out(CallId::Neighbor_alltoallv_c, call,
+      known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Neighbor_alltoallv_c), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
@@ -8969,12 +8747,10 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count*
 }
 
 #endif
-static int Neighbor_alltoallw(bool nested, const void* sendbuf, const int* sendcounts,
-    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
-    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
+static int Neighbor_alltoallw(const void* sendbuf, const int* sendcounts, const MPI_Aint* sdispls,
+    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const MPI_Aint* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoallw, CallId::Neighbor_alltoallw);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm);
   BlockingCall guard(CallId::Neighbor_alltoallw);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallw) {
     const auto post = [&](MPI_Request* request) {
@@ -8992,21 +8768,21 @@ static int Neighbor_alltoallw(bool nested, const void* sendbuf, const int* sendc
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
+  if (entry.nested()) return bound(next_calls.Neighbor_alltoallw,
+      CallId::Neighbor_alltoallw)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-    int code;
-    const bool taken = carry_out(CallId::Neighbor_alltoallw, call, known ? known->plan : nullptr,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Neighbor_alltoallw), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-      recvcounts, rdispls, recvtypes, comm);
+  const Started started = carry_out(CallId::Neighbor_alltoallw, call,
+      known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Neighbor_alltoallw), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
@@ -9034,13 +8810,11 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcou
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_alltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
+static int Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoallw_c, CallId::Neighbor_alltoallw_c);
-  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm);
   BlockingCall guard(CallId::Neighbor_alltoallw_c);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallw_c) {
     const auto post = [&](MPI_Request* request) {
@@ -9059,21 +8833,21 @@ static int Neighbor_alltoallw_c(bool nested, const void* sendbuf, const MPI_Coun
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+  if (entry.nested()) return bound(next_calls.Neighbor_alltoallw_c,
+      CallId::Neighbor_alltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-    int code;
-    const bool taken = carry_out(CallId::Neighbor_alltoallw_c, call, known ? known->plan : nullptr,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Neighbor_alltoallw_c), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-      recvcounts, rdispls, recvtypes, comm);
+  const Started started = carry_out(CallId::Neighbor_alltoallw_c, call,
+      known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Neighbor_alltoallw_c), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm);
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
@@ -9103,10 +8877,9 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
 }
 
 #endif
-static int Reduce(bool nested, const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+static int Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce, CallId::Reduce);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
   BlockingCall guard(CallId::Reduce);
   if (guard.must_not_block() && next_calls.Ireduce) {
     const auto post = [&](MPI_Request* request) {
@@ -9121,19 +8894,18 @@ static int Reduce(bool nested, const void* sendbuf, void* recvbuf, int count,
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
-      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Reduce, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Reduce, sendbuf, recvbuf), comm, count, datatype, op,
-      root);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Reduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
+  if (entry.nested()) return bound(next_calls.Reduce, CallId::Reduce)(sendbuf, recvbuf, count,
+      datatype, op, root, comm);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+  const Started started = carry_out(CallId::Reduce, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Reduce, sendbuf, recvbuf), comm, count, datatype,
+      op, root);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm) {
@@ -9157,10 +8929,9 @@ WEFT_WRAPPER int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Reduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+static int Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_c, CallId::Reduce_c);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
   BlockingCall guard(CallId::Reduce_c);
   if (guard.must_not_block() && next_calls.Ireduce_c) {
     const auto post = [&](MPI_Request* request) {
@@ -9175,19 +8946,18 @@ static int Reduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count c
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
+  if (entry.nested()) return bound(next_calls.Reduce_c, CallId::Reduce_c)(sendbuf, recvbuf, count,
+      datatype, op, root, comm);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
       .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Reduce_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Reduce_c, sendbuf, recvbuf), comm, count, datatype, op,
-      root);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Reduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
+  const Started started = carry_out(CallId::Reduce_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Reduce_c, sendbuf, recvbuf), comm, count,
+      datatype, op, root);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
@@ -9211,10 +8981,9 @@ WEFT_WRAPPER int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count cou
 }
 
 #endif
-static int Reduce_scatter(bool nested, const void* sendbuf, void* recvbuf, const int* recvcounts,
+static int Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_scatter, CallId::Reduce_scatter);
-  if (nested) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   BlockingCall guard(CallId::Reduce_scatter);
   if (guard.must_not_block() && next_calls.Ireduce_scatter) {
     const auto post = [&](MPI_Request* request) {
@@ -9229,19 +8998,17 @@ static int Reduce_scatter(bool nested, const void* sendbuf, void* recvbuf, const
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
+  if (entry.nested()) return bound(next_calls.Reduce_scatter, CallId::Reduce_scatter)(sendbuf,
+      recvbuf, recvcounts, datatype, op, comm);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Reduce_scatter, call, known ? known->plan : nullptr,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Reduce_scatter), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Reduce_scatter(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  const Started started = carry_out(CallId::Reduce_scatter, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Reduce_scatter), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -9262,10 +9029,9 @@ WEFT_WRAPPER int PMPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const i
   return Reduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
-static int Reduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf, int recvcount,
+static int Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_scatter_block, CallId::Reduce_scatter_block);
-  if (nested) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   BlockingCall guard(CallId::Reduce_scatter_block);
   if (guard.must_not_block() && next_calls.Ireduce_scatter_block) {
     const auto post = [&](MPI_Request* request) {
@@ -9281,20 +9047,19 @@ static int Reduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf,
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
+  if (entry.nested()) return bound(next_calls.Reduce_scatter_block,
+      CallId::Reduce_scatter_block)(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Reduce_scatter_block, call, known ? known->plan : nullptr,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Reduce_scatter_block, sendbuf, recvbuf), comm, recvcount,
-      datatype, op);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Reduce_scatter_block(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
+  const Started started = carry_out(CallId::Reduce_scatter_block, call,
+      known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Reduce_scatter_block, sendbuf, recvbuf), comm,
+      recvcount, datatype, op);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -9318,10 +9083,9 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, i
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Reduce_scatter_block_c(bool nested, const void* sendbuf, void* recvbuf,
-    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_scatter_block_c, CallId::Reduce_scatter_block_c);
-  if (nested) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   BlockingCall guard(CallId::Reduce_scatter_block_c);
   if (guard.must_not_block() && next_calls.Ireduce_scatter_block_c) {
     const auto post = [&](MPI_Request* request) {
@@ -9337,20 +9101,19 @@ static int Reduce_scatter_block_c(bool nested, const void* sendbuf, void* recvbu
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+  if (entry.nested()) return bound(next_calls.Reduce_scatter_block_c,
+      CallId::Reduce_scatter_block_c)(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Reduce_scatter_block_c, call,
-      known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Reduce_scatter_block_c, sendbuf, recvbuf), comm,
+  const Started started = carry_out(CallId::Reduce_scatter_block_c, call,
+      known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Reduce_scatter_block_c, sendbuf, recvbuf), comm,
       recvcount, datatype, op);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Reduce_scatter_block_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -9373,10 +9136,9 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
   return Reduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
-static int Reduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
-    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_scatter_c, CallId::Reduce_scatter_c);
-  if (nested) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   BlockingCall guard(CallId::Reduce_scatter_c);
   if (guard.must_not_block() && next_calls.Ireduce_scatter_c) {
     const auto post = [&](MPI_Request* request) {
@@ -9392,19 +9154,17 @@ static int Reduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+  if (entry.nested()) return bound(next_calls.Reduce_scatter_c, CallId::Reduce_scatter_c)(sendbuf,
+      recvbuf, recvcounts, datatype, op, comm);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Reduce_scatter_c, call, known ? known->plan : nullptr,
-      &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Reduce_scatter_c), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Reduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  const Started started = carry_out(CallId::Reduce_scatter_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Reduce_scatter_c), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -9426,10 +9186,9 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
 }
 
 #endif
-static int Scan(bool nested, const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm) {
+static int Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Scan, CallId::Scan);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Scan);
   if (guard.must_not_block() && next_calls.Iscan) {
     const auto post = [&](MPI_Request* request) {
@@ -9444,18 +9203,18 @@ static int Scan(bool nested, const void* sendbuf, void* recvbuf, int count, MPI_
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Scan, CallId::Scan)(sendbuf, recvbuf, count,
+      datatype, op, comm);
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Scan, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Scan, sendbuf, recvbuf), comm, count, datatype, op);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Scan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
+  const Started started = carry_out(CallId::Scan, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Scan, sendbuf, recvbuf), comm, count, datatype,
+      op);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Scan(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
@@ -9479,10 +9238,9 @@ WEFT_WRAPPER int PMPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Da
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Scan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Scan_c, CallId::Scan_c);
-  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Scan_c);
   if (guard.must_not_block() && next_calls.Iscan_c) {
     const auto post = [&](MPI_Request* request) {
@@ -9497,18 +9255,18 @@ static int Scan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count cou
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+  if (entry.nested()) return bound(next_calls.Scan_c, CallId::Scan_c)(sendbuf, recvbuf, count,
+      datatype, op, comm);
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Scan_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Scan_c, sendbuf, recvbuf), comm, count, datatype, op);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Scan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
+  const Started started = carry_out(CallId::Scan_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Scan_c, sendbuf, recvbuf), comm, count, datatype,
+      op);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -9532,10 +9290,9 @@ WEFT_WRAPPER int PMPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count
 }
 
 #endif
-static int Scatter(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+static int Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Scatter, CallId::Scatter);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   BlockingCall guard(CallId::Scatter);
   if (guard.must_not_block() && next_calls.Iscatter) {
     const auto post = [&](MPI_Request* request) {
@@ -9552,20 +9309,18 @@ static int Scatter(bool nested, const void* sendbuf, int sendcount, MPI_Datatype
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
+  if (entry.nested()) return bound(next_calls.Scatter, CallId::Scatter)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Scatter, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Scatter, sendbuf, recvbuf), comm, sendcount, recvcount,
-      sendtype, recvtype, root);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Scatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
+  const Started started = carry_out(CallId::Scatter, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Scatter, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype, root);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
@@ -9589,10 +9344,9 @@ WEFT_WRAPPER int PMPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype s
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Scatter_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Scatter_c, CallId::Scatter_c);
-  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   BlockingCall guard(CallId::Scatter_c);
   if (guard.must_not_block() && next_calls.Iscatter_c) {
     const auto post = [&](MPI_Request* request) {
@@ -9609,20 +9363,18 @@ static int Scatter_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
+  if (entry.nested()) return bound(next_calls.Scatter_c, CallId::Scatter_c)(sendbuf, sendcount,
+      sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    const bool taken = carry_out(CallId::Scatter_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(false, called(CallId::Scatter_c, sendbuf, recvbuf), comm, sendcount, recvcount,
-      sendtype, recvtype, root);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Scatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      root, comm);
+  const Started started = carry_out(CallId::Scatter_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, false, called(CallId::Scatter_c, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype, root);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
@@ -9646,12 +9398,10 @@ WEFT_WRAPPER int PMPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
 }
 
 #endif
-static int Scatterv(bool nested, const void* sendbuf, const int* sendcounts, const int* displs,
+static int Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Scatterv, CallId::Scatterv);
-  if (nested) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-      root, comm);
   BlockingCall guard(CallId::Scatterv);
   if (guard.must_not_block() && next_calls.Iscatterv) {
     const auto post = [&](MPI_Request* request) {
@@ -9668,19 +9418,17 @@ static int Scatterv(bool nested, const void* sendbuf, const int* sendcounts, con
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
+  if (entry.nested()) return bound(next_calls.Scatterv, CallId::Scatterv)(sendbuf, sendcounts,
+      displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-    int code;
-    const bool taken = carry_out(CallId::Scatterv, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Scatterv), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Scatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm);
+  const Started started = carry_out(CallId::Scatterv, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Scatterv), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
@@ -9708,12 +9456,10 @@ WEFT_WRAPPER int PMPI_Scatterv(const void* sendbuf, const int* sendcounts, const
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Scatterv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-    MPI_Datatype recvtype, int root, MPI_Comm comm) {
+static int Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Scatterv_c, CallId::Scatterv_c);
-  if (nested) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-      root, comm);
   BlockingCall guard(CallId::Scatterv_c);
   if (guard.must_not_block() && next_calls.Iscatterv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -9730,19 +9476,18 @@ static int Scatterv_c(bool nested, const void* sendbuf, const MPI_Count* sendcou
   const KnownCall* const known = known_calls.found;
   const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
-  if (!entry.nested()) {
-    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
+  if (entry.nested()) return bound(next_calls.Scatterv_c, CallId::Scatterv_c)(sendbuf, sendcounts,
+      displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-    int code;
-    const bool taken = carry_out(CallId::Scatterv_c, call, known ? known->plan : nullptr, &code);
-    if (!known) [[unlikely]]
-      remember_call(true, called(CallId::Scatterv_c), comm);
-    if (taken) return code;
-  }
-  const DeclinedCall declined;
-  return Scatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm);
+  const Started started = carry_out(CallId::Scatterv_c, call, known ? known->plan : nullptr);
+  if (!known) [[unlikely]]
+    remember_call(started, true, called(CallId::Scatterv_c), comm);
+  if (started.taken) return started.code;
+  const DeclinedCall declined(started);
+  return Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
 }
 WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
@@ -9872,7 +9617,7 @@ static int Comm_accept(bool nested, const char* port_name, MPI_Info info, int ro
   const auto next = bound(next_calls.Comm_accept, CallId::Comm_accept);
   if (nested) return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
   BlockingCall guard(CallId::Comm_accept);
-  guard.meet(comm);
+  meet(guard, comm);
   return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
@@ -9891,7 +9636,7 @@ static int Comm_connect(bool nested, const char* port_name, MPI_Info info, int r
   const auto next = bound(next_calls.Comm_connect, CallId::Comm_connect);
   if (nested) return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
   BlockingCall guard(CallId::Comm_connect);
-  guard.meet(comm);
+  meet(guard, comm);
   return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
@@ -9988,7 +9733,7 @@ static int Comm_spawn(bool nested, const char* command, char** argv, int maxproc
   if (nested) return made_of(comm, intercomm, next(command, argv, maxprocs, info, root, comm,
       intercomm, array_of_errcodes));
   BlockingCall guard(CallId::Comm_spawn);
-  guard.meet(comm);
+  meet(guard, comm);
   return made_of(comm, intercomm, next(command, argv, maxprocs, info, root, comm, intercomm,
       array_of_errcodes));
 }
@@ -10012,7 +9757,7 @@ static int Comm_spawn_multiple(bool nested, int count, char** array_of_commands,
   if (nested) return made_of(comm, intercomm, next(count, array_of_commands, array_of_argv,
       array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes));
   BlockingCall guard(CallId::Comm_spawn_multiple);
-  guard.meet(comm);
+  meet(guard, comm);
   return made_of(comm, intercomm, next(count, array_of_commands, array_of_argv, array_of_maxprocs,
       array_of_info, root, comm, intercomm, array_of_errcodes));
 }
@@ -10035,10 +9780,10 @@ static int File_close(bool nested, MPI_File* fh) {
   const auto next = bound(next_calls.File_close, CallId::File_close);
   if (nested) return next(fh);
   BlockingCall guard(CallId::File_close);
-  guard.meet_of_file(*fh);
+  meet_of_file(guard, *fh);
   const MPI_File closed = *fh;
   const int code = next(fh);
-  if (code == MPI_SUCCESS) guard.closed_file(closed);
+  if (code == MPI_SUCCESS) closed_file(guard, closed);
   return code;
 }
 WEFT_WRAPPER int MPI_File_close(MPI_File* fh) {
@@ -10055,9 +9800,9 @@ static int File_open(bool nested, MPI_Comm comm, const char* filename, int amode
   const auto next = bound(next_calls.File_open, CallId::File_open);
   if (nested) return next(comm, filename, amode, info, fh);
   BlockingCall guard(CallId::File_open);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = next(comm, filename, amode, info, fh);
-  if (code == MPI_SUCCESS) guard.opened_file(*fh, comm);
+  if (code == MPI_SUCCESS) opened_file(guard, *fh, comm);
   return code;
 }
 WEFT_WRAPPER int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
@@ -10075,7 +9820,7 @@ static int File_preallocate(bool nested, MPI_File fh, MPI_Offset size) {
   const auto next = bound(next_calls.File_preallocate, CallId::File_preallocate);
   if (nested) return next(fh, size);
   BlockingCall guard(CallId::File_preallocate);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, size);
 }
 WEFT_WRAPPER int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
@@ -10110,7 +9855,7 @@ static int File_read_all(bool nested, MPI_File fh, void* buf, int count, MPI_Dat
   const auto next = bound(next_calls.File_read_all, CallId::File_read_all);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_all);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -10129,7 +9874,7 @@ static int File_read_all_begin(bool nested, MPI_File fh, void* buf, int count,
   const auto next = bound(next_calls.File_read_all_begin, CallId::File_read_all_begin);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_all_begin);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_all_begin(MPI_File fh, void* buf, int count,
@@ -10149,7 +9894,7 @@ static int File_read_all_begin_c(bool nested, MPI_File fh, void* buf, MPI_Count 
   const auto next = bound(next_calls.File_read_all_begin_c, CallId::File_read_all_begin_c);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_all_begin_c);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
@@ -10168,7 +9913,7 @@ static int File_read_all_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
   const auto next = bound(next_calls.File_read_all_c, CallId::File_read_all_c);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_all_c);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
@@ -10187,7 +9932,7 @@ static int File_read_all_end(bool nested, MPI_File fh, void* buf, MPI_Status* st
   const auto next = bound(next_calls.File_read_all_end, CallId::File_read_all_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_all_end);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
@@ -10222,7 +9967,7 @@ static int File_read_at_all(bool nested, MPI_File fh, MPI_Offset offset, void* b
   const auto next = bound(next_calls.File_read_at_all, CallId::File_read_at_all);
   if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_at_all);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -10241,7 +9986,7 @@ static int File_read_at_all_begin(bool nested, MPI_File fh, MPI_Offset offset, v
   const auto next = bound(next_calls.File_read_at_all_begin, CallId::File_read_at_all_begin);
   if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_read_at_all_begin);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -10261,7 +10006,7 @@ static int File_read_at_all_begin_c(bool nested, MPI_File fh, MPI_Offset offset,
   const auto next = bound(next_calls.File_read_at_all_begin_c, CallId::File_read_at_all_begin_c);
   if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_read_at_all_begin_c);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
@@ -10280,7 +10025,7 @@ static int File_read_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, void*
   const auto next = bound(next_calls.File_read_at_all_c, CallId::File_read_at_all_c);
   if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_at_all_c);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
@@ -10299,7 +10044,7 @@ static int File_read_at_all_end(bool nested, MPI_File fh, void* buf, MPI_Status*
   const auto next = bound(next_calls.File_read_at_all_end, CallId::File_read_at_all_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_at_all_end);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
@@ -10354,7 +10099,7 @@ static int File_read_ordered(bool nested, MPI_File fh, void* buf, int count, MPI
   const auto next = bound(next_calls.File_read_ordered, CallId::File_read_ordered);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_ordered);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -10373,7 +10118,7 @@ static int File_read_ordered_begin(bool nested, MPI_File fh, void* buf, int coun
   const auto next = bound(next_calls.File_read_ordered_begin, CallId::File_read_ordered_begin);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_ordered_begin);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
@@ -10393,7 +10138,7 @@ static int File_read_ordered_begin_c(bool nested, MPI_File fh, void* buf, MPI_Co
   const auto next = bound(next_calls.File_read_ordered_begin_c, CallId::File_read_ordered_begin_c);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_ordered_begin_c);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
@@ -10412,7 +10157,7 @@ static int File_read_ordered_c(bool nested, MPI_File fh, void* buf, MPI_Count co
   const auto next = bound(next_calls.File_read_ordered_c, CallId::File_read_ordered_c);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_ordered_c);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
@@ -10431,7 +10176,7 @@ static int File_read_ordered_end(bool nested, MPI_File fh, void* buf, MPI_Status
   const auto next = bound(next_calls.File_read_ordered_end, CallId::File_read_ordered_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_ordered_end);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
@@ -10485,7 +10230,7 @@ static int File_seek_shared(bool nested, MPI_File fh, MPI_Offset offset, int whe
   const auto next = bound(next_calls.File_seek_shared, CallId::File_seek_shared);
   if (nested) return next(fh, offset, whence);
   BlockingCall guard(CallId::File_seek_shared);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, offset, whence);
 }
 WEFT_WRAPPER int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
@@ -10501,7 +10246,7 @@ static int File_set_atomicity(bool nested, MPI_File fh, int flag) {
   const auto next = bound(next_calls.File_set_atomicity, CallId::File_set_atomicity);
   if (nested) return next(fh, flag);
   BlockingCall guard(CallId::File_set_atomicity);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, flag);
 }
 WEFT_WRAPPER int MPI_File_set_atomicity(MPI_File fh, int flag) {
@@ -10517,7 +10262,7 @@ static int File_set_info(bool nested, MPI_File fh, MPI_Info info) {
   const auto next = bound(next_calls.File_set_info, CallId::File_set_info);
   if (nested) return next(fh, info);
   BlockingCall guard(CallId::File_set_info);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, info);
 }
 WEFT_WRAPPER int MPI_File_set_info(MPI_File fh, MPI_Info info) {
@@ -10533,7 +10278,7 @@ static int File_set_size(bool nested, MPI_File fh, MPI_Offset size) {
   const auto next = bound(next_calls.File_set_size, CallId::File_set_size);
   if (nested) return next(fh, size);
   BlockingCall guard(CallId::File_set_size);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, size);
 }
 WEFT_WRAPPER int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
@@ -10550,7 +10295,7 @@ static int File_set_view(bool nested, MPI_File fh, MPI_Offset disp, MPI_Datatype
   const auto next = bound(next_calls.File_set_view, CallId::File_set_view);
   if (nested) return next(fh, disp, etype, filetype, datarep, info);
   BlockingCall guard(CallId::File_set_view);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, disp, etype, filetype, datarep, info);
 }
 WEFT_WRAPPER int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
@@ -10568,7 +10313,7 @@ static int File_sync(bool nested, MPI_File fh) {
   const auto next = bound(next_calls.File_sync, CallId::File_sync);
   if (nested) return next(fh);
   BlockingCall guard(CallId::File_sync);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh);
 }
 WEFT_WRAPPER int MPI_File_sync(MPI_File fh) {
@@ -10603,7 +10348,7 @@ static int File_write_all(bool nested, MPI_File fh, const void* buf, int count,
   const auto next = bound(next_calls.File_write_all, CallId::File_write_all);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_all);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
@@ -10622,7 +10367,7 @@ static int File_write_all_begin(bool nested, MPI_File fh, const void* buf, int c
   const auto next = bound(next_calls.File_write_all_begin, CallId::File_write_all_begin);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_all_begin);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
@@ -10642,7 +10387,7 @@ static int File_write_all_begin_c(bool nested, MPI_File fh, const void* buf, MPI
   const auto next = bound(next_calls.File_write_all_begin_c, CallId::File_write_all_begin_c);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_all_begin_c);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -10661,7 +10406,7 @@ static int File_write_all_c(bool nested, MPI_File fh, const void* buf, MPI_Count
   const auto next = bound(next_calls.File_write_all_c, CallId::File_write_all_c);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_all_c);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -10680,7 +10425,7 @@ static int File_write_all_end(bool nested, MPI_File fh, const void* buf, MPI_Sta
   const auto next = bound(next_calls.File_write_all_end, CallId::File_write_all_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_all_end);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
@@ -10715,7 +10460,7 @@ static int File_write_at_all(bool nested, MPI_File fh, MPI_Offset offset, const 
   const auto next = bound(next_calls.File_write_at_all, CallId::File_write_at_all);
   if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_at_all);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
@@ -10734,7 +10479,7 @@ static int File_write_at_all_begin(bool nested, MPI_File fh, MPI_Offset offset, 
   const auto next = bound(next_calls.File_write_at_all_begin, CallId::File_write_at_all_begin);
   if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_write_at_all_begin);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -10754,7 +10499,7 @@ static int File_write_at_all_begin_c(bool nested, MPI_File fh, MPI_Offset offset
   const auto next = bound(next_calls.File_write_at_all_begin_c, CallId::File_write_at_all_begin_c);
   if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_write_at_all_begin_c);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -10773,7 +10518,7 @@ static int File_write_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, cons
   const auto next = bound(next_calls.File_write_at_all_c, CallId::File_write_at_all_c);
   if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_at_all_c);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -10792,7 +10537,7 @@ static int File_write_at_all_end(bool nested, MPI_File fh, const void* buf, MPI_
   const auto next = bound(next_calls.File_write_at_all_end, CallId::File_write_at_all_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_at_all_end);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
@@ -10847,7 +10592,7 @@ static int File_write_ordered(bool nested, MPI_File fh, const void* buf, int cou
   const auto next = bound(next_calls.File_write_ordered, CallId::File_write_ordered);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_ordered);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered(MPI_File fh, const void* buf, int count,
@@ -10866,7 +10611,7 @@ static int File_write_ordered_begin(bool nested, MPI_File fh, const void* buf, i
   const auto next = bound(next_calls.File_write_ordered_begin, CallId::File_write_ordered_begin);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_ordered_begin);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
@@ -10887,7 +10632,7 @@ static int File_write_ordered_begin_c(bool nested, MPI_File fh, const void* buf,
       CallId::File_write_ordered_begin_c);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_ordered_begin_c);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -10906,7 +10651,7 @@ static int File_write_ordered_c(bool nested, MPI_File fh, const void* buf, MPI_C
   const auto next = bound(next_calls.File_write_ordered_c, CallId::File_write_ordered_c);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_ordered_c);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -10925,7 +10670,7 @@ static int File_write_ordered_end(bool nested, MPI_File fh, const void* buf, MPI
   const auto next = bound(next_calls.File_write_ordered_end, CallId::File_write_ordered_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_ordered_end);
-  guard.meet_of_file(fh);
+  meet_of_file(guard, fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
@@ -10981,7 +10726,7 @@ static int Intercomm_create(bool nested, MPI_Comm local_comm, int local_leader, 
   if (nested) return made_of(local_comm, newintercomm, next(local_comm, local_leader, peer_comm,
       remote_leader, tag, newintercomm));
   BlockingCall guard(CallId::Intercomm_create);
-  guard.after_held(local_comm);
+  after_held(local_comm);
   return made_of(local_comm, newintercomm, next(local_comm, local_leader, peer_comm, remote_leader,
       tag, newintercomm));
 }
@@ -11557,9 +11302,9 @@ static int Win_allocate(bool nested, MPI_Aint size, int disp_unit, MPI_Info info
   const auto next = bound(next_calls.Win_allocate, CallId::Win_allocate);
   if (nested) return next(size, disp_unit, info, comm, baseptr, win);
   BlockingCall guard(CallId::Win_allocate);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = next(size, disp_unit, info, comm, baseptr, win);
-  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   return code;
 }
 WEFT_WRAPPER int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
@@ -11579,9 +11324,9 @@ static int Win_allocate_c(bool nested, MPI_Aint size, MPI_Aint disp_unit, MPI_In
   const auto next = bound(next_calls.Win_allocate_c, CallId::Win_allocate_c);
   if (nested) return next(size, disp_unit, info, comm, baseptr, win);
   BlockingCall guard(CallId::Win_allocate_c);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = next(size, disp_unit, info, comm, baseptr, win);
-  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   return code;
 }
 WEFT_WRAPPER int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
@@ -11653,9 +11398,9 @@ static int Win_create(bool nested, void* base, MPI_Aint size, int disp_unit, MPI
   const auto next = bound(next_calls.Win_create, CallId::Win_create);
   if (nested) return next(base, size, disp_unit, info, comm, win);
   BlockingCall guard(CallId::Win_create);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = next(base, size, disp_unit, info, comm, win);
-  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   return code;
 }
 WEFT_WRAPPER int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
@@ -11675,9 +11420,9 @@ static int Win_create_c(bool nested, void* base, MPI_Aint size, MPI_Aint disp_un
   const auto next = bound(next_calls.Win_create_c, CallId::Win_create_c);
   if (nested) return next(base, size, disp_unit, info, comm, win);
   BlockingCall guard(CallId::Win_create_c);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = next(base, size, disp_unit, info, comm, win);
-  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   return code;
 }
 WEFT_WRAPPER int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
@@ -11696,9 +11441,9 @@ static int Win_create_dynamic(bool nested, MPI_Info info, MPI_Comm comm, MPI_Win
   const auto next = bound(next_calls.Win_create_dynamic, CallId::Win_create_dynamic);
   if (nested) return next(info, comm, win);
   BlockingCall guard(CallId::Win_create_dynamic);
-  guard.meet(comm);
+  meet(guard, comm);
   const int code = next(info, comm, win);
-  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   return code;
 }
 WEFT_WRAPPER int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
@@ -11714,7 +11459,7 @@ static int Win_fence(bool nested, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_fence, CallId::Win_fence);
   if (nested) return next(assertion, win);
   BlockingCall guard(CallId::Win_fence);
-  guard.meet_of_window(win);
+  meet_of_window(guard, win);
   end_all(win);
   const int code = next(assertion, win);
   if (code == MPI_SUCCESS) begin_fence_epoch(assertion, win);
@@ -11857,7 +11602,7 @@ static int Win_set_info(bool nested, MPI_Win win, MPI_Info info) {
   const auto next = bound(next_calls.Win_set_info, CallId::Win_set_info);
   if (nested) return next(win, info);
   BlockingCall guard(CallId::Win_set_info);
-  guard.meet_of_window(win);
+  meet_of_window(guard, win);
   return next(win, info);
 }
 WEFT_WRAPPER int MPI_Win_set_info(MPI_Win win, MPI_Info info) {

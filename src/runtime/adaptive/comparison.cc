@@ -4,7 +4,7 @@
 
 #include "coll/algorithm.h"
 #include "library/handles.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
 #include "transport/mpi/kernels.h"
 
 namespace weft {

@@ -13,7 +13,7 @@
 #include "library/handles.h"
 #include "runtime/adaptive/sites.h"
 #include "runtime/comm/communicators.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
 #include "select/cycle.h"
 #include "select/job_words.h"
 
@@ -65,12 +65,6 @@ std::string places_words(const SiteRecord& record) {
   for (const std::string& place : record.places)
     if (!place.empty()) words += (words.empty() ? " at=" : "|") + plan_key({place});
   return words;
-}
-
-// Returns ", call 2 of 3 in turn"; "" if all calls are alike.
-std::string turn_words(std::size_t position, std::size_t cycle) {
-  if (cycle == 1) return "";
-  return ", call " + std::to_string(position + 1) + " of " + std::to_string(cycle) + " in turn";
 }
 
 // The first position has the site's key, and records the number of positions.
@@ -127,85 +121,12 @@ std::vector<std::int64_t> times_in(const std::string& words, const std::vector<C
   return times;
 }
 
-// Returns for instance "23 % less time than native (in 5 of 5 rounds, by chance 3 %)"; "" if
-// nothing was compared.
-std::string gain_words(const SiteRecord& record) {
-  const Learner::Found& found = record.found;
-  if (found.pairs == 0) return "";
-  const std::int64_t own = found.median_ns[static_cast<std::size_t>(found.way)];
-  const std::int64_t rival = found.median_ns[static_cast<std::size_t>(found.rival)];
-  const char* const other = record.ways[static_cast<std::size_t>(found.rival)].c_str();
-  const double gain = 100.0 * (1.0 - static_cast<double>(own) / static_cast<double>(rival));
-  const double percent = 100 * chance_of(found.won, found.pairs);
-  char text[160];
-  if (gain < 1)
-    std::snprintf(text, sizeof text, ", as fast as %s (%d rounds)", other, found.pairs);
-  else
-    std::snprintf(text, sizeof text,
-                  ", %.0f %% less time than %s (in %d of %d rounds, by chance %.*f %%)", gain,
-                  other, found.won, found.pairs, percent < 1 ? 1 : 0, percent);
-  return text;
-}
-
-std::string us_words(std::int64_t ns) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(ns) / 1e3);
-  return text;
-}
-
-std::string cost_words(std::int64_t ns) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.1f ms", static_cast<double>(ns) / 1e6);
-  return text;
-}
-
 }  // namespace
 
-std::string text_of(const LearntReport& report, double seconds) {
-  std::string text;
-  for (const SiteRecord& record : report.sites) {
-    const Learner::Found& found = record.found;
-    if (!found.settled) continue;
-    text += "    " + words_of(record.site_key) + turn_words(record.position, record.cycle) + ", " +
-            std::to_string(record.ranks) +
-            " ranks: " + record.ways[static_cast<std::size_t>(found.way)] + gain_words(record);
-    if (record.position == 0)
-      text += "; " + std::to_string(found.calls_on_trial) + " of " + std::to_string(found.calls) +
-              " calls on trial, which cost " + cost_words(found.trials_cost_ns);
-    text += "\n";
-  }
-  if (text.empty()) return text;
-  char share[32];
-  std::snprintf(share, sizeof share, "%.2f %%",
-                static_cast<double>(report.trials_cost_ns) / (seconds * 1e7));
-  return "  learnt, by the time from one call to the next on the slowest rank "
-         "(of a blocking call: its own):\n" +
-         text + "    all that was tried cost " + cost_words(report.trials_cost_ns) + ", " + share +
-         " of the time; what was found won " + cost_words(report.won_ns) +
-         " against the ways of the rule\n";
-}
-
-std::string json_of(const LearntReport& report) {
-  std::string text;
-  for (const SiteRecord& record : report.sites) {
-    const Learner::Found& found = record.found;
-    text += std::string(text.empty() ? "" : ",") + "\n{\"call\":\"" + call_name(record.id) +
-            "\",\"site\":\"" + words_of(record.site_key) +
-            turn_words(record.position, record.cycle) +
-            "\",\"ranks\":" + std::to_string(record.ranks) + ",\"way\":\"" +
-            record.ways[static_cast<std::size_t>(found.way)] +
-            "\",\"settled\":" + (found.settled ? "true" : "false") +
-            ",\"calls\":" + std::to_string(found.calls) +
-            ",\"calls_on_trial\":" + std::to_string(found.calls_on_trial) +
-            ",\"trials_cost_us\":" + us_words(found.trials_cost_ns) +
-            ",\"won_us\":" + us_words(found.won_ns) + ",\"rounds\":" + std::to_string(found.pairs) +
-            ",\"rounds_won\":" + std::to_string(found.won) + ",\"ways\":[";
-    for (std::size_t way = 0; way < record.ways.size(); ++way)
-      text += std::string(way ? "," : "") + "{\"way\":\"" + record.ways[way] +
-              "\",\"period_us\":" + us_words(found.median_ns[way]) + "}";
-    text += "]}";
-  }
-  return text;
+// Never destroyed: threads may ask while the process exits.
+Learnt& Learnt::own() {
+  static auto* const all = new Learnt;
+  return *all;
 }
 
 std::string Learnt::words_of_site(const Communicator& communicator, const SiteKey& key) const {
@@ -263,8 +184,9 @@ std::vector<Learner::Known> Learnt::find(const Communicator& communicator, const
 }
 
 void Learnt::note(const Communicator& communicator) {
-  for (SiteRecord& record : communicator.sites->records(communicator))
-    note(communicator, std::move(record));
+  const Sites* const sites = communicator.attributes.find<Sites>();
+  if (!sites) return;
+  for (SiteRecord& record : sites->records(communicator)) note(communicator, std::move(record));
 }
 
 void Learnt::note(const Communicator& communicator, SiteRecord record) {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "library/generated/call_ids.h"
-#include "schedule/collective.h"
+#include "runtime/job/records.h"
 #include "select/learner.h"
 #include "select/plan_cache.h"
+#include "select/trial_budget.h"
 #include "select/ways.h"
 
 namespace weft {
@@ -20,42 +20,11 @@ namespace weft {
 class Communicator;
 class Runtime;
 
-struct SiteKey {
-  Kind kind{};
-  int size_class = 0;   // the payload has so many binary digits; -1: not known as a whole
-  bool kernel = false;  // a reduction by a predefined operator of a predefined type
-  bool blocking = false;
-
-  bool operator==(const SiteKey&) const = default;
-};
-
-// Returns for instance "allreduce, predefined operator, below 1 MiB".
-std::string words_of(const SiteKey& key);
-
-// The result of a site, for summary and cache.
-struct SiteRecord {
-  CallId id{};
-  SiteKey site_key;
-  std::string key;                      // with the communicator's layout; of what Learnt has noted
-  std::size_t position = 0, cycle = 1;  // of the calls, as the learner has them
-  int rank = 0, ranks = 0;
-  std::vector<std::string> ways;
-  Learner::Found found;
-  std::vector<std::string> places;  // of its callers on rank 0, as caller_words() has them
-};
-
-// The results of this run, for the summary.
-struct LearntReport {
-  std::vector<SiteRecord> sites;
-  std::int64_t trials_cost_ns = 0;  // of all trials that this rank took part in
-  std::int64_t won_ns = 0;          // by the ways that were found
-};
-// Return a line for each site, and the members of a JSON array.
-std::string text_of(const LearntReport& report, double seconds);
-std::string json_of(const LearntReport& report);
-
 class Learnt {
  public:
+  // That of this process.
+  static Learnt& own();
+
   // Collective over all ranks.
   void read(Runtime& runtime);
   // Returns the results for each position of the cycle, the same on all ranks; empty if there are

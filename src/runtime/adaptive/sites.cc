@@ -10,24 +10,21 @@
 #include "coll/algorithm.h"
 #include "runtime/adaptive/caller.h"
 #include "runtime/adaptive/comparison.h"
+#include "runtime/adaptive/learnt.h"
 #include "runtime/job/epoch.h"
+#include "runtime/request/in_hand.h"
 #include "runtime/request/watchdog.h"
-#include "runtime/runtime.h"
-#include "runtime/start/held.h"
-#include "runtime/start/start.h"
 
 namespace weft {
-namespace {
 
-thread_local WatchedFor watched;
-
-}  // namespace
-
-Site::Site(CallId id, const SiteKey& key, std::vector<Choice> among,
+// Part of what is kept of each communicator: docs/inside/scale.md.
+static_assert(sizeof(Sites) <= 152);
+Site::Site(Sites& among, CallId id, const SiteKey& key, std::vector<Choice> candidates,
            const Learner::Settings& settings, TrialBudget& budget)
-    : id(id),
+    : among(among),
+      id(id),
       key(key),
-      ways(std::move(among)),
+      ways(std::move(candidates)),
       learner(ways.size(), native_among(ways), settings, budget) {}
 
 Site::~Site() = default;
@@ -60,7 +57,7 @@ std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communica
     site.learner.agreed(site.comparison->result());
     site.comparison.reset();
   }
-  TrialTurn& turn = communicator.sites->turn;
+  TrialTurn& turn = site.among.turn;
   auto step = site.learner.next(made.at_ns, made.in_flight, turn);
   if (!step && site.in_memory) {
     look_at_comparison(site);
@@ -98,17 +95,6 @@ int next_way_in_call(Runtime& runtime, CallId id, Communicator& communicator, Si
   }
 }
 
-std::string words_of(const SiteKey& key) {
-  std::string words = key.blocking ? "blocking " : "";
-  words += kind_name(key.kind);
-  if (key.kernel) words += ", predefined operator";
-  if (key.size_class <= 0) return words;
-  constexpr std::array<const char*, 4> kUnits = {" bytes", " KiB", " MiB", " GiB"};
-  const int unit = std::min(key.size_class / 10, 3);
-  return words + ", below " + std::to_string(std::uint64_t{1} << (key.size_class - 10 * unit)) +
-         kUnits[static_cast<std::size_t>(unit)];
-}
-
 // Only non-blocking calls whose size all ranks know, and with a predefined operator or none, come
 // here; so kind and class of sizes identify them.
 std::optional<SharedWords> Sites::memory_for(const SiteKey& key, SegmentRoom& room) {
@@ -133,7 +119,7 @@ Site& Sites::without_room(bool blocking) {
   key.blocking = blocking;
   Learner::Settings settings;
   settings.tries = false;
-  site = std::make_unique<Site>(CallId{}, key, std::vector<Choice>(1), settings,
+  site = std::make_unique<Site>(*this, CallId{}, key, std::vector<Choice>(1), settings,
                                 Runtime::active()->trial_budget);
   return *site;
 }
@@ -175,30 +161,17 @@ std::vector<SiteRecord> Sites::records(const Communicator& communicator) const {
 // Plans that name a forgotten site are no longer found; calls that name it are in flight.
 void Sites::forgotten(Runtime& runtime, const Communicator& communicator) {
   begin_epoch();
-  runtime.in_hand.hand_over();  // what is in hand does not say so at its site
+  InHand::own().hand_over();  // what is in hand does not say so at its site
   in_use_.let_go_forgotten([&](const Site& site) {
     if (site.in_flight.load(std::memory_order_acquire) > 0) return false;
     for (SiteRecord& record : records_of(site, communicator))
-      runtime.learnt.note(communicator, std::move(record));
+      Learnt::own().note(communicator, std::move(record));
     return true;
   });
 }
 
-void DeclinedCall::begin() {
-  declined_at = nullptr;
-  began_ns_ = now_ns();
-}
-
-void DeclinedCall::end() const {
-  site_->learner.took(now_ns() - began_ns_);
-}
-
-void watch_for(Site* site, Communicator* communicator) {
-  watched = {site, communicator};
-}
-
-WatchedFor take_watched() {
-  return std::exchange(watched, {});
+void forget_comparisons(Communicator& communicator) {
+  if (Sites* const sites = communicator.attributes.find<Sites>()) sites->forget_comparisons();
 }
 
 }  // namespace weft

@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/adaptive/learnt.h"
-#include "runtime/start/plans.h"
-#include "select/calls_in_order.h"
+#include "library/generated/call_ids.h"
+#include "runtime/comm/communicators.h"
+#include "runtime/job/records.h"
+#include "runtime/job/runtime.h"
 #include "select/learner.h"
 #include "select/sites_in_use.h"
 #include "select/ways.h"
@@ -23,18 +24,18 @@
 namespace weft {
 
 class Comparison;
-class HeldCall;
-class PersistentOperation;
+class Sites;
 
 using ComparisonsInMemory = NodeComparisons<std::tuple_size_v<Learner::Words>>;
 
 struct Site {
-  Site(CallId id, const SiteKey& key, std::vector<Choice> ways, const Learner::Settings& settings,
-       TrialBudget& budget);
+  Site(Sites& among, CallId id, const SiteKey& key, std::vector<Choice> ways,
+       const Learner::Settings& settings, TrialBudget& budget);
   ~Site();
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
 
+  Sites& among;     // of the same communicator
   const CallId id;  // of its first call
   const SiteKey key;
   const std::vector<Choice> ways;
@@ -78,7 +79,6 @@ class Sites {
   bool has_free_slots() const { return !in_use_.some_were_forgotten(); }
 
   TrialTurn turn;
-  CallsInOrder<std::shared_ptr<HeldCall>> held;
 
   std::vector<SiteRecord> records(const Communicator& communicator) const;
 
@@ -110,7 +110,7 @@ std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communica
 // note. Otherwise next_way_now() must be called.
 inline std::optional<int> next_way_at_once(Runtime& runtime, Communicator& communicator,
                                            Site& site) {
-  communicator.sites->count_call(runtime, communicator, site);
+  site.among.count_call(runtime, communicator, site);
   return site.learner.next_at_once();
 }
 // Returns the way of the current call like next_way(), and may help first.
@@ -121,19 +121,7 @@ std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& commu
 // an earlier call of the site.
 int next_way_in_call(Runtime& runtime, CallId id, Communicator& communicator, Site& site);
 
-// Returns the plan of a call that goes this way.
-const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int way);
-inline const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {
-  const Plan* const made = first.ways->plan(way);
-  return made ? *made : make_plan_of(runtime, call, first, way);
-}
-
-// Is set when the library's call is to be watched until the application completes it.
-struct WatchedFor {
-  Site* site = nullptr;
-  Communicator* communicator = nullptr;
-};
-void watch_for(Site* site, Communicator* communicator);
-WatchedFor take_watched();
+// No comparison under way keeps the communicator any longer, which is about to go.
+void forget_comparisons(Communicator& communicator);
 
 }  // namespace weft

@@ -13,7 +13,7 @@
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
 
 namespace weft {
 namespace {

@@ -8,8 +8,10 @@
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "library/session_communicators.h"
-#include "runtime/adaptive/sites.h"
 #include "runtime/job/epoch.h"
+#include "runtime/job/runtime.h"
+#include "runtime/job/whole_collectives.h"
+#include "runtime/node/thread_placement.h"
 
 namespace weft {
 namespace {
@@ -18,7 +20,8 @@ std::atomic<int> next_number{0};
 
 // The fixed memory of each, however many ranks it has: docs/inside/scale.md. Besides there are its
 // entry in the registry, a piece of mapped memory and, once used, schedules.
-static_assert(sizeof(Communicator) + sizeof(Sites) + sizeof(NodeMemory) + sizeof(NodeRoom) <= 1832);
+// The sites on it take the rest of 1,832 bytes (runtime/adaptive/sites.cc).
+static_assert(sizeof(Communicator) + sizeof(NodeMemory) + sizeof(NodeRoom) <= 1680);
 
 // Returns whether all ranks are of this job: spawned or connected processes may run without Weft.
 bool of_this_job_alone(MPI_Comm user) {
@@ -59,7 +62,6 @@ Communicator::Communicator(MPI_Comm user, Shadow shadow, int rank, int size)
       rank(rank),
       size(size),
       number(next_number.fetch_add(1)),
-      sites(std::make_unique<Sites>()),
       shadow_(std::move(shadow)) {}
 
 void Communicator::share_memory(const std::vector<int>& world_ranks) {
@@ -133,6 +135,12 @@ std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& mem
             give_up(made, false, true);
             delete done_with;
           }};
+}
+
+// Never destroyed: threads may ask while the process exits.
+Communicators& Communicators::own() {
+  static auto* const all = new Communicators;
+  return *all;
 }
 
 bool Communicators::may_have_shadow(MPI_Comm user) {
@@ -232,11 +240,9 @@ void Communicators::free_all() {
   const bool has_worker = world_has_worker();
   std::shared_ptr<Communicator> world = remove(handles.comm_world);
   if (!world) return;
-  world->sites->forget_comparisons();
   world.reset();
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [user, communicator] : known_) communicator->sites->forget_comparisons();
     known_.clear();
     begin_epoch();
   }
@@ -263,6 +269,39 @@ OwnCommunicator::~OwnCommunicator() {
 
 bool OwnCommunicator::there() const {
   return get() != handles.comm_null;
+}
+
+namespace {
+
+bool wants_leaders(const std::array<std::string, kKinds>& algorithms) {
+  return std::any_of(algorithms.begin(), algorithms.end(),
+                     [](const std::string& name) { return name == kByLeaders; });
+}
+
+}  // namespace
+
+void add_communicator(Runtime& runtime, MPI_Comm comm, const Hints& asked) {
+  const Config& config = runtime.config;
+  Hints hints = asked;
+  if (hints.engine) hints.engine = possible_in_place_of(*hints.engine, runtime.library, comm);
+  const Engine engine = hints.engine.value_or(config.engine);
+  const bool worker = runtime.threads_allowed() && engine == Engine::tcc;
+  Communicators::Wanted wanted;
+  wanted.leaders = wants_leaders(config.algorithm) || wants_leaders(hints.algorithm);
+  if (worker) wanted.worker_for = &runtime;
+  if (worker && hints.placement) wanted.worker_core = core_for(*hints.placement, comm);
+  const bool whole = worker || (runtime.threads_allowed() && engine == Engine::assist);
+  if (wanted.leaders || whole)
+    wanted.most_own = kMostOwn;
+  else if (runtime.learns_by_messages() && engine == Engine::automatic)
+    wanted.most_own = kMostThatTry;
+  Communicators::own().add(comm, hints, wanted);
+}
+
+Engine engine_for(const Runtime& runtime, const Communicator& communicator) {
+  const Engine asked = communicator.hints.engine.value_or(runtime.config.engine);
+  const bool whole = asked == Engine::tcc || asked == Engine::assist;
+  return whole && !communicator.has_own ? Engine::thread : asked;
 }
 
 }  // namespace weft

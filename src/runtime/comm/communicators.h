@@ -15,6 +15,7 @@
 
 #include "base/config.h"
 #include "engine/worker.h"
+#include "runtime/comm/attributes.h"
 #include "runtime/comm/hints.h"
 #include "runtime/comm/neighbors.h"
 #include "runtime/comm/shadows.h"
@@ -25,29 +26,12 @@
 
 namespace weft {
 
-class Sites;
+class Runtime;
 
 // Collective over `comm`, an internal communicator with these members. Returns nullptr on all ranks
 // if the nodes have different numbers of ranks, or if there is no communicator to spare.
 std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
                                       const Nodes& nodes);
-
-// The measured result for a collective of at most so many bytes and, if it reduces, of one operator
-// and type: whether Weft's way or the library's is taken. It rests on facts that all ranks know.
-struct Verdict {
-  Kind kind;
-  std::uint64_t most_bytes;
-  bool blocking;   // else persistent
-  bool by_kernel;  // Weft's way is one copy by the kernel
-  MPI_Op op;
-  MPI_Datatype type;
-  bool won = false;  // Weft's
-
-  bool is_about(const Verdict& other) const {
-    return kind == other.kind && most_bytes == other.most_bytes && blocking == other.blocking &&
-           by_kernel == other.by_kernel && op == other.op && type == other.type;
-  }
-};
 
 // Is shared by the registry and all operations under way: MPI_Comm_free with a pending collective
 // takes effect when that has completed.
@@ -123,8 +107,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::unique_ptr<NodeMemory> memory;      // of this rank's node; nullptr where it shares none
   SegmentRoom room;                        // for persistent requests; none where it shares none
   std::shared_ptr<Leaders> leaders;        // where an algorithm asks for them; else nullptr
-  std::vector<Verdict> verdicts;           // by blocking calls and initialisations only
-  const std::unique_ptr<Sites> sites;      // where engine auto learns
+  Attributes attributes;
   bool on_one_node() const { return nodes && nodes->count() == 1; }
   // Is called before a schedule is carried out in the communicator's memory.
   void note_use(const Schedule& schedule);
@@ -162,6 +145,9 @@ inline constexpr int kMostThatTry = 15;
 
 class Communicators {
  public:
+  // Those of this process.
+  static Communicators& own();
+
   // Returns false for communicators of two groups, of one rank, with processes of other jobs, or of
   // sessions. The same on all its ranks.
   static bool may_have_shadow(MPI_Comm user);
@@ -213,5 +199,11 @@ class Communicators {
   std::unordered_map<MPI_Comm, std::shared_ptr<Communicator>> known_;
   std::unordered_set<MPI_Comm> crowded_out_;
 };
+
+// Weft's side of a new communicator of the application's. Collective over `comm`.
+void add_communicator(Runtime& runtime, MPI_Comm comm, const Hints& hints);
+
+// Which engine the communicator's collectives take, by its hints or else by the job's.
+Engine engine_for(const Runtime& runtime, const Communicator& communicator);
 
 }  // namespace weft

@@ -16,7 +16,6 @@
 #include "base/whole_file.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
-#include "runtime/adaptive/learnt.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,8 @@
 // Summary: counts calls while the program runs; rank 0 prints the totals at its end.
 #pragma once
 
+#include <mpi.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -9,13 +11,11 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/config.h"
 #include "library/generated/call_ids.h"
-#include "runtime/request/requests.h"
-#include "runtime/trial/tuning.h"
+#include "runtime/job/records.h"
 
 namespace weft {
-
-struct LearntReport;
 
 // Says why a call went to the MPI library unchanged.
 enum class Reason : std::uint8_t {

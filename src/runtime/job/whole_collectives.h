@@ -5,6 +5,8 @@
 // processors. By messages they do not.
 #pragma once
 
+#include <mpi.h>
+
 #include "select/selector.h"
 
 namespace weft {
@@ -17,5 +19,8 @@ inline constexpr const char* kWhySeveralMayNotRun =
 void let_several_run(Library library);
 
 bool several_may_run(Library library);
+
+// Returns the engine asked for; `thread` in place of tcc if that is impossible.
+Engine possible_in_place_of(Engine asked, Library library, MPI_Comm comm);
 
 }  // namespace weft

@@ -19,7 +19,7 @@
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/node/one_copy.h"
-#include "runtime/node/shared_buffers.h"
+#include "runtime/node/reach.h"
 
 namespace weft {
 namespace {
@@ -28,9 +28,6 @@ namespace {
 struct Node {
   int own_rank = 0;
   std::vector<int> ranks;  // whose heaps are seen here, by rank in MPI_COMM_WORLD, in order
-  std::unique_ptr<ProcessMemory> processes;  // nullptr: cannot be attached
-  std::unique_ptr<OneCopy> copies;           // nullptr: the kernel does not copy
-  OneCopyRule rule;
   std::atomic<SharedHeap*> own{nullptr};
   std::mutex making;                 // guards the rest
   std::shared_ptr<std::byte> names;  // of the ranks' heaps; nullptr: they cannot be told
@@ -161,28 +158,28 @@ Abilities of_all(MPI_Comm comm, Abilities own) {
 
 void forget() {
   node().own = nullptr;
-  node().processes.reset();
-  node().copies.reset();
+  own_reach().processes.reset();
+  own_reach().copies.reset();
 }
 
 void end_trials(bool can_attach) {
   if (can_attach)
-    node().processes->end_trials();
+    own_reach().processes->end_trials();
   else
-    node().processes.reset();
+    own_reach().processes.reset();
 }
 
 // If no call would use the kernel's copies, nobody tries them.
 void settle_rule(MPI_Comm here, const KnownRule& known, const std::vector<Offer>& offers,
                  const Config& config, PlanCache& plans) {
-  node().rule = known.rule;
+  own_reach().rule = known.rule;
   if (known.is_to_be_measured) {
     std::vector<int> world_ranks;
     for (const Offer& offer : offers) world_ranks.push_back(offer.world_rank);
-    node().rule = measured_rule(here, known.rule, world_ranks, *one_copy(), config, plans);
+    own_reach().rule = measured_rule(here, known.rule, world_ranks, *one_copy(), config, plans);
     one_copy()->begin_count();
   }
-  if (!node().rule.takes_any()) node().copies.reset();
+  if (!own_reach().rule.takes_any()) own_reach().copies.reset();
 }
 
 }  // namespace
@@ -198,9 +195,9 @@ void share_memory_of_processes(MPI_Comm here, const Config& config, PlanCache& p
   Offer own;
   library_calls.Comm_rank(handles.comm_world, &own.world_rank);
   own.has_heap = may_have_heap();
-  if (told.xpmem) node().processes = open_own_memory(config.xpmem, own.world_rank);
+  if (told.xpmem) own_reach().processes = open_own_memory(config.xpmem, own.world_rank);
   if (process_memory()) own.process = process_memory()->name();
-  if (told.copies()) node().copies = OneCopy::create(own.world_rank);
+  if (told.copies()) own_reach().copies = OneCopy::create(own.world_rank);
   if (one_copy()) own.copies = one_copy()->name();
   std::vector<Offer> offers(static_cast<std::size_t>(ranks));
   constexpr int kBytes = sizeof own;
@@ -220,7 +217,7 @@ void share_memory_of_processes(MPI_Comm here, const Config& config, PlanCache& p
   if (all.copy)
     settle_rule(here, told.rule, offers, config, plans);
   else
-    node().copies.reset();
+    own_reach().copies.reset();
 }
 
 std::int64_t bytes_for_heaps(int ranks) {
@@ -255,18 +252,6 @@ SharedHeap* find_or_make_own_heap() {
   announce(**made);
   here.own = *made;
   return *made;
-}
-
-ProcessMemory* process_memory() {
-  return node().processes.get();
-}
-
-OneCopy* one_copy() {
-  return node().copies.get();
-}
-
-const OneCopyRule& one_copy_rule() {
-  return node().rule;
 }
 
 bool heaps_are_shared(const std::vector<int>& world_ranks) {

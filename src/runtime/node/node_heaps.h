@@ -10,10 +10,7 @@
 #include <vector>
 
 #include "base/config.h"
-#include "select/one_copy_rule.h"
 #include "select/plan_cache.h"
-#include "shm/one_copy.h"
-#include "shm/process_memory.h"
 #include "shm/shared_heap.h"
 
 namespace weft {
@@ -32,12 +29,6 @@ SharedHeap* own_heap();
 // Returns this process's heap after making it if necessary; nullptr if heaps are not shared or the
 // system refuses.
 SharedHeap* find_or_make_own_heap();
-// Returns nullptr if processes cannot attach each other's memory.
-ProcessMemory* process_memory();
-// Returns nullptr if the kernel does not copy between them.
-OneCopy* one_copy();
-// Returns for which collectives it does; the same on all ranks of the node.
-const OneCopyRule& one_copy_rule();
 // Returns whether the given ranks of MPI_COMM_WORLD, including this one, can access each other's
 // heaps.
 bool heaps_are_shared(const std::vector<int>& world_ranks);

@@ -14,7 +14,7 @@
 #include "base/processor.h"
 #include "runtime/node/node_heaps.h"
 #include "runtime/node/node_segment.h"
-#include "runtime/node/shared_buffers.h"
+#include "runtime/node/reach.h"
 #include "schedule/nodes.h"
 #include "shm/node_room.h"
 #include "transport/mpi/mpi_transport.h"

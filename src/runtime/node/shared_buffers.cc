@@ -4,15 +4,9 @@
 
 #include <algorithm>
 
-#include "runtime/node/node_heaps.h"
 #include "transport/transport.h"
 
 namespace weft {
-
-SharedRanges& shared_ranges() {
-  static auto* instance = new SharedRanges;
-  return *instance;
-}
 
 BuffersToShow::BuffersToShow(const Schedule& direct, bool by_kernel)
     : plain_(stands_alone(direct, true)), by_kernel_(by_kernel && one_copy()) {

@@ -3,15 +3,11 @@
 
 #include <span>
 
+#include "runtime/node/reach.h"
 #include "schedule/schedule.h"
-#include "shm/process_memory.h"
-#include "shm/shared_ranges.h"
 #include "transport/mpi/call.h"
 
 namespace weft {
-
-// Returns all memory that this process shares, until its end.
-SharedRanges& shared_ranges();
 
 // The description of this rank's buffers for a direct schedule, computed once for all its calls
 // except for the addresses.

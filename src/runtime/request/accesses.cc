@@ -1,9 +1,16 @@
 #include "runtime/request/accesses.h"
 
 #include "library/generated/library_calls.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
+#include "runtime/request/transfers.h"
 
 namespace weft {
+
+// Never destroyed: threads may ask while the process exits.
+Accesses& Accesses::own() {
+  static auto* const all = new Accesses;
+  return *all;
+}
 
 template <class Change>
 void Accesses::change(MPI_Win window, If which, Change change, std::uint32_t started,
@@ -16,7 +23,8 @@ void Accesses::change(MPI_Win window, If which, Change change, std::uint32_t sta
   const int more = found->second.count() - before;
   accesses_under_way.fetch_add(more);
   if (more != 0 || started > 0 || opened > 0)
-    progress_.leave_transfers(more, started, opened, found->second.is_exposed - exposed_before);
+    Runtime::active()->progress.leave_transfers(more, started, opened,
+                                                found->second.is_exposed - exposed_before);
   if (found->second.count() == 0) windows_.erase(found);
 }
 
@@ -49,7 +57,7 @@ void Accesses::end_all(MPI_Win window) {
 }
 
 void access_started(MPI_Win window, int target) {
-  if (Runtime* runtime = Runtime::active()) runtime->accesses.started(window, target);
+  if (Runtime::active()) Accesses::own().started(window, target);
 }
 
 namespace {
@@ -71,23 +79,23 @@ void begin_exposure(MPI_Win window) {
   const auto* const bytes = attribute<MPI_Aint>(window, MPI_WIN_SIZE);
   const auto* const flavor = attribute<int>(window, MPI_WIN_CREATE_FLAVOR);
   if (bytes && *bytes >= least && flavor && *flavor != MPI_WIN_FLAVOR_SHARED)
-    runtime->accesses.exposed(window);
+    Accesses::own().exposed(window);
 }
 
 void end_known_accesses(MPI_Win window) {
-  if (Runtime* runtime = Runtime::active()) runtime->accesses.end(window);
+  if (Runtime::active()) Accesses::own().end(window);
 }
 
 void end_known_accesses(MPI_Win window, int target) {
-  if (Runtime* runtime = Runtime::active()) runtime->accesses.end(window, target);
+  if (Runtime::active()) Accesses::own().end(window, target);
 }
 
 void end_known_exposure(MPI_Win window) {
-  if (Runtime* runtime = Runtime::active()) runtime->accesses.end_exposure(window);
+  if (Runtime::active()) Accesses::own().end_exposure(window);
 }
 
 void end_all_known(MPI_Win window) {
-  if (Runtime* runtime = Runtime::active()) runtime->accesses.end_all(window);
+  if (Runtime::active()) Accesses::own().end_all(window);
 }
 
 }  // namespace weft

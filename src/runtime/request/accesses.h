@@ -23,7 +23,8 @@ inline std::atomic<int> accesses_under_way{0};
 
 class Accesses {
  public:
-  explicit Accesses(Progress& progress) : progress_(progress) {}
+  // Those of this process.
+  static Accesses& own();
 
   void started(MPI_Win window, int target);
   void exposed(MPI_Win window);
@@ -47,7 +48,6 @@ class Accesses {
   void change(MPI_Win window, If which, Change change, std::uint32_t started = 0,
               std::uint32_t opened = 0);
 
-  Progress& progress_;
   std::mutex mutex_;  // guards windows_
   std::unordered_map<MPI_Win, OfWindow> windows_;
   std::atomic<std::int64_t> count_{0};

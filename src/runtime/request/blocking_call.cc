@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "library/generated/next_calls.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
 
 namespace weft {
 

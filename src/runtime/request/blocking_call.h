@@ -33,20 +33,6 @@ class BlockingCall {
   // Repeats the non-blocking form until it sets `flag`, and helps meanwhile.
   int repeat(const std::function<int(int*)>& ask);
 
-  // Lets the deferred calls on this communicator go first, since the call is collective
-  // (runtime/adaptive/sites.h).
-  void after_held(MPI_Comm comm);
-  // If the call must not block, is collective and has no non-blocking form: helps until all its
-  // ranks are in it, which then wait only for each other (all_in_call.cc).
-  void meet(MPI_Comm comm);
-  void meet_of_file(MPI_File file);
-  void meet_of_window(MPI_Win window);
-  // These record on which communicator the ranks of files and windows can meet.
-  void opened_file(MPI_File file, MPI_Comm comm);
-  void closed_file(MPI_File file);
-  void opened_window(MPI_Win window, MPI_Comm comm);
-  void freed_window(MPI_Win window);
-
  private:
   const CallId id_;
   const WatchedCall watched_{id_};

@@ -5,11 +5,12 @@
 
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
-#include "runtime/adaptive/sites.h"
-#include "runtime/runtime.h"
-#include "runtime/start/plans.h"
+#include "runtime/job/runtime.h"
+#include "runtime/request/requests.h"
 
 namespace weft {
+
+Immortal<InHand> own_in_hand;
 
 bool signals_at_once(const Schedule& schedule) {
   using Kind = Instruction::Kind;
@@ -27,26 +28,26 @@ int InHand::completed(void* carrier) {
 bool InHand::make_carrier() {
   auto made = std::make_unique<Carrier>();
   if (make_generalised_request(&completed, made.get(), &made->request) != MPI_SUCCESS) return false;
-  Runtime::active()->requests.note(made->request, 1);
+  Requests::own().note(made->request, 1);
   carrier_ = std::move(made);
   return true;
 }
 
-bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Plan& plan, Site* site,
-                   MPI_Request* request) {
+bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Recipe& recipe,
+                   std::atomic<int>* in_flight, MPI_Request* request) {
   if (rests_ > 0) {
     --rests_;
     return false;
   }
   if (holding.load(std::memory_order_relaxed) > 0 || (!carrier_ && !make_carrier())) return false;
-  if (schedule_ != plan.schedule) schedule_ = plan.schedule;
+  if (schedule_ != recipe.schedule) schedule_ = recipe.schedule;
   id_ = id;
   call_ = call;
-  communicator_ = plan.communicator;
+  communicator_ = recipe.communicator;
   communicator_->lend();
   number_ = communicator_->next_in_sequence();
-  kernel_ = plan.kernel;
-  site_ = site;
+  kernel_ = recipe.kernel;
+  in_flight_ = in_flight;
   if (kernel_) computes_as_ = FloatingPoint::of_this_thread();
   communicator_->memory->windows().next(Ends::any_time, *schedule_, &turn_);
   operands_ = operands_of(call_, kernel_, nullptr);
@@ -133,10 +134,10 @@ int InHand::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* 
   Carrier* const carrier = carrier_.release();  // the library's callback has it
   carrier->operation = operation.get();
   operation->take_over(carrier->request, turn_, *alone_, state_);
-  if (site_) operation->count_in(site_->in_flight);
-  runtime.requests.add(operation);
-  runtime.requests.note(carrier->request, -1);
-  runtime.requests.activated();
+  if (in_flight_) operation->count_in(*in_flight_);
+  Requests::own().add(operation);
+  Requests::own().note(carrier->request, -1);
+  Requests::own().activated();
   if (!operation->advance()) runtime.progress.submit(std::move(operation), false);
 }
 
@@ -144,7 +145,7 @@ void InHand::end() {
   hand_over();
   if (!carrier_) return;
   MPI_Request request = carrier_.release()->request;
-  Runtime::active()->requests.note(request, -1);
+  Requests::own().note(request, -1);
   library_calls.Grequest_complete(request);
   library_calls.Wait(&request, MPI_STATUS_IGNORE);
 }

@@ -18,8 +18,6 @@
 namespace weft {
 
 class Runtime;
-struct Plan;
-struct Site;
 
 // Returns whether nobody waits for what a rank does once it waits itself, for a schedule in memory
 // alone.
@@ -28,16 +26,19 @@ bool signals_at_once(const Schedule& schedule);
 class InHand {
  public:
   InHand() = default;
+  // Returns that of this process.
+  static InHand& own();
   InHand(const InHand&) = delete;
   InHand& operator=(const InHand&) = delete;
 
   bool any() const { return any_; }
   bool has(MPI_Request request) const { return any_ && carrier_->request == request; }
 
-  // Starts the plan's call, if it may be carried out so and no other is. Returns false if not;
-  // nothing has then happened.
-  bool start(Runtime& runtime, CallId id, const Call& call, const Plan& plan, Site* site,
-             MPI_Request* request);
+  // Takes a call whose plan says so, while there is none. in_flight: counts the call if it becomes
+  // an operation; may be nullptr. Returns false if the call is not taken; nothing has happened
+  // then.
+  bool start(Runtime& runtime, CallId id, const Call& call, const Recipe& recipe,
+             std::atomic<int>* in_flight, MPI_Request* request);
   // Completes the current call. Returns an MPI error code.
   int wait(Runtime& runtime, MPI_Request* request, MPI_Status* status);
   // Advances the current call as far as possible, and operations left to callers, too.
@@ -81,12 +82,18 @@ class InHand {
   Communicator* communicator_ = nullptr;
   std::shared_ptr<const Schedule> schedule_;  // kept, since the next one is most likely the same
   Kernel kernel_ = nullptr;
-  Site* site_ = nullptr;       // of a call that engine auto learns about
+  std::atomic<int>* in_flight_ = nullptr;
   FloatingPoint computes_as_;  // with a kernel
   Call call_;
   NodeTurn turn_;
   Operands operands_;
   std::optional<AloneCall> alone_;
 };
+
+// Hidden, like own_requests.
+extern Immortal<InHand> own_in_hand __attribute__((visibility("hidden")));
+inline InHand& InHand::own() {
+  return own_in_hand.object;
+}
 
 }  // namespace weft

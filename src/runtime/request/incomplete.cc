@@ -1,6 +1,8 @@
 // A wrong program must not hang in MPI_Finalize, nor keep the right ranks from ending.
 #include "runtime/request/incomplete.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,6 +16,7 @@
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/request/persistent.h"
+#include "runtime/request/requests.h"
 
 namespace weft {
 namespace {
@@ -64,14 +67,14 @@ bool in_library(CollectiveOperation& operation) {
 }
 
 Operations under_way(Runtime& runtime) {
-  Operations operations = runtime.requests.all();
+  Operations operations = Requests::own().all();
   std::erase_if(operations, [](auto& one) { return !one->active(); });
   return operations;
 }
 
 std::ptrdiff_t busy_workers(Runtime& runtime) {
-  const auto all = runtime.communicators.all();
-  const auto operations = runtime.requests.all();
+  const auto all = Communicators::own().all();
+  const auto operations = Requests::own().all();
   return std::count_if(all.begin(), all.end(),
                        [](auto& one) { return one->worker && !one->worker->is_idle(); }) +
          std::count_if(operations.begin(), operations.end(),
@@ -94,6 +97,12 @@ void let_workers_end(Runtime& runtime) {
   }
 }
 
+void let_worker_end(Runtime& runtime, const Communicator& communicator) {
+  if (!communicator.wants_worker() || !communicator.worker) return;
+  runtime.progress.drive_until([&] { return communicator.worker->is_idle(); },
+                               [] { sched_yield(); });
+}
+
 void finish_before_blocking(Runtime& runtime, MPI_Comm comm) {
   if (!runtime.callers_go_on()) return;
   Operations operations = under_way(runtime);
@@ -104,7 +113,7 @@ void finish_before_blocking(Runtime& runtime, MPI_Comm comm) {
 // When all ranks have come here, all have begun the same comparisons, and nothing prevents their
 // end.
 void finish_comparisons(Runtime& runtime) {
-  const Communicator* world = runtime.communicators.find(handles.comm_world);
+  const Communicator* world = Communicators::own().find(handles.comm_world);
   MPI_Request all_here = handles.request_null;
   if (world) library_calls.Ibarrier(world->shadow, &all_here);
   for (int here = world ? 0 : 1; !here;) {

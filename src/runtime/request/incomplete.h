@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "runtime/runtime.h"
+#include "runtime/comm/communicators.h"
+#include "runtime/job/runtime.h"
 
 namespace weft {
 
@@ -15,6 +16,10 @@ void settle_incomplete(Runtime& runtime, int rank);
 // Waits until the threads of engine tcc are outside the library, or none has made progress for a
 // while.
 void let_workers_end(Runtime& runtime);
+
+// Must be called before library collectives on an internal communicator with a worker of engine
+// auto: waits until the worker is idle, that is, for the other ranks to have begun the same.
+void let_worker_end(Runtime& runtime, const Communicator& communicator);
 
 // Progresses what is under way on this communicator, which all ranks have begun before. For callers
 // that alone progress operations and are about to block in a collective of the library's.

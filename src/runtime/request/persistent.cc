@@ -7,7 +7,8 @@
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/comm/self_communicator.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
+#include "runtime/request/requests.h"
 
 namespace weft {
 
@@ -46,7 +47,7 @@ void PersistentOperation::hand_over() {
 
 void PersistentOperation::taken_over() {
   if (!done() && alone_.begun()) leave_hand(alone_.steps_done());
-  if (!counted_) Runtime::active()->requests.activated();
+  if (!counted_) Requests::own().activated();
   counted_ = true;
   in_hand_.store(false, std::memory_order_relaxed);
 }

@@ -9,7 +9,8 @@
 #include <mutex>
 
 #include "engine/alone.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
+#include "runtime/request/requests.h"
 
 namespace weft {
 
@@ -78,7 +79,7 @@ class PersistentOperation final : public CollectiveOperation,
   void deactivate() {
     if (!in_hand()) end_carrier();
     active_.store(false, std::memory_order_release);
-    if (counted_) Runtime::active()->requests.deactivated();
+    if (counted_) Requests::own().deactivated();
   }
 
  private:
@@ -133,7 +134,7 @@ class PersistentOperation final : public CollectiveOperation,
   in_hand_.store(in_hand, std::memory_order_relaxed);
   counted_ = !in_hand || stays_in_hand_ == Stays::until_needed;
   if (counted_) {
-    runtime.requests.activated();
+    Requests::own().activated();
     bring_in();
   }
   return true;

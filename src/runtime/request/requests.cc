@@ -9,10 +9,11 @@
 #include "base/clock.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
-#include "runtime/adaptive/sites.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
 
 namespace weft {
+
+Immortal<Requests> own_requests;
 
 void set_status(MPI_Status* status) {
   if (status == MPI_STATUS_IGNORE) return;
@@ -116,9 +117,9 @@ void CollectiveOperation::finished(const Error* error) {
 int RequestedOperation::application_completed(void* state) {
   auto* const operation = static_cast<RequestedOperation*>(state);
   if (operation->in_flight_) operation->in_flight_->fetch_sub(1, std::memory_order_release);
-  if (Runtime* runtime = Runtime::active()) {
-    runtime->requests.deactivated();
-    runtime->requests.remove(operation->request());  // may be the end of the operation
+  if (Runtime::active()) {
+    Requests::own().deactivated();
+    Requests::own().remove(operation->request());  // may be the end of the operation
   }
   return MPI_SUCCESS;
 }
@@ -216,7 +217,7 @@ bool Requests::unwatch(MPI_Request request, NativeRequest* record) {
   *record = it->second;
   watched_.erase(it);
   watched_count_.fetch_sub(1);
-  if (record->site) record->site->in_flight.fetch_sub(1, std::memory_order_release);
+  if (record->in_flight) record->in_flight->fetch_sub(1, std::memory_order_release);
   return true;
 }
 

@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -13,25 +14,19 @@
 #include <vector>
 
 #include "base/buffer_pool.h"
+#include "base/immortal.h"
 #include "engine/alone.h"
 #include "engine/operation.h"
 #include "engine/orders.h"
 #include "library/generated/call_ids.h"
 #include "runtime/call/call_copies.h"
 #include "runtime/comm/communicators.h"
+#include "runtime/job/records.h"
 #include "transport/mpi/mpi_transport.h"
 
 namespace weft {
 
-// The times of a started collective, in ns; kept only while a summary or a trace is wanted.
-struct Times {
-  std::int64_t started = 0;   // the start call returned
-  std::int64_t finished = 0;  // the collective was complete
-  std::int64_t waiting_since = 0;
-};
-
 class PersistentOperation;
-struct Site;
 
 // A collective of the application under way, however it is waited for. This class itself is used
 // for one that its caller completes, such as a blocking call.
@@ -153,8 +148,7 @@ class RequestedOperation : public CollectiveOperation {
                  AloneCall::State state);
   static int application_completed(void* operation);
 
-  // Counts the operation at its site, about which engine auto learns, until the application
-  // completes it.
+  // It is counted there until the application completes it.
   void count_in(std::atomic<int>& in_flight) {
     in_flight_ = &in_flight;
     in_flight.fetch_add(1, std::memory_order_relaxed);
@@ -163,7 +157,7 @@ class RequestedOperation : public CollectiveOperation {
  private:
   void announce() override;
 
-  std::atomic<int>* in_flight_ = nullptr;  // of its site; nullptr: it has none
+  std::atomic<int>* in_flight_ = nullptr;  // nullptr: nobody counts it
 };
 
 // Returns an MPI error code. completed: is called by the library after completion by the
@@ -173,6 +167,14 @@ int make_generalised_request(int (*completed)(void*), void* state, MPI_Request* 
 // The error code for ranks of one collective with different counts, as MPI has it; memory, unlike
 // messages, shows it on both sides.
 inline constexpr int kOtherCall = MPI_ERR_TRUNCATE;
+
+// By what an operation is carried out: on which communicator, by which schedule and, of reductions,
+// by which kernel; nullptr: MPI_Reduce_local.
+struct Recipe {
+  Communicator* communicator = nullptr;
+  std::shared_ptr<const Schedule> schedule;
+  Kernel kernel = nullptr;
+};
 
 // Returns the buffers of a call. temp: nullptr if the schedule needs none.
 inline Operands operands_of(const Call& call, Kernel kernel, std::byte* temp) {
@@ -185,8 +187,8 @@ inline Operands operands_of(const Call& call, Kernel kernel, std::byte* temp) {
 struct NativeRequest {
   CallId id;
   Times times;
-  std::shared_ptr<Communicator> communicator{};  // of `site`
-  Site* site = nullptr;                          // as for a RequestedOperation
+  std::shared_ptr<Communicator> communicator{};  // keeps what counts those in flight
+  std::atomic<int>* in_flight = nullptr;         // as for a RequestedOperation
 };
 
 // Sets the status of the library's own non-blocking collectives: nothing received, no source.
@@ -207,6 +209,9 @@ inline std::atomic<std::uint16_t>& held_like(MPI_Request request) {
 
 class Requests {
  public:
+  // Those of this process.
+  static Requests& own();
+
   void add(std::shared_ptr<CollectiveOperation> operation);
   void remove(MPI_Request request);
   // Counts a request more or less that the application may hold, whether it is found here or not.
@@ -264,5 +269,11 @@ class Requests {
   std::atomic<int> active_{0};
   std::atomic<int> watched_count_{0};
 };
+
+// Hidden, and so known to be of this library: one instruction less in every call.
+extern Immortal<Requests> own_requests __attribute__((visibility("hidden")));
+inline Requests& Requests::own() {
+  return own_requests.object;
+}
 
 }  // namespace weft

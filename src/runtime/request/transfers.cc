@@ -8,7 +8,7 @@
 
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
 
 namespace weft {
 
@@ -29,12 +29,18 @@ bool is_large(std::int64_t count, MPI_Datatype type) {
   return least != kNoTransfers && count >= known.least_count;
 }
 
+// Never destroyed: threads may ask while the process exits.
+Transfers& Transfers::own() {
+  static auto* const all = new Transfers;
+  return *all;
+}
+
 void Transfers::turn(Transfer& transfer, State state, std::uint32_t started) {
   const auto change = [&](State what) { return (state == what) - (transfer.state == what); };
   active_transfers.fetch_sub(change(State::idle));
   const int left = change(State::left);
   transfer.state = state;
-  if (left != 0) progress_.leave_transfers(left, started);
+  if (left != 0) Runtime::active()->progress.leave_transfers(left, started);
 }
 
 bool Transfers::knows(MPI_Request request) {
@@ -99,17 +105,17 @@ void Transfers::give_back(MPI_Request request, bool completed) {
 }
 
 void transfer_started(MPI_Request request) {
-  if (Runtime* runtime = Runtime::active()) runtime->transfers.started(request);
+  if (Runtime::active()) Transfers::own().started(request);
 }
 
 void transfer_initialised(MPI_Request request) {
-  if (Runtime* runtime = Runtime::active()) runtime->transfers.initialised(request);
+  if (Runtime::active()) Transfers::own().initialised(request);
 }
 
 void TransfersInHand::take(int count, const MPI_Request* requests) {
   Runtime* runtime = Runtime::active();
   for (int i = 0; runtime && i < count; ++i) {
-    if (!runtime->transfers.take(requests[i])) continue;
+    if (!Transfers::own().take(requests[i])) continue;
     if (!taken_) taken_.begin();
     taken_->all.push_back({requests[i], i});
   }
@@ -120,7 +126,7 @@ void TransfersInHand::AllTaken::give_back(bool completed, int count, const int* 
   const int n = std::max(count, 0);  // MPI_UNDEFINED: none
   for (const auto& [request, index] : std::exchange(all, {}))
     if (runtime)
-      runtime->transfers.give_back(
+      Transfers::own().give_back(
           request, completed || std::find(indices, indices + n, index) != indices + n);
 }
 

@@ -61,7 +61,8 @@ bool is_large(std::int64_t count, MPI_Datatype type);
 
 class Transfers {
  public:
-  explicit Transfers(Progress& progress) : progress_(progress) {}
+  // Those of this process.
+  static Transfers& own();
 
   bool knows(MPI_Request request);
   void started(MPI_Request request);
@@ -89,7 +90,6 @@ class Transfers {
   void turn(Transfer& transfer, State state, std::uint32_t started = 0);
   void end(MPI_Request request, bool for_good);
 
-  Progress& progress_;
   std::mutex mutex_;  // guards transfers_
   std::unordered_map<MPI_Request, Transfer> transfers_;
   std::atomic<std::int64_t> count_{0};

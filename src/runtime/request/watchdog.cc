@@ -18,7 +18,8 @@
 #include "base/log.h"
 #include "base/this_thread.h"
 #include "engine/thread.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
+#include "runtime/request/requests.h"
 
 namespace weft {
 
@@ -212,7 +213,7 @@ std::vector<Wait> Watchdog::long_waits(std::int64_t now) {
 Watchdog::Operations Watchdog::unfinished(std::int64_t now, bool& fresh) {
   Runtime* runtime = Runtime::active();
   Operations operations;
-  if (runtime) operations = runtime->requests.all();
+  if (runtime) operations = Requests::own().all();
   std::erase_if(operations, [](const auto& operation) { return operation->done(); });
   std::sort(operations.begin(), operations.end(), [](const auto& left, const auto& right) {
     const auto key = [](CollectiveOperation& o) {

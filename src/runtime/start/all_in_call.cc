@@ -1,16 +1,16 @@
-// Handles collective calls without a non-blocking form where no thread of Weft's can help. A rank
-// inside such a call advances nothing; so it first waits until all others are inside too, and
-// meanwhile helps later ones. Files and windows only tell their group; so the internal communicator
-// of the communicator that each was made on is kept or, if others share it, a communicator like it.
+// Files and windows only tell their group; so the internal communicator of the communicator that
+// each was made on is kept or, if others share it, a communicator like it.
+#include "runtime/start/all_in_call.h"
+
 #include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 #include "library/generated/library_calls.h"
-#include "runtime/request/blocking_call.h"
+#include "runtime/comm/communicators.h"
+#include "runtime/job/runtime.h"
 #include "runtime/request/incomplete.h"
-#include "runtime/runtime.h"
 #include "runtime/start/held.h"
 
 namespace weft {
@@ -22,7 +22,7 @@ template <class Handle>
 class Places {
  public:
   void add(Handle handle, MPI_Comm comm) {
-    Communicator* const known = Runtime::active()->communicators.find(comm);
+    Communicator* const known = Communicators::own().find(comm);
     if (!known) return;
     auto place = std::make_shared<OwnCommunicator>(*known);
     if (!place->there()) return;
@@ -61,43 +61,43 @@ Places<MPI_Win>& windows() {
 
 }  // namespace
 
-void BlockingCall::after_held(MPI_Comm comm) {
+void after_held(MPI_Comm comm) {
   Runtime* const runtime = Runtime::active();
   if (!runtime) return;
   let_held_go(*runtime, comm);
   finish_before_blocking(*runtime, comm);
 }
 
-void BlockingCall::meet(MPI_Comm comm) {
+void meet(BlockingCall& call, MPI_Comm comm) {
   after_held(comm);
-  if (!alone_) return;
-  drive([&](MPI_Request* request) { return library_calls.Ibarrier(comm, request); }, nullptr);
+  if (!call.must_not_block()) return;
+  call.drive([&](MPI_Request* request) { return library_calls.Ibarrier(comm, request); }, nullptr);
 }
 
-void BlockingCall::meet_of_file(MPI_File file) {
-  if (!alone_) return;
-  if (const auto place = files().of(file)) meet(place->get());
+void meet_of_file(BlockingCall& call, MPI_File file) {
+  if (!call.must_not_block()) return;
+  if (const auto place = files().of(file)) meet(call, place->get());
 }
 
-void BlockingCall::meet_of_window(MPI_Win window) {
-  if (!alone_) return;
-  if (const auto place = windows().of(window)) meet(place->get());
+void meet_of_window(BlockingCall& call, MPI_Win window) {
+  if (!call.must_not_block()) return;
+  if (const auto place = windows().of(window)) meet(call, place->get());
 }
 
-void BlockingCall::opened_file(MPI_File file, MPI_Comm comm) {
-  if (alone_) files().add(file, comm);
+void opened_file(const BlockingCall& call, MPI_File file, MPI_Comm comm) {
+  if (call.must_not_block()) files().add(file, comm);
 }
 
-void BlockingCall::closed_file(MPI_File file) {
-  if (alone_) files().remove(file);
+void closed_file(const BlockingCall& call, MPI_File file) {
+  if (call.must_not_block()) files().remove(file);
 }
 
-void BlockingCall::opened_window(MPI_Win window, MPI_Comm comm) {
-  if (alone_) windows().add(window, comm);
+void opened_window(const BlockingCall& call, MPI_Win window, MPI_Comm comm) {
+  if (call.must_not_block()) windows().add(window, comm);
 }
 
-void BlockingCall::freed_window(MPI_Win window) {
-  if (alone_) windows().remove(window);
+void freed_window(const BlockingCall& call, MPI_Win window) {
+  if (call.must_not_block()) windows().remove(window);
 }
 
 }  // namespace weft

@@ -14,13 +14,19 @@
 #include "runtime/adaptive/sites.h"
 #include "runtime/call/shape.h"
 #include "runtime/comm/communicators.h"
+#include "runtime/job/runtime.h"
 #include "runtime/request/persistent.h"
 #include "runtime/request/requests.h"
-#include "runtime/runtime.h"
-#include "runtime/start/submit.h"
+#include "runtime/request/submit.h"
+#include "runtime/start/operations.h"
+#include "runtime/start/plans.h"
+#include "select/calls_in_order.h"
 
 namespace weft {
 namespace {
+
+// Holds the deferred calls of one communicator.
+using HeldCalls = CallsInOrder<std::shared_ptr<HeldCall>>;
 
 // A deferred call with a request of Weft's. Advancing it first releases the calls deferred before
 // it.
@@ -36,6 +42,7 @@ class HeldOperation : public RequestedOperation, public HeldCall, private Later 
 
  private:
   Runtime& runtime_;
+  HeldCalls& held_;  // on its communicator
 };
 
 class HeldCollective final : public HeldOperation {
@@ -97,8 +104,8 @@ class HeldStart final : public HeldCall {
   const std::shared_ptr<PersistentOperation> operation_;
 };
 
-void let_go(Communicator& communicator) {
-  if (!communicator.sites->held.let_go()) return;
+void let_go(HeldCalls& calls) {
+  if (!calls.let_go()) return;
   holding.fetch_sub(1);
   begin_epoch();
 }
@@ -108,14 +115,15 @@ void let_go(Communicator& communicator) {
 HeldOperation::HeldOperation(Runtime& runtime, CallId id, const Call& call,
                              std::shared_ptr<Communicator> communicator)
     : RequestedOperation(id, call, communicator, library_schedule(call, *communicator), nullptr, 0),
-      runtime_(runtime) {
+      runtime_(runtime),
+      held_(communicator->attributes.find_or_make<HeldCalls>()) {
   leave_to(*this);
   compute_as_here();
   if (runtime.observing()) times.started = now_ns();
 }
 
 Result<bool> HeldOperation::begin() {
-  if (!has_begun()) let_go(communicator());
+  if (!has_begun()) let_go(held_);
   return has_begun();
 }
 
@@ -123,7 +131,7 @@ HeldCollective::HeldCollective(Runtime& runtime, CallId id, const Call& call,
                                std::shared_ptr<Communicator> communicator, const Plan* plan)
     : HeldOperation(runtime, id, call, std::move(communicator)),
       plan_(plan ? std::optional(*plan) : std::nullopt) {
-  if (plan_ && plan_->by_callers) leave_to_callers();
+  if (plan_ && plan_->carrier == Carrier::callers) leave_to_callers();
   if (!plan_ || !plan_->ways) return;
   Site& site = *plan_->ways->site;
   made_ = {now_ns(), site.in_flight.load(std::memory_order_relaxed)};
@@ -172,7 +180,7 @@ void HeldCollective::count(const Plan* way) const {
 
 std::shared_ptr<CollectiveOperation> HeldCollective::carried_by(const Plan* way) {
   if (!way || way->declined) return library_operation(id(), call(), communicator());
-  return operation_in_order(runtime(), id(), call(), *way);
+  return operation_in_order(id(), call(), *way);
 }
 
 Result<bool> HeldCollective::over() {
@@ -238,7 +246,7 @@ namespace {
 
 // Adds the call behind those deferred on the communicator.
 void hold(Communicator& communicator, std::shared_ptr<HeldCall> call) {
-  if (!communicator.sites->held.hold(std::move(call))) return;
+  if (!communicator.attributes.find_or_make<HeldCalls>().hold(std::move(call))) return;
   holding.fetch_add(1);
   begin_epoch();
 }
@@ -249,18 +257,19 @@ int give_request(Runtime& runtime, Communicator& communicator,
   if (const int code = operation->make_request(); code != MPI_SUCCESS)
     return call_error_handler(*operation, code);
   *request = operation->request();
-  runtime.requests.add(operation);
-  runtime.requests.activated();
+  Requests::own().add(operation);
+  Requests::own().activated();
   hold(communicator, operation);
   runtime.progress.submit(std::move(operation), runtime.threads_allowed());
   return MPI_SUCCESS;
 }
 
 // Returns the communicator if calls are deferred on it, else nullptr.
-Communicator* holds_calls(Runtime& runtime, MPI_Comm comm) {
+Communicator* holds_calls(MPI_Comm comm) {
   if (holding.load(std::memory_order_acquire) == 0) return nullptr;
-  Communicator* communicator = runtime.communicators.find(comm);
-  return communicator && communicator->sites->held.any() ? communicator : nullptr;
+  Communicator* communicator = Communicators::own().find(comm);
+  const HeldCalls* held = communicator ? communicator->attributes.find<HeldCalls>() : nullptr;
+  return held && held->any() ? communicator : nullptr;
 }
 
 }  // namespace
@@ -272,50 +281,44 @@ int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicat
   return give_request(runtime, communicator, std::move(operation), request);
 }
 
-bool hold_behind_others(Runtime& runtime, CallId id, const Call& call, const Plan* plan,
-                        MPI_Request* request, int* code) {
-  Communicator* communicator = holds_calls(runtime, call.comm);
-  if (!communicator) return false;
+std::optional<int> hold_behind_others(Runtime& runtime, CallId id, const Call& call,
+                                      const Plan* plan, MPI_Request* request) {
+  Communicator* communicator = holds_calls(call.comm);
+  if (!communicator) return std::nullopt;
   if (plan && plan->ways)
-    communicator->sites->count_call(runtime, *communicator, *plan->ways->site);
-  *code = hold(runtime, id, call, *communicator, plan, request);
-  return true;
+    plan->ways->site->among.count_call(runtime, *communicator, *plan->ways->site);
+  return hold(runtime, id, call, *communicator, plan, request);
 }
 
-bool hold_duplication(Runtime& runtime, CallId id, MPI_Comm comm, std::optional<MPI_Info> info,
-                      MPI_Comm* made, MPI_Request* request, int* code) {
-  Communicator* communicator = holds_calls(runtime, comm);
-  if (!communicator) return false;
-  *code = give_request(
+std::optional<int> hold_duplication(Runtime& runtime, CallId id, MPI_Comm comm,
+                                    std::optional<MPI_Info> info, MPI_Comm* made,
+                                    MPI_Request* request) {
+  Communicator* communicator = holds_calls(comm);
+  if (!communicator) return std::nullopt;
+  return give_request(
       runtime, *communicator,
       std::make_shared<HeldDuplication>(runtime, id, communicator->shared_from_this(), info, made),
       request);
-  return true;
 }
 
 // No deferred request of its own keeps earlier calls alive, so that these may be gone by now.
 bool hold_start(Runtime& runtime, PersistentOperation& operation) {
   Communicator& own = operation.communicator();
   if (own.shadow != own.user) return false;
-  Communicator* communicator = holds_calls(runtime, own.user);
+  Communicator* communicator = holds_calls(own.user);
   if (!communicator) return false;
   hold(*communicator, std::make_shared<HeldStart>(runtime, operation.shared_from_this()));
-  let_go(*communicator);
+  let_go(communicator->attributes.find_or_make<HeldCalls>());
   return true;
-}
-
-void let_worker_end(Runtime& runtime, const Communicator& communicator) {
-  if (!communicator.wants_worker() || !communicator.worker) return;
-  runtime.progress.drive_until([&] { return communicator.worker->is_idle(); },
-                               [] { sched_yield(); });
 }
 
 void let_held_go(Runtime& runtime, MPI_Comm comm) {
   if (holding.load() == 0) return;
-  const Communicator* communicator = runtime.communicators.find(comm);
+  const Communicator* communicator = Communicators::own().find(comm);
   if (!communicator) return;
-  const auto& held = communicator->sites->held;
-  runtime.progress.drive_until([&] { return !held.any(); }, [] { sched_yield(); });
+  const auto* held = communicator->attributes.find<HeldCalls>();
+  if (!held) return;
+  runtime.progress.drive_until([&] { return !held->any(); }, [] { sched_yield(); });
 }
 
 }  // namespace weft

@@ -5,7 +5,8 @@
 
 #include <optional>
 
-#include "runtime/start/plans.h"
+#include "runtime/job/runtime.h"
+#include "runtime/start/plan.h"
 
 namespace weft {
 
@@ -18,25 +19,22 @@ class HeldCall {
   virtual bool go_on() = 0;
 };
 
-// Defers the call and makes its request. plan: nullptr if it is the library's.
+// The call is held, and gets its request. plan: nullptr where it is the library's. MPI error code.
 int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
          const Plan* plan, MPI_Request* request);
-// Defers the call if others on its communicator are deferred; returns false if none is.
-bool hold_behind_others(Runtime& runtime, CallId id, const Call& call, const Plan* plan,
-                        MPI_Request* request, int* code);
+// Does likewise if other calls on the communicator are deferred; no value: none is.
+std::optional<int> hold_behind_others(Runtime& runtime, CallId id, const Call& call,
+                                      const Plan* plan, MPI_Request* request);
 // Does likewise for a duplication; info: none for MPI_Comm_idup. The library copies the attributes
 // that exist when it begins.
-bool hold_duplication(Runtime& runtime, CallId id, MPI_Comm comm, std::optional<MPI_Info> info,
-                      MPI_Comm* made, MPI_Request* request, int* code);
+std::optional<int> hold_duplication(Runtime& runtime, CallId id, MPI_Comm comm,
+                                    std::optional<MPI_Info> info, MPI_Comm* made,
+                                    MPI_Request* request);
 // Does likewise for a start whose operation is the library's own call on the application's
 // communicator.
 bool hold_start(Runtime& runtime, PersistentOperation& operation);
 // Must be called before a call that waits for all ranks: waits until no call is deferred, that is,
 // for the other ranks to have started the deferred ones.
 void let_held_go(Runtime& runtime, MPI_Comm comm);
-
-// Must be called before library collectives on an internal communicator with a worker of engine
-// auto: waits until the worker is idle. Waits for other ranks like let_held_go().
-void let_worker_end(Runtime& runtime, const Communicator& communicator);
 
 }  // namespace weft

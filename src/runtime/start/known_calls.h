@@ -12,14 +12,11 @@
 
 #include "library/generated/call_ids.h"
 #include "runtime/job/epoch.h"
-#include "runtime/runtime.h"
-#include "runtime/start/held.h"
-#include "runtime/start/plans.h"
+#include "runtime/job/runtime.h"
+#include "runtime/request/requests.h"
+#include "runtime/start/plan.h"
 
 namespace weft {
-
-// Says for which calls of an epoch on one communicator an answer holds.
-enum class Alike : std::uint8_t { none, same_arguments, all };
 
 struct KnownCall {
   static constexpr std::size_t kMostWords = 5;
@@ -36,7 +33,7 @@ struct KnownCall {
   // there. profiled_by: as for Entry (hooks.h).
   bool goes_straight_at_site(const void* profiled_by) const {
     return plan && plan->ways && plan->ways->was_left && nothing_meanwhile() &&
-           is_left_at_site(*plan, profiled_by);
+           is_left_at_site(profiled_by);
   }
 
  private:
@@ -44,18 +41,16 @@ struct KnownCall {
     return epoch == straight_epoch.load(std::memory_order_acquire) && nothing_under_way() &&
            holding.load(std::memory_order_acquire) == 0;
   }
+  // Returns whether a non-blocking call, about which engine auto learns, can go to the library at
+  // once: that way is in use and nothing is to be noted. The call is then counted. Calls from
+  // inside MPI do not belong to the site.
+  bool is_left_at_site(const void* profiled_by) const;
 };
 
 struct KnownCalls {
   static constexpr std::size_t kMost = 32;
   static const std::array<KnownCall, kMost> kNone;
 
-  // Records an answer of plan_for(); nullptr: the call is the library's.
-  void answered(Alike alike, std::uint64_t epoch, const Plan* plan) {
-    last_alike = alike;
-    last_epoch = epoch;
-    last_plan = plan;
-  }
   template <class... Words>
   static std::size_t place_of(std::uint32_t called, MPI_Comm comm, Words... words) {
     const std::uint64_t first = called + (std::uintptr_t)comm;
@@ -79,9 +74,6 @@ struct KnownCalls {
 
   const KnownCall* found;
   const void* profiled_by;
-  Alike last_alike;
-  std::uint64_t last_epoch;
-  const Plan* last_plan;
   const KnownCall* all = kNone.data();
   KnownCall* made;  // the same; nullptr: none is known yet
 };
@@ -112,13 +104,13 @@ template <class... Words>
   return known.epoch == epoch() ? &known : nullptr;
 }
 
-// Stores the last answer for this call. has_arrays: only an answer for all calls is stored.
+// Remembers the answer for this call. has_arrays: it is known again only by an answer for all.
 template <class... Words>
-void remember_call(bool has_arrays, std::uint32_t called, MPI_Comm comm, Words... words) {
-  const Alike alike = std::exchange(known_calls.last_alike, Alike::none);
-  if (alike < (has_arrays ? Alike::all : Alike::same_arguments)) return;
+void remember_call(const Answer& answer, bool has_arrays, std::uint32_t called, MPI_Comm comm,
+                   Words... words) {
+  if (answer.alike < (has_arrays ? Alike::all : Alike::same_arguments)) return;
   known_calls.own()[KnownCalls::place_of(called, comm, words...)] = {
-      known_calls.last_epoch, called, comm, {(std::uintptr_t)words...}, known_calls.last_plan};
+      answer.epoch, called, comm, {(std::uintptr_t)words...}, answer.plan};
 }
 
 }  // namespace weft

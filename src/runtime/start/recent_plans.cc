@@ -5,8 +5,6 @@
 
 namespace weft {
 
-constinit const std::array<KnownCall, KnownCalls::kMost> KnownCalls::kNone{};
-constinit thread_local KnownCalls known_calls __attribute__((tls_model("initial-exec"))) = {};
 constinit thread_local RecentPlans* RecentPlans::of_this_thread_
     __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -14,7 +12,7 @@ namespace {
 
 std::size_t bytes_of(const Plan& plan) {
   std::size_t bytes = 0;
-  for (const Schedule* schedule : {plan.schedule.get(), plan.direct.get()})
+  for (const Schedule* schedule : {plan.schedule.get(), plan.direct.schedule.get()})
     if (schedule) bytes += weft::bytes_of(*schedule);
   for (int way = 0; plan.ways && way < plan.ways->count(); ++way)
     if (const Plan* const made = plan.ways->plan(way)) bytes += bytes_of(*made);
@@ -84,19 +82,6 @@ std::size_t RecentPlans::Entry::bytes() const {
   const std::size_t arrays_bytes =
       arrays.size() * static_cast<std::size_t>(std::max(sends, recvs)) * sizeof(std::int64_t);
   return arrays_bytes + bytes_of(plan);
-}
-
-KnownCall* KnownCalls::own() {
-  if (made) return made;
-  AtThreadEnd::clean_up();
-  all = made = new KnownCall[kMost]{};
-  return made;
-}
-
-void KnownCalls::forget_all() {
-  delete[] made;
-  made = nullptr;
-  all = kNone.data();
 }
 
 }  // namespace weft

@@ -9,7 +9,7 @@
 
 #include "runtime/job/epoch.h"
 #include "runtime/start/known_calls.h"
-#include "runtime/start/plans.h"
+#include "runtime/start/plan.h"
 #include "transport/mpi/call.h"
 
 namespace weft {

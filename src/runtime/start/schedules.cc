@@ -8,9 +8,13 @@
 #include "base/log.h"
 #include "coll/algorithm.h"
 #include "coll/split_tree.h"
-#include "runtime/node/one_copy.h"
+#include "runtime/call/device_memory.h"
+#include "runtime/call/packed_data.h"
+#include "runtime/node/reach.h"
 #include "schedule/verify.h"
 #include "select/split_rule.h"
+#include "transport/mpi/kernels.h"
+#include "transport/transport.h"
 
 namespace weft {
 namespace {
@@ -61,7 +65,39 @@ const Algorithm* direct_of(const Shape& shape) {
   return algorithm && applies(*algorithm, shape) ? algorithm : nullptr;
 }
 
+// Returns whether the call can do without MPI_THREAD_MULTIPLE: its caller alone can complete it, or
+// the thread can progress it in the node's memory. Rank-invariant.
+bool can_do_without_level(const Runtime& runtime, const Scheduled& found, Use use) {
+  const Schedule& schedule = *found.schedule;
+  if (schedule.node_bytes == 0) return false;
+  if (use == Use::persistent && needs_no_later_help(schedule, false)) return true;
+  return use == Use::blocking || (runtime.has_memory_thread() &&
+                                  needs_no_library(schedule.shape.kind, found.kernel != nullptr));
+}
+
 }  // namespace
+
+Scheduled schedule_for(const Asked& asked, const Eligible& eligible, const Chosen& chosen) {
+  const auto& [runtime, call, communicator, use] = asked;
+  const Shape& shape = eligible.shape;
+  const Choice& choice = chosen.choice;
+  look_for_devices();
+  Scheduled found{.engine = choice.engine};
+  if (reduces(call.kind)) found.kernel = kernel_for(call.op, call.recvtype);
+  const bool packs =
+      use != Use::blocking && runtime.in_memory_only() && PackedData::is_needed(shape);
+  const Shape& moved = packs ? PackedData::shape_on_bytes(shape) : shape;
+  found.schedule = schedule_for(runtime, communicator, moved, choice);
+  if (choice.algorithm) found.needs = choice.algorithm->needs;
+  if (in_memory_only(runtime, communicator, use) && !can_do_without_level(runtime, found, use))
+    return {.declined = outside_memory(runtime)};
+  if (!chosen.by_rule || use == Use::blocking || !runtime.in_memory_only()) return found;
+  found.engine = engine_in_memory(runtime, shape, found.is_alone());
+  const bool wins = wins_as_request(runtime.library, shape, runtime.ranks_share_cores());
+  if (use == Use::request && !is_named(runtime, communicator, shape) && !wins)
+    return {.declined = Reason::rule};
+  return found;
+}
 
 std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,
                                              const Shape& shape, const Choice& choice) {

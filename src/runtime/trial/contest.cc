@@ -9,7 +9,8 @@
 #include "base/clock.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
+#include "runtime/node/reach.h"
 #include "runtime/trial/call_on_trial.h"
 #include "select/candidates.h"
 #include "transport/mpi/kernels.h"
@@ -57,6 +58,28 @@ void note_look(const std::string& key, bool won) {
   const std::lock_guard lock(looks().mutex);
   looks().won[key] = won;
 }
+
+// The measured result for a collective of at most so many bytes and, if it reduces, of one operator
+// and type: whether Weft's way or the library's is taken. It rests on facts that all ranks know.
+struct Verdict {
+  Kind kind;
+  std::uint64_t most_bytes;
+  bool blocking;   // else persistent
+  bool by_kernel;  // Weft's way is one copy by the kernel
+  MPI_Op op;
+  MPI_Datatype type;
+  bool won = false;  // Weft's
+
+  bool is_about(const Verdict& other) const {
+    return kind == other.kind && most_bytes == other.most_bytes && blocking == other.blocking &&
+           by_kernel == other.by_kernel && op == other.op && type == other.type;
+  }
+};
+
+// The verdicts of one communicator. Only its blocking calls and initialisations use them.
+struct Verdicts {
+  std::vector<Verdict> all;
+};
 
 class Contest {
   // The state that rank 0 knows; `decided` holds for this run.
@@ -237,7 +260,7 @@ bool may_be_contested(const Runtime& runtime, const Communicator& communicator, 
                       Kernel kernel, bool tries_direct) {
   if (tries_direct && (runtime.config.shared_heap_bytes > 0 || process_memory())) return false;
   const std::string* hint = communicator.hints.algorithm_for(shape.kind);
-  return shape.on_one_node && runtime.engine_for(communicator) == Engine::automatic &&
+  return shape.on_one_node && engine_for(runtime, communicator) == Engine::automatic &&
          runtime.config.init_budget_us > 0 && !runtime.callers_only() && agreed_bytes(shape) &&
          (kernel || !reduces(shape.kind)) && !why_settled(runtime.config, shape, hint);
 }
@@ -247,7 +270,7 @@ bool is_won(Runtime& runtime, Meeting& meeting, const Call& call, const Schedule
   const Kind kind = schedule.shape.kind;
   const std::int64_t bytes = *agreed_bytes(schedule.shape);
   const bool reduction = reduces(kind);  // else types may differ between ranks
-  std::vector<Verdict>& known = meeting.communicator().verdicts;
+  auto& known = meeting.communicator().attributes.find_or_make<Verdicts>().all;
   const Verdict asked{kind,
                       std::bit_ceil(static_cast<std::uint64_t>(bytes)),
                       rival == Rival::blocking,

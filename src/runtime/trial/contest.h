@@ -4,8 +4,8 @@
 // beats two copies on some machines only).
 #pragma once
 
-#include "runtime/start/plans.h"
 #include "runtime/trial/meeting.h"
+#include "schedule/schedule.h"
 
 namespace weft {
 

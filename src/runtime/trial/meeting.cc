@@ -3,16 +3,17 @@
 
 #include "engine/alone.h"
 #include "library/handles.h"
+#include "runtime/job/runtime.h"
 #include "runtime/node/shared_buffers.h"
-#include "runtime/runtime.h"
-#include "runtime/start/submit.h"
+#include "runtime/request/in_hand.h"
+#include "runtime/request/submit.h"
 #include "select/selector.h"
 
 namespace weft {
 
 bool Meeting::carry_out(const Schedule& schedule, const Call& call, Kernel kernel) {
   communicator_.note_use(schedule);
-  runtime_.in_hand.hand_over();
+  InHand::own().hand_over();
   const bool done = try_to_carry_out(schedule, call, kernel);
   if (!done && !schedule.is_direct) communicator_.has_failed();
   return done;

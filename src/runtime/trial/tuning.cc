@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "library/handles.h"
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
 #include "runtime/trial/call_on_trial.h"
 #include "select/candidates.h"
 #include "select/trials.h"

@@ -8,27 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "runtime/job/records.h"
 #include "runtime/trial/meeting.h"
-#include "select/plan_cache.h"
 #include "shm/reduction.h"
 #include "transport/mpi/call.h"
 
 namespace weft {
 
 class Runtime;
-
-// The result of one initialisation, for the summary.
-struct PlanRecord {
-  enum class Source : std::uint8_t { measured, cache, rule } source = Source::rule;
-  std::string why;
-  CallId id{};
-  std::int64_t bytes = 0;  // that all ranks know alike
-  int ranks = 0;
-  std::string operation;  // of reductions: "sum float64"
-  MeasuredPlan plan;
-  std::int64_t trial_bytes = 0;  // of the call that was measured now
-  std::int64_t spent_ns = 0;
-};
 
 // Returns the record of an initialisation that is not tuned.
 PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,

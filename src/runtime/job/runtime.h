@@ -1,4 +1,5 @@
-// Runtime: everything that Weft keeps between MPI_Init and MPI_Finalize.
+// Runtime: what the whole process knows between MPI_Init and MPI_Finalize: configuration, library,
+// what the ranks have agreed on, progress, summary and plans.
 #pragma once
 
 #include <atomic>
@@ -6,16 +7,11 @@
 #include <vector>
 
 #include "base/config.h"
+#include "engine/core_agent.h"
+#include "engine/observer.h"
 #include "engine/progress.h"
-#include "runtime/adaptive/learnt.h"
-#include "runtime/comm/communicators.h"
 #include "runtime/job/epoch.h"
 #include "runtime/job/summary.h"
-#include "runtime/node/shared_core.h"
-#include "runtime/request/accesses.h"
-#include "runtime/request/in_hand.h"
-#include "runtime/request/requests.h"
-#include "runtime/request/transfers.h"
 #include "select/plan_cache.h"
 #include "select/selector.h"
 #include "select/split_rule.h"
@@ -31,31 +27,16 @@ enum class Scope : std::uint8_t { all, in_memory, nothing };
 // Says how many of the node's cores ranks have, the least first.
 enum class Room : std::uint8_t { cores_are_shared, a_core_each, a_core_to_spare };
 
-class Runtime final : public Observer {
+class Runtime : public Observer {
  public:
   // Returns nullptr before MPI_Init, after MPI_Finalize, and if Weft is inactive.
   static Runtime* active() { return active_.load(std::memory_order_acquire); }
 
-  // Is called right after the MPI library's own initialisation; collective over all ranks.
-  // level_kept: the thread level is the application's own, by keeps_level(). asked_level: that of
-  // the application.
-  static void begin(const Config& config, int asked_level, int thread_level, bool level_kept);
-  // Is called when the application has called MPI_Finalize; its callbacks may still use all of MPI.
-  // From here on Weft's threads no longer call a library that takes no locks then.
-  void finalize_begins();
-  // Is called within the MPI library's finalisation, while the library still works; collective over
-  // all ranks.
-  static void end();
   // Returns whether the library finalises in the last MPI_Session_finalize if a session outlives
   // MPI_Finalize.
   bool ends_with_last_session() const {
     return library == Library::mpich || library == Library::intelmpi;
   }
-  // Is called if the library is gone before end() was called.
-  static void end_without_library();
-
-  Runtime(const Config& config, Library library, ThreadMay thread_may, Scope scope);
-
   // Returns whether a thread may call the MPI library; otherwise engine function replaces the
   // others.
   bool threads_allowed() const { return thread_may_ == ThreadMay::do_all; }
@@ -101,9 +82,6 @@ class Runtime final : public Observer {
   // Returns whether ranks compare in the memory of their node, for which Weft's thread calls no
   // MPI.
   bool learns_in_memory() const;
-  // Sets up Weft's part of a communicator; collective over `comm`.
-  void add_communicator(MPI_Comm comm, const Hints& hints);
-  Engine engine_for(const Communicator& communicator) const;
   // Returns the tag for messages on a communicator of this rank alone.
   int tag_for(std::uint32_t sequence) const { return static_cast<int>(sequence % tags_); }
 
@@ -115,12 +93,6 @@ class Runtime final : public Observer {
   // Returns whether every completion call of the application reaches Weft first, before any other
   // tool.
   bool completions_are_ours() const { return completions_are_ours_; }
-
-  // Returns the core for a thread of this rank, by the policy and the ranks of `comm` on this node;
-  // -1 to stay beside the rank. Collective over `comm`.
-  static int core_for(const PlacementPolicy& policy, MPI_Comm comm);
-  // Places the progress threads of all ranks.
-  void place_threads();
 
   // Returns whether short collectives with requests may be carried out inline by their caller:
   // nobody else looks at them.
@@ -134,8 +106,6 @@ class Runtime final : public Observer {
   void thread_started(const char* name, int index) override;
   void moves_to(int core) override;
   void activity(Activity what) override;
-  void keep_library_going() override;
-  void agent_has_ended() override;
 
   // Returns the machine and MPI library for which plans hold. The first call reads files; only
   // users of plans need it.
@@ -147,28 +117,18 @@ class Runtime final : public Observer {
 
   const Config config;
   const Library library;
-  Communicators communicators;
-  Requests requests;
-  InHand in_hand;
   Summary summary;
   PlanCache plans;
-  Learnt learnt;
   TrialBudget trial_budget;
   Progress progress;
-  Transfers transfers{progress};
-  Accesses accesses{progress};
 
- private:
-  bool drives_transfers() const { return threads_allowed() && config.engine != Engine::function; }
-  void agree_on_threads(int rank, int asked_level);
-  void share_cores();
-  void agree_on_ways();
-  void prepare_initialisations(int rank);
-  static void nothing_goes_straight();
-  void stand_aside();
-  // Returns a sentence about the whole run for the summary; "" if there is none.
-  std::string remark() const;
-  void write_trace(int rank, int ranks);
+ protected:
+  Runtime(const Config& config, Library library, ThreadMay thread_may, Scope scope);
+
+  // This thread's track is that of the application's main thread.
+  void begin_track();
+  bool wants_blocking() const;
+  bool may_learn() const;
 
   // Is defined here, so that it is known to be of this library, which saves an instruction in every
   // call.
@@ -183,7 +143,6 @@ class Runtime final : public Observer {
   bool several_callers_ = false;
   bool level_is_raised_ = false;
   bool may_have_threads_ = false;  // the library lets all threads call, and says so when asked
-  bool may_learn() const;
   const Scope scope_;
   const bool observing_;
   const bool completions_are_ours_;
@@ -193,37 +152,9 @@ class Runtime final : public Observer {
   std::unique_ptr<CoreAgent> agent_;  // of engine agent, where this rank has it
   std::string why_no_agent_;          // for this rank, of engine agent
   Trace trace_;
-  MPI_Comm reports_{};  // of all ranks, for what they tell each other at the end; where observing_
 };
 
 [[gnu::always_inline]] inline bool nothing_under_way() {
   return Runtime::active()->progress.under_way() == 0;
 }
-// Returns whether no request is followed. A runtime is active whenever calls may go straight on.
-inline bool nothing_followed(const Runtime& runtime) {
-  return !runtime.requests.watching() && known_transfers.load(std::memory_order_relaxed) == 0;
-}
-// Returns whether Weft has nothing to do with a call for these requests: it holds none, or has
-// nothing under way and these are not its own.
-[[gnu::always_inline]] inline bool only_library(const MPI_Request* requests, int count = 1) {
-  constexpr int kMostLookedAt = 16;
-  if (straight_epoch.load(std::memory_order_acquire) == 0) return false;
-  const Runtime& runtime = *Runtime::active();
-  if (!nothing_followed(runtime)) return false;
-  if (runtime.requests.held() == 0 && !runtime.in_hand.any()) return true;
-  if (!requests || count > kMostLookedAt || !nothing_under_way() ||
-      holding.load(std::memory_order_relaxed) != 0)
-    return false;
-  for (int i = 0; i < count; ++i)
-    if (Requests::may_be_held(requests[i])) return false;
-  return true;
-}
-// Returns whether Weft has nothing to do with a call that starts this message.
-template <class Count>  // as the call has it: each conversion is an instruction
-bool is_short(Count count, MPI_Datatype type) {
-  const KnownTypes::Known& known = known_types.at(type);
-  return known.type == type && count < known.least_count &&
-         known_types.epoch == straight_epoch.load(std::memory_order_acquire);
-}
-
 }  // namespace weft

@@ -3,18 +3,17 @@
 
 #include <memory>
 
-#include "runtime/runtime.h"
+#include "runtime/job/runtime.h"
+#include "runtime/request/requests.h"
 
 namespace weft {
 
-struct Plan;
+// Returns whether the thread is to continue an operation that its start has advanced as far as
+// possible.
+bool worth_the_thread(Engine engine, const Schedule& schedule);
 
 // The caller advances it as far as possible; then the executor of `engine` has it.
 void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation> operation);
-
-// Makes an operation that begins now: it takes its number and its turn on the communicator.
-std::shared_ptr<CollectiveOperation> operation_in_order(Runtime& runtime, CallId id,
-                                                        const Call& call, const Plan& plan);
 
 // Make the library's own non-blocking collective, on the application's communicator.
 std::shared_ptr<const Schedule> library_schedule(const Call& call, const Communicator& knows);

@@ -1,0 +1,376 @@
+// The ranks agree here, in MPI_Init and in MPI_Finalize, on all that they must agree on.
+#include "runtime/lifecycle.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <span>
+
+#include "base/first_rank.h"
+#include "base/log.h"
+#include "base/misspelt.h"
+#include "library/failures.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/adaptive/learnt.h"
+#include "runtime/adaptive/sites.h"
+#include "runtime/comm/agreement.h"
+#include "runtime/comm/communicators.h"
+#include "runtime/comm/self_communicator.h"
+#include "runtime/comm/shadows.h"
+#include "runtime/job/bind.h"
+#include "runtime/job/failures.h"
+#include "runtime/job/whole_collectives.h"
+#include "runtime/node/node_heaps.h"
+#include "runtime/node/node_memory.h"
+#include "runtime/node/reach.h"
+#include "runtime/node/shared_core.h"
+#include "runtime/node/thread_placement.h"
+#include "runtime/request/accesses.h"
+#include "runtime/request/in_hand.h"
+#include "runtime/request/incomplete.h"
+#include "runtime/request/transfers.h"
+#include "runtime/request/watchdog.h"
+#include "runtime/start/blocking.h"
+#include "runtime/start/start.h"
+#include "runtime/trace_file.h"
+#include "runtime/trial/kept_plans.h"
+#include "select/wire_facts.h"
+
+namespace weft {
+namespace {
+
+// A forked child that exits has none of the parent's threads.
+bool is_forked_child = false;
+
+void stop_threads_at_exit() {
+  Runtime* runtime = Runtime::active();
+  if (runtime && !is_forked_child) runtime->stop_threads();
+}
+
+// If ranks have asked for different levels nothing is Weft's: its own collectives could hang.
+Scope scope_of_job(const Config& config, const Start& start) {
+  if (config.engine == Engine::native) return Scope::nothing;
+  if (!may_keep_level(config) || !start.some_keep_level) return Scope::all;
+  return start.all_keep_level && config.node_memory ? Scope::in_memory : Scope::nothing;
+}
+
+// Returns facts that must be equal on all ranks. The variable decides how Intel MPI's collectives
+// travel, Open MPI's parameter whether any collective is Weft's.
+Facts facts_of_this_process(const Config& config, Library library, bool goes_on) {
+  Facts facts = wire_facts(config);
+  const char* const inside = several_may_run(library) ? "pt2pt" : "another";
+  facts.push_back({"I_MPI_COLL_INTRANODE", inside, inside});
+  const char* const after_failure = goes_on ? "on" : "off";
+  facts.push_back({"mpi_ft_enable", after_failure, after_failure});
+  return facts;
+}
+
+ThreadMay may_of_thread(Scope scope, const Start& start) {
+  if (scope == Scope::in_memory) return ThreadMay::use_memory;
+  return scope == Scope::all && start.all_have_multiple ? ThreadMay::do_all : ThreadMay::nothing;
+}
+
+// Collective over the ranks of one node: returns the least room of any node. CPUs are not gathered
+// if there are so many ranks that none can have one to spare.
+Room room_of_ranks(int rank) {
+  int ranks = 1;
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  int cpus = rank == 0 ? static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) : 0;
+  library_calls.Bcast(&cpus, sizeof cpus, handles.byte, 0, handles.comm_world);
+  if (ranks >= cpus) return ranks > cpus ? Room::cores_are_shared : Room::a_core_each;
+  std::map<std::vector<int>, std::size_t> ranks_on;
+  for (const auto& own : gather_allowed_cpus(handles.comm_world, ranks)) ++ranks_on[own];
+  Room least = Room::a_core_to_spare;
+  for (const auto& [own, count] : ranks_on) {
+    if (count >= own.size()) least = std::min(least, Room::a_core_each);
+    if (count > own.size()) least = Room::cores_are_shared;
+  }
+  return least;
+}
+
+// The stack of a thread that carries out operations in memory only. It runs no code of the
+// library's, and of the application's at most fault handlers. Mapping one takes system calls; this
+// costs nothing until it is used.
+alignas(kPageBytes) std::array<std::byte, 64 * kPageBytes> stack_in_memory;
+
+bool may_tune(const Config& config, Scope scope) {
+  return scope != Scope::nothing && config.init_budget_us > 0;
+}
+
+Config possible(Config config, Library library) {
+  config.engine = possible_in_place_of(config.engine, library, handles.comm_world);
+  return config;
+}
+
+}  // namespace
+
+void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bool level_kept) {
+  const auto bound = bind_library();
+  if (!bound) {
+    say(bound.error().message);
+    return;
+  }
+  const Library library = identify_library();
+  const Config wanted = possible(asked, library);
+  const bool goes_on = goes_on_after_failures();
+  const Start start = agree_on_start(facts_of_this_process(wanted, library, goes_on),
+                                     {level_kept, level_kept, thread_level == MPI_THREAD_MULTIPLE});
+  const Config config = goes_on ? left_to_library(wanted) : wanted;
+  const Scope scope = scope_of_job(config, start);
+  const ThreadMay thread_may = may_of_thread(scope, start);
+  // The runtime is never destroyed: threads and MPI callbacks may use it while the process exits.
+  // Leak checkers find it through this variable after MPI_Finalize.
+  [[gnu::used]] static Lifecycle* runtime;
+  runtime = new Lifecycle(config, library, thread_may, scope);
+  runtime->several_callers_ = asked_level == MPI_THREAD_MULTIPLE &&
+                              thread_level == MPI_THREAD_MULTIPLE && runtime->takes_all();
+  runtime->level_is_raised_ =
+      asked_level < MPI_THREAD_MULTIPLE && thread_level == MPI_THREAD_MULTIPLE;
+  runtime->may_have_threads_ = thread_level == MPI_THREAD_MULTIPLE;
+  if (runtime->several_callers_) runtime->progress.expect_several_callers();
+  const bool threads_wanted = scope == Scope::all && config.engine != Engine::function;
+  int rank = 0;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  if (rank == 0)
+    for (const std::string& sentence : misspelt_variables(environ)) say(sentence);
+  if (rank == 0 && goes_on && leaves_something(wanted)) say(kLeftToLibrary);
+  if (threads_wanted && !runtime->threads_allowed() && rank == 0)
+    say("the MPI library grants no MPI_THREAD_MULTIPLE: engine function is used in place of " +
+        std::string(engine_name(config.engine)));
+  if (runtime->observing()) runtime->reports_ = communicator_like(handles.comm_world);
+  if (!config.trace_file.empty()) runtime->begin_track();
+  begin_shadows(static_cast<int>(runtime->tags_));
+  if (!runtime->native()) runtime->agree_on_all(rank, asked_level);
+  pthread_atfork(nullptr, nullptr, [] { is_forked_child = true; });
+  std::atexit(stop_threads_at_exit);
+  runtime->take_calls(rank);
+}
+
+// Is collective: prepares threads, the nodes' memory, MPI_COMM_WORLD and the plans.
+void Lifecycle::agree_on_all(int rank, int asked_level) {
+  place_threads();
+  if (config.engine == Engine::agent && threads_allowed()) share_cores();
+  if (learns_by_messages()) share_cores();
+  if (thread_may_ != ThreadMay::nothing) agree_on_threads(rank, asked_level);
+  if (learns_by_messages()) agree_on_ways();
+  if (has_memory_thread()) room_ = room_of_ranks(rank);
+  if (config.node_memory) find_nodes(config, plans);
+  make_common();
+  add_communicator(*this, handles.comm_world, {});
+  prepare_initialisations(rank);
+}
+
+void Lifecycle::take_calls(int rank) {
+  active_.store(this, std::memory_order_release);
+  blocking_taken.store(wants_blocking() && !native(), std::memory_order_release);
+  if (drives_transfers()) least_transfer_bytes.store(config.least_transfer_bytes);
+  if (lets_straight_on()) straight_epoch.store(1);
+  begin_epoch();
+  if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
+}
+
+// Does what takes a tenth of a millisecond, which the first persistent initialisation could not
+// spare.
+void Lifecycle::prepare_initialisations(int rank) {
+  self_communicator();
+  if ((may_tune(config, scope_) || learns()) && rank == 0) {
+    platform();
+    plans.read();
+  }
+  if (learns()) Learnt::own().read(*this);
+}
+
+void Lifecycle::place_threads() {
+  if (config.placement.kind == PlacementPolicy::Kind::bind) return;
+  std::string misfit;
+  on_each_node(handles.comm_world, [&](MPI_Comm node) {
+    const NodePlacement found = placement_on(node, config.placement);
+    misfit = found.misfit;
+    core_of_thread_ = found.core_of_thread;
+    thread_core_ = core_of_thread_[static_cast<std::size_t>(found.local_rank)];
+    if (thread_core_ >= 0) node_cores_ = found.cores;
+    if (config.backoff.kind == BackOff::Kind::baton)
+      progress.use(baton_for(node, found.local_rank, found.core_of_thread));
+  });
+  end_job_if_refused(misfit);
+}
+
+// Collective. Completion calls find the end of what an agent carries out, so that all of these must
+// be seen.
+void Lifecycle::share_cores() {
+  why_no_agent_ = AgentOfCore().why_none();
+  if (config.placement.kind == PlacementPolicy::Kind::bind) return;
+  on_each_node(handles.comm_world, [&](MPI_Comm node) {
+    int local_rank = 0;
+    library_calls.Comm_rank(node, &local_rank);
+    AgentOfCore found = agent_for(node, local_rank, core_of_thread_, *this);
+    agent_ = std::move(found.agent);
+    if (!found.desk) {
+      why_no_agent_ = found.why_none();
+    } else if (!completions_are_ours()) {
+      why_no_agent_ = "another tool is before Weft";
+    } else {
+      why_no_agent_.clear();
+      progress.use(std::move(*found.desk));
+    }
+  });
+}
+
+void Lifecycle::agent_has_ended() {
+  abort_job(
+      "the process whose thread served this rank has ended in the midst of a collective of this "
+      "rank's, which cannot be completed: the program ends");
+}
+
+// Collective: if one rank lacks a thread all do without, since blocking calls are then made in a
+// form that must be the same everywhere. The first such rank says why.
+void Lifecycle::agree_on_threads(int rank, int asked_level) {
+  const auto started = progress.start(takes_all() ? std::span<std::byte>() : stack_in_memory);
+  // Operations that a thread without MPI calls has advanced are completed in the application's
+  // calls.
+  const bool usable = started && (takes_all() || completions_are_ours());
+  int ranks = 1;
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  const std::array<std::int64_t, 2> own{usable ? -ranks : -rank,
+                                        asked_level < MPI_THREAD_MULTIPLE ? 1 : 0};
+  std::array<std::int64_t, 2> greatest{};
+  library_calls.Allreduce(own.data(), greatest.data(), static_cast<int>(own.size()), handles.int64,
+                          handles.max, handles.comm_world);
+  const auto [first_without, below] = greatest;
+  const Lacking who = lacking(static_cast<int>(-first_without), ranks, rank);
+  operators_stay_ = who == Lacking::nobody && below > 0;
+  if (who == Lacking::nobody) return;
+  thread_may_ = ThreadMay::nothing;
+  progress.go_without_thread();
+  if (agent_) agent_->stop();
+  const std::string effect = takes_all() ? "collectives go on inside MPI calls only"
+                                         : "collectives that need one go to the MPI library";
+  if (!started && who == Lacking::this_rank_first)
+    say("rank " + std::to_string(rank) + " gets no progress thread (" + started.error().message +
+        "): no rank uses one, and " + effect + "; raise 'ulimit -u' to get one");
+}
+
+// Collective. If all threads stay beside their ranks there is neither an agent nor a free core.
+void Lifecycle::agree_on_ways() {
+  if (config.placement.kind == PlacementPolicy::Kind::bind) return;
+  const bool by_model = config.split_levels == Config::kByModel;
+  const NodeCores& cores = node_cores_;
+  const std::array<std::int64_t, 6> own{cores.free,       -cores.free,
+                                        cores.ranks,      -cores.ranks,
+                                        by_model ? 0 : 1, progress.has_desk() ? 1 : 0};
+  std::array<std::int64_t, 6> greatest{};
+  library_calls.Allreduce(own.data(), greatest.data(), static_cast<int>(own.size()), handles.int64,
+                          handles.max, handles.comm_world);
+  const bool alike = greatest[0] == -greatest[1] && greatest[2] == -greatest[3];
+  if (alike && greatest[4] == 0) beside_.cores = cores;
+  beside_.agents = greatest[5] != 0;
+}
+
+// Probes for a message that nobody sends: on a communicator of one rank, or if a message is there,
+// some libraries answer without progressing other operations.
+void Lifecycle::keep_library_going() {
+  const Communicator* world = Communicators::own().find(handles.comm_world);
+  if (!world) return;
+  int found = 0;
+  const int unused_tag = static_cast<int>(tags_);
+  library_calls.Iprobe(MPI_ANY_SOURCE, unused_tag, world->shadow, &found, MPI_STATUS_IGNORE);
+}
+
+namespace {
+
+// Comparisons by messages belong to no request; all ranks have begun the same ones.
+void communicators_learnt(Runtime& runtime) {
+  if (runtime.learns_by_messages()) finish_comparisons(runtime);
+  for (const auto& communicator : Communicators::own().all()) Learnt::own().note(*communicator);
+}
+
+}  // namespace
+
+void Lifecycle::end() {
+  Lifecycle* runtime = current();
+  if (!runtime) return;
+  nothing_goes_straight();
+  runtime->stop_threads();
+  InHand::own().end();
+  int rank = 0, ranks = 1;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  settle_incomplete(*runtime, rank);
+  if (runtime->learns()) communicators_learnt(*runtime);
+  free_self_communicator();
+  runtime->report(rank, ranks);
+  runtime->keep_plans_of_all(rank);
+  const std::string& trace = runtime->config.trace_file;
+  if (!trace.empty()) write_trace(runtime->trace_, trace, runtime->reports_, rank, ranks);
+  if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
+  for (const auto& communicator : Communicators::own().all()) forget_comparisons(*communicator);
+  Communicators::own().free_all();
+  stand_aside();
+}
+
+void Lifecycle::report(int rank, int ranks) {
+  static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
+  summary.report(config, remark(), kLibraryWords[static_cast<std::size_t>(library)],
+                 {Transfers::own().count() + Accesses::own().count(),
+                  one_copy() ? one_copy()->copied_bytes() : 0, progress.ended_by_agent()},
+                 Learnt::own().report(trial_budget), reports_, rank, ranks);
+}
+
+// Each rank writes for itself if a worker may still be inside a collective.
+void Lifecycle::keep_plans_of_all(int rank) {
+  const std::string lines = plans.take_lines(Learnt::own().plans(config));
+  const std::string not_kept =
+      Communicators::own().world_has_worker() ? plans.write(lines) : keep_plans(plans, lines);
+  if (rank == 0 && !not_kept.empty()) say(not_kept);
+}
+
+std::string Lifecycle::remark() const {
+  if (config.engine == Engine::agent && !why_no_agent_.empty())
+    return "engine agent does what engine thread does on rank 0: " + why_no_agent_;
+  if (scope_ != Scope::all && config.engine != Engine::native) return kLevelKept;
+  const bool by_messages = library == Library::intelmpi && config.engine == Engine::tcc;
+  return by_messages ? kWholeByMessages : "";
+}
+
+void Lifecycle::nothing_goes_straight() {
+  straight_epoch.store(0);
+  least_transfer_bytes.store(kNoTransfers);
+  begin_epoch();
+}
+
+void Lifecycle::stand_aside() {
+  blocking_taken.store(false, std::memory_order_release);
+  active_.store(nullptr, std::memory_order_release);
+}
+
+// MPICH and its derivatives take no locks once MPI_Finalize has begun, even while the application's
+// callbacks run. Open MPI does.
+void Lifecycle::finalize_begins() {
+  Lifecycle* runtime = current();
+  if (!runtime || !runtime->threads_allowed() || runtime->library == Library::openmpi ||
+      runtime->callers_go_on())
+    return;
+  nothing_goes_straight();
+  let_workers_end(*runtime);
+  runtime->callers_go_on_.store(true);
+  runtime->stop_threads();
+}
+
+// Open MPI skips the callbacks behind one that has failed.
+void Lifecycle::end_without_library() {
+  Lifecycle* runtime = current();
+  if (!runtime) return;
+  nothing_goes_straight();
+  runtime->stop_threads();
+  stand_aside();
+  if (runtime->observing() && is_first_rank())
+    say("no summary and no trace: a delete callback of MPI_COMM_SELF has failed in MPI_Finalize, "
+        "after which the MPI library calls no other; let it return MPI_SUCCESS");
+}
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+// Lifecycle: the begin and the end of all that Weft keeps between MPI_Init and MPI_Finalize.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+#include "base/config.h"
+#include "runtime/job/runtime.h"
+
+namespace weft {
+
+class Lifecycle final : public Runtime {
+ public:
+  // Is called right after the MPI library's own initialisation; collective over all ranks.
+  // level_kept: the thread level is the application's own, by keeps_level(). asked_level: that of
+  // the application.
+  static void begin(const Config& config, int asked_level, int thread_level, bool level_kept);
+  // Is called when the application has called MPI_Finalize; its callbacks may still use all of MPI.
+  // From here on Weft's threads no longer call a library that takes no locks then.
+  static void finalize_begins();
+  // Is called within the MPI library's finalisation, while the library still works; collective over
+  // all ranks.
+  static void end();
+  // Is called if the library is gone before end() was called.
+  static void end_without_library();
+
+  void keep_library_going() override;
+  void agent_has_ended() override;
+
+ private:
+  using Runtime::Runtime;
+  // Returns the active one; nullptr if there is none.
+  static Lifecycle* current() { return static_cast<Lifecycle*>(active()); }
+
+  bool drives_transfers() const { return threads_allowed() && config.engine != Engine::function; }
+  void agree_on_all(int rank, int asked_level);
+  // Places the progress threads of all ranks.
+  void place_threads();
+  void agree_on_threads(int rank, int asked_level);
+  void share_cores();
+  void agree_on_ways();
+  void prepare_initialisations(int rank);
+  void take_calls(int rank);
+  static void nothing_goes_straight();
+  static void stand_aside();
+  void report(int rank, int ranks);
+  void keep_plans_of_all(int rank);
+  // Returns a sentence about the whole run for the summary; "" if there is none.
+  std::string remark() const;
+
+  MPI_Comm reports_{};  // of all ranks, for what they tell each other at the end; where observing_
+};
+
+}  // namespace weft

@@ -1,0 +1,43 @@
+// Places the threads of a node's ranks by the policy that the user has named.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "select/split_rule.h"
+#include "topo/placement.h"
+
+namespace weft {
+
+// The CPUs that each rank of this node may run on. Collective over `node`.
+std::vector<std::vector<int>> gather_allowed_cpus(MPI_Comm node, int ranks);
+
+struct NodePlacement {
+  int local_rank = 0;
+  NodeCores cores;
+  std::vector<int> core_of_thread;  // by local rank; -1: beside its rank
+  std::string misfit;               // why the policy cannot be meant for this node
+};
+
+// Collective over the ranks of a node. The result is equal on all of them, except their own
+// numbers. If the policy cannot be followed, the first rank says why.
+NodePlacement placement_on(MPI_Comm node, const PlacementPolicy& policy);
+
+// Collective over `comm`.
+template <class Use>
+void on_each_node(MPI_Comm comm, Use use) {
+  MPI_Comm node;
+  library_calls.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, handles.info_null, &node);
+  use(node);
+  library_calls.Comm_free(&node);
+}
+
+// Returns the core for a thread of this rank, by the policy and the ranks of `comm` on this node;
+// -1 to stay beside the rank. Collective over `comm`.
+int core_for(const PlacementPolicy& policy, MPI_Comm comm);
+
+}  // namespace weft

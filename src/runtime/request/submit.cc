@@ -1,0 +1,104 @@
+// Which executor has an operation, and what its caller does before.
+#include "runtime/request/submit.h"
+
+#include "base/clock.h"
+#include "coll/algorithm.h"
+#include "runtime/call/shape.h"
+#include "select/split_rule.h"
+
+namespace weft {
+
+// A hand-over costs more than a short call. If no other rank waits for this rank's progress and the
+// message is short enough to have left with the first round, the thread is not woken.
+bool worth_the_thread(Engine engine, const Schedule& schedule) {
+  constexpr std::int64_t kLeavesAtOnce = 8 * 1024;
+  if (engine == Engine::function) return false;
+  return schedule.sends_after_first_round || local_bytes(schedule.shape) > kLeavesAtOnce;
+}
+
+namespace {
+
+// A direct schedule waits for all others, so that it hardly ever ends with the start.
+bool wants_thread(Engine engine, const Operation& operation) {
+  if (operation.tries_direct()) return engine != Engine::function;
+  return worth_the_thread(engine, operation.schedule());
+}
+
+// Carries out the starting call's part of a split tree: other ranks' messages are under way, and
+// this rank's core is free for them now. Returns true if everything is complete.
+[[gnu::noinline]] bool ends_at_start(Runtime& runtime, Engine engine,
+                                     CollectiveOperation& operation) {
+  const Schedule& schedule = operation.schedule();
+  if (!has_progress_thread(engine) || operation.round() >= schedule.rounds_at_start) return false;
+  const std::int64_t until_ns = now_ns() + most_time_at_start_ns(schedule);
+  while (operation.round() < schedule.rounds_at_start && now_ns() < until_ns) {
+    runtime.progress.poll();
+    runtime.progress.yield_core();
+    if (operation.advance()) return true;
+  }
+  return false;
+}
+
+// Returns false if the rank itself must carry it out.
+bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>& operation) {
+  if (!runtime.progress.has_desk()) return false;
+  const auto work = operation->work();
+  if (!work || !runtime.progress.leave_to_agent(operation, *work)) return false;
+  runtime.summary.left_to_agent();
+  return true;
+}
+
+// Whole collectives of the library's begin in one order on all ranks: those that the thread drives
+// begin behind those that the worker carries out. Returns false if there is no worker.
+bool leave_to_worker(Runtime& runtime, Engine engine,
+                     const std::shared_ptr<CollectiveOperation>& operation) {
+  Worker* const worker = operation->communicator().worker.get();
+  if (!worker || (runtime.callers_go_on() && engine != Engine::tcc)) return false;
+  if (runtime.callers_go_on())
+    runtime.progress.submit(operation, false);  // whoever waits next blocks in its place
+  else if (engine == Engine::tcc)
+    worker->submit(operation);
+  else
+    worker->begin(operation, [&runtime](std::shared_ptr<Operation> begun) {
+      runtime.progress.submit(std::move(begun), true);
+    });
+  return true;
+}
+
+}  // namespace
+
+void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation> operation) {
+  const bool whole = engine == Engine::tcc || engine == Engine::assist;
+  if (whole && leave_to_worker(runtime, engine, operation)) return;
+  if (operation->advance()) return;
+  const bool split = operation->schedule().is_split();
+  if (split && ends_at_start(runtime, engine, *operation)) return;
+  const bool left = split && operation->is_at_callers_part();
+  const bool thread = !left && wants_thread(engine, *operation);
+  if (thread && engine == Engine::agent && leave_to_agent(runtime, operation)) return;
+  runtime.progress.submit(std::move(operation), thread);
+}
+
+void carry_to_its_end(Runtime& runtime, const std::shared_ptr<CollectiveOperation>& operation) {
+  if (operation->advance()) return;
+  runtime.progress.submit(operation, false);
+  runtime.progress.drive_until([&] { return operation->done(); }, [&] { operation->wait_done(); });
+}
+
+std::shared_ptr<const Schedule> library_schedule(const Call& call, const Communicator& knows) {
+  Shape shape;
+  shape.kind = call.kind;
+  shape.rank = knows.rank, shape.size = knows.size, shape.root = call.root;
+  shape.send_blocks.resize(array_length(call, knows, Direction::send));
+  shape.recv_blocks.resize(array_length(call, knows, Direction::recv));
+  return std::make_shared<const Schedule>(build_library(shape, StepKind::library_nonblocking));
+}
+
+std::shared_ptr<CollectiveOperation> library_operation(CallId id, const Call& call,
+                                                       const Communicator& knows) {
+  auto users = std::make_shared<Communicator>(call.comm, Shadow{call.comm}, knows.rank, knows.size);
+  return std::make_shared<CollectiveOperation>(id, call, users, library_schedule(call, knows),
+                                               nullptr, 0);
+}
+
+}  // namespace weft

@@ -1,0 +1,179 @@
+// A blocking collective goes by memory alone, by messages, or as engine auto tries it.
+#include "runtime/start/blocking.h"
+
+#include <algorithm>
+
+#include "base/buffer_pool.h"
+#include "base/clock.h"
+#include "engine/alone.h"
+#include "library/generated/library_calls.h"
+#include "runtime/call/call_copies.h"
+#include "runtime/request/in_hand.h"
+#include "runtime/request/incomplete.h"
+#include "runtime/request/submit.h"
+#include "runtime/request/watchdog.h"
+#include "runtime/start/held.h"
+#include "runtime/start/operations.h"
+#include "runtime/start/plans.h"
+
+namespace weft {
+namespace {
+
+// Does as take_turn(), for a collective on the caller's stack.
+inline NodeTurn turn_in_order(const Plan& plan, const Schedule& first) {
+  if (first.node_bytes == 0) return {};
+  return plan.communicator->memory->windows().next(Ends::in_order, first);
+}
+
+int failed(const Call& call, int code) {
+  if (Communicator* known = Communicators::own().find(call.comm)) known->has_failed();
+  library_calls.Comm_call_errhandler(call.comm, code);
+  return code;
+}
+
+// Completes the execution, and helps others meanwhile. Returns an MPI error code.
+int drive(Runtime& runtime, const Call& call, Execution& execution) {
+  Result<bool> done = false;
+  runtime.progress.drive_in_hand([&](int polls) {
+    done = execution.advance(polls);
+    return !done || *done;
+  });
+  return done ? MPI_SUCCESS : failed(call, kOtherCall);
+}
+
+// Carries out a call in memory alone, with nothing but the stack.
+[[gnu::always_inline]] inline int carry_out_in_memory(Runtime& runtime, const Call& call,
+                                                      const Plan& plan) {
+  const Schedule& schedule = *plan.schedule;
+  const TempBuffer temp(schedule.temp_bytes);
+  if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
+  const NodeTurn turn = turn_in_order(plan, schedule);
+  Operands operands = operands_of(call, plan.kernel, temp.data());
+  operands.use(turn, schedule);
+  const bool done = carry_out_alone(runtime.progress, schedule, operands, turn);
+  return done ? MPI_SUCCESS : failed(call, kOtherCall);
+}
+
+// Carries out a call in memory, without a copy if all ranks' buffers are shared.
+[[gnu::noinline]] int try_direct_in_memory(Runtime& runtime, CallId id, const Call& call,
+                                           const Plan& plan) {
+  const TempBuffer temp(std::max(plan.schedule->temp_bytes, plan.direct.schedule->temp_bytes));
+  if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
+  const NodeTurn turn = turn_in_order(plan, *plan.direct.schedule);
+  Operands operands = operands_of(call, plan.kernel, temp.data());
+  operands.use(turn, *plan.schedule);
+  operands.peers = &plan.communicator->memory->peers();
+  operands.peers->begin(shown_buffers(plan, call));
+  Execution execution(*plan.schedule, nullptr, &operands, &turn);
+  execution.try_first(*plan.direct.schedule);
+  const int code = drive(runtime, call, execution);
+  if (code == MPI_SUCCESS && execution.was_direct()) runtime.summary.direct(id);
+  return code;
+}
+
+// Carries out a call by messages, or with steps that only MPI can do on the data.
+[[gnu::noinline]] int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call,
+                                            const Plan& plan, std::uint32_t number) {
+  auto operation = single_operation<CollectiveOperation>(id, call, plan,
+                                                         plan.communicator->tags.of_single(number));
+  if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);
+  take_turn(*operation, plan, Ends::in_order);
+  carry_to_its_end(runtime, operation);
+  return operation->claim_error() ? call_error_handler(*operation, operation->error_code())
+                                  : MPI_SUCCESS;
+}
+
+// Carries out a call with buffers of any kind.
+int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const Plan& plan) {
+  const auto copies = CallCopies::of(call, plan.schedule->shape, *plan.communicator);
+  if (copies && !copies->there()) return failed(call, MPI_ERR_NO_MEM);
+  if (copies) copies->bring_in();
+  const Call within_reach = copies ? copies->on_copies(call) : call;
+  const int code = plan.direct ? try_direct_in_memory(runtime, id, within_reach, plan)
+                               : carry_out_in_memory(runtime, within_reach, plan);
+  if (!copies || code != MPI_SUCCESS) return code;
+  const int taken_out = copies->take_out();
+  return taken_out == MPI_SUCCESS ? code : failed(call, taken_out);
+}
+
+// Carries out a call that is observed, or needs more than memory.
+[[gnu::noinline]] int carry_out_in_any_way(Runtime& runtime, CallId id, const Call& call,
+                                           const Plan& plan) {
+  const WatchedCall watched(id);
+  const std::int64_t entered = runtime.observing() ? now_ns() : 0;
+  runtime.summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
+  const std::uint32_t number = plan.communicator->next_in_sequence();
+  int code;
+  if (!plan.is_alone())
+    code = carry_out_by_messages(runtime, id, call, plan, number);
+  else
+    code = carry_out_within_reach(runtime, id, call, plan);
+  if (entered == 0) return code;
+  const std::int64_t ended = now_ns();
+  runtime.summary.spent(id, ended - entered);
+  if (auto* track = runtime.application_track()) track->span(call_name(id), entered, ended);
+  return code;
+}
+
+// At a site of engine auto's.
+[[gnu::noinline]] Started carry_out_at_site(Runtime& runtime, CallId id, const Call& call,
+                                            const Answer& answer) {
+  const Plan& plan = *answer.plan;
+  Site& site = *plan.ways->site;
+  const int way = next_way_in_call(runtime, id, *plan.communicator, site);
+  const Plan& chosen = plan_of(runtime, call, plan, way);
+  const bool is_timed = site.learner.wants_own_time();
+  if (chosen.declined) {
+    runtime.summary.passed_on(id, *chosen.declined);
+    Started left = declined(*chosen.declined, answer);
+    if (is_timed) left.site = &site;
+    return left;
+  }
+  const std::int64_t began_ns = is_timed ? now_ns() : 0;
+  const int code = carry_out_in_any_way(runtime, id, call, chosen);
+  if (is_timed) site.learner.took(now_ns() - began_ns);
+  return taken(code, answer);
+}
+
+[[gnu::noinline]] Started leave_to_library(Runtime& runtime, CallId id, const Call& call,
+                                           const Answer& answer) {
+  runtime.summary.passed_on(id, answer.reason);
+  finish_before_blocking(runtime, call.comm);
+  return declined(answer);
+}
+
+// Answers for a call that its wrapper does not know again.
+[[gnu::noinline]] Answer plan_for_blocking(Runtime& runtime, const Call& call) {
+  if (holding.load() > 0) let_held_go(runtime, call.comm);
+  return plan_for(runtime, call, Use::blocking);
+}
+
+}  // namespace
+
+Started carry_out(CallId id, const Call& call, const Plan* known) {
+  Runtime* runtime = Runtime::active();
+  if (!runtime) return {};
+  if (!blocking_taken.load(std::memory_order_acquire)) [[unlikely]]
+    return leave_to_library(*runtime, id, call, leave_blocking(*runtime));
+  InHand::own().hand_over();
+  const Answer answer = known ? Answer{known} : plan_for_blocking(*runtime, call);
+  const Plan* const plan = answer.plan;
+  if (!plan) return leave_to_library(*runtime, id, call, answer);
+  const bool looked_at = runtime->observing() || watching.load(std::memory_order_relaxed);
+  if (plan->data == Data::at_once && !looked_at) {
+    plan->communicator->next_in_sequence();
+    return taken(carry_out_in_memory(*runtime, call, *plan), answer);
+  }
+  if (plan->ways) return carry_out_at_site(*runtime, id, call, answer);
+  return taken(carry_out_in_any_way(*runtime, id, call, *plan), answer);
+}
+
+void DeclinedCall::begin() {
+  began_ns_ = now_ns();
+}
+
+void DeclinedCall::end() const {
+  site_->learner.took(now_ns() - began_ns_);
+}
+
+}  // namespace weft

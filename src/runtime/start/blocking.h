@@ -1,0 +1,40 @@
+// Carries blocking collectives out to their end, by their caller.
+#pragma once
+
+#include <atomic>
+
+#include "library/generated/call_ids.h"
+#include "runtime/start/started.h"
+#include "transport/mpi/call.h"
+
+namespace weft {
+
+inline std::atomic<bool> blocking_taken{false};  // true while a runtime is active that takes them
+// Carries the whole collective out, or declines it. known: the call's plan; nullptr if it must be
+// looked up.
+Started carry_out(CallId id, const Call& call, const Plan* known);
+
+// Lives while the library carries out a blocking collective that carry_out() has declined: engine
+// auto may need its duration.
+class DeclinedCall {
+ public:
+  explicit DeclinedCall(const Started& declined) : site_(declined.site) {
+    if (site_) [[unlikely]]
+      begin();
+  }
+  ~DeclinedCall() {
+    if (site_) [[unlikely]]
+      end();
+  }
+  DeclinedCall(const DeclinedCall&) = delete;
+  DeclinedCall& operator=(const DeclinedCall&) = delete;
+
+ private:
+  void begin();
+  void end() const;
+
+  Site* const site_;
+  long long began_ns_ = 0;
+};
+
+}  // namespace weft

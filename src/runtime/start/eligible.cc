@@ -1,0 +1,75 @@
+#include "runtime/start/eligible.h"
+
+#include <cstdint>
+
+#include "library/handles.h"
+#include "library/session_communicators.h"
+#include "runtime/call/operator_check.h"
+#include "runtime/call/shape.h"
+#include "select/selector.h"
+#include "transport/mpi/kernels.h"
+
+namespace weft {
+namespace {
+
+// Returns whether the library would refuse overlapping buffers. Persistent calls are Weft's all the
+// same, since the library's answer about others may not hold for them.
+bool is_refused(const Asked& asked) {
+  if (asked.use == Use::persistent) return false;
+  const auto doubtful = doubtful_alone(asked.call, asked.communicator);
+  return doubtful && !library_accepts(*doubtful, asked.use == Use::blocking);
+}
+
+Eligible declined(Reason reason) {
+  return {.declined = reason};
+}
+
+}  // namespace
+
+bool learns_blocking(const Runtime& runtime, const Communicator& communicator) {
+  return runtime.learns_by_messages() && runtime.config.blocking == Config::Blocking::by_rule &&
+         engine_for(runtime, communicator) == Engine::automatic && !communicator.on_one_node();
+}
+
+bool in_memory_only(const Runtime& runtime, const Communicator& communicator, Use use) {
+  const bool by_rule = runtime.config.blocking == Config::Blocking::by_rule;
+  return runtime.in_memory_only() ||
+         (use == Use::blocking && by_rule && !learns_blocking(runtime, communicator));
+}
+
+Reason outside_memory(const Runtime& runtime) {
+  return runtime.in_memory_only() ? Reason::level_kept : Reason::outside_memory;
+}
+
+std::optional<Reason> declined_at_once(const Runtime& runtime, const Communicator* communicator,
+                                       const Call& call, Use use) {
+  if (runtime.native())
+    return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::level_kept;
+  if (!communicator && is_of_session(call.comm)) return Reason::session;
+  if (!communicator)
+    return Communicators::own().is_crowded_out(call.comm) ? Reason::crowded : Reason::communicator;
+  if (engine_for(runtime, *communicator) == Engine::native) return Reason::engine_native;
+  // For calls with arrays each rank knows only its own part.
+  const bool learns = use == Use::blocking && learns_blocking(runtime, *communicator);
+  if (learns && !has_one_count(call.kind)) return outside_memory(runtime);
+  if (!in_memory_only(runtime, *communicator, use)) return std::nullopt;
+  const bool possible =
+      use != Use::request || (runtime.has_memory_thread() && needs_no_library(call.kind, true));
+  const bool served = communicator->on_one_node() && possible && node_serves(call.kind);
+  return served ? std::nullopt : std::optional(outside_memory(runtime));
+}
+
+Eligible eligible(const Asked& asked) {
+  const auto& [runtime, call, communicator, use] = asked;
+  if (is_neighborhood(call.kind) && !communicator.neighbors) return declined(Reason::topology);
+  if (!arguments_look_right(call, communicator) || is_refused(asked))
+    return declined(Reason::arguments);
+  Eligible found{.shape = shape_of(call, communicator)};
+  const auto agreed = agreed_bytes(found.shape);
+  if (agreed == 0 && call.kind != Kind::barrier) return declined(Reason::empty);
+  if (agreed > INT32_MAX) return declined(Reason::large);
+  found.by_callers = runtime.operators_stay() && reduces(call.kind) && !is_predefined(call.op);
+  return found;
+}
+
+}  // namespace weft

@@ -1,0 +1,219 @@
+// An initialisation may wait for the other ranks: they agree on a plan and on memory for all
+// starts.
+#include "runtime/start/initialise.h"
+
+#include <algorithm>
+
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/call/shape.h"
+#include "runtime/comm/neighbors.h"
+#include "runtime/node/reach.h"
+#include "runtime/request/blocking_call.h"
+#include "runtime/request/in_hand.h"
+#include "runtime/request/incomplete.h"
+#include "runtime/request/persistent.h"
+#include "runtime/request/submit.h"
+#include "runtime/start/held.h"
+#include "runtime/start/operations.h"
+#include "runtime/start/plans.h"
+#include "runtime/start/schedules.h"
+#include "runtime/trial/contest.h"
+#include "runtime/trial/request_memory.h"
+#include "runtime/trial/tuning.h"
+
+namespace weft {
+namespace {
+
+// An initialisation may wait for the other ranks, unlike the start of a collective: communicators
+// from MPI_Comm_idup get their internal communicator here. Rank-invariant, as are the known
+// communicators.
+void get_to_know(CallId id, MPI_Comm comm) {
+  Runtime* runtime = Runtime::active();
+  if (!runtime || runtime->native() || comm == handles.comm_null) return;
+  if (Communicators::own().find(comm)) return;
+  const BlockingCall guard(id);
+  add_communicator(*runtime, comm, {});
+}
+
+// Makes a persistent collective that neither the library nor Weft has: each start makes the
+// library's non-blocking call on the application's own communicator.
+std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call& call) {
+  int inter = 0, rank = 0, size = 1;
+  library_calls.Comm_test_inter(call.comm, &inter);
+  library_calls.Comm_rank(call.comm, &rank);
+  library_calls.Comm_size(call.comm, &size);
+  if (inter) {
+    library_calls.Comm_remote_size(call.comm, &size);
+    rank = MPI_ROOT;  // the rank whose arrays count has this as its root
+  }
+  auto communicator = std::make_shared<Communicator>(call.comm, Shadow{call.comm}, rank, size);
+  if (is_neighborhood(call.kind)) communicator->neighbors = neighbors_of(call.comm);
+  return std::make_shared<PersistentOperation>(
+      id, call, communicator, library_schedule(call, *communicator), nullptr, 0, Engine::function);
+}
+
+// Returns why a persistent collective follows the rule; nullptr if it is to be tuned. The same on
+// all ranks.
+const char* untuned(const Config& config, const Plan& plan) {
+  const Shape& shape = plan.schedule->shape;
+  const std::string* hint = plan.communicator->hints.algorithm_for(shape.kind);
+  if (const char* why = why_settled(config, shape, hint)) return why;
+  if (!agreed_bytes(shape) || is_neighborhood(shape.kind))
+    return "each rank knows its own part only";
+  if (config.init_budget_us == 0) return "there is no budget";
+  return reduces(shape.kind) && !plan.kernel ? "the operator may not be tried out" : nullptr;
+}
+
+void tune(Runtime& runtime, Meeting& meeting, CallId id, const Call& call, Plan& plan) {
+  if (const char* why = untuned(runtime.config, plan))
+    return runtime.summary.planned(plan_by_rule(id, call, *plan.schedule, why));
+  plan.use(tuned_schedule(runtime, call, meeting, plan.kernel, plan.schedule));
+  const Algorithm* algorithm = find_algorithm(call.kind, plan.schedule->algorithm);
+  plan.needs = algorithm->needs;
+}
+
+bool holds_on_all(Meeting& meeting, bool value) {
+  const auto all = meeting.exchange(static_cast<int>(value));
+  return all && std::find(all->begin(), all->end(), 0) == all->end();
+}
+
+// Makes the plan a direct one, with the ranks' buffers, if all of these are shared. Collective.
+std::unique_ptr<PeerBuffers> peers_for(Meeting& meeting, const Call& call, Plan& plan) {
+  if (!plan.direct) return nullptr;
+  const ShownBuffers own = confirmed(shown_buffers(plan, call, ProcessMemory::Use::often));
+  const auto all = meeting.exchange(own);
+  if (!all) return nullptr;
+  auto peers = peers_of(*plan.communicator);
+  const PeerBuffers::Found found = peers->know(*all, own);
+  if (!found.visible || (found.attached && !holds_on_all(meeting, found.reached))) return nullptr;
+  if (found.attached) peers->agreed();
+  plan.use(plan.direct.schedule);
+  return peers;
+}
+
+// The memory of a persistent request, which is its own since ranks may start others in other
+// orders.
+struct OwnMemory {
+  std::unique_ptr<NodeMemory> node;
+  std::unique_ptr<PeerBuffers> peers;
+  std::shared_ptr<Leaders> leaders;
+};
+
+// Returns whether the library's own persistent call is as fast. Intel MPI's are left out: some of
+// them (2021.18: MPI_Gather_init, MPI_Scatter_init, MPI_Allgather_init) give wrong results.
+bool is_lost(Runtime& runtime, Meeting& meeting, const Call& call, const Plan& plan) {
+  const Schedule& schedule = *plan.schedule;
+  return runtime.library != Library::intelmpi &&
+         may_be_contested(runtime, *plan.communicator, schedule.shape, plan.kernel, false) &&
+         !(schedule.is_direct && one_copy_rule().asked_for) &&
+         !is_won(runtime, meeting, call, schedule, plan.kernel, Rival::nonblocking);
+}
+
+// Collective; returns nullopt on all ranks alike. The plan becomes the one to be replayed, or
+// declined.
+std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& call, bool in_library,
+                                    Plan& plan) {
+  Communicator& c = *plan.communicator;
+  Meeting meeting(runtime, id, c);
+  OwnMemory own;
+  own.peers = peers_for(meeting, call, plan);
+  if (!own.peers) tune(runtime, meeting, id, call, plan);
+  const bool is_open = !own.peers || own.peers->needs_kernel();  // whether it is the library's
+  if (is_open && in_library && is_lost(runtime, meeting, call, plan)) {
+    plan.declined = Reason::library_wins;
+    return own;
+  }
+  if (!needs_memory(plan.needs)) return own;
+  auto node = memory_of_request(meeting, plan.schedule->node_bytes);
+  if (!node) return std::nullopt;
+  own.node = std::move(*node);
+  if (plan.leads()) own.leaders = make_leaders(c.shadow, c.members(), c.rank, *c.nodes);
+  return own.leaders || !plan.leads() ? std::optional(std::move(own)) : std::nullopt;
+}
+
+// Completes the plan for all starts, with its memory. Returns nullopt, on all ranks alike, if there
+// is no memory; the plan then uses messages.
+std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, bool in_library,
+                                Plan& plan) {
+  Communicator& c = *plan.communicator;
+  const BlockingCall guard(id);
+  // A worker may be inside a collective on the internal communicator.
+  const bool by_workers = engine_for(runtime, c) == Engine::tcc;
+  if (!by_workers) let_worker_end(runtime, c);
+  if (!by_workers && !guard.must_not_block()) {
+    if (auto own = memory_for(runtime, id, call, in_library, plan)) return own;
+  }
+  if (!needs_memory(plan.needs)) return std::nullopt;
+  Shape shape = plan.schedule->shape;
+  shape.on_one_node = false;
+  shape.nodes = nullptr;
+  shape.domains = nullptr;
+  const Algorithm& by_messages =
+      algorithm_for(runtime.config, shape, true, c.hints.algorithm_for(shape.kind));
+  plan.use(schedule_for(runtime, c, shape, {plan.engine, &by_messages}));
+  return {};
+}
+
+PersistentOperation::Stays stays_in_hand(const Plan& plan) {
+  using Stays = PersistentOperation::Stays;
+  const Schedule& schedule = *plan.schedule;
+  const bool in_memory = plan.is_alone() && schedule.node_bytes > 0;
+  if (!in_memory || schedule.is_direct || worth_the_thread(plan.engine, schedule)) return Stays::no;
+  return needs_no_later_help(schedule, false) ? Stays::yes : Stays::until_needed;
+}
+
+int give_request(std::shared_ptr<PersistentOperation> operation, MPI_Request* request) {
+  const int code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
+  if (code != MPI_SUCCESS) return call_error_handler(*operation, code);
+  *request = operation->request();
+  Requests::own().add(std::move(operation));
+  return MPI_SUCCESS;
+}
+
+// The library has a call that does it, or Weft does it by the library's non-blocking one.
+Started left_to_library(Runtime& runtime, CallId id, const Call& call, bool in_library,
+                        Reason reason, MPI_Request* request) {
+  if (in_library) return declined(reason);
+  const int code = give_request(by_nonblocking_calls(id, call), request);
+  runtime.summary.passed_on(id, reason);
+  return taken(code);
+}
+
+Started initialise_by(Runtime& runtime, CallId id, const Call& call, bool in_library, Plan plan,
+                      MPI_Request* request) {
+  Communicator& communicator = *plan.communicator;
+  communicator.lend();
+  auto memory = settle(runtime, id, call, in_library, plan);
+  if (plan.declined) return declined(*plan.declined);
+  if (runtime.in_memory_only() && !memory)
+    return left_to_library(runtime, id, call, in_library, Reason::level_kept, request);
+  if (!memory) memory.emplace();
+  if (memory->peers) runtime.summary.direct(id);
+  const int tag = communicator.tags.of_persistent(communicator.initialised.fetch_add(1));
+  auto operation = make_operation<PersistentOperation>(
+      id, call, plan, tag, plan.engine, std::move(memory->node), std::move(memory->peers),
+      std::move(memory->leaders), stays_in_hand(plan));
+  operation->set_in_memory(plan.is_alone());
+  const int code = give_request(std::move(operation), request);
+  runtime.summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
+  return taken(code);
+}
+
+}  // namespace
+
+Started initialise(CallId id, const Call& call, bool in_library, MPI_Request* request) {
+  get_to_know(id, call.comm);
+  Runtime* runtime = request ? Runtime::active() : nullptr;
+  if (!runtime) return {};
+  InHand::own().hand_over();
+  if (holding.load() > 0) let_held_go(*runtime, call.comm);
+  const Answer answer = plan_for(*runtime, call, Use::persistent);
+  const Plan* const plan = answer.plan;
+  if (plan && plan->communicator->has_tag_left())
+    return initialise_by(*runtime, id, call, in_library, *plan, request);
+  return left_to_library(*runtime, id, call, in_library, plan ? Reason::crowded : answer.reason,
+                         request);
+}
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+// Makes the operations that carry calls out by their plans.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "runtime/comm/communicators.h"
+#include "runtime/request/requests.h"
+#include "runtime/start/plan.h"
+#include "shm/process_memory.h"
+#include "transport/peer_buffers.h"
+
+namespace weft {
+
+template <class Made, class... More>
+[[gnu::always_inline]] inline std::shared_ptr<Made> make_operation(CallId id, const Call& call,
+                                                                   const Plan& plan, int tag,
+                                                                   More... more) {
+  auto made = std::make_shared<Made>(id, call, plan.communicator->shared_from_this(), plan.schedule,
+                                     plan.kernel, tag, std::move(more)...);
+  if (plan.carrier == Carrier::callers) made->leave_to_callers();
+  return made;
+}
+
+// A schedule that is tried first, and the one that may follow, share a turn.
+inline const Schedule& first_of(const Plan& plan) {
+  return plan.direct ? *plan.direct.schedule : *plan.schedule;
+}
+
+// Takes the turns of a single call before its first advance: in the communicator's memory if the
+// schedule needs it, and among collectives between leaders.
+inline void take_turn(CollectiveOperation& operation, const Plan& plan, Ends ends) {
+  if (Leaders* leaders = plan.communicator->leaders.get()) operation.lead(*leaders);
+  const Schedule& first = first_of(plan);
+  if (first.node_bytes > 0) operation.take_turn(plan.communicator->memory->windows(), ends, first);
+}
+
+ShownBuffers shown_buffers(const Plan& plan, const Call& call,
+                           ProcessMemory::Use use = ProcessMemory::Use::once);
+std::unique_ptr<PeerBuffers> peers_of(const Communicator& communicator);
+
+// The next one on the communicator that is no persistent one.
+inline int next_tag(Communicator& communicator) {
+  return communicator.tags.of_single(communicator.next_in_sequence());
+}
+
+// Makes the operation of a single call that is not carried out on its caller's stack alone.
+template <class Made>
+std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& plan, int tag) {
+  auto operation = make_operation<Made>(id, call, plan, tag, plan.direct.schedule);
+  operation->set_in_memory(plan.is_alone());
+  if (!plan.direct) return operation;
+  auto peers = peers_of(*plan.communicator);
+  peers->begin(shown_buffers(plan, call));
+  operation->reach(std::move(peers));
+  return operation;
+}
+
+// Makes an operation that begins now: it takes its number and its turn on the communicator.
+std::shared_ptr<CollectiveOperation> operation_in_order(CallId id, const Call& call,
+                                                        const Plan& plan);
+
+}  // namespace weft

@@ -1,0 +1,112 @@
+// Plan: what Weft does with a call, whoever carries it out.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/config.h"
+#include "coll/algorithm.h"
+#include "runtime/adaptive/sites.h"
+#include "runtime/job/summary.h"
+#include "runtime/node/shared_buffers.h"
+#include "runtime/request/requests.h"
+
+namespace weft {
+
+// Says how the caller learns of the end.
+enum class Use : std::uint8_t { request, persistent, blocking };
+
+class Ways;
+
+// Says how the data of a call go on this rank.
+enum class Data : std::uint8_t {
+  by_messages,  // and perhaps by memory as well
+  in_memory,    // no message: all happens in memory
+  at_once       // nor is there anything else to look at
+};
+
+// Says who carries a call out.
+enum class Carrier : std::uint8_t {
+  callers,   // callers alone: it runs a function that expects no other thread
+  executor,  // that of its engine, and callers
+  in_hand    // the caller of a request: InHand may have it
+};
+
+// A schedule that is tried first, by which ranks use each other's buffers.
+struct DirectPlan {
+  std::shared_ptr<const Schedule> schedule;  // nullptr: none
+  BuffersToShow shows;
+  bool by_kernel = false;  // what cannot be seen, the kernel copies
+
+  explicit operator bool() const { return schedule != nullptr; }
+};
+
+// The decision about a call.
+struct Plan : Recipe {
+  std::optional<Reason> declined;  // nothing
+  Engine engine = Engine::native;
+  Needs needs{};  // of its algorithm; the same on all ranks
+  Data data = Data::by_messages;
+  Carrier carrier = Carrier::executor;
+  DirectPlan direct;
+  std::int64_t bytes = 0;      // of this rank
+  std::shared_ptr<Ways> ways;  // engine auto learns: what is done differs by call
+
+  bool is_alone() const { return data != Data::by_messages; }
+  bool leads() const { return needs == Needs::nodes_leaders; }
+
+  // Sets the schedule, and what follows from it. `kernel` must be known.
+  void use(std::shared_ptr<const Schedule> other) {
+    schedule = std::move(other);
+    data = stands_alone(*schedule, kernel != nullptr) ? Data::in_memory : Data::by_messages;
+  }
+};
+
+// The plans of a call for the ways of its site. Each is made when its way is first taken, by the
+// thread that makes the call or, for a deferred call, by the thread that releases it; meanwhile the
+// first thread may look at its cached plans.
+class Ways {
+ public:
+  Ways(Site* of, std::size_t ways) : site(of), plans_(ways) {}
+  ~Ways() {
+    for (const auto& plan : plans_) delete plan.load(std::memory_order_relaxed);
+  }
+  Ways(const Ways&) = delete;
+  Ways& operator=(const Ways&) = delete;
+
+  // Returns nullptr if the way was not taken yet.
+  const Plan* plan(int way) const {
+    return plans_[static_cast<std::size_t>(way)].load(std::memory_order_acquire);
+  }
+  // Stores a plan; once for each way, by one thread at a time.
+  const Plan& keep(int way, std::unique_ptr<const Plan> made) {
+    const Plan* const plan = made.release();
+    plans_[static_cast<std::size_t>(way)].store(plan, std::memory_order_release);
+    return *plan;
+  }
+  int count() const { return static_cast<int>(plans_.size()); }
+
+  Site* const site;
+  bool was_left = false;  // the last call was the library's
+
+ private:
+  std::vector<std::atomic<const Plan*>> plans_;
+};
+
+// Says for which calls of an epoch on one communicator an answer holds.
+enum class Alike : std::uint8_t { none, same_arguments, all };
+
+// The answer to a call: its plan, and for which later calls that holds.
+struct Answer {
+  const Plan* plan = nullptr;  // good until this thread's next call; nullptr: the library's
+  std::uint64_t epoch = 0;
+  Alike alike = Alike::none;
+  Reason reason{};  // why there is no plan
+};
+
+}  // namespace weft
