@@ -124,6 +124,7 @@ void guards_begin(double overhead) {
   if (overhead > 0) keep_an_event();
   begin_budget(overhead);
   if (overhead <= 0) return;
+  before_a_thread_leaves = [] { release_all_guards(Unknown::threads); };
   const bool known = know_this_thread(false);
   off = known ? Unknown::none : Unknown::not_supported;
   enter_mpi();  // MPI_Init, which this thread entered before it was known

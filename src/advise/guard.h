@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "advise/guard_slots.h"
 #include "advise/record.h"
 #include "advise/threads.h"
 #include "base/left_calls.h"
@@ -22,12 +23,6 @@ namespace weft::advise {
 void guards_begin(double overhead);
 // Returns why there are no guards at all; Unknown::none if there are.
 Unknown guards_off();
-
-// Identifies an instruction of the program by the address after it, and by the return address of
-// its function if that keeps no frame, as memcpy.
-struct Instruction {
-  std::uintptr_t address = 0, returns_to = 0;  // 0: not known
-};
 
 // Bounds on the time since a buffer was last written, and the instruction that wrote it.
 struct Unwritten {
@@ -50,10 +45,6 @@ bool guard_always();
 // Records an interval before the call that started at `when_ns`.
 void add_before(Site& site, const Unwritten& found, std::int64_t when_ns);
 
-extern std::atomic<int> live;  // guards; seq_cst: see Thread::may_block, and leave_mpi()
-inline bool guards_exist() {
-  return live.load() > 0;
-}
 // touch_now() returns the current touch and its place; have_place() stores the place unless the
 // touch has become that of another instruction.
 Touch touch_now(const Touch& touch);

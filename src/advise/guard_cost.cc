@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "advise/guard.h"
 #include "advise/guard_slots.h"
 #include "advise/recorder.h"
 

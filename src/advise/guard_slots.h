@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "advise/guard.h"
 #include "advise/guard_budget.h"
 #include "advise/kernel.h"
 #include "advise/record.h"
@@ -34,6 +33,12 @@ struct Cost {
 };
 // Closed pages and breakpoints have different costs (guard_cost.h).
 extern Cost fault_cost, breakpoint_cost;
+
+// Identifies an instruction of the program by the address after it, and by the return address of
+// its function if that keeps no frame, as memcpy.
+struct Instruction {
+  std::uintptr_t address = 0, returns_to = 0;  // 0: not known
+};
 
 struct Guard {
   bool live;
@@ -80,6 +85,10 @@ struct Guard {
 };
 
 extern Guard guards[kGuards];
+extern std::atomic<int> live;  // guards; seq_cst: see Thread::may_block, and leave_mpi()
+inline bool guards_exist() {
+  return live.load() > 0;
+}
 extern std::atomic_flag lock_flag;
 extern std::atomic<bool> closing;        // the advisor's thread closes pages: see StackInUse
 extern std::atomic<std::uint32_t> bell;  // for that thread

@@ -23,6 +23,7 @@
 #include "advise/guard.h"
 #include "advise/recorder.h"
 #include "advise/requests.h"
+#include "advise/touches.h"
 #include "advise/variables.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -471,7 +472,7 @@ void job_ends() {
   if (some_are_lost) return;
   Record& record = recorder.record();
   Header& header = record.header;
-  for (std::uint32_t i = 0; i < header.sites; ++i) recorder.note_touches(record.sites[i]);
+  for (std::uint32_t i = 0; i < header.sites; ++i) note_touches(record.sites[i]);
   for (int i = 0; i < kCalls; ++i) count_rest(header.totals[i], static_cast<CallId>(i));
   header.threads = threads_that_compute(now_ns() - header.began_ns);
   header.windows_off = static_cast<std::uint32_t>(guards_off());

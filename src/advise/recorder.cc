@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "advise/guard.h"
 #include "advise/variables.h"
 
 namespace weft::advise {
@@ -193,18 +192,6 @@ void Recorder::messages(const Caller& caller, CallId call, const MessageWait& mo
   found->between_ns += more.between_ns;
   found->waited_ns += more.waited_ns;
   found->tests += more.tests;
-}
-
-void Recorder::note_touches(Site& site) {
-  for (Windows* const side : {&site.after, &site.before}) {
-    for (Touch& touch : side->touches) {
-      const Touch now = touch_now(touch);
-      if (!now.address || now.module) continue;
-      const Place place = toucher(now.address, now.returns_to);
-      const char* const file = place.file[0] ? place.file : record_->header.program;
-      have_place(touch, now.address, place.offset, 1 + module_of(file));
-    }
-  }
 }
 
 // Two concurrent writes into the ring of latest events may lose one of them.

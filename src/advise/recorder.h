@@ -63,13 +63,12 @@ class Recorder {
   // May be called at any time, even in a signal handler.
   void event(const Site& site, What what, std::int64_t began, std::int64_t ended,
              std::uint16_t apart = 0);
-  // Finds the places of a site's touches that are not known yet.
-  void note_touches(Site& site);
+  // The number of this file among those that the record names.
+  std::uint32_t module_of(const char* file);
   // Thins the arrivals out until at most `most` are left.
   void keep_arrivals(int most);
 
  private:
-  std::uint32_t module_of(const char* file);
   Site& another(const Caller& caller, CallId call, const Communicator& comm);
   bool is_kept(std::uint64_t comm, std::uint32_t sequence) const;
   bool thin_out(std::uint32_t first);
@@ -82,12 +81,5 @@ class Recorder {
 };
 
 extern Recorder recorder;
-
-// Returns the facts about a communicator; the reference is valid until it is freed.
-Communicator& communicator(MPI_Comm comm);
-// Notes that `comm` was made from this parent. duplicate: it has the parent's members; it need not
-// be usable yet.
-void note_communicator(MPI_Comm parent, MPI_Comm comm, bool duplicate);
-void forget_communicator(MPI_Comm comm);
 
 }  // namespace weft::advise

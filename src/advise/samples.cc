@@ -3,6 +3,7 @@
 
 #include "advise/guard.h"
 #include "advise/requests.h"
+#include "advise/touches.h"
 
 namespace weft::advise {
 
@@ -40,7 +41,7 @@ void watch_side(Site& site, Side side, const Sample& sample, std::uint64_t sides
     return;
   }
   plan_next(site, sample.call);
-  recorder.note_touches(site);
+  note_touches(site);
   ++site.samples;
   if (why != Unknown::none)
     ++(before ? site.before : site.after).unknown[static_cast<int>(why)];

@@ -1,15 +1,10 @@
-// Registers threads where they start (pthread_create). Whatever blocks signals for a moment, or
-// starts a process, is announced beforehand and ends all guards: with a guard set meanwhile, the
-// thread's next system call would end the program.
+// Each thread has its record and, where it has none of its own, a stack for the handlers of guards.
 #include "advise/threads.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -19,18 +14,14 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "advise/guard.h"
-#include "advise/recorder.h"
 #include "advise/system_calls.h"
-#include "base/this_thread.h"
-
-#define WEFT_SHOWN extern "C" __attribute__((visibility("default")))
 
 namespace weft::advise {
 
 constinit Thread threads[kThreads];
 std::atomic<int> threads_met{0};
 std::atomic<bool> several{false};
+std::atomic<void (*)()> before_a_thread_leaves{nullptr};
 constinit thread_local Thread* own_record __attribute__((tls_model("initial-exec"))) = nullptr;
 
 namespace {
@@ -57,6 +48,8 @@ constexpr std::size_t kSpareStack = 1 << 20;  // as much as handlers of the appl
 void set_signal_stack(const stack_t& stack) {
   kernel::direct(SYS_sigaltstack, reinterpret_cast<long>(&stack));
 }
+
+}  // namespace
 
 // Gives the thread an alternate signal stack. The kernel puts a handler's frame on the stack in
 // use, and ends the program if that page is closed; a result may lie beside the stack of a
@@ -85,10 +78,12 @@ bool on_spare_stack(const Thread& thread) {
   return thread.spare_stack && now.ss_sp == thread.spare_stack && (now.ss_flags & SS_DISABLE) == 0;
 }
 
+namespace {
+
 void forget(void*) {
   if (!own_record) return;
   Thread* const leaving = own_record;
-  release_all_guards(Unknown::threads);
+  if (const auto leaves = before_a_thread_leaves.load()) leaves();
   if (on_spare_stack(*leaving)) set_signal_stack({nullptr, SS_DISABLE, 0});
   leaving->selector = kernel::kAllow;
   rest_own(*leaving);
@@ -118,27 +113,6 @@ Thread* free_record() {
   return nullptr;
 }
 
-struct Start {
-  void* (*routine)(void*);
-  void* argument;
-  bool of_library;
-};
-
-// Threads of the library only take the signals that guards need, those raised by their own
-// instructions, and the C library's two. All others are the application's: while its own thread is
-// in one of our handlers, the kernel would deliver them to such a thread.
-constexpr std::uint64_t kLibrarysMask =
-    ~(kGuardSignals | kernel::bit(SIGBUS) | kernel::bit(SIGFPE) | kernel::bit(SIGILL) |
-      kernel::bit(32) | kernel::bit(33));
-
-void* begin_thread(void* data) {
-  const Start start = *static_cast<Start*>(data);
-  free(data);
-  if (start.of_library) kernel::block_these(kLibrarysMask);
-  know_this_thread(start.of_library);
-  return start.routine(start.argument);
-}
-
 std::atomic<bool> watcher_began{false};
 void* begin_watcher(void* work) {
   if ((own_record = free_record())) {
@@ -154,32 +128,6 @@ void* begin_watcher(void* work) {
   watcher_began = true;
   if (own_record) reinterpret_cast<void (*)()>(work)();
   return nullptr;
-}
-
-// Lives while this thread may block signals of a guard. It pairs with the order in which a guard is
-// set: the guard is announced first, and may_block is read afterwards.
-class MayBlock {
- public:
-  MayBlock() {
-    if (!own_record) return;
-    own_record->may_block.store(true, std::memory_order_seq_cst);
-    if (guards_exist()) release_all_guards(Unknown::signals);
-  }
-  ~MayBlock() {
-    if (own_record) own_record->may_block.store((kernel::blocked() & kGuardSignals) != 0);
-  }
-  MayBlock(const MayBlock&) = delete;
-  MayBlock& operator=(const MayBlock&) = delete;
-};
-
-int change_signal_stack(int (*call)(const stack_t*, stack_t*), const stack_t* wanted,
-                        stack_t* old) {
-  const bool ours = own_record && on_spare_stack(*own_record);
-  const int code = ours && !wanted ? 0 : call(wanted, ours ? nullptr : old);
-  if (code != 0) return code;
-  if (ours && old) *old = {nullptr, SS_DISABLE, 0};
-  if (own_record) find_signal_stack(*own_record);
-  return code;
 }
 
 class Overlap final : public MemoryVisitor {
@@ -212,18 +160,6 @@ bool may_be_in_call(const Thread& thread, std::uintptr_t begin, std::uintptr_t e
   for (long& argument : arguments) argument = static_cast<long>(std::strtoul(rest, &rest, 16));
   Overlap overlap({begin, end});
   return memory_of_call(number, arguments, overlap) != Memory::known || overlap.found();
-}
-
-// Is called when the application starts another thread: from now on the system calls of all its
-// threads are dispatched all the time, since each may set a guard at any time.
-void another_thread_begins() {
-  several = true;
-  if (own_record && !own_record->of_library) dispatch_own(*own_record);
-}
-
-template <class Function>
-Function* next(Function*, const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
 }  // namespace
@@ -263,7 +199,8 @@ void rest_own(Thread& me) {
 }
 
 bool start_watcher(void (*work)()) {
-  static const auto create = next(&pthread_create, "pthread_create");
+  using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static auto* const create = reinterpret_cast<Create*>(dlsym(RTLD_NEXT, "pthread_create"));
   const std::uint64_t mask = kernel::block_all();
   pthread_t thread;
   const bool started = create(&thread, nullptr, begin_watcher, reinterpret_cast<void*>(work)) == 0;
@@ -306,98 +243,3 @@ bool in_calls_elsewhere(std::uintptr_t begin, std::uintptr_t end) {
 }
 
 }  // namespace weft::advise
-
-using weft::advise::MayBlock;
-using weft::advise::next;
-
-#define NEXT(name) static const auto call = next(&name, #name)
-
-WEFT_SHOWN int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
-                              void* (*routine)(void*), void* argument) {
-  NEXT(pthread_create);
-  using weft::advise::Start;
-  auto* start = static_cast<Start*>(malloc(sizeof(Start)));
-  if (!start) return call(thread, attributes, routine, argument);
-  *start = {routine, argument, weft::this_thread.is_inside()};
-  if (!start->of_library) weft::advise::another_thread_begins();
-  const MayBlock announced;
-  const int code = call(thread, attributes, weft::advise::begin_thread, start);
-  if (code != 0) free(start);
-  return code;
-}
-
-WEFT_SHOWN int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-  NEXT(pthread_sigmask);
-  const MayBlock announced;
-  return call(how, set, old);
-}
-
-WEFT_SHOWN int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-  NEXT(sigprocmask);
-  const MayBlock announced;
-  return call(how, set, old);
-}
-
-WEFT_SHOWN int sigaction(int signal, const struct sigaction* action,
-                         struct sigaction* old) noexcept {
-  static const auto call = next(
-      static_cast<int (*)(int, const struct sigaction*, struct sigaction*)>(nullptr), "sigaction");
-  if (signal > 0) weft::advise::application_sets_handler(signal);
-  return call(signal, action, old);
-}
-
-WEFT_SHOWN sighandler_t signal(int number, sighandler_t handler) noexcept {
-  NEXT(signal);
-  if (number > 0) weft::advise::application_sets_handler(number);
-  return call(number, handler);
-}
-
-// Hides the advisor's signal stack from the application.
-WEFT_SHOWN int sigaltstack(const stack_t* wanted, stack_t* old) noexcept {
-  NEXT(sigaltstack);
-  const MayBlock announced;
-  return weft::advise::change_signal_stack(call, wanted, old);
-}
-
-WEFT_SHOWN pid_t fork() noexcept {
-  NEXT(fork);
-  const MayBlock announced;
-  weft::advise::fork_begins();
-  const pid_t child = call();
-  weft::advise::fork_ended();
-  if (child == 0) {
-    weft::advise::guards_in_child();
-    weft::advise::recorder.stop();  // another thread may have held its lock
-  }
-  return child;
-}
-
-WEFT_SHOWN int system(const char* command) {
-  NEXT(system);
-  const MayBlock announced;
-  return call(command);
-}
-
-WEFT_SHOWN FILE* popen(const char* command, const char* mode) {
-  NEXT(popen);
-  const MayBlock announced;
-  return call(command, mode);
-}
-
-WEFT_SHOWN int posix_spawn(pid_t* process, const char* path,
-                           const posix_spawn_file_actions_t* actions,
-                           const posix_spawnattr_t* attributes, char* const* arguments,
-                           char* const* environment) {
-  NEXT(posix_spawn);
-  const MayBlock announced;
-  return call(process, path, actions, attributes, arguments, environment);
-}
-
-WEFT_SHOWN int posix_spawnp(pid_t* process, const char* file,
-                            const posix_spawn_file_actions_t* actions,
-                            const posix_spawnattr_t* attributes, char* const* arguments,
-                            char* const* environment) {
-  NEXT(posix_spawnp);
-  const MayBlock announced;
-  return call(process, file, actions, attributes, arguments, environment);
-}

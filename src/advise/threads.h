@@ -57,6 +57,9 @@ extern std::atomic<bool> several;
 inline constexpr std::uint64_t kGuardSignals =
     kernel::bit(SIGSEGV) | kernel::bit(SIGSYS) | kernel::bit(SIGTRAP);
 
+// Is called before a thread's record is given up; nullptr: nothing is done.
+extern std::atomic<void (*)()> before_a_thread_leaves;
+
 // This thread's record; nullptr if the thread is not known or there is no room for it.
 extern constinit thread_local Thread* own_record __attribute__((tls_model("initial-exec")));
 inline Thread* this_record() {
@@ -68,6 +71,11 @@ bool know_this_thread(bool of_library);
 // there is no guard, rest_own() switches that off, since dispatch slows every system call.
 bool dispatch_own(Thread& me);
 void rest_own(Thread& me);
+// Returns whether the thread's handlers would run on the advisor's stack for them.
+bool on_spare_stack(const Thread& thread);
+// The application's stack for handlers, or else one of the advisor's: the thread has one from now
+// on.
+void find_signal_stack(Thread& thread);
 // Starts the advisor's own thread, which takes no signals and touches none of the program's memory.
 bool start_watcher(void (*work)());
 // Returns whether all threads that the kernel counts are known and dispatched, and none blocks a

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpu/runtime.h"
-
 namespace weft::gpu {
 namespace {
 
@@ -26,10 +24,10 @@ bool reaches_all(const Context& context, const std::vector<Part>& parts) {
 
 }  // namespace
 
-Operation::Operation(Runtime* runtime, Context* context, std::vector<Part> parts,
+Operation::Operation(OperationOwner* owner, Context* context, std::vector<Part> parts,
                      std::unique_ptr<Collective> collective, Holdings holdings,
                      std::shared_ptr<Order> order)
-    : runtime_(runtime),
+    : owner_(owner),
       context_(context),
       parts_(std::move(parts)),
       collective_(std::move(collective)),
@@ -44,8 +42,8 @@ Operation::Operation(Runtime* runtime, Context* context, std::vector<Part> parts
   }
 }
 
-Operation::Operation(Runtime* runtime, Context* context, ByKernel by_kernel, Holdings holdings)
-    : runtime_(runtime),
+Operation::Operation(OperationOwner* owner, Context* context, ByKernel by_kernel, Holdings holdings)
+    : owner_(owner),
       context_(context),
       holdings_(std::move(holdings)),
       by_kernel_(std::move(by_kernel)) {}
@@ -54,7 +52,7 @@ Result<bool> Operation::start(Stream stream) {
   if (const auto good = not_failed(); !good) return good;
   started_.store(true, std::memory_order_relaxed);
   const auto enqueued = enqueue_start(stream);
-  runtime_->agent().expect();
+  owner_->expect();
   return enqueued ? enqueued : failed_with(enqueued.error());
 }
 
@@ -86,7 +84,7 @@ Result<bool> Operation::enqueue_phases(int phases, Stream stream) {
 }
 
 bool Operation::notices_by_stream() const {
-  return !kernels_count_ && runtime_->options().notify != Notify::kernel &&
+  return !kernels_count_ && owner_->options().notify != Notify::kernel &&
          context_->has_stream_values();
 }
 
@@ -103,7 +101,7 @@ std::optional<ShortCopies> Operation::by_kernel(const std::vector<Copy>& copies,
     ShortCopy& next = made.all[made.count++];
     next = way == Way::in ? ShortCopy{device, host, one.bytes} : ShortCopy{host, device, one.bytes};
   }
-  if (bytes > runtime_->options().copied_by_kernels) return std::nullopt;
+  if (bytes > owner_->options().copied_by_kernels) return std::nullopt;
   return made;
 }
 
@@ -206,14 +204,14 @@ Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
   kernels_count_ = true;
   const auto gone = [](void* data) {
     auto* const self = static_cast<Operation*>(data);
-    self->runtime_->agent().count_graphs(-1);
-    self->runtime_->release(self);
+    self->owner_->count_graphs(-1);
+    self->owner_->release(self);
   };
   void* object = nullptr;
   code = driver.create_user_object(&object, this, gone, 1, kNoDestructorSync);
   if (code != kSuccess) return driver.error("cuUserObjectCreate", code);
   retain();
-  runtime_->agent().count_graphs(1);
+  owner_->count_graphs(1);
   code = driver.retain_user_object(graph, object, 1, kMoveReference);
   if (code == kSuccess) return true;
   driver.release_user_object(object, 1);  // which gives its reference back
@@ -262,7 +260,7 @@ void Operation::fail(const Error& error, bool is_news) {
     is_told_ = !is_news;
     // This store comes first, so that whoever learns of the error also finds it here.
     failed_.store(true, std::memory_order_release);
-    if (is_news) runtime_->untold().add(error.message);
+    if (is_news) owner_->untold().add(error.message);
   }
   if (order_) order_->break_from(number_ + 1);
   if (is_by_kernel()) by_kernel_.peers->give_up(by_kernel_.spot);
@@ -293,7 +291,7 @@ Result<bool> Operation::not_failed() {
   fail_if_given_up();
   if (!failed_.load(std::memory_order_acquire)) return true;
   const std::lock_guard lock(mutex_);
-  if (!is_told_) runtime_->untold().remove(why_failed_.message);
+  if (!is_told_) owner_->untold().remove(why_failed_.message);
   is_told_ = true;
   return why_failed_;
 }

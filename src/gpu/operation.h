@@ -15,7 +15,9 @@
 
 #include "base/result.h"
 #include "gpu/context.h"
+#include "gpu/options.h"
 #include "gpu/peers.h"
+#include "gpu/untold.h"
 
 namespace weft::gpu {
 
@@ -71,7 +73,20 @@ struct ByKernel {
   OneKernelCall call;
 };
 
-class Runtime;
+class Operation;
+
+// The interface to the process that has an operation.
+class OperationOwner {
+ public:
+  virtual ~OperationOwner() = default;
+  virtual const Options& options() const = 0;
+  virtual Untold& untold() = 0;
+  // Tells the agent that it will soon have something to do.
+  virtual void expect() = 0;
+  virtual void count_graphs(int change) = 0;
+  // Drops one reference. It calls no driver function, since graphs call it, too.
+  virtual void release(Operation* operation) = 0;
+};
 
 // The resources of one operation, which it holds until nothing uses them.
 struct Holdings {
@@ -83,10 +98,10 @@ struct Holdings {
 class Operation {
  public:
   // order: nullptr where parts may start in any order, as those of persistent collectives may.
-  Operation(Runtime* runtime, Context* context, std::vector<Part> parts,
+  Operation(OperationOwner* owner, Context* context, std::vector<Part> parts,
             std::unique_ptr<Collective> collective, Holdings holdings,
             std::shared_ptr<Order> order);
-  Operation(Runtime* runtime, Context* context, ByKernel by_kernel, Holdings holdings);
+  Operation(OperationOwner* owner, Context* context, ByKernel by_kernel, Holdings holdings);
 
   Result<bool> start(Stream stream);
   Result<bool> wait(Stream stream);
@@ -134,7 +149,7 @@ class Operation {
   bool streams_have_passed() const;
   void give_back_events();
 
-  Runtime* const runtime_;
+  OperationOwner* const owner_;
   Context* const context_;
   const std::vector<Part> parts_;
   const std::unique_ptr<Collective> collective_;

@@ -4,8 +4,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,34 +11,24 @@
 #include "gpu/context.h"
 #include "gpu/driver.h"
 #include "gpu/operation.h"
+#include "gpu/untold.h"
 
 namespace weft::gpu {
 
-// The reasons of failed collectives that no call has reported to the user yet.
-class Untold {
- public:
-  void add(const std::string& why);
-  void remove(const std::string& why);
-  // Returns a sentence about the failures, or an empty string if there are none.
-  std::string sentence();
-
- private:
-  std::mutex mutex_;  // guards the next
-  std::multiset<std::string> all_;
-};
-
-class Runtime {
+class Runtime final : public OperationOwner {
  public:
   explicit Runtime(const Driver& driver, const Options& options = {})
       : driver_(driver), options_(options) {}
-  ~Runtime();
+  ~Runtime() override;
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
   const Driver& driver() const { return driver_; }
-  const Options& options() const { return options_; }
+  const Options& options() const override { return options_; }
   Agent& agent() { return agent_; }
-  Untold& untold() { return untold_; }
+  Untold& untold() override { return untold_; }
+  void expect() override { agent_.expect(); }
+  void count_graphs(int change) override { agent_.count_graphs(change); }
 
   // Returns the context of the device that is current on the calling thread.
   Result<Context*> context();
@@ -63,8 +51,7 @@ class Runtime {
   Result<Holdings> hold(Context* context);
   // Adds an operation that kernels alone carry out; it holds its spot until it is gone.
   Operation* add(Context* context, ByKernel by_kernel, Holdings held);
-  // Drops one reference. It calls no driver function, since graphs call it, too.
-  void release(Operation* operation);
+  void release(Operation* operation) override;
 
   // Recycles operations that nothing uses any more.
   void collect();

@@ -1,8 +1,10 @@
 """The table of rooms in docs/ARCHITECTURE.md: whose headers each folder of src/ may include."""
 
 import re
+from pathlib import Path
 
 import pytest
+import rooms
 
 from weft import installation
 
@@ -27,14 +29,33 @@ def may_use(room: str) -> set[str]:
 
 
 def room_of(path: str) -> str:
-    """src/transport holds two rooms of their own."""
-    first, second = path.split("/")[:2]
-    return f"{first}/{second}" if f"{first}/{second}" in ROOMS else first
+    """A folder inside another may be a room of its own, like those of src/runtime."""
+    parts = path.split("/")
+    inner = "/".join(parts[:2])
+    return inner if len(parts) > 2 and inner in ROOMS else parts[0]
+
+
+def against_the_order(sources: Path, room: str) -> list[str]:
+    allowed = {room, *may_use(room)}
+    return [
+        f"{inside} includes {included}"
+        for path in rooms.files(sources)
+        if room_of(inside := str(path.relative_to(sources))) == room
+        for included in rooms.includes(path, sources)
+        if room_of(included) not in allowed
+    ]
 
 
 def test_every_folder_is_in_the_table():
     folders = {entry.name for entry in SOURCES.iterdir() if entry.is_dir()}
     assert folders == {room.split("/")[0] for room in ROOMS}
+
+
+def test_every_folder_of_the_runtime_is_a_room():
+    folders = {
+        f"runtime/{entry.name}" for entry in (SOURCES / "runtime").iterdir() if entry.is_dir()
+    }
+    assert folders == {room for room in ROOMS if room.startswith("runtime/")}
 
 
 def test_no_room_uses_itself_through_others():
@@ -43,12 +64,55 @@ def test_no_room_uses_itself_through_others():
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_includes_what_the_table_says(room):
-    wrong = []
-    for path in sorted(SOURCES.joinpath(room).rglob("*")):
-        inside = str(path.relative_to(SOURCES))
-        if path.suffix not in (".cc", ".h", ".cu") or room_of(inside) != room:
-            continue
-        for included in re.findall(r'#include "([^"]+)"', path.read_text()):
-            if (SOURCES / included).exists() and room_of(included) not in {room, *may_use(room)}:
-                wrong.append(f"{inside} includes {included}")
-    assert wrong == []
+    assert against_the_order(SOURCES, room) == []
+
+
+def test_few_units_include_each_other_and_none_across_folders():
+    assert rooms.wrong_circles(SOURCES) == []
+
+
+def test_definitions_lie_in_the_file_of_their_header():
+    assert rooms.misplaced_definitions(SOURCES) == []
+
+
+def write(sources: Path, text_of: dict[str, str]) -> None:
+    for name, text in text_of.items():
+        path = sources / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_an_arrow_against_the_order_is_found(tmp_path):
+    request, start = "runtime/request/requests.h", "runtime/start/start.h"
+    write(tmp_path, {request: "", start: f'#include "{request}"\n'})
+    assert against_the_order(tmp_path, "runtime/start") == []
+    write(tmp_path, {request: f'#include "{start}"\n'})
+    assert against_the_order(tmp_path, "runtime/request") == [f"{request} includes {start}"]
+    assert against_the_order(tmp_path, "runtime/start") == []
+
+
+def test_circles_are_found(tmp_path):
+    def includes(*names):
+        return "".join(f'#include "{name}.h"\n' for name in names)
+
+    write(tmp_path, {"a/one.h": "", "a/one.cc": includes("a/one", "a/two"), "a/two.h": ""})
+    assert rooms.wrong_circles(tmp_path) == []
+    write(tmp_path, {"a/two.cc": includes("a/one")})
+    assert rooms.wrong_circles(tmp_path) == []
+    write(tmp_path, {"a/two.cc": includes("a/three"), "a/three.h": includes("a/one")})
+    assert rooms.wrong_circles(tmp_path) == [["a/one", "a/three", "a/two"]]
+    write(tmp_path, {"a/two.cc": includes("b/other"), "b/other.h": includes("a/two")})
+    assert rooms.wrong_circles(tmp_path) == [["a/two", "b/other"]]
+
+
+def test_a_definition_in_another_file_is_found(tmp_path):
+    header = "class Tool {\n public:\n  void use();\n};\n\nint made(int of);\n"
+    source = "namespace {\n\nint other() {\n  return 1;\n}\n\n}  // namespace\n\n"
+    method, function = "void Tool::use() {\n}\n", "int made(int of) {\n  return of;\n}\n"
+    write(tmp_path, {"tool.h": header, "tool.cc": source + method, "tool_made.cc": function})
+    assert rooms.misplaced_definitions(tmp_path) == []
+    write(tmp_path, {"tool.cc": source, "other.cc": method + function, "other.h": "int other();\n"})
+    assert rooms.misplaced_definitions(tmp_path) == [
+        "Tool::use in other.cc, declared in tool.h",
+        "made in other.cc, declared in tool.h",
+    ]

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
-#include "shm/reduction.h"
+#include "shm/kernel.h"
 
 namespace weft {
 

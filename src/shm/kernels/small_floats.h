@@ -17,7 +17,7 @@ inline float float_of(std::uint32_t bits) {
   return __builtin_bit_cast(float, bits);
 }
 
-// The upper half of a float.
+// A bfloat16 is the upper half of a float.
 struct [[gnu::packed]] Bfloat16 {
   std::uint16_t bits;
 

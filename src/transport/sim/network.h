@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "transport/sim/simulation.h"
+#include "transport/sim/model.h"
 
 namespace weft {
 

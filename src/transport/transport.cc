@@ -1,9 +1,9 @@
 // Runs a schedule's rounds: starts every step of a round, waits for the posted ones, continues.
+#include "transport/transport.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
-
-#include "transport/transport.h"
 
 namespace weft {
 // When the operation is over, rightly or not, it ends its use of the window.
