@@ -1,4 +1,4 @@
-// Events of the kernel's performance monitor, opened without the C library.
+// Opens events of the kernel's performance monitor without the C library.
 #include "advise/breakpoints.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 namespace weft::advise {
 namespace {
 
-// Out of the way of the numbers that the application's own files get.
+// Moves a descriptor out of the range of those that the application's own files get.
 int moved_up(int descriptor) {
   constexpr long kFirst = 900;
   const long moved = kernel::direct(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, kFirst);
@@ -40,8 +40,8 @@ int breakpoint_on(std::uintptr_t begin, std::size_t bytes) {
   return opened < 0 ? -1 : moved_up(static_cast<int>(opened));
 }
 
-// The first event of a machine makes its kernel wait for all cores, 8 to 130 ms; the next ones take
-// microseconds while there is one. So this process has one that counts nothing.
+// The first event on a machine makes its kernel wait for all cores, 8 to 130 ms; further ones take
+// microseconds while one exists. So this process keeps one that counts nothing.
 void keep_an_event() {
   perf_event_attr wanted{};
   wanted.size = sizeof wanted;

@@ -1,4 +1,4 @@
-// Breakpoints of the processor, by which results of at most 8 bytes are watched.
+// Hardware breakpoints, which watch results of at most 8 bytes.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,10 @@
 namespace weft::advise {
 
 bool fits_breakpoint(std::uintptr_t begin, std::size_t bytes);
-// Its descriptor; -1: the system does not permit it. Any access raises SIGTRAP in the thread.
+// Returns the breakpoint's descriptor; -1 if the system does not permit it. Any access raises
+// SIGTRAP in the thread.
 int breakpoint_on(std::uintptr_t begin, std::size_t bytes);
-// Once, so that the first breakpoint is no slower than the next ones.
+// Must be called once, so that the first breakpoint is no slower than later ones.
 void keep_an_event();
 
 }  // namespace weft::advise

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kShort = 4'000;  // ns
 constexpr std::uint32_t kStride = 16;   // on the average
 
-// Never in step with the program's own period.
+// Returns a stride that is never in step with the program's own period.
 std::int32_t some_stride() {
   static std::uint32_t chance = 0x9e3779b9;
   chance = chance * 1664525 + 1013904223;
@@ -28,8 +28,7 @@ std::int32_t begin_gap(Pace& pace, std::int32_t gap) {
 
 }  // namespace
 
-// A call that takes long after all is followed by some that are all timed: what comes next may take
-// as long.
+// A short call that takes long is followed by several that are all timed: they may take as long.
 Counted count_timed(CallTotal& total, CallId id, std::int64_t ns) {
   Pace& pace = paces[static_cast<int>(id)];
   ++total.timed;

@@ -1,9 +1,10 @@
-// Observing a touch costs this much on this machine: each window contains it, and it is taken off.
+// Measures the cost of observing a touch on this machine: each interval contains it, and it is
+// subtracted.
 #pragma once
 
 namespace weft::advise {
 
-// Inside MPI_Init: touches of memory of the advisor's, right after it is guarded.
+// Is called inside MPI_Init: touches memory of the advisor's right after it is guarded.
 void measure_cost();
 
 }  // namespace weft::advise

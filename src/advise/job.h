@@ -1,4 +1,4 @@
-// The job: what the ranks tell each other in MPI_Init and MPI_Finalize.
+// The data that ranks exchange in MPI_Init and MPI_Finalize.
 #pragma once
 
 #include <mpi.h>
@@ -7,10 +7,10 @@
 
 namespace weft::advise {
 
-// Between MPI_Init and MPI_Finalize of a process that records.
+// Returns whether the process records and is between MPI_Init and MPI_Finalize.
 bool job_running();
 void job_begins();
-// Rank 0 collects all ranks' records and writes the job's file.
+// Collects all ranks' records on rank 0, which writes the job's file.
 void job_ends();
 
 // Returns the facts about a communicator; the reference is valid until it is freed.

@@ -1,4 +1,4 @@
-// The range of code from which system calls always pass, and what is built on it.
+// Defines the range of code from which system calls always pass, and the functions in it.
 #include "advise/kernel.h"
 
 #include <sys/prctl.h>

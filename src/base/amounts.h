@@ -1,4 +1,4 @@
-// Amounts as people read them.
+// Prints amounts as people read them.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace weft {
 
-// "5.74 ms": three digits and the unit that fits.
+// Returns for instance "5.74 ms": three digits and the unit that fits.
 std::string time_words(double seconds);
 
-// "72.0 MiB"; bytes below 1 KiB are whole.
+// Returns for instance "72.0 MiB"; bytes below 1 KiB are whole.
 std::string data_words(std::int64_t bytes);
 
 }  // namespace weft

@@ -47,7 +47,7 @@ void BufferPool::give_back(std::byte* buffer, std::int64_t bytes) {
   }
 }
 
-// Never destroyed: a progress thread may return a buffer while the process exits.
+// The pool is never destroyed: a progress thread may return a buffer while the process exits.
 BufferPool& BufferPool::instance() {
   static auto* pool = new BufferPool;
   return *pool;

@@ -12,7 +12,7 @@ namespace weft {
 
 class BufferPool {
  public:
-  // 64-byte aligned; nullptr for 0 bytes or when there is no memory.
+  // Returns 64-byte aligned memory; nullptr for 0 bytes, or if there is none.
   std::byte* take(std::int64_t bytes);
   void give_back(std::byte* buffer, std::int64_t bytes);
 
@@ -27,7 +27,7 @@ class BufferPool {
   std::int64_t kept_bytes_ = 0;
 };
 
-// A buffer of the pool's while it lives.
+// A buffer of the pool, held while this object lives.
 class TempBuffer {
  public:
   explicit TempBuffer(std::int64_t bytes)
@@ -40,7 +40,7 @@ class TempBuffer {
 
   std::byte* data() const { return data_; }
   bool there() const { return data_ || bytes_ == 0; }
-  // Somebody may still write to it: it is never used again.
+  // Never reuses the buffer, since somebody may still write to it.
   void abandon() { data_ = nullptr; }
 
  private:

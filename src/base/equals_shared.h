@@ -1,5 +1,5 @@
-// EqualsShared: objects that never change, one for all that are equal and in use. Why: many
-// communicators of a program have the same ranks.
+// EqualsShared: immutable objects, of which equal ones in use are stored once: many communicators
+// of a program have the same ranks.
 #pragma once
 
 #include <memory>

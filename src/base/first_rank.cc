@@ -1,4 +1,5 @@
-// mpiexec's first: inside an allocation of Slurm's its ranks have a variable of srun's, too.
+// mpiexec's variables come first: inside an allocation of Slurm its ranks have a variable of
+// srun's, too.
 #include "base/first_rank.h"
 
 #include <cstdlib>

@@ -25,7 +25,7 @@ std::uint64_t symbol_index(const ElfW(Rela) & entry) {
 
 }  // namespace
 
-// The dynamic linker leaves some of these addresses as they are in the file, by processor and
+// The dynamic linker leaves some of these addresses as in the file, depending on processor and
 // object.
 template <class Pointer>
 void LoadedObject::point(Pointer& member, ElfW(Addr) address) const {

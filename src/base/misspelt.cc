@@ -17,8 +17,7 @@ char capital(char c) {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
 }
 
-// Letters to put in, to leave out, to change, or to swap with the next one (optimal string
-// alignment).
+// Counts letters to insert, delete, change, or swap with the next one (optimal string alignment).
 std::size_t edits(std::string_view from, std::string_view to) {
   std::vector<std::size_t> two_before, before(to.size() + 1), row(to.size() + 1);
   std::iota(before.begin(), before.end(), 0);
@@ -57,7 +56,7 @@ struct Nearest {
   bool is_meant() const { return 4 * edits <= name.size(); }
 };
 
-// Finds the name of Weft's that takes the fewest edits.
+// Finds Weft's variable with the fewest edits.
 Nearest nearest_to(std::string_view name) {
   std::string capitals(name);
   std::ranges::transform(capitals, capitals.begin(), capital);

@@ -1,5 +1,5 @@
-// Variables that begin with WEFT_ and that nothing reads, with the one of Weft's that comes
-// closest. WEFT_ROOT and the like pass: they are module systems' and CMake's.
+// Finds variables that begin with WEFT_ and that nothing reads, and the most similar one of Weft's.
+// WEFT_ROOT and the like are skipped: they belong to module systems and CMake.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace weft {
 
-// The sentence about a variable of that name; empty: nothing, since it is one of Weft's or no
-// business of its.
+// Returns the sentence about a variable of that name; empty if it is Weft's, or none of Weft's
+// business.
 std::string sentence_on_variable(std::string_view name);
 
-// A sentence for each such variable among "NAME=VALUE"..., nullptr.
+// Returns a sentence for each such variable among "NAME=VALUE"..., nullptr.
 std::vector<std::string> misspelt_variables(const char* const* environment);
 
 }  // namespace weft

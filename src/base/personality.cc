@@ -1,9 +1,8 @@
-// Weft's frames between the application's call and its callbacks, when an exception or the end of
-// the thread passes them. They are skipped, as by a jump; left_calls.h says what happens to what
-// they have begun. Why: who unwinds is the program's libgcc_s, and Weft's C++ runtime, which is
-// inside and hidden, belongs to another unwinder, whose contexts may look different.
-// weft_hide_all_but() in CMakeLists.txt has the linker call this in place of the runtime's own
-// routine (--wrap).
+// Handles Weft's frames between the application's call and its callbacks when an exception or the
+// end of the thread passes them. They are skipped, as by a jump (left_calls.h): the program's
+// libgcc_s unwinds, and Weft's hidden C++ runtime belongs to another unwinder, whose contexts may
+// look different. weft_hide_all_but() in CMakeLists.txt makes the linker call this in place of the
+// runtime's own routine (--wrap).
 #include <unwind.h>
 
 #include "base/own_code.h"

@@ -1,4 +1,4 @@
-// Processor: what this process runs on, where that decides how data are best moved.
+// Processor: the kind of processor, as far as it decides how data are best moved.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Letters of any language pass: all bytes from 0x80 on are left as they are.
+// Bytes from 0x80 on are left as they are, so that letters of any language pass.
 #include "base/quoted.h"
 
 namespace weft {

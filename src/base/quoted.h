@@ -1,5 +1,5 @@
-// Words of the user's, as sentences have them.
-// Why: a value may have ends of lines and codes for the terminal in it, or be very long.
+// Prints the user's words in sentences: a value may contain line ends and terminal codes, or be
+// very long.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// A character that cannot be printed becomes \n, \t or \x1b, and what is too long ends in "...".
+// Turns unprintable characters into \n, \t or \x1b, and ends a text that is too long in "...".
 std::string printable(std::string_view text);
 
 // Puts printable() between ' and '.

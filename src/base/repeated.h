@@ -1,5 +1,5 @@
-// Repeated: a number for each of many ranks, kept once for as many as it repeats itself after: what
-// is true of the ranks of one node is true of those of the next.
+// Repeated: a number for each of many ranks, stored once if it repeats with a period: facts about
+// the ranks of a node are often equal on the next.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ template <class Number>
 class Repeated {
  public:
   Repeated() = default;
-  // May repeat itself after so many.
+  // after: the periods to try.
   Repeated(std::vector<Number> all, std::initializer_list<std::size_t> after)
       : one_(std::move(all)) {
     for (const std::size_t length : after) {

@@ -30,7 +30,7 @@ class Catching {
   Catcher* const before_;
 };
 
-// A function of the unwinder's, which may be of a library that the program does not see.
+// Returns a function of the unwinder, which may be in a library that the program does not see.
 template <class Function>
 Function* function_of(const void* unwinder, const char* name) {
   Dl_info info;
@@ -52,7 +52,7 @@ Exception::Exception(_Unwind_Exception* raised) : raised_(raised) {
   count_as_thrown(-1);
 }
 
-// The program's std::uncaught_exceptions() on this thread.
+// Changes the program's std::uncaught_exceptions() on this thread.
 void Exception::count_as_thrown(int change) const {
   struct Globals {  // as the C++ ABI has them
     void* caught;
@@ -69,7 +69,7 @@ void Exception::throw_on() {
   const auto raise = function_of<_Unwind_Reason_Code(_Unwind_Exception*)>(programs_unwinder.load(),
                                                                           "_Unwind_RaiseException");
   if (raise) raise(std::exchange(raised_, nullptr));
-  // Nobody catches it.
+  // This is reached if nobody catches it.
   if (auto* const terminate = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "_ZSt9terminatev")))
     terminate();
   std::abort();

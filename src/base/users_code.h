@@ -1,7 +1,7 @@
-// Code of the application's that runs below state of Weft's, or on a thread of Weft's: an operator.
-// An exception out of it must not pass there. It is caught, and thrown on where the application
-// waits for the result.
-// Why not by catch and throw: the program's C++ runtime threw it, and Weft has one of its own.
+// Runs code of the application's, such as an operator, below state of Weft's or on a thread of
+// Weft's. An exception must not pass there: it is caught, and rethrown where the application waits
+// for the result. catch and throw cannot be used: the program's C++ runtime threw it, and Weft has
+// another one.
 #pragma once
 
 #include <unwind.h>
@@ -10,14 +10,14 @@
 
 namespace weft {
 
-// An exception of the program's, which nobody has caught yet.
+// An exception of the program's that nobody has caught yet.
 class Exception {
  public:
   Exception() = default;
   explicit Exception(_Unwind_Exception* raised);
 
   explicit operator bool() const { return raised_ != nullptr; }
-  // In the caller. Without an exception it returns.
+  // Throws the exception in the caller; returns if there is none.
   void throw_on();
 
  private:
@@ -26,7 +26,7 @@ class Exception {
   _Unwind_Exception* raised_ = nullptr;
 };
 
-// Runs `code` and returns the exception that it throws; none: it has returned.
+// Runs `code` and returns the exception that it throws; an empty one if it returns.
 Exception exception_of(void (*code)(void*), void* data);
 
 template <class Code>
@@ -35,8 +35,8 @@ Exception exception_of(const Code& code) {
   return exception_of(call, const_cast<Code*>(&code));
 }
 
-// Asked for each of Weft's frames that an exception meets: whether exception_of() is to catch it.
-// Does not return where that is the next to happen.
+// Is asked for each of Weft's frames that an exception meets: whether exception_of() is to catch
+// it. Does not return if that is the next to happen.
 bool catches(_Unwind_Action actions, _Unwind_Exception* raised, _Unwind_Context* context,
              const void* unwinder);
 

@@ -1,4 +1,4 @@
-// The place is what a symbolic link points to, so that the link stays.
+// The file that a symbolic link points to is replaced, so that the link stays.
 #include "base/whole_file.h"
 
 #include <fcntl.h>
@@ -22,13 +22,13 @@ std::string behind_links(std::string name) {
   return name;
 }
 
-// A name for a descriptor, such as /dev/stdout, is written where it is: others write there,
-// too.
+// Returns whether the name means a descriptor, such as /dev/stdout. It is written in place, since
+// others write there, too.
 bool names_descriptor(const std::string& name) {
   return name.starts_with("/dev/") || name.starts_with("/proc/");
 }
 
-// The directory takes no new name, but the file may be writable.
+// Returns whether the directory takes no new name, while the file itself may be writable.
 bool may_lie_in_place(int error) {
   return error == EACCES || error == EPERM || error == ENAMETOOLONG;
 }
@@ -91,7 +91,7 @@ int WholeFile::finish() {
   return error_;
 }
 
-// A file that is written where it is has no part: there is nothing to go back to.
+// A file that is written in place has no temporary file to drop.
 void WholeFile::give_up() {
   if (file_) std::fclose(std::exchange(file_, nullptr));
   if (!part_.empty()) unlink(std::exchange(part_, "").c_str());

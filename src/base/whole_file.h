@@ -8,10 +8,10 @@
 
 namespace weft {
 
-// Written under a name of its own beside its place, and moved there at the end: until then, and
-// where anything fails, whatever is there stays. What is no regular file, such as /dev/stdout, and
-// what lies in a directory that takes no other name is written where it is. Missing directories are
-// not made.
+// A file that is written under a temporary name beside its place and moved there at the end. Until
+// then, and after any error, the old file stays. A name that is no regular file, such as
+// /dev/stdout, or in a directory that takes no new name, is written in place. Missing directories
+// are not made.
 class WholeFile {
  public:
   explicit WholeFile(std::string name);
@@ -20,7 +20,8 @@ class WholeFile {
   WholeFile& operator=(const WholeFile&) = delete;
 
   void add(std::string_view text);
-  // Once, at the end. 0: all of it is in its place; else the system's error.
+  // Must be called once, at the end. Returns 0 if the whole file is in place, else the system's
+  // error.
   int finish();
 
  private:
@@ -35,10 +36,10 @@ class WholeFile {
   int error_ = 0;  // the first one
 };
 
-// The sentence for the user. what: "the trace".
+// Returns the sentence for the user. what: such as "the trace".
 std::string not_written(const std::string& what, const std::string& name, int error);
 
-// All of it at once.
+// Writes the whole text at once.
 int write_whole(const std::string& name, std::string_view text);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Saves all blocks but the own one, which stays where it is.
+// Saves all blocks except the rank's own, which stays in place.
 #include "coll/alltoall_blocks.h"
 
 #include "coll/packer.h"

@@ -1,4 +1,4 @@
-// Packs and unpacks only where the layout asks for it.
+// Packs and unpacks only if the layout requires it.
 #include "coll/packed_bcast.h"
 
 namespace weft {

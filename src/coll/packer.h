@@ -14,7 +14,7 @@ class Packer {
   Packer(Builder& builder, Way way, Location packed) : b_(builder), way_(way), packed_(packed) {}
 
   void add(const Operand& block);
-  // The bytes of this block are there, but are not copied.
+  // Advances past a block that is already there, without a copy.
   void skip(const Operand& block);
   void finish();
 

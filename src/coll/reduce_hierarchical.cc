@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// The rank where the sum ends.
+// Returns the rank at which the sum ends.
 int last_of(const Shape& s) {
   return s.commutative ? s.root : 0;
 }
@@ -76,7 +76,7 @@ class Leader {
     Location sum = own(part);
     for (std::size_t i = 0; i < tree_.children.size(); ++i) {
       const bool finishes = is_last() && i + 1 == tree_.children.size();
-      // A sum is written over its lower operand nowhere.
+      // A sum must never overwrite its lower operand.
       const bool directly = finishes && sum.buffer != result_.buffer;
       const Location into = directly ? result_ + sums_.offset(part) : inbox(i, part);
       b_.reduce(sum, inbox(i, part), into, sums_.count(part));

@@ -1,4 +1,4 @@
-// Observer: what executors tell about how threads spend time (the trace listens).
+// Observer: receives what executors report about their threads' time (the trace listens).
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ class Observer {
   // Called at the start of a new thread of Weft's, before its first work. `index` counts the
   // threads of this process from 0.
   virtual void thread_started(const char* name, int index) = 0;
-  // The calling thread of Weft's belongs on this core, whatever holds for others.
+  // Places the calling thread of Weft's on this core, whatever holds for others.
   virtual void moves_to(int) {}
-  // Time for a call of the MPI library, in which it brings its own messages forward: a caller waits
-  // for other ranks without one, and another rank may not come before these are there; or the
-  // application has transfers under way.
+  // Gives the MPI library time to progress its own messages: a caller waits for other ranks without
+  // calling it, and these may not come before their messages are there; or the application has
+  // transfers under way.
   virtual void keep_library_going() {}
-  // The agent of this core has ended in the midst of an operation of this process's, which nobody
-  // can bring to its end.
+  // Reports that the agent of this core has ended while it carried out an operation of this
+  // process's, which nobody can complete.
   virtual void agent_has_ended() {}
-  // The calling thread of Weft's turns to this from now on.
+  // Records the activity that the calling thread of Weft's begins now.
   virtual void activity(Activity what) = 0;
 };
 

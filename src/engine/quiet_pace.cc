@@ -1,4 +1,4 @@
-// Mean and mean deviation as TCP keeps them of its round trips (RFC 6298).
+// Keeps mean and mean deviation as TCP does for its round trips (RFC 6298).
 #include "engine/quiet_pace.h"
 
 #include <algorithm>

@@ -19,10 +19,10 @@ class Thread {
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
-  // An error where the system refuses (RLIMIT_NPROC, memory): its words. stack: to run on, for the
-  // life of the process; where it is too short, or there is none, the system's.
+  // Returns an error with the system's words if it refuses (RLIMIT_NPROC, memory). stack: is used
+  // for the life of the process; if it is too short or missing, the system's is used.
   Result<bool> start(std::function<void()> main, std::span<std::byte> stack = {});
-  // Neither joined nor detached.
+  // Returns whether it was started and neither joined nor detached.
   bool is_started() const { return thread_.has_value(); }
   bool is_this_one() const { return thread_ && pthread_equal(*thread_, pthread_self()) != 0; }
   void join();

@@ -17,7 +17,7 @@ struct alignas(kPackBytes) Pack {
   T elements[kElements];
 };
 
-// Elements from `first` on, as many as there are.
+// Returns up to a pack of elements from `first` on, as many as there are.
 template <class T>
 WEFT_DEVICE Pack<T> pack_of(const T* data, std::uint64_t first, std::uint64_t count) {
   if (reinterpret_cast<std::uintptr_t>(data) % kPackBytes == 0 &&

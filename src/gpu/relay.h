@@ -1,7 +1,7 @@
 // A collective of many parts that take turns on a few places of pinned memory. A stream could not
-// free a place for a later part: what comes behind the start would wait for the other ranks. So the
-// agent copies, on streams of Weft's own: part k + 1 comes while part k travels, and part k - 1
-// leaves.
+// free a place for a later part: work behind the start would wait for the other ranks. So the agent
+// copies, on streams of Weft's own: part k + 1 is copied in while part k travels and part k - 1 is
+// copied out.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace weft::gpu {
 
-// To the agent it is a collective of one part.
+// The agent sees a collective with one part.
 class Relay : public Collective {
  public:
-  // Part n has the memory of part n + places.
+  // Part n uses the memory of part n + places.
   static Result<std::unique_ptr<Relay>> create(Context* context, Agent* agent,
                                                std::vector<Part> parts,
                                                std::unique_ptr<Collective> collective,

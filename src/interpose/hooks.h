@@ -13,10 +13,10 @@
 
 namespace weft::interpose {
 
-// Marks this thread as inside a wrapper while it lives. profiled_by: who has called by the name
-// PMPI_X; nullptr: the name is MPI_X. Nested: the thread already was inside, or the library is who
-// has called. The call comes from inside the MPI library or Weft: no collective of it is Weft's,
-// but what it does to objects that Weft knows counts.
+// Marks this thread as inside a wrapper while it lives. profiled_by: the caller by the name PMPI_X;
+// nullptr if the name is MPI_X. Nested: the thread already was inside, or the library is the
+// caller. Collectives from inside the MPI library or Weft are not Weft's, but changes to objects
+// that Weft knows count.
 class Entry {
  public:
   [[gnu::always_inline]] explicit Entry(const void* profiled_by)

@@ -1,8 +1,7 @@
-// Error handlers of the application's that are called once the library's call has returned. The
-// library calls a function of Weft's in their place, which notes the error.
-// Why: MPICH and what comes of it hold a lock while they call a handler where several threads may
-// call MPI. One that throws or jumps would leave the lock held. The program, whose level of threads
-// Weft has raised, meets no such lock alone.
+// Calls the application's error handlers once the library's call has returned. The library calls a
+// function of Weft's in their place, which notes the error. MPICH and its derivatives hold a lock
+// while they call a handler if several threads may call MPI. A handler that throws or jumps would
+// leave it held. Without Weft, which has raised the thread level, the program meets no such lock.
 #pragma once
 
 #include <mpi.h>
@@ -29,14 +28,14 @@ struct LateHandlers {
 };
 extern constinit thread_local LateHandlers late_handlers __attribute__((tls_model("initial-exec")));
 
-// A call of the library's returned `code`; so does this, but for what the handler makes of it.
+// Is called when a call of the library's has returned `code`. Returns that code, or the handler's.
 int tell_late(int code);
 
-// Calls of the library's as they were before.
+// The library's calls as they were before.
 extern NextCalls next_calls_before;
 extern LibraryCalls library_calls_before;
 
-// Has no destructor, since handlers may leave: `call` then may lie on the stack no more.
+// Has no destructor, since handlers may leave: `call` may then no longer be on the stack.
 class LateHandling {
  public:
   [[gnu::always_inline]] LateHandling() : before_(late_handlers.call) {

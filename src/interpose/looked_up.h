@@ -3,7 +3,7 @@
 
 namespace weft::interpose {
 
-// A wrapped call, or a call of the dynamic linker's that Weft shows.
+// Returns whether the symbol is a wrapped call, or a call of the dynamic linker's that Weft shows.
 bool is_shown(const char* symbol);
 // Finds a shown symbol by the order in which the program's own objects are searched. Another
 // tool may come before Weft.

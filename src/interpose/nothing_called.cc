@@ -1,6 +1,6 @@
-// Only of the process that `weft run` itself has become, and only where that has waited for no
-// child: a shell or a script lets others call MPI. Of several ranks the first one says it. Without
-// a summary to miss, a program that has an MPI library may do without it as it likes.
+// Applies only to the process that `weft run` itself has become, and only if it has waited for no
+// child: a shell or a script lets others call MPI. The first of several ranks reports it. Without a
+// summary to miss, a program with an MPI library need not use it.
 #include "interpose/nothing_called.h"
 
 #include <sys/resource.h>
@@ -45,7 +45,7 @@ bool has_mpi_library() {
   return find_behind_weft("PMPI_Finalize") != nullptr;
 }
 
-// A program that failed has said its own last word.
+// A program that failed has reported its own reason.
 void say_that_there_was_nothing_to_do(int status, void*) {
   if (status != 0 || has_begun || !started_by_weft_run() || !is_first_rank() || had_children())
     return;

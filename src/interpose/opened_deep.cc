@@ -35,12 +35,13 @@ Objects count_objects() {
   return objects;
 }
 
-// Threads that have opened an object so, and have not called the dynamic linker since.
+// The number of threads that have opened such an object and not called the dynamic linker since.
 std::atomic<int> openers{0};
 std::atomic<unsigned long long> objects_before{0};
 constinit thread_local bool has_opened = false;
 
-// The part of an object that the dynamic linker has made read-only.
+// The part of an object that the dynamic linker has made read-only; it can be made writable while
+// this lives.
 class ReadOnlyPart {
  public:
   explicit ReadOnlyPart(const dl_phdr_info& object) {

@@ -7,9 +7,9 @@ namespace weft::interpose {
 // This thread is about to open an object in this mode of dlopen().
 void note_opening(int mode);
 
-// Binds what has been opened so since to what it would be bound to without that flag: of wrapped
-// calls, and of the dynamic linker's that Weft shows. At the next call of the dynamic linker's,
-// since dlopen() itself has to return to its caller, by whom it goes.
+// Binds objects opened so as they would be without that flag, for wrapped calls and for those of
+// the dynamic linker that Weft shows. It runs at the next call of the dynamic linker, since
+// dlopen() itself must return to its caller, which it recognises by the address.
 void bind_what_was_opened();
 
 }  // namespace weft::interpose

@@ -7,7 +7,7 @@
 
 namespace weft::launch {
 
-// Only returns when nothing was started: as run() does, or nothing where Python is to do it.
+// Returns only if nothing was started: a status as run() does, or nothing if Python is to do it.
 std::optional<int> advise(const std::string& self, int argc, char** argv);
 
 }  // namespace weft::launch

@@ -1,4 +1,4 @@
-// The algorithms of each kind of collective. Names only: their code is no part of this command.
+// The names of each kind's algorithms, without their code.
 #pragma once
 
 #include <vector>

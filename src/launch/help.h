@@ -7,7 +7,8 @@ namespace weft::launch {
 
 std::string run_help();
 
-// `weft run --help=json`: options, hints and algorithms. What there is keeps its name and meaning.
+// `weft run --help=json`: options, hints and algorithms. Existing members keep their names and
+// meanings.
 std::string run_help_json();
 
 }  // namespace weft::launch

@@ -39,7 +39,7 @@ Words words_of(int process) {
   return words;
 }
 
-// 0: there is none.
+// Returns 0 if there is none.
 int parent_of(int process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -52,7 +52,7 @@ int parent_of(int process) {
   return parent;
 }
 
-// The words of the launcher that started this rank; empty: it is not above this process.
+// Returns the words of the launcher that started this rank; empty if it is not an ancestor.
 Words launcher_above() {
   int process = getppid();
   for (int i = 0; i < kMostAbove && process > 1; ++i, process = parent_of(process)) {

@@ -27,7 +27,8 @@ bool lies_beside(const std::string& path, const char* name) {
   return access((directory + name).c_str(), X_OK) == 0;
 }
 
-// mpiexec and mpirun are the same words everywhere: the real file's name, then its neighbours tell.
+// mpiexec and mpirun have the same names everywhere: the real file's name decides, then its
+// neighbours.
 Launcher origin_of_mpiexec(const std::string& command) {
   const std::string found = find_in_path(command);
   char real[PATH_MAX];

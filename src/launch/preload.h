@@ -5,9 +5,9 @@
 
 namespace weft::launch {
 
-// Weft's `libraries` first, then what was there, without another run's of Weft's libraries. A
-// runtime of a sanitizer comes before all: those that the user has in front stay there, and
-// `sanitizer`, which the program needs so, is put there. "": it needs none.
+// Puts Weft's `libraries` first, then the old value without another run's libraries. Runtimes of
+// sanitizers come before all: those that the user has in front stay there, and `sanitizer`, which
+// the program needs, is put there; "" if it needs none.
 void set_preload(const std::string& libraries, const std::string& sanitizer);
 
 }  // namespace weft::launch

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kRefused = 2;
 
-// Ranks of one job start and end within this time on a node; so long the first rank has the word.
+// Ranks of one job start and end within this time on a node; for so long the first rank may speak.
 constexpr useconds_t kTogetherUs = 500'000;
 
 void say(const std::string& message, const std::string& of_whom) {
@@ -34,8 +34,8 @@ std::string node() {
   return " (node " + std::string(name.data()) + ")";
 }
 
-// A name that one process of the node can have at a time, and that ends with it. The launcher, as
-// the parent, tells jobs apart.
+// Takes a name that only one process of the node can have at a time, and that ends with it. The
+// launcher, as the parent, distinguishes jobs.
 bool has_the_word(const std::string& message) {
   const std::string name = "weft-" + std::to_string(getuid()) + "-" + std::to_string(getppid()) +
                            "-" + std::to_string(std::hash<std::string>{}(message));

@@ -1,5 +1,6 @@
-// After MPI_Finalize ranks cannot send each other anything. A process that has come out of it says
-// so by its name, which all others of the node can read, and so does the first one say when to end.
+// After MPI_Finalize ranks cannot communicate. A process that has returned from it says so by its
+// name, which all others of the node can read, and the first one names the time to end in the same
+// way.
 #include "library/end_together.h"
 
 #include <fcntl.h>
@@ -47,8 +48,8 @@ Process this_process() {
   return {std::hash<std::string>()(kernel + std::to_string(status.st_ino)), getpid()};
 }
 
-// In a form that does not block: where ranks have asked for different levels of threads, MPICH's
-// blocking collectives hang.
+// Uses non-blocking calls: if ranks have asked for different thread levels, MPICH's blocking
+// collectives hang.
 std::vector<Process> processes_of_job(const Process& own) {
   int ranks = 1, done = 0;
   library_calls.Comm_size(handles.comm_world, &ranks);
@@ -69,7 +70,7 @@ void take_name(const std::string& name) {
   close(file);
 }
 
-// "": it has ended.
+// Returns "" if the process has ended.
 std::string name_of(const Process& process) {
   std::string name;
   std::ifstream("/proc/" + std::to_string(process.number) + "/comm") >> name;
@@ -98,7 +99,7 @@ void name_instant(const std::vector<Process>& others) {
   std::this_thread::sleep_until(Clock::time_point(Milliseconds(instant)));
 }
 
-// The instant in the first process's name; none: it has not named one yet.
+// Returns the time in the first process's name; nothing if it has not named one yet.
 std::optional<std::int64_t> instant_in(const std::string& name) {
   if (!name.starts_with(kOut)) return std::nullopt;
   std::int64_t instant = 0;
@@ -127,7 +128,7 @@ void end_together(int (*finalize)(), int status) {
   finalize();
   std::fflush(nullptr);
   take_name(kOut);
-  // Nobody hears of ranks on other nodes, which leave MPI_Finalize at about the same time.
+  // Ranks on other nodes cannot be seen; they leave MPI_Finalize at about the same time.
   if (elsewhere > 0) std::this_thread::sleep_for(Milliseconds(300));
   if (processes.front().number == own.number)
     name_instant(processes);

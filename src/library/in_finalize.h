@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// The library calls it while it finalises: before what has been set earlier on MPI_COMM_SELF, and
-// after what is set later. False: the library refuses.
+// Registers a function that the library calls while it finalises: before those set earlier on
+// MPI_COMM_SELF, and after those set later. Returns false if the library refuses.
 bool call_in_finalize(MPI_Comm_delete_attr_function* callback);
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Why not by dlsym(RTLD_NEXT): that is what is looked for.
+// dlsym(RTLD_NEXT) cannot be used: it is what is looked for.
 template <class Function>
 void find_behind(const link_map* object, const char* name, Function& function) {
   for (object = object->l_next; object; object = object->l_next)

@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// Never destroyed: programs free communicators while the process exits.
+// The object is never destroyed: programs free communicators while the process exits.
 struct Known {
   std::mutex mutex;  // guards the rest
   std::unordered_set<MPI_Comm> communicators;

@@ -1,5 +1,5 @@
-// A set of integers as disjoint half-open intervals.
-// Why: the verifier keeps track of what has been written, byte by byte, without a byte each.
+// A set of integers as disjoint half-open intervals, by which the verifier tracks written bytes
+// without storing each of them.
 #pragma once
 
 #include <cstdint>

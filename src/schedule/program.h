@@ -1,6 +1,6 @@
-// Program: the steps of a schedule that needs nothing but this process's and the node's memory, as
-// whoever replays them wants them. Why: a short collective's time is made of instructions, and half
-// of them would go into finding out what a step is.
+// Program: the steps of a schedule that needs only this process's and the node's memory, compiled
+// for those who replay them: otherwise half of a short collective's instructions would decode
+// steps.
 // Jocksch, Piccinali, shared-memory persistent allreduce (compiled when it is initialised)
 #pragma once
 
@@ -35,8 +35,8 @@ static_assert(sizeof(Instruction) == 64);
 
 using Program = std::vector<Instruction>;
 
-// Empty: it is nothing to be replayed, since it needs messages, the MPI library's datatypes or
-// other ranks' buffers. Whoever replays one that reduces has a kernel.
+// Returns an empty program if the schedule needs messages, the MPI library's datatypes or other
+// ranks' buffers. A program that reduces needs a kernel to be replayed.
 Program compile(const Schedule& schedule);
 
 }  // namespace weft

@@ -11,7 +11,7 @@ std::int64_t front_bytes(int ranks, int windows) {
   return to_pages((windows + 1) * ranks * kLineBytes);
 }
 
-// Without one, a waiting core takes the line back and forth: five times as long to see a signal.
+// Without it a waiting core takes the line back and forth: a signal is seen five times as late.
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

@@ -84,8 +84,8 @@ void OneCopy::all_reach(std::span<const int> ranks) {
   reached_by_ = std::move(all);
 }
 
-// The kernel answers for both sides by one error. Pages of this process that may not be written are
-// for this thread to write, whose signal a handler of the program's may wait for.
+// The kernel reports faults on either side by one error. Write-protected pages of this process must
+// be written by this thread, since a handler of the program's may wait for its signal.
 void OneCopy::read(int rank, const std::byte* there, std::byte* here, std::int64_t bytes) {
   const OtherProcess& process = peers_.at(rank).process;
   copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // OtherProcess: the memory of another process of this node and user, read and written by the kernel
-// (process_vm_readv, process_vm_writev). Why not a mapping: buffers of the application's lie in
-// memory that nobody has shared.
+// (process_vm_readv, process_vm_writev), since buffers of the application lie in memory that is not
+// shared.
 #pragma once
 
 #include <sys/types.h>
@@ -14,13 +14,14 @@ namespace weft {
 
 class OtherProcess {
  public:
-  // refused: the kernel does not let us, or some of it may not be touched there; what lies before
-  // that may have been moved. ended: there is no such process any more.
+  // refused: the kernel does not permit it, or some of the memory may not be accessed there; bytes
+  // before that may have been moved. ended: the process does not exist any more.
   enum class Moved : std::uint8_t { all, refused, ended };
 
   explicit OtherProcess(pid_t process) : process_(process) {}
 
-  // address: there. left: where not all is moved, how many bytes are not; errno says why.
+  // address: in the other process. left: the number of bytes that were not moved; errno then says
+  // why.
   Moved read(std::byte* to, std::uintptr_t address, std::int64_t bytes,
              std::int64_t* left = nullptr) const {
     return move(to, address, bytes, left, [this](const iovec& here, const iovec& there) {
@@ -36,7 +37,7 @@ class OtherProcess {
   }
 
  private:
-  // Some at a time: a signal or the kernel's own limit may cut a call short.
+  // Moves the bytes in several calls if a signal or the kernel's own limit cuts one short.
   template <class Call>
   static Moved move(std::byte* own, std::uintptr_t address, std::int64_t bytes, std::int64_t* left,
                     Call call) {

@@ -1,4 +1,5 @@
-// A step that takes time is refused until whoever advances the operation has spent that time.
+// A step that takes time is refused until the thread that advances the operation has spent that
+// time.
 #include "sim/endpoint.h"
 
 #include <algorithm>

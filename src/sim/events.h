@@ -1,5 +1,5 @@
-// Events: what happens when, in virtual time. Those at the same time happen in the order in which
-// they were planned, so that a run comes out the same every time.
+// Events: what happens when, in virtual time. Events at the same time happen in the order in which
+// they were planned, so that runs are repeatable.
 #pragma once
 
 #include <cstdint>

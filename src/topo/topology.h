@@ -27,22 +27,24 @@ struct Topology {
 // hwloc is opened here, at the first use, so that programs that need no placement do without it.
 Result<Topology> read_topology();
 
-// Another machine: a file of hwloc's XML, or hwloc's own words, such as "package:2 core:4 pu:2".
+// Reads another machine: a file of hwloc's XML, or hwloc's own description, such as "package:2
+// core:4 pu:2".
 Result<Topology> read_topology(const std::string& description);
 
-// A machine of one NUMA node whose cores are CPUs 0 … cores - 1.
+// Returns a machine of one NUMA node whose cores are CPUs 0 … cores - 1.
 Topology plain_topology(int cores);
 
-// The NUMA domain that has all these CPUs, by hwloc's number; kNoDomain: none, or no CPUs.
+// Returns the NUMA domain that has all these CPUs, by hwloc's number; kNoDomain if there is none,
+// or no CPUs.
 inline constexpr int kNoDomain = -1;
 int domain_of(const Topology& topology, const std::vector<int>& cpus);
 
-// The machine, where this process is bound to some CPUs of one that may have several domains; else
-// no CPUs. hwloc, which takes milliseconds, is asked only where the kernel has several NUMA nodes,
-// or hwloc's own variables put another machine in its place.
+// Returns the machine if this process is bound to some CPUs of one that may have several domains;
+// else no CPUs. hwloc, which takes milliseconds, is used only if the kernel has several NUMA nodes,
+// or if hwloc's own variables select another machine.
 Topology topology_of_domains();
 
-// The logical CPU numbers that the calling thread may run on, ascending.
+// Returns the logical CPU numbers on which the calling thread may run, ascending.
 std::vector<int> allowed_cpus();
 
 }  // namespace weft

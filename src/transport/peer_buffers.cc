@@ -1,5 +1,5 @@
-// Buffers in the other processes' own memory. An attachment may fail on one rank only; so before
-// any buffer is used, each rank answers whether it has all.
+// Handles buffers in other processes' own memory. An attachment may fail on one rank only; so
+// before any buffer is used, each rank says whether it has all.
 #include "transport/peer_buffers.h"
 
 #include <utility>

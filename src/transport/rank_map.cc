@@ -1,4 +1,4 @@
-// Runs of ranks at equal distances; who looks for one of many goes by halves.
+// Stores runs of ranks at equal distances, and finds a run by bisection.
 #include "transport/rank_map.h"
 
 #include <algorithm>

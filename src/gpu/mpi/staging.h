@@ -23,7 +23,7 @@ class KeptTypes {
   KeptTypes& operator=(KeptTypes&&) = delete;
   ~KeptTypes();
 
-  // A predefined one is as good for ever.
+  // Predefined types are not duplicated.
   MPI_Datatype keep(MPI_Datatype type);
 
  private:
@@ -43,7 +43,7 @@ struct Staged {
   Pinned pinned;
 };
 
-// copies: the MPI library does not reach the device's memory, on any rank.
+// copies: the MPI library cannot reach device memory, on any rank.
 Result<Staged> stage(const Call& call, Context* context, bool copies);
 
 }  // namespace weft::gpu

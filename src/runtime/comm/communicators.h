@@ -72,8 +72,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void want_worker(Observer& observer);
   bool wants_worker() const { return wants_worker_; }
 
-  // Notes that a request was made for a collective on it, which may outlive it. The same on all
-  // ranks.
+  // Notes that a request was made for a collective on it, which may outlive it. The answer is the
+  // same on all ranks.
   void lend() { is_lent_.store(true, std::memory_order_relaxed); }
 
   Hints hints;
@@ -149,7 +149,7 @@ class Communicators {
   static Communicators& own();
 
   // Returns false for communicators of two groups, of one rank, with processes of other jobs, or of
-  // sessions. The same on all its ranks.
+  // sessions. The answer is the same on all its ranks.
   static bool may_have_shadow(MPI_Comm user);
 
   // The wishes besides an internal communicator: one that is not shared, if there are fewer than
@@ -177,7 +177,7 @@ class Communicators {
   std::vector<std::shared_ptr<Communicator>> all();
 
   // Returns whether MPI_COMM_WORLD has a worker (of engine tcc, or wanted by auto). It may still be
-  // inside a collective there, so that the ranks begin none. The same on all ranks.
+  // inside a collective there, so that the ranks begin none. The answer is the same on all ranks.
   bool world_has_worker();
   // Collective over all ranks, in MPI_Finalize: forgets all communicators, and frees their internal
   // ones if all ranks have finished with them.

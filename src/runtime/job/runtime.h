@@ -41,7 +41,7 @@ class Runtime : public Observer {
   // others.
   bool threads_allowed() const { return thread_may_ == ThreadMay::do_all; }
   // Returns whether only callers may run the application's operators: on some rank it has not asked
-  // for MPI_THREAD_MULTIPLE, and Weft has threads. The same on all ranks.
+  // for MPI_THREAD_MULTIPLE, and Weft has threads. The answer is the same on all ranks.
   bool operators_stay() const { return operators_stay_; }
   // Returns whether only callers inside MPI calls advance operations, so that no such call may
   // block.
@@ -66,10 +66,10 @@ class Runtime : public Observer {
   // Returns whether there is a thread for operations that need only memory and the processor.
   bool has_memory_thread() const { return thread_may_ == ThreadMay::use_memory; }
   // Returns whether each rank has a core for that thread besides those on which the node's ranks
-  // compute. The same on all ranks.
+  // compute. The answer is the same on all ranks.
   bool has_spare_core() const { return room_ == Room::a_core_to_spare; }
-  // Returns whether more ranks run on some cores than there are of these. The same on all ranks;
-  // only meaningful if there is such a thread.
+  // Returns whether more ranks run on some cores than there are of these. The answer is the same on
+  // all ranks; only meaningful if there is such a thread.
   bool ranks_share_cores() const { return room_ == Room::cores_are_shared; }
   bool observing() const { return observing_; }
   // Returns whether engine auto learns (runtime/adaptive/sites.h); the same on all ranks.

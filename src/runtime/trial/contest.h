@@ -18,8 +18,8 @@ bool is_won(Runtime& runtime, Meeting& meeting, const Call& call, const Schedule
             Kernel kernel, Rival rival);
 
 // Returns whether there is anything to measure: all ranks know the size, the user has not chosen, a
-// blocking call of the library's may be made, and no way without a copy is expected. The same on
-// all ranks.
+// blocking call of the library's may be made, and no way without a copy is expected. The answer is
+// the same on all ranks.
 bool may_be_contested(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
                       Kernel kernel, bool tries_direct);
 

@@ -1,5 +1,5 @@
-// Which predefined datatype is what in memory. Fortran's are taken to be as long as usual, which
-// kernel_for() checks.
+// Maps predefined datatypes to elements in memory. Fortran's are taken to have the usual sizes,
+// which kernel_for() checks.
 #include "transport/mpi/kernels.h"
 
 #include <type_traits>

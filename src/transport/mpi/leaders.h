@@ -1,7 +1,7 @@
 // Leaders: a communicator of the ranks that lead for the same part of a collective, one on each
-// node and in the order of the nodes, for collectives of the MPI library's between them; and the
-// turns in which operations call these. Why turns: all ranks must call in the same order, but
-// operations get there at different times on different ranks.
+// node, in the order of the nodes, for collectives of the MPI library between them; and the turns
+// in which operations call these. All ranks must call them in the same order, although operations
+// reach them at different times.
 #pragma once
 
 #include <mpi.h>

@@ -111,7 +111,7 @@ void MpiTransport::give_up_leading() {
   if (calls_left_ > 0) leaders_->turns.stop();
 }
 
-// In the order of the operations' turns, which is the same on all leaders.
+// The calls follow the order of the operations' turns, which is the same on all leaders.
 Result<bool> MpiTransport::call_leaders(const Step& step) {
   if (leaders_->turns.stopped()) return Error{"", MPI_ERR_OTHER};
   if (!leaders_->turns.has_come(turn_)) return false;
@@ -183,8 +183,8 @@ Result<bool> MpiTransport::test() {
   return code == MPI_SUCCESS ? result : Error{"", code};
 }
 
-// Tests them one by one, not by MPI_Testall: its errors would reach the handler of no communicator
-// of ours.
+// Requests are tested one by one, since errors of MPI_Testall would reach no internal
+// communicator's handler.
 inline Result<bool> MpiTransport::test_posted() {
   for (; tested_ < posted_; ++tested_) {
     int done = 0;

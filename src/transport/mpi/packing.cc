@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-// MPICH 4.0 takes MPI_BOTTOM for a forgotten buffer: in its place comes some address, and a type
-// that lies as far before it.
+// MPICH 4.0 mistakes MPI_BOTTOM for a forgotten buffer: it gets some other address, and a type that
+// lies as far before it.
 class Described {
  public:
   explicit Described(const Elements& elements)

@@ -13,7 +13,7 @@ struct Elements {
   MPI_Datatype type{};
 };
 
-// `bytes`: of all elements. MPI error code.
+// `bytes`: those of all elements. Both return an MPI error code.
 int pack_elements(const Elements& from, void* to, std::int64_t bytes, MPI_Comm comm);
 int unpack_elements(const void* from, std::int64_t bytes, const Elements& to, MPI_Comm comm);
 

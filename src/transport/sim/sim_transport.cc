@@ -26,7 +26,7 @@ std::byte* SimTransport::address(const Location& at) const {
 }
 
 SimData SimTransport::data(const Operand& operand) {
-  // Only the verifier's rule keeps a schedule from writing to the send buffer.
+  // The send buffer is not const here: only the verifier keeps schedules from writing to it.
   if (operand.count == 0) return {};
   return {address(operand.at), type(operand.unit), operand.count};
 }
