@@ -72,8 +72,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void want_worker(Observer& observer);
   bool wants_worker() const { return wants_worker_; }
 
-  // Notes that a request was made for a collective on it, which may outlive it. The answer is the
-  // same on all ranks.
+  // Notes, on all ranks alike, that a request was made for a collective on it, which may outlive it.
   void lend() { is_lent_.store(true, std::memory_order_relaxed); }
 
   Hints hints;
