@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <atomic>
 #include <string_view>
 
 #include "base/loaded_object.h"
@@ -28,9 +29,12 @@
 namespace weft::interpose {
 namespace {
 
+// Its static needs no guard, as in linker().
 const link_map* own_object() {
-  static const link_map* const own = object_of(reinterpret_cast<const void*>(&own_object));
-  return own;
+  static constinit std::atomic<const link_map*> own{};
+  if (!own.load(std::memory_order_acquire))
+    own.store(object_of(reinterpret_cast<const void*>(&own_object)), std::memory_order_release);
+  return own.load(std::memory_order_relaxed);
 }
 
 bool is_named_like_a_call(const char* symbol) {

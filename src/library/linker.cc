@@ -2,6 +2,8 @@
 
 #include <link.h>
 
+#include <atomic>
+
 #include "base/loaded_object.h"
 
 namespace weft {
@@ -34,9 +36,17 @@ const link_map* object_of(const void* address) {
                                                                                      : nullptr;
 }
 
-const Linker& linker() {
-  static const Linker found = find_linker();
-  return found;
+// No static whose initialisation is guarded: some compilers' guards lock a mutex, and a sanitizer's
+// runtime looks functions up before its own pthread_mutex_lock works.
+Linker linker() {
+  static constinit std::atomic<decltype(&::dlsym)> dlsym{};
+  static constinit std::atomic<decltype(&::dlopen)> dlopen{};
+  if (!dlopen.load(std::memory_order_acquire)) {
+    const Linker found = find_linker();
+    dlsym.store(found.dlsym, std::memory_order_relaxed);
+    dlopen.store(found.dlopen, std::memory_order_release);
+  }
+  return {dlsym.load(std::memory_order_relaxed), dlopen.load(std::memory_order_relaxed)};
 }
 
 }  // namespace weft

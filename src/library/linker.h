@@ -13,7 +13,7 @@ struct Linker {
 };
 
 // The next definitions behind this library, which may be another tool's.
-const Linker& linker();
+Linker linker();
 
 // The loaded object that holds an address, or nullptr. They are linked in the order in which the
 // program's own are searched.

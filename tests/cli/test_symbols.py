@@ -154,3 +154,14 @@ def test_the_advisors_generated_code_is_up_to_date():
         [sys.executable, script, "--check"], capture_output=True, text=True, check=False
     )
     assert check.returncode == 0, check.stderr
+
+
+def test_looking_up_takes_no_lock(family):
+    """A sanitizer's runtime calls dlsym before its own pthread_mutex_lock works, by which some
+    compilers guard the initialisation of statics."""
+    listing = subprocess.run(
+        ["nm", "-C", library(family)], capture_output=True, text=True, check=True
+    ).stdout
+    guarded = re.findall(r"guard variable for weft::(.*)", listing)
+    assert guarded, "the library has symbols of its own"
+    assert [name for name in guarded if re.search(r"\b(linker|own_object)\(\)", name)] == []
