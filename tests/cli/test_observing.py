@@ -119,7 +119,9 @@ def test_summary_in_json_has_the_seconds(observed, tmp_path):
     assert (found["host"], found["ranks"]) == (socket.gethostname(), RANKS)
     assert datetime.fromisoformat(found["date"]).tzinfo and "mpiexec" in found["command"]
     assert 0 < found["headline"]["calls_share"] < 1
-    assert all(call["inside_us"] >= 0 for call in found["calls"])
+    inside_us = sum(call["waited_us"] + call["inside_us"] for call in found["calls"])
+    share = inside_us / 1e6 / RANKS / found["seconds"]
+    assert share == pytest.approx(found["headline"]["calls_share"], abs=0.001)
 
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])

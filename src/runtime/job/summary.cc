@@ -206,7 +206,7 @@ std::string json_entry(CallId id, const CallNumbers& n) {
       ",\"completed\":" + std::to_string(n[2]) +
       ",\"start_to_wait_us\":" + std::to_string(n[3] / 1000) +
       ",\"waited_us\":" + std::to_string(n[4] / 1000) +
-      ",\"inside_us\":" + std::to_string(n[kInside] / 1000) +
+      ",\"inside_us\":" + std::to_string(n[kTimeInside] / 1000) +
       ",\"duration_us\":" + std::to_string(n[5] / 1000) +
       ",\"waited_for_handled_us\":" + std::to_string(n[kWaitedForHandled] / 1000) +
       ",\"passed_on\":{";
