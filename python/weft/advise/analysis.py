@@ -34,6 +34,7 @@ FROM_ROOT, TO_ROOT = ("bcast", "scatter"), ("reduce", "gather")
 LITTLE = 0.05  # of the run time: less in collectives is not worth a change
 
 
+FEWEST = 5  # replays: that all of fewer win is chance in more than 3 of 100 cases
 LEAST_WORTH = 0.005  # of the run time; less is no change to propose
 
 
@@ -73,14 +74,12 @@ class Advice:
         return sum(found) if found else None
 
     @property
-    def free_noise_us(self) -> float:
-        """Half of what the replays of that are apart."""
-        apart = [
-            (site.unchanged.high - site.unchanged.low) / 2 * len(site.members) / max(1, self.ranks)
-            for site in self.sites
-            if site.unchanged
-        ]
-        return sum(apart)
+    def free_is_certain(self) -> bool:
+        """That it wins something: in so many replays that it is no chance, and at the lower end."""
+        found = [site.unchanged for site in self.sites if site.unchanged]
+        enough = all(one.samples >= FEWEST for one in found)
+        lows = (s.unchanged.low * len(s.members) for s in self.sites if s.unchanged)
+        return bool(found) and enough and sum(lows) > 0
 
     @property
     def best(self) -> list[Site]:

@@ -20,7 +20,7 @@ HOW = "How the program is run"
 FILES = "What is written"
 LATER = "From a record, without a program"
 INSIDE = "WEFT_ADVISE_INSIDE"  # as src/advise/variables.h has it
-SAMPLE_S = 10.0  # for some replays at the end
+SAMPLE_S = 20.0  # for some replays at the end
 NOT_STARTED = (126, 127)  # statuses of what could not be started, which has been said
 
 

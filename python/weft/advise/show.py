@@ -90,8 +90,13 @@ def verdict(advice: Advice) -> str:
         return f"{where}, with Weft; {change or 'no change is known to win more'}."
     if free_us is None:
         return f"{where}; Weft may shorten it without a change: {try_it(advice)}"
-    least_us = max(CLEAR * advice.elapsed_us, advice.free_noise_us)
-    if free_us > least_us:
+    is_more = free_us > CLEAR * advice.elapsed_us
+    if is_more and not advice.free_is_certain:
+        return (
+            f"{where}; Weft may shorten it without a change, which replays on this machine leave"
+            f" open: {try_it(advice)}"
+        )
+    if is_more:
         return (
             f"{where}; with Weft, and without a change, the run is {faster(advice, free_us)} by a"
             f" replay of its calls: {try_it(advice)}"
@@ -103,7 +108,7 @@ def verdict(advice: Advice) -> str:
 
 def why_nothing(advice: Advice) -> str:
     whys = [site.why_no_gain for site in advice.sites if site.why_no_gain]
-    return f"Weft alone wins nothing by a replay, and {whys[0]}" if whys else "by a replay"
+    return ", and ".join(["Weft alone wins nothing by a replay", *whys[:1]])
 
 
 def worth(site: Site, advice: Advice) -> str:

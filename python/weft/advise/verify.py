@@ -31,7 +31,7 @@ JOB_SECONDS = 600
 LIBRARY, AUTO = "library", "auto"
 STANDARD, DEBIANS = "libmpi.so.12", "libmpich.so.12"  # one interface
 FAMILIES = {STANDARD: "mpich", DEBIANS: "mpich", "libmpi.so.40": "openmpi"}
-SAMPLE_ROUNDS, SAMPLE_STRETCHES = 3, 3
+SAMPLE_ROUNDS, SAMPLE_STRETCHES = 6, 3
 START_S = 1.0  # that a job needs for its start, about
 Times = dict[tuple[int, int], float]  # by stretch and form, microseconds of the last rank
 
