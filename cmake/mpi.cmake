@@ -116,9 +116,13 @@ if(NOT WEFT_IMPLEMENTATIONS AND NOT WEFT_SANITIZE)
 endif()
 
 # An object of ordinary MPI programs, which know nothing of Weft: compiled with that library's own
-# flags, once for all programs that are made of it. A target of its own, so that no two of them
-# compile it at the same time.
+# flags, once for all programs that are made of it. It is a target of its own, so that no two of them
+# compile it at the same time. Programs of Intel MPI take MPICH's objects where both lie below
+# WEFT_MPI_DIR: the two have one ABI, which installed programs rely on, too.
 function(weft_mpi_object mpi source flags result)
+  if(mpi STREQUAL intelmpi AND mpich IN_LIST WEFT_IMPLEMENTATIONS AND NOT WEFT_MPI)
+    set(mpi mpich)
+  endif()
   get_filename_component(name ${source} NAME_WE)
   string(MD5 key "${source} ${flags}")
   string(SUBSTRING ${key} 0 6 key)
@@ -128,10 +132,15 @@ function(weft_mpi_object mpi source flags result)
   if(TARGET ${target})
     return()
   endif()
+  # Programs that test need not be fast.
+  set(level -O3)
+  if(source MATCHES "^${CMAKE_SOURCE_DIR}/tests/")
+    set(level -O1)
+  endif()
   add_custom_command(
     OUTPUT ${object}
     COMMAND ${WEFT_COMPILE_${mpi}} -c
-            -std=c++20 -O3 -Wall -Wextra -Wno-cast-function-type -Wno-restrict
+            -std=c++20 ${level} -Wall -Wextra -Wno-cast-function-type -Wno-restrict
             -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_SOURCE_DIR}/tests/mpi
             ${flags} ${source} -o ${object} -pthread -MD -MT ${object} -MF ${object}.d
     DEPENDS ${source}

@@ -74,7 +74,7 @@ bool library_is_next(bool (*is_library)(const void* function));
 
 def next_calls_cc(calls, library):
     def bind(call):
-        return f'  bind(next_calls.{short(call)}, find, "P{call["name"]}");'
+        return f'  bind_slot(next_calls.{short(call)}, find, "P{call["name"]}");'
 
     def is_library(call):
         return f"  all = all && is_next(next_calls.{short(call)}, is_library);"
@@ -88,7 +88,7 @@ namespace weft {{
 namespace {{
 
 template <class Function>
-void bind(Next<Function>& slot, void* (*find)(const char*), const char* name) {{
+void bind_slot(Next<Function>& slot, void* (*find)(const char*), const char* name) {{
   // Pair with the acquire of Next.
   if (void* found = find(name))
     __atomic_store_n(&slot.pmpi, reinterpret_cast<Function*>(found), __ATOMIC_RELEASE);
@@ -153,7 +153,7 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
 
 def library_calls_cc(calls, library):
     def bind(call):
-        return f'  bind(library_calls.{short(call)}, find, "P{call["name"]}", {absent(call)});'
+        return f'  bind_slot(library_calls.{short(call)}, find, "P{call["name"]}", {absent(call)});'
 
     def absent(call):
         return "optional" if float(call["since"]) >= 4 else "missing"
@@ -167,7 +167,7 @@ namespace weft {{
 namespace {{
 
 template <class Function>
-void bind(Function*& slot, void* (*find)(const char*), const char* name,
+void bind_slot(Function*& slot, void* (*find)(const char*), const char* name,
           std::vector<const char*>& missing) {{
   slot = reinterpret_cast<Function*>(find(name));
   if (!slot) missing.push_back(name);

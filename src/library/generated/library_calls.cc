@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 template <class Function>
-void bind(Function*& slot, void* (*find)(const char*), const char* name,
+void bind_slot(Function*& slot, void* (*find)(const char*), const char* name,
           std::vector<const char*>& missing) {
   slot = reinterpret_cast<Function*>(find(name));
   if (!slot) missing.push_back(name);
@@ -21,201 +21,201 @@ constinit LibraryCalls library_calls{};
 bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*>& missing) {
   missing.clear();
   std::vector<const char*> optional;  // younger than MPI-3
-  bind(library_calls.Comm_idup, find, "PMPI_Comm_idup", missing);
-  bind(library_calls.Comm_idup_with_info, find, "PMPI_Comm_idup_with_info", optional);
-  bind(library_calls.Comm_create, find, "PMPI_Comm_create", missing);
-  bind(library_calls.Comm_split, find, "PMPI_Comm_split", missing);
-  bind(library_calls.Comm_group, find, "PMPI_Comm_group", missing);
-  bind(library_calls.Group_translate_ranks, find, "PMPI_Group_translate_ranks", missing);
-  bind(library_calls.Group_free, find, "PMPI_Group_free", missing);
-  bind(library_calls.Group_size, find, "PMPI_Group_size", missing);
-  bind(library_calls.Group_difference, find, "PMPI_Group_difference", missing);
-  bind(library_calls.Comm_free, find, "PMPI_Comm_free", missing);
-  bind(library_calls.Comm_rank, find, "PMPI_Comm_rank", missing);
-  bind(library_calls.Comm_size, find, "PMPI_Comm_size", missing);
-  bind(library_calls.Comm_test_inter, find, "PMPI_Comm_test_inter", missing);
-  bind(library_calls.Comm_set_errhandler, find, "PMPI_Comm_set_errhandler", missing);
-  bind(library_calls.Comm_call_errhandler, find, "PMPI_Comm_call_errhandler", missing);
-  bind(library_calls.Info_dup, find, "PMPI_Info_dup", missing);
-  bind(library_calls.Info_free, find, "PMPI_Info_free", missing);
-  bind(library_calls.Info_get, find, "PMPI_Info_get", missing);
-  bind(library_calls.Type_size, find, "PMPI_Type_size", missing);
-  bind(library_calls.Type_get_extent, find, "PMPI_Type_get_extent", missing);
-  bind(library_calls.Type_get_true_extent, find, "PMPI_Type_get_true_extent", missing);
-  bind(library_calls.Type_get_envelope, find, "PMPI_Type_get_envelope", missing);
-  bind(library_calls.Op_commutative, find, "PMPI_Op_commutative", missing);
-  bind(library_calls.Isend, find, "PMPI_Isend", missing);
-  bind(library_calls.Irecv, find, "PMPI_Irecv", missing);
-  bind(library_calls.Test, find, "PMPI_Test", missing);
-  bind(library_calls.Win_get_attr, find, "PMPI_Win_get_attr", missing);
-  bind(library_calls.Win_shared_query, find, "PMPI_Win_shared_query", missing);
-  bind(library_calls.Pack, find, "PMPI_Pack", missing);
-  bind(library_calls.Unpack, find, "PMPI_Unpack", missing);
-  bind(library_calls.Type_create_hindexed, find, "PMPI_Type_create_hindexed", missing);
-  bind(library_calls.Type_commit, find, "PMPI_Type_commit", missing);
-  bind(library_calls.Type_free, find, "PMPI_Type_free", missing);
-  bind(library_calls.Reduce_local, find, "PMPI_Reduce_local", missing);
-  bind(library_calls.Grequest_start, find, "PMPI_Grequest_start", missing);
-  bind(library_calls.Grequest_complete, find, "PMPI_Grequest_complete", missing);
-  bind(library_calls.Status_set_elements, find, "PMPI_Status_set_elements", missing);
-  bind(library_calls.Status_set_cancelled, find, "PMPI_Status_set_cancelled", missing);
-  bind(library_calls.Send, find, "PMPI_Send", missing);
-  bind(library_calls.Recv, find, "PMPI_Recv", missing);
-  bind(library_calls.Iprobe, find, "PMPI_Iprobe", missing);
+  bind_slot(library_calls.Comm_idup, find, "PMPI_Comm_idup", missing);
+  bind_slot(library_calls.Comm_idup_with_info, find, "PMPI_Comm_idup_with_info", optional);
+  bind_slot(library_calls.Comm_create, find, "PMPI_Comm_create", missing);
+  bind_slot(library_calls.Comm_split, find, "PMPI_Comm_split", missing);
+  bind_slot(library_calls.Comm_group, find, "PMPI_Comm_group", missing);
+  bind_slot(library_calls.Group_translate_ranks, find, "PMPI_Group_translate_ranks", missing);
+  bind_slot(library_calls.Group_free, find, "PMPI_Group_free", missing);
+  bind_slot(library_calls.Group_size, find, "PMPI_Group_size", missing);
+  bind_slot(library_calls.Group_difference, find, "PMPI_Group_difference", missing);
+  bind_slot(library_calls.Comm_free, find, "PMPI_Comm_free", missing);
+  bind_slot(library_calls.Comm_rank, find, "PMPI_Comm_rank", missing);
+  bind_slot(library_calls.Comm_size, find, "PMPI_Comm_size", missing);
+  bind_slot(library_calls.Comm_test_inter, find, "PMPI_Comm_test_inter", missing);
+  bind_slot(library_calls.Comm_set_errhandler, find, "PMPI_Comm_set_errhandler", missing);
+  bind_slot(library_calls.Comm_call_errhandler, find, "PMPI_Comm_call_errhandler", missing);
+  bind_slot(library_calls.Info_dup, find, "PMPI_Info_dup", missing);
+  bind_slot(library_calls.Info_free, find, "PMPI_Info_free", missing);
+  bind_slot(library_calls.Info_get, find, "PMPI_Info_get", missing);
+  bind_slot(library_calls.Type_size, find, "PMPI_Type_size", missing);
+  bind_slot(library_calls.Type_get_extent, find, "PMPI_Type_get_extent", missing);
+  bind_slot(library_calls.Type_get_true_extent, find, "PMPI_Type_get_true_extent", missing);
+  bind_slot(library_calls.Type_get_envelope, find, "PMPI_Type_get_envelope", missing);
+  bind_slot(library_calls.Op_commutative, find, "PMPI_Op_commutative", missing);
+  bind_slot(library_calls.Isend, find, "PMPI_Isend", missing);
+  bind_slot(library_calls.Irecv, find, "PMPI_Irecv", missing);
+  bind_slot(library_calls.Test, find, "PMPI_Test", missing);
+  bind_slot(library_calls.Win_get_attr, find, "PMPI_Win_get_attr", missing);
+  bind_slot(library_calls.Win_shared_query, find, "PMPI_Win_shared_query", missing);
+  bind_slot(library_calls.Pack, find, "PMPI_Pack", missing);
+  bind_slot(library_calls.Unpack, find, "PMPI_Unpack", missing);
+  bind_slot(library_calls.Type_create_hindexed, find, "PMPI_Type_create_hindexed", missing);
+  bind_slot(library_calls.Type_commit, find, "PMPI_Type_commit", missing);
+  bind_slot(library_calls.Type_free, find, "PMPI_Type_free", missing);
+  bind_slot(library_calls.Reduce_local, find, "PMPI_Reduce_local", missing);
+  bind_slot(library_calls.Grequest_start, find, "PMPI_Grequest_start", missing);
+  bind_slot(library_calls.Grequest_complete, find, "PMPI_Grequest_complete", missing);
+  bind_slot(library_calls.Status_set_elements, find, "PMPI_Status_set_elements", missing);
+  bind_slot(library_calls.Status_set_cancelled, find, "PMPI_Status_set_cancelled", missing);
+  bind_slot(library_calls.Send, find, "PMPI_Send", missing);
+  bind_slot(library_calls.Recv, find, "PMPI_Recv", missing);
+  bind_slot(library_calls.Iprobe, find, "PMPI_Iprobe", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Isend_c, find, "PMPI_Isend_c", optional);
-  bind(library_calls.Irecv_c, find, "PMPI_Irecv_c", optional);
+  bind_slot(library_calls.Isend_c, find, "PMPI_Isend_c", optional);
+  bind_slot(library_calls.Irecv_c, find, "PMPI_Irecv_c", optional);
 #endif
-  bind(library_calls.Comm_remote_size, find, "PMPI_Comm_remote_size", missing);
-  bind(library_calls.Recv_init, find, "PMPI_Recv_init", missing);
-  bind(library_calls.Start, find, "PMPI_Start", missing);
-  bind(library_calls.Wait, find, "PMPI_Wait", missing);
-  bind(library_calls.Request_free, find, "PMPI_Request_free", missing);
-  bind(library_calls.Type_indexed, find, "PMPI_Type_indexed", missing);
-  bind(library_calls.Topo_test, find, "PMPI_Topo_test", missing);
-  bind(library_calls.Cartdim_get, find, "PMPI_Cartdim_get", missing);
-  bind(library_calls.Cart_get, find, "PMPI_Cart_get", missing);
-  bind(library_calls.Cart_shift, find, "PMPI_Cart_shift", missing);
-  bind(library_calls.Graph_neighbors_count, find, "PMPI_Graph_neighbors_count", missing);
-  bind(library_calls.Graph_neighbors, find, "PMPI_Graph_neighbors", missing);
-  bind(library_calls.Dist_graph_neighbors_count, find, "PMPI_Dist_graph_neighbors_count", missing);
-  bind(library_calls.Dist_graph_neighbors, find, "PMPI_Dist_graph_neighbors", missing);
-  bind(library_calls.Get_library_version, find, "PMPI_Get_library_version", missing);
-  bind(library_calls.Comm_get_attr, find, "PMPI_Comm_get_attr", missing);
-  bind(library_calls.Comm_create_keyval, find, "PMPI_Comm_create_keyval", missing);
-  bind(library_calls.Comm_set_attr, find, "PMPI_Comm_set_attr", missing);
-  bind(library_calls.Comm_free_keyval, find, "PMPI_Comm_free_keyval", missing);
-  bind(library_calls.Comm_split_type, find, "PMPI_Comm_split_type", missing);
-  bind(library_calls.Comm_get_errhandler, find, "PMPI_Comm_get_errhandler", missing);
-  bind(library_calls.Errhandler_free, find, "PMPI_Errhandler_free", missing);
-  bind(library_calls.Abort, find, "PMPI_Abort", missing);
-  bind(library_calls.Iallgather, find, "PMPI_Iallgather", missing);
-  bind(library_calls.Iallgatherv, find, "PMPI_Iallgatherv", missing);
-  bind(library_calls.Iallreduce, find, "PMPI_Iallreduce", missing);
-  bind(library_calls.Ialltoall, find, "PMPI_Ialltoall", missing);
-  bind(library_calls.Ialltoallv, find, "PMPI_Ialltoallv", missing);
-  bind(library_calls.Ialltoallw, find, "PMPI_Ialltoallw", missing);
-  bind(library_calls.Ibarrier, find, "PMPI_Ibarrier", missing);
-  bind(library_calls.Ibcast, find, "PMPI_Ibcast", missing);
-  bind(library_calls.Iexscan, find, "PMPI_Iexscan", missing);
-  bind(library_calls.Igather, find, "PMPI_Igather", missing);
-  bind(library_calls.Igatherv, find, "PMPI_Igatherv", missing);
-  bind(library_calls.Ineighbor_allgather, find, "PMPI_Ineighbor_allgather", missing);
-  bind(library_calls.Ineighbor_allgatherv, find, "PMPI_Ineighbor_allgatherv", missing);
-  bind(library_calls.Ineighbor_alltoall, find, "PMPI_Ineighbor_alltoall", missing);
-  bind(library_calls.Ineighbor_alltoallv, find, "PMPI_Ineighbor_alltoallv", missing);
-  bind(library_calls.Ineighbor_alltoallw, find, "PMPI_Ineighbor_alltoallw", missing);
-  bind(library_calls.Ireduce, find, "PMPI_Ireduce", missing);
-  bind(library_calls.Ireduce_scatter, find, "PMPI_Ireduce_scatter", missing);
-  bind(library_calls.Ireduce_scatter_block, find, "PMPI_Ireduce_scatter_block", missing);
-  bind(library_calls.Iscan, find, "PMPI_Iscan", missing);
-  bind(library_calls.Iscatter, find, "PMPI_Iscatter", missing);
-  bind(library_calls.Iscatterv, find, "PMPI_Iscatterv", missing);
+  bind_slot(library_calls.Comm_remote_size, find, "PMPI_Comm_remote_size", missing);
+  bind_slot(library_calls.Recv_init, find, "PMPI_Recv_init", missing);
+  bind_slot(library_calls.Start, find, "PMPI_Start", missing);
+  bind_slot(library_calls.Wait, find, "PMPI_Wait", missing);
+  bind_slot(library_calls.Request_free, find, "PMPI_Request_free", missing);
+  bind_slot(library_calls.Type_indexed, find, "PMPI_Type_indexed", missing);
+  bind_slot(library_calls.Topo_test, find, "PMPI_Topo_test", missing);
+  bind_slot(library_calls.Cartdim_get, find, "PMPI_Cartdim_get", missing);
+  bind_slot(library_calls.Cart_get, find, "PMPI_Cart_get", missing);
+  bind_slot(library_calls.Cart_shift, find, "PMPI_Cart_shift", missing);
+  bind_slot(library_calls.Graph_neighbors_count, find, "PMPI_Graph_neighbors_count", missing);
+  bind_slot(library_calls.Graph_neighbors, find, "PMPI_Graph_neighbors", missing);
+  bind_slot(library_calls.Dist_graph_neighbors_count, find, "PMPI_Dist_graph_neighbors_count", missing);
+  bind_slot(library_calls.Dist_graph_neighbors, find, "PMPI_Dist_graph_neighbors", missing);
+  bind_slot(library_calls.Get_library_version, find, "PMPI_Get_library_version", missing);
+  bind_slot(library_calls.Comm_get_attr, find, "PMPI_Comm_get_attr", missing);
+  bind_slot(library_calls.Comm_create_keyval, find, "PMPI_Comm_create_keyval", missing);
+  bind_slot(library_calls.Comm_set_attr, find, "PMPI_Comm_set_attr", missing);
+  bind_slot(library_calls.Comm_free_keyval, find, "PMPI_Comm_free_keyval", missing);
+  bind_slot(library_calls.Comm_split_type, find, "PMPI_Comm_split_type", missing);
+  bind_slot(library_calls.Comm_get_errhandler, find, "PMPI_Comm_get_errhandler", missing);
+  bind_slot(library_calls.Errhandler_free, find, "PMPI_Errhandler_free", missing);
+  bind_slot(library_calls.Abort, find, "PMPI_Abort", missing);
+  bind_slot(library_calls.Iallgather, find, "PMPI_Iallgather", missing);
+  bind_slot(library_calls.Iallgatherv, find, "PMPI_Iallgatherv", missing);
+  bind_slot(library_calls.Iallreduce, find, "PMPI_Iallreduce", missing);
+  bind_slot(library_calls.Ialltoall, find, "PMPI_Ialltoall", missing);
+  bind_slot(library_calls.Ialltoallv, find, "PMPI_Ialltoallv", missing);
+  bind_slot(library_calls.Ialltoallw, find, "PMPI_Ialltoallw", missing);
+  bind_slot(library_calls.Ibarrier, find, "PMPI_Ibarrier", missing);
+  bind_slot(library_calls.Ibcast, find, "PMPI_Ibcast", missing);
+  bind_slot(library_calls.Iexscan, find, "PMPI_Iexscan", missing);
+  bind_slot(library_calls.Igather, find, "PMPI_Igather", missing);
+  bind_slot(library_calls.Igatherv, find, "PMPI_Igatherv", missing);
+  bind_slot(library_calls.Ineighbor_allgather, find, "PMPI_Ineighbor_allgather", missing);
+  bind_slot(library_calls.Ineighbor_allgatherv, find, "PMPI_Ineighbor_allgatherv", missing);
+  bind_slot(library_calls.Ineighbor_alltoall, find, "PMPI_Ineighbor_alltoall", missing);
+  bind_slot(library_calls.Ineighbor_alltoallv, find, "PMPI_Ineighbor_alltoallv", missing);
+  bind_slot(library_calls.Ineighbor_alltoallw, find, "PMPI_Ineighbor_alltoallw", missing);
+  bind_slot(library_calls.Ireduce, find, "PMPI_Ireduce", missing);
+  bind_slot(library_calls.Ireduce_scatter, find, "PMPI_Ireduce_scatter", missing);
+  bind_slot(library_calls.Ireduce_scatter_block, find, "PMPI_Ireduce_scatter_block", missing);
+  bind_slot(library_calls.Iscan, find, "PMPI_Iscan", missing);
+  bind_slot(library_calls.Iscatter, find, "PMPI_Iscatter", missing);
+  bind_slot(library_calls.Iscatterv, find, "PMPI_Iscatterv", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Iallgather_c, find, "PMPI_Iallgather_c", optional);
-  bind(library_calls.Iallgatherv_c, find, "PMPI_Iallgatherv_c", optional);
-  bind(library_calls.Iallreduce_c, find, "PMPI_Iallreduce_c", optional);
-  bind(library_calls.Ialltoall_c, find, "PMPI_Ialltoall_c", optional);
-  bind(library_calls.Ialltoallv_c, find, "PMPI_Ialltoallv_c", optional);
-  bind(library_calls.Ialltoallw_c, find, "PMPI_Ialltoallw_c", optional);
-  bind(library_calls.Ibcast_c, find, "PMPI_Ibcast_c", optional);
-  bind(library_calls.Iexscan_c, find, "PMPI_Iexscan_c", optional);
-  bind(library_calls.Igather_c, find, "PMPI_Igather_c", optional);
-  bind(library_calls.Igatherv_c, find, "PMPI_Igatherv_c", optional);
-  bind(library_calls.Ineighbor_allgather_c, find, "PMPI_Ineighbor_allgather_c", optional);
-  bind(library_calls.Ineighbor_allgatherv_c, find, "PMPI_Ineighbor_allgatherv_c", optional);
-  bind(library_calls.Ineighbor_alltoall_c, find, "PMPI_Ineighbor_alltoall_c", optional);
-  bind(library_calls.Ineighbor_alltoallv_c, find, "PMPI_Ineighbor_alltoallv_c", optional);
-  bind(library_calls.Ineighbor_alltoallw_c, find, "PMPI_Ineighbor_alltoallw_c", optional);
-  bind(library_calls.Ireduce_c, find, "PMPI_Ireduce_c", optional);
-  bind(library_calls.Ireduce_scatter_block_c, find, "PMPI_Ireduce_scatter_block_c", optional);
-  bind(library_calls.Ireduce_scatter_c, find, "PMPI_Ireduce_scatter_c", optional);
-  bind(library_calls.Iscan_c, find, "PMPI_Iscan_c", optional);
-  bind(library_calls.Iscatter_c, find, "PMPI_Iscatter_c", optional);
-  bind(library_calls.Iscatterv_c, find, "PMPI_Iscatterv_c", optional);
+  bind_slot(library_calls.Iallgather_c, find, "PMPI_Iallgather_c", optional);
+  bind_slot(library_calls.Iallgatherv_c, find, "PMPI_Iallgatherv_c", optional);
+  bind_slot(library_calls.Iallreduce_c, find, "PMPI_Iallreduce_c", optional);
+  bind_slot(library_calls.Ialltoall_c, find, "PMPI_Ialltoall_c", optional);
+  bind_slot(library_calls.Ialltoallv_c, find, "PMPI_Ialltoallv_c", optional);
+  bind_slot(library_calls.Ialltoallw_c, find, "PMPI_Ialltoallw_c", optional);
+  bind_slot(library_calls.Ibcast_c, find, "PMPI_Ibcast_c", optional);
+  bind_slot(library_calls.Iexscan_c, find, "PMPI_Iexscan_c", optional);
+  bind_slot(library_calls.Igather_c, find, "PMPI_Igather_c", optional);
+  bind_slot(library_calls.Igatherv_c, find, "PMPI_Igatherv_c", optional);
+  bind_slot(library_calls.Ineighbor_allgather_c, find, "PMPI_Ineighbor_allgather_c", optional);
+  bind_slot(library_calls.Ineighbor_allgatherv_c, find, "PMPI_Ineighbor_allgatherv_c", optional);
+  bind_slot(library_calls.Ineighbor_alltoall_c, find, "PMPI_Ineighbor_alltoall_c", optional);
+  bind_slot(library_calls.Ineighbor_alltoallv_c, find, "PMPI_Ineighbor_alltoallv_c", optional);
+  bind_slot(library_calls.Ineighbor_alltoallw_c, find, "PMPI_Ineighbor_alltoallw_c", optional);
+  bind_slot(library_calls.Ireduce_c, find, "PMPI_Ireduce_c", optional);
+  bind_slot(library_calls.Ireduce_scatter_block_c, find, "PMPI_Ireduce_scatter_block_c", optional);
+  bind_slot(library_calls.Ireduce_scatter_c, find, "PMPI_Ireduce_scatter_c", optional);
+  bind_slot(library_calls.Iscan_c, find, "PMPI_Iscan_c", optional);
+  bind_slot(library_calls.Iscatter_c, find, "PMPI_Iscatter_c", optional);
+  bind_slot(library_calls.Iscatterv_c, find, "PMPI_Iscatterv_c", optional);
 #endif
-  bind(library_calls.Allgather, find, "PMPI_Allgather", missing);
+  bind_slot(library_calls.Allgather, find, "PMPI_Allgather", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Allgather_c, find, "PMPI_Allgather_c", optional);
+  bind_slot(library_calls.Allgather_c, find, "PMPI_Allgather_c", optional);
 #endif
-  bind(library_calls.Allgatherv, find, "PMPI_Allgatherv", missing);
+  bind_slot(library_calls.Allgatherv, find, "PMPI_Allgatherv", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Allgatherv_c, find, "PMPI_Allgatherv_c", optional);
+  bind_slot(library_calls.Allgatherv_c, find, "PMPI_Allgatherv_c", optional);
 #endif
-  bind(library_calls.Allreduce, find, "PMPI_Allreduce", missing);
+  bind_slot(library_calls.Allreduce, find, "PMPI_Allreduce", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Allreduce_c, find, "PMPI_Allreduce_c", optional);
+  bind_slot(library_calls.Allreduce_c, find, "PMPI_Allreduce_c", optional);
 #endif
-  bind(library_calls.Alltoall, find, "PMPI_Alltoall", missing);
+  bind_slot(library_calls.Alltoall, find, "PMPI_Alltoall", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Alltoall_c, find, "PMPI_Alltoall_c", optional);
+  bind_slot(library_calls.Alltoall_c, find, "PMPI_Alltoall_c", optional);
 #endif
-  bind(library_calls.Alltoallv, find, "PMPI_Alltoallv", missing);
+  bind_slot(library_calls.Alltoallv, find, "PMPI_Alltoallv", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Alltoallv_c, find, "PMPI_Alltoallv_c", optional);
+  bind_slot(library_calls.Alltoallv_c, find, "PMPI_Alltoallv_c", optional);
 #endif
-  bind(library_calls.Alltoallw, find, "PMPI_Alltoallw", missing);
+  bind_slot(library_calls.Alltoallw, find, "PMPI_Alltoallw", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Alltoallw_c, find, "PMPI_Alltoallw_c", optional);
+  bind_slot(library_calls.Alltoallw_c, find, "PMPI_Alltoallw_c", optional);
 #endif
-  bind(library_calls.Barrier, find, "PMPI_Barrier", missing);
-  bind(library_calls.Bcast, find, "PMPI_Bcast", missing);
+  bind_slot(library_calls.Barrier, find, "PMPI_Barrier", missing);
+  bind_slot(library_calls.Bcast, find, "PMPI_Bcast", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Bcast_c, find, "PMPI_Bcast_c", optional);
+  bind_slot(library_calls.Bcast_c, find, "PMPI_Bcast_c", optional);
 #endif
-  bind(library_calls.Exscan, find, "PMPI_Exscan", missing);
+  bind_slot(library_calls.Exscan, find, "PMPI_Exscan", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Exscan_c, find, "PMPI_Exscan_c", optional);
+  bind_slot(library_calls.Exscan_c, find, "PMPI_Exscan_c", optional);
 #endif
-  bind(library_calls.Gather, find, "PMPI_Gather", missing);
+  bind_slot(library_calls.Gather, find, "PMPI_Gather", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Gather_c, find, "PMPI_Gather_c", optional);
+  bind_slot(library_calls.Gather_c, find, "PMPI_Gather_c", optional);
 #endif
-  bind(library_calls.Gatherv, find, "PMPI_Gatherv", missing);
+  bind_slot(library_calls.Gatherv, find, "PMPI_Gatherv", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Gatherv_c, find, "PMPI_Gatherv_c", optional);
+  bind_slot(library_calls.Gatherv_c, find, "PMPI_Gatherv_c", optional);
 #endif
-  bind(library_calls.Neighbor_allgather, find, "PMPI_Neighbor_allgather", missing);
+  bind_slot(library_calls.Neighbor_allgather, find, "PMPI_Neighbor_allgather", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Neighbor_allgather_c, find, "PMPI_Neighbor_allgather_c", optional);
+  bind_slot(library_calls.Neighbor_allgather_c, find, "PMPI_Neighbor_allgather_c", optional);
 #endif
-  bind(library_calls.Neighbor_allgatherv, find, "PMPI_Neighbor_allgatherv", missing);
+  bind_slot(library_calls.Neighbor_allgatherv, find, "PMPI_Neighbor_allgatherv", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Neighbor_allgatherv_c, find, "PMPI_Neighbor_allgatherv_c", optional);
+  bind_slot(library_calls.Neighbor_allgatherv_c, find, "PMPI_Neighbor_allgatherv_c", optional);
 #endif
-  bind(library_calls.Neighbor_alltoall, find, "PMPI_Neighbor_alltoall", missing);
+  bind_slot(library_calls.Neighbor_alltoall, find, "PMPI_Neighbor_alltoall", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Neighbor_alltoall_c, find, "PMPI_Neighbor_alltoall_c", optional);
+  bind_slot(library_calls.Neighbor_alltoall_c, find, "PMPI_Neighbor_alltoall_c", optional);
 #endif
-  bind(library_calls.Neighbor_alltoallv, find, "PMPI_Neighbor_alltoallv", missing);
+  bind_slot(library_calls.Neighbor_alltoallv, find, "PMPI_Neighbor_alltoallv", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Neighbor_alltoallv_c, find, "PMPI_Neighbor_alltoallv_c", optional);
+  bind_slot(library_calls.Neighbor_alltoallv_c, find, "PMPI_Neighbor_alltoallv_c", optional);
 #endif
-  bind(library_calls.Neighbor_alltoallw, find, "PMPI_Neighbor_alltoallw", missing);
+  bind_slot(library_calls.Neighbor_alltoallw, find, "PMPI_Neighbor_alltoallw", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Neighbor_alltoallw_c, find, "PMPI_Neighbor_alltoallw_c", optional);
+  bind_slot(library_calls.Neighbor_alltoallw_c, find, "PMPI_Neighbor_alltoallw_c", optional);
 #endif
-  bind(library_calls.Reduce, find, "PMPI_Reduce", missing);
+  bind_slot(library_calls.Reduce, find, "PMPI_Reduce", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Reduce_c, find, "PMPI_Reduce_c", optional);
+  bind_slot(library_calls.Reduce_c, find, "PMPI_Reduce_c", optional);
 #endif
-  bind(library_calls.Reduce_scatter, find, "PMPI_Reduce_scatter", missing);
-  bind(library_calls.Reduce_scatter_block, find, "PMPI_Reduce_scatter_block", missing);
+  bind_slot(library_calls.Reduce_scatter, find, "PMPI_Reduce_scatter", missing);
+  bind_slot(library_calls.Reduce_scatter_block, find, "PMPI_Reduce_scatter_block", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Reduce_scatter_block_c, find, "PMPI_Reduce_scatter_block_c", optional);
-  bind(library_calls.Reduce_scatter_c, find, "PMPI_Reduce_scatter_c", optional);
+  bind_slot(library_calls.Reduce_scatter_block_c, find, "PMPI_Reduce_scatter_block_c", optional);
+  bind_slot(library_calls.Reduce_scatter_c, find, "PMPI_Reduce_scatter_c", optional);
 #endif
-  bind(library_calls.Scan, find, "PMPI_Scan", missing);
+  bind_slot(library_calls.Scan, find, "PMPI_Scan", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Scan_c, find, "PMPI_Scan_c", optional);
+  bind_slot(library_calls.Scan_c, find, "PMPI_Scan_c", optional);
 #endif
-  bind(library_calls.Scatter, find, "PMPI_Scatter", missing);
+  bind_slot(library_calls.Scatter, find, "PMPI_Scatter", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Scatter_c, find, "PMPI_Scatter_c", optional);
+  bind_slot(library_calls.Scatter_c, find, "PMPI_Scatter_c", optional);
 #endif
-  bind(library_calls.Scatterv, find, "PMPI_Scatterv", missing);
+  bind_slot(library_calls.Scatterv, find, "PMPI_Scatterv", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(library_calls.Scatterv_c, find, "PMPI_Scatterv_c", optional);
+  bind_slot(library_calls.Scatterv_c, find, "PMPI_Scatterv_c", optional);
 #endif
   return missing.empty();
 }

@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 template <class Function>
-void bind(Next<Function>& slot, void* (*find)(const char*), const char* name) {
+void bind_slot(Next<Function>& slot, void* (*find)(const char*), const char* name) {
   // Pair with the acquire of Next.
   if (void* found = find(name))
     __atomic_store_n(&slot.pmpi, reinterpret_cast<Function*>(found), __ATOMIC_RELEASE);
@@ -30,562 +30,562 @@ bool is_next(const Next<Function>& slot, bool (*is_library)(const void*)) {
 constinit NextCalls next_calls{};
 
 void bind_next_calls(void* (*find)(const char* name)) {
-  bind(next_calls.Alloc_mem, find, "PMPI_Alloc_mem");
-  bind(next_calls.Cancel, find, "PMPI_Cancel");
-  bind(next_calls.Comm_create_errhandler, find, "PMPI_Comm_create_errhandler");
-  bind(next_calls.File_create_errhandler, find, "PMPI_File_create_errhandler");
-  bind(next_calls.Win_create_errhandler, find, "PMPI_Win_create_errhandler");
+  bind_slot(next_calls.Alloc_mem, find, "PMPI_Alloc_mem");
+  bind_slot(next_calls.Cancel, find, "PMPI_Cancel");
+  bind_slot(next_calls.Comm_create_errhandler, find, "PMPI_Comm_create_errhandler");
+  bind_slot(next_calls.File_create_errhandler, find, "PMPI_File_create_errhandler");
+  bind_slot(next_calls.Win_create_errhandler, find, "PMPI_Win_create_errhandler");
 #if !defined(WEFT_FAMILY_OPENMPI) && !defined(WEFT_FAMILY_ABI)
-  bind(next_calls.Errhandler_create, find, "PMPI_Errhandler_create");
-#endif
-  bind(next_calls.Comm_free, find, "PMPI_Comm_free");
-  bind(next_calls.Comm_idup, find, "PMPI_Comm_idup");
-  bind(next_calls.Comm_idup_with_info, find, "PMPI_Comm_idup_with_info");
-  bind(next_calls.Comm_set_info, find, "PMPI_Comm_set_info");
-  bind(next_calls.Finalize, find, "PMPI_Finalize");
-  bind(next_calls.Free_mem, find, "PMPI_Free_mem");
-  bind(next_calls.Init, find, "PMPI_Init");
-  bind(next_calls.Init_thread, find, "PMPI_Init_thread");
-  bind(next_calls.Grequest_complete, find, "PMPI_Grequest_complete");
-  bind(next_calls.Grequest_start, find, "PMPI_Grequest_start");
-  bind(next_calls.Op_free, find, "PMPI_Op_free");
-  bind(next_calls.Request_free, find, "PMPI_Request_free");
-  bind(next_calls.Start, find, "PMPI_Start");
-  bind(next_calls.Startall, find, "PMPI_Startall");
-  bind(next_calls.Type_free, find, "PMPI_Type_free");
-  bind(next_calls.Iallgather, find, "PMPI_Iallgather");
-  bind(next_calls.Iallgatherv, find, "PMPI_Iallgatherv");
-  bind(next_calls.Iallreduce, find, "PMPI_Iallreduce");
-  bind(next_calls.Ialltoall, find, "PMPI_Ialltoall");
-  bind(next_calls.Ialltoallv, find, "PMPI_Ialltoallv");
-  bind(next_calls.Ialltoallw, find, "PMPI_Ialltoallw");
-  bind(next_calls.Ibarrier, find, "PMPI_Ibarrier");
-  bind(next_calls.Ibcast, find, "PMPI_Ibcast");
-  bind(next_calls.Iexscan, find, "PMPI_Iexscan");
-  bind(next_calls.Igather, find, "PMPI_Igather");
-  bind(next_calls.Igatherv, find, "PMPI_Igatherv");
-  bind(next_calls.Ineighbor_allgather, find, "PMPI_Ineighbor_allgather");
-  bind(next_calls.Ineighbor_allgatherv, find, "PMPI_Ineighbor_allgatherv");
-  bind(next_calls.Ineighbor_alltoall, find, "PMPI_Ineighbor_alltoall");
-  bind(next_calls.Ineighbor_alltoallv, find, "PMPI_Ineighbor_alltoallv");
-  bind(next_calls.Ineighbor_alltoallw, find, "PMPI_Ineighbor_alltoallw");
-  bind(next_calls.Ireduce, find, "PMPI_Ireduce");
-  bind(next_calls.Ireduce_scatter, find, "PMPI_Ireduce_scatter");
-  bind(next_calls.Ireduce_scatter_block, find, "PMPI_Ireduce_scatter_block");
-  bind(next_calls.Iscan, find, "PMPI_Iscan");
-  bind(next_calls.Iscatter, find, "PMPI_Iscatter");
-  bind(next_calls.Iscatterv, find, "PMPI_Iscatterv");
-  bind(next_calls.Allgather_init, find, "PMPI_Allgather_init");
+  bind_slot(next_calls.Errhandler_create, find, "PMPI_Errhandler_create");
+#endif
+  bind_slot(next_calls.Comm_free, find, "PMPI_Comm_free");
+  bind_slot(next_calls.Comm_idup, find, "PMPI_Comm_idup");
+  bind_slot(next_calls.Comm_idup_with_info, find, "PMPI_Comm_idup_with_info");
+  bind_slot(next_calls.Comm_set_info, find, "PMPI_Comm_set_info");
+  bind_slot(next_calls.Finalize, find, "PMPI_Finalize");
+  bind_slot(next_calls.Free_mem, find, "PMPI_Free_mem");
+  bind_slot(next_calls.Init, find, "PMPI_Init");
+  bind_slot(next_calls.Init_thread, find, "PMPI_Init_thread");
+  bind_slot(next_calls.Grequest_complete, find, "PMPI_Grequest_complete");
+  bind_slot(next_calls.Grequest_start, find, "PMPI_Grequest_start");
+  bind_slot(next_calls.Op_free, find, "PMPI_Op_free");
+  bind_slot(next_calls.Request_free, find, "PMPI_Request_free");
+  bind_slot(next_calls.Start, find, "PMPI_Start");
+  bind_slot(next_calls.Startall, find, "PMPI_Startall");
+  bind_slot(next_calls.Type_free, find, "PMPI_Type_free");
+  bind_slot(next_calls.Iallgather, find, "PMPI_Iallgather");
+  bind_slot(next_calls.Iallgatherv, find, "PMPI_Iallgatherv");
+  bind_slot(next_calls.Iallreduce, find, "PMPI_Iallreduce");
+  bind_slot(next_calls.Ialltoall, find, "PMPI_Ialltoall");
+  bind_slot(next_calls.Ialltoallv, find, "PMPI_Ialltoallv");
+  bind_slot(next_calls.Ialltoallw, find, "PMPI_Ialltoallw");
+  bind_slot(next_calls.Ibarrier, find, "PMPI_Ibarrier");
+  bind_slot(next_calls.Ibcast, find, "PMPI_Ibcast");
+  bind_slot(next_calls.Iexscan, find, "PMPI_Iexscan");
+  bind_slot(next_calls.Igather, find, "PMPI_Igather");
+  bind_slot(next_calls.Igatherv, find, "PMPI_Igatherv");
+  bind_slot(next_calls.Ineighbor_allgather, find, "PMPI_Ineighbor_allgather");
+  bind_slot(next_calls.Ineighbor_allgatherv, find, "PMPI_Ineighbor_allgatherv");
+  bind_slot(next_calls.Ineighbor_alltoall, find, "PMPI_Ineighbor_alltoall");
+  bind_slot(next_calls.Ineighbor_alltoallv, find, "PMPI_Ineighbor_alltoallv");
+  bind_slot(next_calls.Ineighbor_alltoallw, find, "PMPI_Ineighbor_alltoallw");
+  bind_slot(next_calls.Ireduce, find, "PMPI_Ireduce");
+  bind_slot(next_calls.Ireduce_scatter, find, "PMPI_Ireduce_scatter");
+  bind_slot(next_calls.Ireduce_scatter_block, find, "PMPI_Ireduce_scatter_block");
+  bind_slot(next_calls.Iscan, find, "PMPI_Iscan");
+  bind_slot(next_calls.Iscatter, find, "PMPI_Iscatter");
+  bind_slot(next_calls.Iscatterv, find, "PMPI_Iscatterv");
+  bind_slot(next_calls.Allgather_init, find, "PMPI_Allgather_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Allgather_init_c, find, "PMPI_Allgather_init_c");
+  bind_slot(next_calls.Allgather_init_c, find, "PMPI_Allgather_init_c");
 #endif
-  bind(next_calls.Allgatherv_init, find, "PMPI_Allgatherv_init");
+  bind_slot(next_calls.Allgatherv_init, find, "PMPI_Allgatherv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Allgatherv_init_c, find, "PMPI_Allgatherv_init_c");
+  bind_slot(next_calls.Allgatherv_init_c, find, "PMPI_Allgatherv_init_c");
 #endif
-  bind(next_calls.Allreduce_init, find, "PMPI_Allreduce_init");
+  bind_slot(next_calls.Allreduce_init, find, "PMPI_Allreduce_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Allreduce_init_c, find, "PMPI_Allreduce_init_c");
+  bind_slot(next_calls.Allreduce_init_c, find, "PMPI_Allreduce_init_c");
 #endif
-  bind(next_calls.Alltoall_init, find, "PMPI_Alltoall_init");
+  bind_slot(next_calls.Alltoall_init, find, "PMPI_Alltoall_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Alltoall_init_c, find, "PMPI_Alltoall_init_c");
+  bind_slot(next_calls.Alltoall_init_c, find, "PMPI_Alltoall_init_c");
 #endif
-  bind(next_calls.Alltoallv_init, find, "PMPI_Alltoallv_init");
+  bind_slot(next_calls.Alltoallv_init, find, "PMPI_Alltoallv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Alltoallv_init_c, find, "PMPI_Alltoallv_init_c");
+  bind_slot(next_calls.Alltoallv_init_c, find, "PMPI_Alltoallv_init_c");
 #endif
-  bind(next_calls.Alltoallw_init, find, "PMPI_Alltoallw_init");
+  bind_slot(next_calls.Alltoallw_init, find, "PMPI_Alltoallw_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Alltoallw_init_c, find, "PMPI_Alltoallw_init_c");
+  bind_slot(next_calls.Alltoallw_init_c, find, "PMPI_Alltoallw_init_c");
 #endif
-  bind(next_calls.Barrier_init, find, "PMPI_Barrier_init");
-  bind(next_calls.Bcast_init, find, "PMPI_Bcast_init");
+  bind_slot(next_calls.Barrier_init, find, "PMPI_Barrier_init");
+  bind_slot(next_calls.Bcast_init, find, "PMPI_Bcast_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Bcast_init_c, find, "PMPI_Bcast_init_c");
+  bind_slot(next_calls.Bcast_init_c, find, "PMPI_Bcast_init_c");
 #endif
-  bind(next_calls.Exscan_init, find, "PMPI_Exscan_init");
+  bind_slot(next_calls.Exscan_init, find, "PMPI_Exscan_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Exscan_init_c, find, "PMPI_Exscan_init_c");
+  bind_slot(next_calls.Exscan_init_c, find, "PMPI_Exscan_init_c");
 #endif
-  bind(next_calls.Gather_init, find, "PMPI_Gather_init");
+  bind_slot(next_calls.Gather_init, find, "PMPI_Gather_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Gather_init_c, find, "PMPI_Gather_init_c");
+  bind_slot(next_calls.Gather_init_c, find, "PMPI_Gather_init_c");
 #endif
-  bind(next_calls.Gatherv_init, find, "PMPI_Gatherv_init");
+  bind_slot(next_calls.Gatherv_init, find, "PMPI_Gatherv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Gatherv_init_c, find, "PMPI_Gatherv_init_c");
-  bind(next_calls.Iallgather_c, find, "PMPI_Iallgather_c");
-  bind(next_calls.Iallgatherv_c, find, "PMPI_Iallgatherv_c");
-  bind(next_calls.Iallreduce_c, find, "PMPI_Iallreduce_c");
-  bind(next_calls.Ialltoall_c, find, "PMPI_Ialltoall_c");
-  bind(next_calls.Ialltoallv_c, find, "PMPI_Ialltoallv_c");
-  bind(next_calls.Ialltoallw_c, find, "PMPI_Ialltoallw_c");
-  bind(next_calls.Ibcast_c, find, "PMPI_Ibcast_c");
-  bind(next_calls.Iexscan_c, find, "PMPI_Iexscan_c");
-  bind(next_calls.Igather_c, find, "PMPI_Igather_c");
-  bind(next_calls.Igatherv_c, find, "PMPI_Igatherv_c");
-  bind(next_calls.Ineighbor_allgather_c, find, "PMPI_Ineighbor_allgather_c");
-  bind(next_calls.Ineighbor_allgatherv_c, find, "PMPI_Ineighbor_allgatherv_c");
-  bind(next_calls.Ineighbor_alltoall_c, find, "PMPI_Ineighbor_alltoall_c");
-  bind(next_calls.Ineighbor_alltoallv_c, find, "PMPI_Ineighbor_alltoallv_c");
-  bind(next_calls.Ineighbor_alltoallw_c, find, "PMPI_Ineighbor_alltoallw_c");
-  bind(next_calls.Ireduce_c, find, "PMPI_Ireduce_c");
-  bind(next_calls.Ireduce_scatter_block_c, find, "PMPI_Ireduce_scatter_block_c");
-  bind(next_calls.Ireduce_scatter_c, find, "PMPI_Ireduce_scatter_c");
-  bind(next_calls.Iscan_c, find, "PMPI_Iscan_c");
-  bind(next_calls.Iscatter_c, find, "PMPI_Iscatter_c");
-  bind(next_calls.Iscatterv_c, find, "PMPI_Iscatterv_c");
+  bind_slot(next_calls.Gatherv_init_c, find, "PMPI_Gatherv_init_c");
+  bind_slot(next_calls.Iallgather_c, find, "PMPI_Iallgather_c");
+  bind_slot(next_calls.Iallgatherv_c, find, "PMPI_Iallgatherv_c");
+  bind_slot(next_calls.Iallreduce_c, find, "PMPI_Iallreduce_c");
+  bind_slot(next_calls.Ialltoall_c, find, "PMPI_Ialltoall_c");
+  bind_slot(next_calls.Ialltoallv_c, find, "PMPI_Ialltoallv_c");
+  bind_slot(next_calls.Ialltoallw_c, find, "PMPI_Ialltoallw_c");
+  bind_slot(next_calls.Ibcast_c, find, "PMPI_Ibcast_c");
+  bind_slot(next_calls.Iexscan_c, find, "PMPI_Iexscan_c");
+  bind_slot(next_calls.Igather_c, find, "PMPI_Igather_c");
+  bind_slot(next_calls.Igatherv_c, find, "PMPI_Igatherv_c");
+  bind_slot(next_calls.Ineighbor_allgather_c, find, "PMPI_Ineighbor_allgather_c");
+  bind_slot(next_calls.Ineighbor_allgatherv_c, find, "PMPI_Ineighbor_allgatherv_c");
+  bind_slot(next_calls.Ineighbor_alltoall_c, find, "PMPI_Ineighbor_alltoall_c");
+  bind_slot(next_calls.Ineighbor_alltoallv_c, find, "PMPI_Ineighbor_alltoallv_c");
+  bind_slot(next_calls.Ineighbor_alltoallw_c, find, "PMPI_Ineighbor_alltoallw_c");
+  bind_slot(next_calls.Ireduce_c, find, "PMPI_Ireduce_c");
+  bind_slot(next_calls.Ireduce_scatter_block_c, find, "PMPI_Ireduce_scatter_block_c");
+  bind_slot(next_calls.Ireduce_scatter_c, find, "PMPI_Ireduce_scatter_c");
+  bind_slot(next_calls.Iscan_c, find, "PMPI_Iscan_c");
+  bind_slot(next_calls.Iscatter_c, find, "PMPI_Iscatter_c");
+  bind_slot(next_calls.Iscatterv_c, find, "PMPI_Iscatterv_c");
 #endif
-  bind(next_calls.Neighbor_allgather_init, find, "PMPI_Neighbor_allgather_init");
+  bind_slot(next_calls.Neighbor_allgather_init, find, "PMPI_Neighbor_allgather_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_allgather_init_c, find, "PMPI_Neighbor_allgather_init_c");
+  bind_slot(next_calls.Neighbor_allgather_init_c, find, "PMPI_Neighbor_allgather_init_c");
 #endif
-  bind(next_calls.Neighbor_allgatherv_init, find, "PMPI_Neighbor_allgatherv_init");
+  bind_slot(next_calls.Neighbor_allgatherv_init, find, "PMPI_Neighbor_allgatherv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_allgatherv_init_c, find, "PMPI_Neighbor_allgatherv_init_c");
+  bind_slot(next_calls.Neighbor_allgatherv_init_c, find, "PMPI_Neighbor_allgatherv_init_c");
 #endif
-  bind(next_calls.Neighbor_alltoall_init, find, "PMPI_Neighbor_alltoall_init");
+  bind_slot(next_calls.Neighbor_alltoall_init, find, "PMPI_Neighbor_alltoall_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_alltoall_init_c, find, "PMPI_Neighbor_alltoall_init_c");
+  bind_slot(next_calls.Neighbor_alltoall_init_c, find, "PMPI_Neighbor_alltoall_init_c");
 #endif
-  bind(next_calls.Neighbor_alltoallv_init, find, "PMPI_Neighbor_alltoallv_init");
+  bind_slot(next_calls.Neighbor_alltoallv_init, find, "PMPI_Neighbor_alltoallv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_alltoallv_init_c, find, "PMPI_Neighbor_alltoallv_init_c");
+  bind_slot(next_calls.Neighbor_alltoallv_init_c, find, "PMPI_Neighbor_alltoallv_init_c");
 #endif
-  bind(next_calls.Neighbor_alltoallw_init, find, "PMPI_Neighbor_alltoallw_init");
+  bind_slot(next_calls.Neighbor_alltoallw_init, find, "PMPI_Neighbor_alltoallw_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_alltoallw_init_c, find, "PMPI_Neighbor_alltoallw_init_c");
+  bind_slot(next_calls.Neighbor_alltoallw_init_c, find, "PMPI_Neighbor_alltoallw_init_c");
 #endif
-  bind(next_calls.Reduce_init, find, "PMPI_Reduce_init");
+  bind_slot(next_calls.Reduce_init, find, "PMPI_Reduce_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Reduce_init_c, find, "PMPI_Reduce_init_c");
+  bind_slot(next_calls.Reduce_init_c, find, "PMPI_Reduce_init_c");
 #endif
-  bind(next_calls.Reduce_scatter_block_init, find, "PMPI_Reduce_scatter_block_init");
+  bind_slot(next_calls.Reduce_scatter_block_init, find, "PMPI_Reduce_scatter_block_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Reduce_scatter_block_init_c, find, "PMPI_Reduce_scatter_block_init_c");
+  bind_slot(next_calls.Reduce_scatter_block_init_c, find, "PMPI_Reduce_scatter_block_init_c");
 #endif
-  bind(next_calls.Reduce_scatter_init, find, "PMPI_Reduce_scatter_init");
+  bind_slot(next_calls.Reduce_scatter_init, find, "PMPI_Reduce_scatter_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Reduce_scatter_init_c, find, "PMPI_Reduce_scatter_init_c");
+  bind_slot(next_calls.Reduce_scatter_init_c, find, "PMPI_Reduce_scatter_init_c");
 #endif
-  bind(next_calls.Scan_init, find, "PMPI_Scan_init");
+  bind_slot(next_calls.Scan_init, find, "PMPI_Scan_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Scan_init_c, find, "PMPI_Scan_init_c");
+  bind_slot(next_calls.Scan_init_c, find, "PMPI_Scan_init_c");
 #endif
-  bind(next_calls.Scatter_init, find, "PMPI_Scatter_init");
+  bind_slot(next_calls.Scatter_init, find, "PMPI_Scatter_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Scatter_init_c, find, "PMPI_Scatter_init_c");
+  bind_slot(next_calls.Scatter_init_c, find, "PMPI_Scatter_init_c");
 #endif
-  bind(next_calls.Scatterv_init, find, "PMPI_Scatterv_init");
+  bind_slot(next_calls.Scatterv_init, find, "PMPI_Scatterv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Scatterv_init_c, find, "PMPI_Scatterv_init_c");
+  bind_slot(next_calls.Scatterv_init_c, find, "PMPI_Scatterv_init_c");
 #endif
-  bind(next_calls.Request_get_status, find, "PMPI_Request_get_status");
+  bind_slot(next_calls.Request_get_status, find, "PMPI_Request_get_status");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Request_get_status_all, find, "PMPI_Request_get_status_all");
-  bind(next_calls.Request_get_status_any, find, "PMPI_Request_get_status_any");
-  bind(next_calls.Request_get_status_some, find, "PMPI_Request_get_status_some");
+  bind_slot(next_calls.Request_get_status_all, find, "PMPI_Request_get_status_all");
+  bind_slot(next_calls.Request_get_status_any, find, "PMPI_Request_get_status_any");
+  bind_slot(next_calls.Request_get_status_some, find, "PMPI_Request_get_status_some");
 #endif
-  bind(next_calls.Test, find, "PMPI_Test");
-  bind(next_calls.Testall, find, "PMPI_Testall");
-  bind(next_calls.Testany, find, "PMPI_Testany");
-  bind(next_calls.Testsome, find, "PMPI_Testsome");
-  bind(next_calls.Wait, find, "PMPI_Wait");
-  bind(next_calls.Waitall, find, "PMPI_Waitall");
-  bind(next_calls.Waitany, find, "PMPI_Waitany");
-  bind(next_calls.Waitsome, find, "PMPI_Waitsome");
-  bind(next_calls.Bsend_init, find, "PMPI_Bsend_init");
+  bind_slot(next_calls.Test, find, "PMPI_Test");
+  bind_slot(next_calls.Testall, find, "PMPI_Testall");
+  bind_slot(next_calls.Testany, find, "PMPI_Testany");
+  bind_slot(next_calls.Testsome, find, "PMPI_Testsome");
+  bind_slot(next_calls.Wait, find, "PMPI_Wait");
+  bind_slot(next_calls.Waitall, find, "PMPI_Waitall");
+  bind_slot(next_calls.Waitany, find, "PMPI_Waitany");
+  bind_slot(next_calls.Waitsome, find, "PMPI_Waitsome");
+  bind_slot(next_calls.Bsend_init, find, "PMPI_Bsend_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Bsend_init_c, find, "PMPI_Bsend_init_c");
+  bind_slot(next_calls.Bsend_init_c, find, "PMPI_Bsend_init_c");
 #endif
-  bind(next_calls.Rsend_init, find, "PMPI_Rsend_init");
+  bind_slot(next_calls.Rsend_init, find, "PMPI_Rsend_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Rsend_init_c, find, "PMPI_Rsend_init_c");
+  bind_slot(next_calls.Rsend_init_c, find, "PMPI_Rsend_init_c");
 #endif
-  bind(next_calls.Send_init, find, "PMPI_Send_init");
+  bind_slot(next_calls.Send_init, find, "PMPI_Send_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Send_init_c, find, "PMPI_Send_init_c");
+  bind_slot(next_calls.Send_init_c, find, "PMPI_Send_init_c");
 #endif
-  bind(next_calls.Ssend_init, find, "PMPI_Ssend_init");
+  bind_slot(next_calls.Ssend_init, find, "PMPI_Ssend_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Ssend_init_c, find, "PMPI_Ssend_init_c");
+  bind_slot(next_calls.Ssend_init_c, find, "PMPI_Ssend_init_c");
 #endif
-  bind(next_calls.Recv_init, find, "PMPI_Recv_init");
+  bind_slot(next_calls.Recv_init, find, "PMPI_Recv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Recv_init_c, find, "PMPI_Recv_init_c");
+  bind_slot(next_calls.Recv_init_c, find, "PMPI_Recv_init_c");
 #endif
-  bind(next_calls.Precv_init, find, "PMPI_Precv_init");
-  bind(next_calls.Psend_init, find, "PMPI_Psend_init");
-  bind(next_calls.Comm_call_errhandler, find, "PMPI_Comm_call_errhandler");
-  bind(next_calls.File_call_errhandler, find, "PMPI_File_call_errhandler");
-  bind(next_calls.Win_call_errhandler, find, "PMPI_Win_call_errhandler");
-  bind(next_calls.File_iread, find, "PMPI_File_iread");
+  bind_slot(next_calls.Precv_init, find, "PMPI_Precv_init");
+  bind_slot(next_calls.Psend_init, find, "PMPI_Psend_init");
+  bind_slot(next_calls.Comm_call_errhandler, find, "PMPI_Comm_call_errhandler");
+  bind_slot(next_calls.File_call_errhandler, find, "PMPI_File_call_errhandler");
+  bind_slot(next_calls.Win_call_errhandler, find, "PMPI_Win_call_errhandler");
+  bind_slot(next_calls.File_iread, find, "PMPI_File_iread");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_iread_c, find, "PMPI_File_iread_c");
+  bind_slot(next_calls.File_iread_c, find, "PMPI_File_iread_c");
 #endif
-  bind(next_calls.File_iread_all, find, "PMPI_File_iread_all");
+  bind_slot(next_calls.File_iread_all, find, "PMPI_File_iread_all");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_iread_all_c, find, "PMPI_File_iread_all_c");
+  bind_slot(next_calls.File_iread_all_c, find, "PMPI_File_iread_all_c");
 #endif
-  bind(next_calls.File_iread_at, find, "PMPI_File_iread_at");
+  bind_slot(next_calls.File_iread_at, find, "PMPI_File_iread_at");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_iread_at_c, find, "PMPI_File_iread_at_c");
+  bind_slot(next_calls.File_iread_at_c, find, "PMPI_File_iread_at_c");
 #endif
-  bind(next_calls.File_iread_at_all, find, "PMPI_File_iread_at_all");
+  bind_slot(next_calls.File_iread_at_all, find, "PMPI_File_iread_at_all");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_iread_at_all_c, find, "PMPI_File_iread_at_all_c");
+  bind_slot(next_calls.File_iread_at_all_c, find, "PMPI_File_iread_at_all_c");
 #endif
-  bind(next_calls.File_iread_shared, find, "PMPI_File_iread_shared");
+  bind_slot(next_calls.File_iread_shared, find, "PMPI_File_iread_shared");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_iread_shared_c, find, "PMPI_File_iread_shared_c");
+  bind_slot(next_calls.File_iread_shared_c, find, "PMPI_File_iread_shared_c");
 #endif
-  bind(next_calls.File_iwrite, find, "PMPI_File_iwrite");
+  bind_slot(next_calls.File_iwrite, find, "PMPI_File_iwrite");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_iwrite_c, find, "PMPI_File_iwrite_c");
+  bind_slot(next_calls.File_iwrite_c, find, "PMPI_File_iwrite_c");
 #endif
-  bind(next_calls.File_iwrite_all, find, "PMPI_File_iwrite_all");
+  bind_slot(next_calls.File_iwrite_all, find, "PMPI_File_iwrite_all");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_iwrite_all_c, find, "PMPI_File_iwrite_all_c");
+  bind_slot(next_calls.File_iwrite_all_c, find, "PMPI_File_iwrite_all_c");
 #endif
-  bind(next_calls.File_iwrite_at, find, "PMPI_File_iwrite_at");
+  bind_slot(next_calls.File_iwrite_at, find, "PMPI_File_iwrite_at");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_iwrite_at_c, find, "PMPI_File_iwrite_at_c");
+  bind_slot(next_calls.File_iwrite_at_c, find, "PMPI_File_iwrite_at_c");
 #endif
-  bind(next_calls.File_iwrite_at_all, find, "PMPI_File_iwrite_at_all");
+  bind_slot(next_calls.File_iwrite_at_all, find, "PMPI_File_iwrite_at_all");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_iwrite_at_all_c, find, "PMPI_File_iwrite_at_all_c");
+  bind_slot(next_calls.File_iwrite_at_all_c, find, "PMPI_File_iwrite_at_all_c");
 #endif
-  bind(next_calls.File_iwrite_shared, find, "PMPI_File_iwrite_shared");
+  bind_slot(next_calls.File_iwrite_shared, find, "PMPI_File_iwrite_shared");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_iwrite_shared_c, find, "PMPI_File_iwrite_shared_c");
+  bind_slot(next_calls.File_iwrite_shared_c, find, "PMPI_File_iwrite_shared_c");
 #endif
-  bind(next_calls.Accumulate, find, "PMPI_Accumulate");
+  bind_slot(next_calls.Accumulate, find, "PMPI_Accumulate");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Accumulate_c, find, "PMPI_Accumulate_c");
+  bind_slot(next_calls.Accumulate_c, find, "PMPI_Accumulate_c");
 #endif
-  bind(next_calls.Get, find, "PMPI_Get");
+  bind_slot(next_calls.Get, find, "PMPI_Get");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Get_c, find, "PMPI_Get_c");
+  bind_slot(next_calls.Get_c, find, "PMPI_Get_c");
 #endif
-  bind(next_calls.Get_accumulate, find, "PMPI_Get_accumulate");
+  bind_slot(next_calls.Get_accumulate, find, "PMPI_Get_accumulate");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Get_accumulate_c, find, "PMPI_Get_accumulate_c");
+  bind_slot(next_calls.Get_accumulate_c, find, "PMPI_Get_accumulate_c");
 #endif
-  bind(next_calls.Put, find, "PMPI_Put");
+  bind_slot(next_calls.Put, find, "PMPI_Put");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Put_c, find, "PMPI_Put_c");
+  bind_slot(next_calls.Put_c, find, "PMPI_Put_c");
 #endif
-  bind(next_calls.Raccumulate, find, "PMPI_Raccumulate");
+  bind_slot(next_calls.Raccumulate, find, "PMPI_Raccumulate");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Raccumulate_c, find, "PMPI_Raccumulate_c");
+  bind_slot(next_calls.Raccumulate_c, find, "PMPI_Raccumulate_c");
 #endif
-  bind(next_calls.Rget, find, "PMPI_Rget");
+  bind_slot(next_calls.Rget, find, "PMPI_Rget");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Rget_c, find, "PMPI_Rget_c");
+  bind_slot(next_calls.Rget_c, find, "PMPI_Rget_c");
 #endif
-  bind(next_calls.Rget_accumulate, find, "PMPI_Rget_accumulate");
+  bind_slot(next_calls.Rget_accumulate, find, "PMPI_Rget_accumulate");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Rget_accumulate_c, find, "PMPI_Rget_accumulate_c");
+  bind_slot(next_calls.Rget_accumulate_c, find, "PMPI_Rget_accumulate_c");
 #endif
-  bind(next_calls.Rput, find, "PMPI_Rput");
+  bind_slot(next_calls.Rput, find, "PMPI_Rput");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Rput_c, find, "PMPI_Rput_c");
+  bind_slot(next_calls.Rput_c, find, "PMPI_Rput_c");
 #endif
-  bind(next_calls.Ibsend, find, "PMPI_Ibsend");
+  bind_slot(next_calls.Ibsend, find, "PMPI_Ibsend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Ibsend_c, find, "PMPI_Ibsend_c");
+  bind_slot(next_calls.Ibsend_c, find, "PMPI_Ibsend_c");
 #endif
-  bind(next_calls.Improbe, find, "PMPI_Improbe");
-  bind(next_calls.Imrecv, find, "PMPI_Imrecv");
+  bind_slot(next_calls.Improbe, find, "PMPI_Improbe");
+  bind_slot(next_calls.Imrecv, find, "PMPI_Imrecv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Imrecv_c, find, "PMPI_Imrecv_c");
+  bind_slot(next_calls.Imrecv_c, find, "PMPI_Imrecv_c");
 #endif
-  bind(next_calls.Iprobe, find, "PMPI_Iprobe");
-  bind(next_calls.Irecv, find, "PMPI_Irecv");
+  bind_slot(next_calls.Iprobe, find, "PMPI_Iprobe");
+  bind_slot(next_calls.Irecv, find, "PMPI_Irecv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Irecv_c, find, "PMPI_Irecv_c");
+  bind_slot(next_calls.Irecv_c, find, "PMPI_Irecv_c");
 #endif
-  bind(next_calls.Irsend, find, "PMPI_Irsend");
+  bind_slot(next_calls.Irsend, find, "PMPI_Irsend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Irsend_c, find, "PMPI_Irsend_c");
+  bind_slot(next_calls.Irsend_c, find, "PMPI_Irsend_c");
 #endif
-  bind(next_calls.Isend, find, "PMPI_Isend");
+  bind_slot(next_calls.Isend, find, "PMPI_Isend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Isend_c, find, "PMPI_Isend_c");
+  bind_slot(next_calls.Isend_c, find, "PMPI_Isend_c");
 #endif
-  bind(next_calls.Isendrecv, find, "PMPI_Isendrecv");
+  bind_slot(next_calls.Isendrecv, find, "PMPI_Isendrecv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Isendrecv_c, find, "PMPI_Isendrecv_c");
+  bind_slot(next_calls.Isendrecv_c, find, "PMPI_Isendrecv_c");
 #endif
-  bind(next_calls.Isendrecv_replace, find, "PMPI_Isendrecv_replace");
+  bind_slot(next_calls.Isendrecv_replace, find, "PMPI_Isendrecv_replace");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Isendrecv_replace_c, find, "PMPI_Isendrecv_replace_c");
+  bind_slot(next_calls.Isendrecv_replace_c, find, "PMPI_Isendrecv_replace_c");
 #endif
-  bind(next_calls.Issend, find, "PMPI_Issend");
+  bind_slot(next_calls.Issend, find, "PMPI_Issend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Issend_c, find, "PMPI_Issend_c");
+  bind_slot(next_calls.Issend_c, find, "PMPI_Issend_c");
 #endif
-  bind(next_calls.Parrived, find, "PMPI_Parrived");
-  bind(next_calls.Win_test, find, "PMPI_Win_test");
-  bind(next_calls.Cart_create, find, "PMPI_Cart_create");
-  bind(next_calls.Cart_sub, find, "PMPI_Cart_sub");
-  bind(next_calls.Comm_create, find, "PMPI_Comm_create");
-  bind(next_calls.Comm_create_from_group, find, "PMPI_Comm_create_from_group");
-  bind(next_calls.Comm_create_group, find, "PMPI_Comm_create_group");
-  bind(next_calls.Comm_dup, find, "PMPI_Comm_dup");
-  bind(next_calls.Comm_dup_with_info, find, "PMPI_Comm_dup_with_info");
-  bind(next_calls.Comm_split, find, "PMPI_Comm_split");
-  bind(next_calls.Comm_split_type, find, "PMPI_Comm_split_type");
-  bind(next_calls.Dist_graph_create, find, "PMPI_Dist_graph_create");
-  bind(next_calls.Dist_graph_create_adjacent, find, "PMPI_Dist_graph_create_adjacent");
-  bind(next_calls.Graph_create, find, "PMPI_Graph_create");
-  bind(next_calls.Intercomm_merge, find, "PMPI_Intercomm_merge");
-  bind(next_calls.Allgather, find, "PMPI_Allgather");
+  bind_slot(next_calls.Parrived, find, "PMPI_Parrived");
+  bind_slot(next_calls.Win_test, find, "PMPI_Win_test");
+  bind_slot(next_calls.Cart_create, find, "PMPI_Cart_create");
+  bind_slot(next_calls.Cart_sub, find, "PMPI_Cart_sub");
+  bind_slot(next_calls.Comm_create, find, "PMPI_Comm_create");
+  bind_slot(next_calls.Comm_create_from_group, find, "PMPI_Comm_create_from_group");
+  bind_slot(next_calls.Comm_create_group, find, "PMPI_Comm_create_group");
+  bind_slot(next_calls.Comm_dup, find, "PMPI_Comm_dup");
+  bind_slot(next_calls.Comm_dup_with_info, find, "PMPI_Comm_dup_with_info");
+  bind_slot(next_calls.Comm_split, find, "PMPI_Comm_split");
+  bind_slot(next_calls.Comm_split_type, find, "PMPI_Comm_split_type");
+  bind_slot(next_calls.Dist_graph_create, find, "PMPI_Dist_graph_create");
+  bind_slot(next_calls.Dist_graph_create_adjacent, find, "PMPI_Dist_graph_create_adjacent");
+  bind_slot(next_calls.Graph_create, find, "PMPI_Graph_create");
+  bind_slot(next_calls.Intercomm_merge, find, "PMPI_Intercomm_merge");
+  bind_slot(next_calls.Allgather, find, "PMPI_Allgather");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Allgather_c, find, "PMPI_Allgather_c");
+  bind_slot(next_calls.Allgather_c, find, "PMPI_Allgather_c");
 #endif
-  bind(next_calls.Allgatherv, find, "PMPI_Allgatherv");
+  bind_slot(next_calls.Allgatherv, find, "PMPI_Allgatherv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Allgatherv_c, find, "PMPI_Allgatherv_c");
+  bind_slot(next_calls.Allgatherv_c, find, "PMPI_Allgatherv_c");
 #endif
-  bind(next_calls.Allreduce, find, "PMPI_Allreduce");
+  bind_slot(next_calls.Allreduce, find, "PMPI_Allreduce");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Allreduce_c, find, "PMPI_Allreduce_c");
+  bind_slot(next_calls.Allreduce_c, find, "PMPI_Allreduce_c");
 #endif
-  bind(next_calls.Alltoall, find, "PMPI_Alltoall");
+  bind_slot(next_calls.Alltoall, find, "PMPI_Alltoall");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Alltoall_c, find, "PMPI_Alltoall_c");
+  bind_slot(next_calls.Alltoall_c, find, "PMPI_Alltoall_c");
 #endif
-  bind(next_calls.Alltoallv, find, "PMPI_Alltoallv");
+  bind_slot(next_calls.Alltoallv, find, "PMPI_Alltoallv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Alltoallv_c, find, "PMPI_Alltoallv_c");
+  bind_slot(next_calls.Alltoallv_c, find, "PMPI_Alltoallv_c");
 #endif
-  bind(next_calls.Alltoallw, find, "PMPI_Alltoallw");
+  bind_slot(next_calls.Alltoallw, find, "PMPI_Alltoallw");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Alltoallw_c, find, "PMPI_Alltoallw_c");
+  bind_slot(next_calls.Alltoallw_c, find, "PMPI_Alltoallw_c");
 #endif
-  bind(next_calls.Barrier, find, "PMPI_Barrier");
-  bind(next_calls.Bcast, find, "PMPI_Bcast");
+  bind_slot(next_calls.Barrier, find, "PMPI_Barrier");
+  bind_slot(next_calls.Bcast, find, "PMPI_Bcast");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Bcast_c, find, "PMPI_Bcast_c");
+  bind_slot(next_calls.Bcast_c, find, "PMPI_Bcast_c");
 #endif
-  bind(next_calls.Exscan, find, "PMPI_Exscan");
+  bind_slot(next_calls.Exscan, find, "PMPI_Exscan");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Exscan_c, find, "PMPI_Exscan_c");
+  bind_slot(next_calls.Exscan_c, find, "PMPI_Exscan_c");
 #endif
-  bind(next_calls.Gather, find, "PMPI_Gather");
+  bind_slot(next_calls.Gather, find, "PMPI_Gather");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Gather_c, find, "PMPI_Gather_c");
+  bind_slot(next_calls.Gather_c, find, "PMPI_Gather_c");
 #endif
-  bind(next_calls.Gatherv, find, "PMPI_Gatherv");
+  bind_slot(next_calls.Gatherv, find, "PMPI_Gatherv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Gatherv_c, find, "PMPI_Gatherv_c");
+  bind_slot(next_calls.Gatherv_c, find, "PMPI_Gatherv_c");
 #endif
-  bind(next_calls.Neighbor_allgather, find, "PMPI_Neighbor_allgather");
+  bind_slot(next_calls.Neighbor_allgather, find, "PMPI_Neighbor_allgather");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_allgather_c, find, "PMPI_Neighbor_allgather_c");
+  bind_slot(next_calls.Neighbor_allgather_c, find, "PMPI_Neighbor_allgather_c");
 #endif
-  bind(next_calls.Neighbor_allgatherv, find, "PMPI_Neighbor_allgatherv");
+  bind_slot(next_calls.Neighbor_allgatherv, find, "PMPI_Neighbor_allgatherv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_allgatherv_c, find, "PMPI_Neighbor_allgatherv_c");
+  bind_slot(next_calls.Neighbor_allgatherv_c, find, "PMPI_Neighbor_allgatherv_c");
 #endif
-  bind(next_calls.Neighbor_alltoall, find, "PMPI_Neighbor_alltoall");
+  bind_slot(next_calls.Neighbor_alltoall, find, "PMPI_Neighbor_alltoall");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_alltoall_c, find, "PMPI_Neighbor_alltoall_c");
+  bind_slot(next_calls.Neighbor_alltoall_c, find, "PMPI_Neighbor_alltoall_c");
 #endif
-  bind(next_calls.Neighbor_alltoallv, find, "PMPI_Neighbor_alltoallv");
+  bind_slot(next_calls.Neighbor_alltoallv, find, "PMPI_Neighbor_alltoallv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_alltoallv_c, find, "PMPI_Neighbor_alltoallv_c");
+  bind_slot(next_calls.Neighbor_alltoallv_c, find, "PMPI_Neighbor_alltoallv_c");
 #endif
-  bind(next_calls.Neighbor_alltoallw, find, "PMPI_Neighbor_alltoallw");
+  bind_slot(next_calls.Neighbor_alltoallw, find, "PMPI_Neighbor_alltoallw");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_alltoallw_c, find, "PMPI_Neighbor_alltoallw_c");
+  bind_slot(next_calls.Neighbor_alltoallw_c, find, "PMPI_Neighbor_alltoallw_c");
 #endif
-  bind(next_calls.Reduce, find, "PMPI_Reduce");
+  bind_slot(next_calls.Reduce, find, "PMPI_Reduce");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Reduce_c, find, "PMPI_Reduce_c");
+  bind_slot(next_calls.Reduce_c, find, "PMPI_Reduce_c");
 #endif
-  bind(next_calls.Reduce_scatter, find, "PMPI_Reduce_scatter");
-  bind(next_calls.Reduce_scatter_block, find, "PMPI_Reduce_scatter_block");
+  bind_slot(next_calls.Reduce_scatter, find, "PMPI_Reduce_scatter");
+  bind_slot(next_calls.Reduce_scatter_block, find, "PMPI_Reduce_scatter_block");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Reduce_scatter_block_c, find, "PMPI_Reduce_scatter_block_c");
-  bind(next_calls.Reduce_scatter_c, find, "PMPI_Reduce_scatter_c");
+  bind_slot(next_calls.Reduce_scatter_block_c, find, "PMPI_Reduce_scatter_block_c");
+  bind_slot(next_calls.Reduce_scatter_c, find, "PMPI_Reduce_scatter_c");
 #endif
-  bind(next_calls.Scan, find, "PMPI_Scan");
+  bind_slot(next_calls.Scan, find, "PMPI_Scan");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Scan_c, find, "PMPI_Scan_c");
+  bind_slot(next_calls.Scan_c, find, "PMPI_Scan_c");
 #endif
-  bind(next_calls.Scatter, find, "PMPI_Scatter");
+  bind_slot(next_calls.Scatter, find, "PMPI_Scatter");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Scatter_c, find, "PMPI_Scatter_c");
+  bind_slot(next_calls.Scatter_c, find, "PMPI_Scatter_c");
 #endif
-  bind(next_calls.Scatterv, find, "PMPI_Scatterv");
+  bind_slot(next_calls.Scatterv, find, "PMPI_Scatterv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Scatterv_c, find, "PMPI_Scatterv_c");
+  bind_slot(next_calls.Scatterv_c, find, "PMPI_Scatterv_c");
 #endif
-  bind(next_calls.Bsend, find, "PMPI_Bsend");
+  bind_slot(next_calls.Bsend, find, "PMPI_Bsend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Bsend_c, find, "PMPI_Bsend_c");
+  bind_slot(next_calls.Bsend_c, find, "PMPI_Bsend_c");
 #endif
-  bind(next_calls.Buffer_detach, find, "PMPI_Buffer_detach");
+  bind_slot(next_calls.Buffer_detach, find, "PMPI_Buffer_detach");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Buffer_detach_c, find, "PMPI_Buffer_detach_c");
-  bind(next_calls.Buffer_flush, find, "PMPI_Buffer_flush");
+  bind_slot(next_calls.Buffer_detach_c, find, "PMPI_Buffer_detach_c");
+  bind_slot(next_calls.Buffer_flush, find, "PMPI_Buffer_flush");
 #endif
-  bind(next_calls.Comm_accept, find, "PMPI_Comm_accept");
-  bind(next_calls.Comm_connect, find, "PMPI_Comm_connect");
+  bind_slot(next_calls.Comm_accept, find, "PMPI_Comm_accept");
+  bind_slot(next_calls.Comm_connect, find, "PMPI_Comm_connect");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Comm_detach_buffer, find, "PMPI_Comm_detach_buffer");
-  bind(next_calls.Comm_detach_buffer_c, find, "PMPI_Comm_detach_buffer_c");
+  bind_slot(next_calls.Comm_detach_buffer, find, "PMPI_Comm_detach_buffer");
+  bind_slot(next_calls.Comm_detach_buffer_c, find, "PMPI_Comm_detach_buffer_c");
 #endif
-  bind(next_calls.Comm_disconnect, find, "PMPI_Comm_disconnect");
+  bind_slot(next_calls.Comm_disconnect, find, "PMPI_Comm_disconnect");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Comm_flush_buffer, find, "PMPI_Comm_flush_buffer");
+  bind_slot(next_calls.Comm_flush_buffer, find, "PMPI_Comm_flush_buffer");
 #endif
-  bind(next_calls.Comm_join, find, "PMPI_Comm_join");
-  bind(next_calls.Comm_spawn, find, "PMPI_Comm_spawn");
-  bind(next_calls.Comm_spawn_multiple, find, "PMPI_Comm_spawn_multiple");
-  bind(next_calls.File_close, find, "PMPI_File_close");
-  bind(next_calls.File_open, find, "PMPI_File_open");
-  bind(next_calls.File_preallocate, find, "PMPI_File_preallocate");
-  bind(next_calls.File_read, find, "PMPI_File_read");
-  bind(next_calls.File_read_all, find, "PMPI_File_read_all");
-  bind(next_calls.File_read_all_begin, find, "PMPI_File_read_all_begin");
+  bind_slot(next_calls.Comm_join, find, "PMPI_Comm_join");
+  bind_slot(next_calls.Comm_spawn, find, "PMPI_Comm_spawn");
+  bind_slot(next_calls.Comm_spawn_multiple, find, "PMPI_Comm_spawn_multiple");
+  bind_slot(next_calls.File_close, find, "PMPI_File_close");
+  bind_slot(next_calls.File_open, find, "PMPI_File_open");
+  bind_slot(next_calls.File_preallocate, find, "PMPI_File_preallocate");
+  bind_slot(next_calls.File_read, find, "PMPI_File_read");
+  bind_slot(next_calls.File_read_all, find, "PMPI_File_read_all");
+  bind_slot(next_calls.File_read_all_begin, find, "PMPI_File_read_all_begin");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_read_all_begin_c, find, "PMPI_File_read_all_begin_c");
-  bind(next_calls.File_read_all_c, find, "PMPI_File_read_all_c");
+  bind_slot(next_calls.File_read_all_begin_c, find, "PMPI_File_read_all_begin_c");
+  bind_slot(next_calls.File_read_all_c, find, "PMPI_File_read_all_c");
 #endif
-  bind(next_calls.File_read_all_end, find, "PMPI_File_read_all_end");
-  bind(next_calls.File_read_at, find, "PMPI_File_read_at");
-  bind(next_calls.File_read_at_all, find, "PMPI_File_read_at_all");
-  bind(next_calls.File_read_at_all_begin, find, "PMPI_File_read_at_all_begin");
+  bind_slot(next_calls.File_read_all_end, find, "PMPI_File_read_all_end");
+  bind_slot(next_calls.File_read_at, find, "PMPI_File_read_at");
+  bind_slot(next_calls.File_read_at_all, find, "PMPI_File_read_at_all");
+  bind_slot(next_calls.File_read_at_all_begin, find, "PMPI_File_read_at_all_begin");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_read_at_all_begin_c, find, "PMPI_File_read_at_all_begin_c");
-  bind(next_calls.File_read_at_all_c, find, "PMPI_File_read_at_all_c");
+  bind_slot(next_calls.File_read_at_all_begin_c, find, "PMPI_File_read_at_all_begin_c");
+  bind_slot(next_calls.File_read_at_all_c, find, "PMPI_File_read_at_all_c");
 #endif
-  bind(next_calls.File_read_at_all_end, find, "PMPI_File_read_at_all_end");
+  bind_slot(next_calls.File_read_at_all_end, find, "PMPI_File_read_at_all_end");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_read_at_c, find, "PMPI_File_read_at_c");
-  bind(next_calls.File_read_c, find, "PMPI_File_read_c");
+  bind_slot(next_calls.File_read_at_c, find, "PMPI_File_read_at_c");
+  bind_slot(next_calls.File_read_c, find, "PMPI_File_read_c");
 #endif
-  bind(next_calls.File_read_ordered, find, "PMPI_File_read_ordered");
-  bind(next_calls.File_read_ordered_begin, find, "PMPI_File_read_ordered_begin");
+  bind_slot(next_calls.File_read_ordered, find, "PMPI_File_read_ordered");
+  bind_slot(next_calls.File_read_ordered_begin, find, "PMPI_File_read_ordered_begin");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_read_ordered_begin_c, find, "PMPI_File_read_ordered_begin_c");
-  bind(next_calls.File_read_ordered_c, find, "PMPI_File_read_ordered_c");
+  bind_slot(next_calls.File_read_ordered_begin_c, find, "PMPI_File_read_ordered_begin_c");
+  bind_slot(next_calls.File_read_ordered_c, find, "PMPI_File_read_ordered_c");
 #endif
-  bind(next_calls.File_read_ordered_end, find, "PMPI_File_read_ordered_end");
-  bind(next_calls.File_read_shared, find, "PMPI_File_read_shared");
+  bind_slot(next_calls.File_read_ordered_end, find, "PMPI_File_read_ordered_end");
+  bind_slot(next_calls.File_read_shared, find, "PMPI_File_read_shared");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_read_shared_c, find, "PMPI_File_read_shared_c");
+  bind_slot(next_calls.File_read_shared_c, find, "PMPI_File_read_shared_c");
 #endif
-  bind(next_calls.File_seek_shared, find, "PMPI_File_seek_shared");
-  bind(next_calls.File_set_atomicity, find, "PMPI_File_set_atomicity");
-  bind(next_calls.File_set_info, find, "PMPI_File_set_info");
-  bind(next_calls.File_set_size, find, "PMPI_File_set_size");
-  bind(next_calls.File_set_view, find, "PMPI_File_set_view");
-  bind(next_calls.File_sync, find, "PMPI_File_sync");
-  bind(next_calls.File_write, find, "PMPI_File_write");
-  bind(next_calls.File_write_all, find, "PMPI_File_write_all");
-  bind(next_calls.File_write_all_begin, find, "PMPI_File_write_all_begin");
+  bind_slot(next_calls.File_seek_shared, find, "PMPI_File_seek_shared");
+  bind_slot(next_calls.File_set_atomicity, find, "PMPI_File_set_atomicity");
+  bind_slot(next_calls.File_set_info, find, "PMPI_File_set_info");
+  bind_slot(next_calls.File_set_size, find, "PMPI_File_set_size");
+  bind_slot(next_calls.File_set_view, find, "PMPI_File_set_view");
+  bind_slot(next_calls.File_sync, find, "PMPI_File_sync");
+  bind_slot(next_calls.File_write, find, "PMPI_File_write");
+  bind_slot(next_calls.File_write_all, find, "PMPI_File_write_all");
+  bind_slot(next_calls.File_write_all_begin, find, "PMPI_File_write_all_begin");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_write_all_begin_c, find, "PMPI_File_write_all_begin_c");
-  bind(next_calls.File_write_all_c, find, "PMPI_File_write_all_c");
+  bind_slot(next_calls.File_write_all_begin_c, find, "PMPI_File_write_all_begin_c");
+  bind_slot(next_calls.File_write_all_c, find, "PMPI_File_write_all_c");
 #endif
-  bind(next_calls.File_write_all_end, find, "PMPI_File_write_all_end");
-  bind(next_calls.File_write_at, find, "PMPI_File_write_at");
-  bind(next_calls.File_write_at_all, find, "PMPI_File_write_at_all");
-  bind(next_calls.File_write_at_all_begin, find, "PMPI_File_write_at_all_begin");
+  bind_slot(next_calls.File_write_all_end, find, "PMPI_File_write_all_end");
+  bind_slot(next_calls.File_write_at, find, "PMPI_File_write_at");
+  bind_slot(next_calls.File_write_at_all, find, "PMPI_File_write_at_all");
+  bind_slot(next_calls.File_write_at_all_begin, find, "PMPI_File_write_at_all_begin");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_write_at_all_begin_c, find, "PMPI_File_write_at_all_begin_c");
-  bind(next_calls.File_write_at_all_c, find, "PMPI_File_write_at_all_c");
+  bind_slot(next_calls.File_write_at_all_begin_c, find, "PMPI_File_write_at_all_begin_c");
+  bind_slot(next_calls.File_write_at_all_c, find, "PMPI_File_write_at_all_c");
 #endif
-  bind(next_calls.File_write_at_all_end, find, "PMPI_File_write_at_all_end");
+  bind_slot(next_calls.File_write_at_all_end, find, "PMPI_File_write_at_all_end");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_write_at_c, find, "PMPI_File_write_at_c");
-  bind(next_calls.File_write_c, find, "PMPI_File_write_c");
+  bind_slot(next_calls.File_write_at_c, find, "PMPI_File_write_at_c");
+  bind_slot(next_calls.File_write_c, find, "PMPI_File_write_c");
 #endif
-  bind(next_calls.File_write_ordered, find, "PMPI_File_write_ordered");
-  bind(next_calls.File_write_ordered_begin, find, "PMPI_File_write_ordered_begin");
+  bind_slot(next_calls.File_write_ordered, find, "PMPI_File_write_ordered");
+  bind_slot(next_calls.File_write_ordered_begin, find, "PMPI_File_write_ordered_begin");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_write_ordered_begin_c, find, "PMPI_File_write_ordered_begin_c");
-  bind(next_calls.File_write_ordered_c, find, "PMPI_File_write_ordered_c");
+  bind_slot(next_calls.File_write_ordered_begin_c, find, "PMPI_File_write_ordered_begin_c");
+  bind_slot(next_calls.File_write_ordered_c, find, "PMPI_File_write_ordered_c");
 #endif
-  bind(next_calls.File_write_ordered_end, find, "PMPI_File_write_ordered_end");
-  bind(next_calls.File_write_shared, find, "PMPI_File_write_shared");
+  bind_slot(next_calls.File_write_ordered_end, find, "PMPI_File_write_ordered_end");
+  bind_slot(next_calls.File_write_shared, find, "PMPI_File_write_shared");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_write_shared_c, find, "PMPI_File_write_shared_c");
+  bind_slot(next_calls.File_write_shared_c, find, "PMPI_File_write_shared_c");
 #endif
-  bind(next_calls.Intercomm_create, find, "PMPI_Intercomm_create");
-  bind(next_calls.Intercomm_create_from_groups, find, "PMPI_Intercomm_create_from_groups");
-  bind(next_calls.Lookup_name, find, "PMPI_Lookup_name");
-  bind(next_calls.Mprobe, find, "PMPI_Mprobe");
-  bind(next_calls.Mrecv, find, "PMPI_Mrecv");
+  bind_slot(next_calls.Intercomm_create, find, "PMPI_Intercomm_create");
+  bind_slot(next_calls.Intercomm_create_from_groups, find, "PMPI_Intercomm_create_from_groups");
+  bind_slot(next_calls.Lookup_name, find, "PMPI_Lookup_name");
+  bind_slot(next_calls.Mprobe, find, "PMPI_Mprobe");
+  bind_slot(next_calls.Mrecv, find, "PMPI_Mrecv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Mrecv_c, find, "PMPI_Mrecv_c");
+  bind_slot(next_calls.Mrecv_c, find, "PMPI_Mrecv_c");
 #endif
-  bind(next_calls.Probe, find, "PMPI_Probe");
-  bind(next_calls.Publish_name, find, "PMPI_Publish_name");
-  bind(next_calls.Recv, find, "PMPI_Recv");
+  bind_slot(next_calls.Probe, find, "PMPI_Probe");
+  bind_slot(next_calls.Publish_name, find, "PMPI_Publish_name");
+  bind_slot(next_calls.Recv, find, "PMPI_Recv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Recv_c, find, "PMPI_Recv_c");
+  bind_slot(next_calls.Recv_c, find, "PMPI_Recv_c");
 #endif
-  bind(next_calls.Rsend, find, "PMPI_Rsend");
+  bind_slot(next_calls.Rsend, find, "PMPI_Rsend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Rsend_c, find, "PMPI_Rsend_c");
+  bind_slot(next_calls.Rsend_c, find, "PMPI_Rsend_c");
 #endif
-  bind(next_calls.Send, find, "PMPI_Send");
+  bind_slot(next_calls.Send, find, "PMPI_Send");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Send_c, find, "PMPI_Send_c");
+  bind_slot(next_calls.Send_c, find, "PMPI_Send_c");
 #endif
-  bind(next_calls.Sendrecv, find, "PMPI_Sendrecv");
+  bind_slot(next_calls.Sendrecv, find, "PMPI_Sendrecv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Sendrecv_c, find, "PMPI_Sendrecv_c");
+  bind_slot(next_calls.Sendrecv_c, find, "PMPI_Sendrecv_c");
 #endif
-  bind(next_calls.Sendrecv_replace, find, "PMPI_Sendrecv_replace");
+  bind_slot(next_calls.Sendrecv_replace, find, "PMPI_Sendrecv_replace");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Sendrecv_replace_c, find, "PMPI_Sendrecv_replace_c");
-  bind(next_calls.Session_detach_buffer, find, "PMPI_Session_detach_buffer");
-  bind(next_calls.Session_detach_buffer_c, find, "PMPI_Session_detach_buffer_c");
+  bind_slot(next_calls.Sendrecv_replace_c, find, "PMPI_Sendrecv_replace_c");
+  bind_slot(next_calls.Session_detach_buffer, find, "PMPI_Session_detach_buffer");
+  bind_slot(next_calls.Session_detach_buffer_c, find, "PMPI_Session_detach_buffer_c");
 #endif
-  bind(next_calls.Session_finalize, find, "PMPI_Session_finalize");
+  bind_slot(next_calls.Session_finalize, find, "PMPI_Session_finalize");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Session_flush_buffer, find, "PMPI_Session_flush_buffer");
+  bind_slot(next_calls.Session_flush_buffer, find, "PMPI_Session_flush_buffer");
 #endif
-  bind(next_calls.Ssend, find, "PMPI_Ssend");
+  bind_slot(next_calls.Ssend, find, "PMPI_Ssend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Ssend_c, find, "PMPI_Ssend_c");
+  bind_slot(next_calls.Ssend_c, find, "PMPI_Ssend_c");
 #endif
-  bind(next_calls.Unpublish_name, find, "PMPI_Unpublish_name");
-  bind(next_calls.Win_allocate, find, "PMPI_Win_allocate");
+  bind_slot(next_calls.Unpublish_name, find, "PMPI_Unpublish_name");
+  bind_slot(next_calls.Win_allocate, find, "PMPI_Win_allocate");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Win_allocate_c, find, "PMPI_Win_allocate_c");
+  bind_slot(next_calls.Win_allocate_c, find, "PMPI_Win_allocate_c");
 #endif
-  bind(next_calls.Win_allocate_shared, find, "PMPI_Win_allocate_shared");
+  bind_slot(next_calls.Win_allocate_shared, find, "PMPI_Win_allocate_shared");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Win_allocate_shared_c, find, "PMPI_Win_allocate_shared_c");
+  bind_slot(next_calls.Win_allocate_shared_c, find, "PMPI_Win_allocate_shared_c");
 #endif
-  bind(next_calls.Win_complete, find, "PMPI_Win_complete");
-  bind(next_calls.Win_create, find, "PMPI_Win_create");
+  bind_slot(next_calls.Win_complete, find, "PMPI_Win_complete");
+  bind_slot(next_calls.Win_create, find, "PMPI_Win_create");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Win_create_c, find, "PMPI_Win_create_c");
+  bind_slot(next_calls.Win_create_c, find, "PMPI_Win_create_c");
 #endif
-  bind(next_calls.Win_create_dynamic, find, "PMPI_Win_create_dynamic");
-  bind(next_calls.Win_fence, find, "PMPI_Win_fence");
-  bind(next_calls.Win_flush, find, "PMPI_Win_flush");
-  bind(next_calls.Win_flush_all, find, "PMPI_Win_flush_all");
-  bind(next_calls.Win_flush_local, find, "PMPI_Win_flush_local");
-  bind(next_calls.Win_flush_local_all, find, "PMPI_Win_flush_local_all");
-  bind(next_calls.Win_free, find, "PMPI_Win_free");
-  bind(next_calls.Win_lock, find, "PMPI_Win_lock");
-  bind(next_calls.Win_lock_all, find, "PMPI_Win_lock_all");
-  bind(next_calls.Win_post, find, "PMPI_Win_post");
-  bind(next_calls.Win_set_info, find, "PMPI_Win_set_info");
-  bind(next_calls.Win_start, find, "PMPI_Win_start");
-  bind(next_calls.Win_unlock, find, "PMPI_Win_unlock");
-  bind(next_calls.Win_unlock_all, find, "PMPI_Win_unlock_all");
-  bind(next_calls.Win_wait, find, "PMPI_Win_wait");
+  bind_slot(next_calls.Win_create_dynamic, find, "PMPI_Win_create_dynamic");
+  bind_slot(next_calls.Win_fence, find, "PMPI_Win_fence");
+  bind_slot(next_calls.Win_flush, find, "PMPI_Win_flush");
+  bind_slot(next_calls.Win_flush_all, find, "PMPI_Win_flush_all");
+  bind_slot(next_calls.Win_flush_local, find, "PMPI_Win_flush_local");
+  bind_slot(next_calls.Win_flush_local_all, find, "PMPI_Win_flush_local_all");
+  bind_slot(next_calls.Win_free, find, "PMPI_Win_free");
+  bind_slot(next_calls.Win_lock, find, "PMPI_Win_lock");
+  bind_slot(next_calls.Win_lock_all, find, "PMPI_Win_lock_all");
+  bind_slot(next_calls.Win_post, find, "PMPI_Win_post");
+  bind_slot(next_calls.Win_set_info, find, "PMPI_Win_set_info");
+  bind_slot(next_calls.Win_start, find, "PMPI_Win_start");
+  bind_slot(next_calls.Win_unlock, find, "PMPI_Win_unlock");
+  bind_slot(next_calls.Win_unlock_all, find, "PMPI_Win_unlock_all");
+  bind_slot(next_calls.Win_wait, find, "PMPI_Win_wait");
 }
 
 bool library_is_next(bool (*is_library)(const void* function)) {
