@@ -98,7 +98,7 @@ Guard by_pages(Site& site, const void* buffer, std::size_t bytes) {
   return guard;
 }
 
-// With the lock held. nullptr: it cannot be watched, or not now.
+// Sets a guard; needs the lock. Returns nullptr if the buffer cannot be watched, or not now.
 Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
   Guard* const slot = free_guard(wanted.first, wanted.last);
   if (!slot) return nullptr;

@@ -46,8 +46,8 @@ greg_t* registers(void* context) {
   return static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
 }
 
-// With the lock held: where the program was interrupted. What lies at its stack's end is only read
-// where no guard has closed it.
+// Returns where the program was interrupted; needs the lock. The end of its stack is read only if
+// no guard has closed it.
 Instruction instruction_at(void* context, std::uintptr_t behind) {
   const auto stack = static_cast<std::uintptr_t>(registers(context)[REG_RSP]);
   const auto closed = [&](const Guard& guard) { return guard.live && guard.near_stack(stack); };

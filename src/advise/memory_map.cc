@@ -15,7 +15,7 @@
 namespace weft::advise {
 namespace {
 
-// As in <linux/fs.h> of kernels that have it.
+// This structure is that of <linux/fs.h> in kernels that have it.
 struct Query {
   std::uint64_t size, flags, address;
   std::uint64_t begin, end, kind, page_size, offset, inode;

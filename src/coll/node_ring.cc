@@ -51,8 +51,9 @@ int NodeRing::neighbour(int rank, int distance) const {
   return ring[static_cast<std::size_t>(ring_at(domains_.place(rank), distance, size))];
 }
 
-// Which signal of a part says that a rank has added to a block: it comes to those that the rank
-// before it holds first, then to those of the one before that; to its own last.
+// Returns the number of the signal of a part by which a rank says that it has added to a block. It
+// adds first to the blocks that the previous rank holds, then to those of the rank before that, and
+// to its own last.
 int NodeRing::nth_signal(int rank, int block) const {
   const DomainHomes::Home& home = homes_.of(block, domains_.of(rank));
   int nth = 1 + home.slot;

@@ -1,4 +1,4 @@
-// As an AloneCall goes through a program, but for where the buffers lie.
+// Goes through a program like an AloneCall, except that the buffers lie elsewhere.
 #include "engine/remote_program.h"
 
 #include <unistd.h>

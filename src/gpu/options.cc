@@ -9,7 +9,8 @@
 namespace weft::gpu {
 namespace {
 
-// Which of three words; where there is none, `otherwise`; -1: another word.
+// Returns the index of the variable's value among three words; `otherwise` if it is not set, -1 for
+// any other value.
 int chosen(const char* variable, const char* const (&words)[3], int otherwise) {
   const char* const given = std::getenv(variable);
   if (!given || !*given) return otherwise;

@@ -101,7 +101,7 @@ Result<bool> Relay::leave(Place* place) {
   return copy(*place, parts_[place->part].out, &Context::copy_out, streams_.out);
 }
 
-// After a failure it still waits for the copies that were enqueued before.
+// It waits, even after a failure, for the copies that were enqueued before.
 Result<bool> Relay::copy(const Place& place, const std::vector<Copy>& copies, CopyOne one,
                          Stream stream) const {
   context_->make_current();  // the collective may have made calls to CUDA

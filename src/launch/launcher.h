@@ -15,10 +15,10 @@ namespace weft::launch {
 enum class Launcher { none, hydra, openmpi, slurm, any };  // any: mpiexec of unknown origin
 const char* launcher_name(Launcher launcher);
 
-// Which launcher `command` is; none if it is an ordinary program.
+// Returns the launcher that `command` is; none if it is an ordinary program.
 Launcher launcher_of_command(const std::string& command);
 
-// Which launcher started this process, as its environment shows.
+// Returns the launcher that started this process, as its environment shows.
 Launcher launcher_of_environment();
 
 // `command` (a launcher and its arguments) with `prefix` in front of each program that it starts.

@@ -33,7 +33,7 @@ inline int made_of_groups(const MPI_Comm* made, int code) {
   return code;
 }
 
-// Before the library frees it: another one may get its handle.
+// Must be called before the library frees the communicator, since it may reuse the handle.
 inline void forget_if_of_session(MPI_Comm comm) {
   if (session_communicators.load(std::memory_order_relaxed) != 0) [[unlikely]]
     note_of_session(comm, false);

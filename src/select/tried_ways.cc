@@ -1,4 +1,4 @@
-// Which way is the best, and which are not worth another round.
+// Finds the best way, and those that are not worth another round.
 #include "select/tried_ways.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Whose turn it is. The memory begins with what each rank has ended; the windows follow.
+// Assigns turns. The memory begins with the operations that each rank has ended; the windows
+// follow.
 #include "shm/node_windows.h"
 
 #include <algorithm>

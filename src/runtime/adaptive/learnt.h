@@ -22,7 +22,7 @@ class Runtime;
 
 class Learnt {
  public:
-  // That of this process.
+  // Returns the object of this process.
   static Learnt& own();
 
   // Collective over all ranks.

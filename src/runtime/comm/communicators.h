@@ -144,7 +144,7 @@ inline constexpr int kMostThatTry = 15;
 
 class Communicators {
  public:
-  // Those of this process.
+  // Returns the object of this process.
   static Communicators& own();
 
   // Returns false for communicators of two groups, of one rank, with processes of other jobs, or of
@@ -202,7 +202,7 @@ class Communicators {
 // Weft's side of a new communicator of the application's. Collective over `comm`.
 void add_communicator(Runtime& runtime, MPI_Comm comm, const Hints& hints);
 
-// Which engine the communicator's collectives take, by its hints or else by the job's.
+// Returns the engine of the communicator's collectives, by its hints or else by the job's options.
 Engine engine_for(const Runtime& runtime, const Communicator& communicator);
 
 }  // namespace weft

@@ -23,7 +23,7 @@ inline std::atomic<int> accesses_under_way{0};
 
 class Accesses {
  public:
-  // Those of this process.
+  // Returns the object of this process.
   static Accesses& own();
 
   void started(MPI_Win window, int target);

@@ -168,8 +168,8 @@ int make_generalised_request(int (*completed)(void*), void* state, MPI_Request* 
 // messages, shows it on both sides.
 inline constexpr int kOtherCall = MPI_ERR_TRUNCATE;
 
-// By what an operation is carried out: on which communicator, by which schedule and, of reductions,
-// by which kernel; nullptr: MPI_Reduce_local.
+// The communicator on which an operation is carried out, its schedule and, for reductions, its
+// kernel; nullptr if MPI_Reduce_local must be used.
 struct Recipe {
   Communicator* communicator = nullptr;
   std::shared_ptr<const Schedule> schedule;
@@ -209,7 +209,7 @@ inline std::atomic<std::uint16_t>& held_like(MPI_Request request) {
 
 class Requests {
  public:
-  // Those of this process.
+  // Returns the object of this process.
   static Requests& own();
 
   void add(std::shared_ptr<CollectiveOperation> operation);

@@ -1,4 +1,4 @@
-// Which executor has an operation, and what its caller does before.
+// Passes an operation to its executor, after its caller has advanced it.
 #include "runtime/request/submit.h"
 
 #include "base/clock.h"

@@ -61,7 +61,7 @@ bool is_large(std::int64_t count, MPI_Datatype type);
 
 class Transfers {
  public:
-  // Those of this process.
+  // Returns the object of this process.
   static Transfers& own();
 
   bool knows(MPI_Request request);

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-// Also has what the thread may remember of such calls, and the reason why the library has this one.
+// It includes the answer that the thread may cache, with the reason if the call is the library's.
 struct Started : Answer {
   bool taken = false;  // Weft has it, and the request is the application's; else nothing was posted
   int code = 0;        // of a call that Weft has taken: the application's
