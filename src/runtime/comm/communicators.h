@@ -72,7 +72,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void want_worker(Observer& observer);
   bool wants_worker() const { return wants_worker_; }
 
-  // Notes, on all ranks alike, that a request was made for a collective on it, which may outlive it.
+  // Notes, on all ranks alike, that a request was made for a collective on it, which may outlive
+  // it.
   void lend() { is_lent_.store(true, std::memory_order_relaxed); }
 
   Hints hints;
