@@ -54,7 +54,7 @@ WITHOUT_MAKE := env -u MAKEFLAGS -u MFLAGS
 JOBS = $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS)))
 BUILD = $(WITHOUT_MAKE) cmake --build build $(JOBS:%=--parallel %)
 
-.PHONY: help build mpis develop check test sanitize demo docs format lint generate clean FORCE
+.PHONY: help build mpis develop check test test-long sanitize demo docs format lint generate clean FORCE
 
 help:
 	@echo "make demo      build what the demo needs and see Weft at work"
@@ -63,7 +63,8 @@ help:
 	@echo "make mpis      add Open MPI and Intel MPI in .mpi/"
 	@echo "make develop   all that tests need: make mpis, the tests' programs, pytest, ruff"
 	@echo "make check     the tests that a developer waits for: unit tests, and one job of each kind"
-	@echo "make test      set everything up and run all tests"
+	@echo "make test      set everything up and run the tests, with each engine, library and fault"
+	@echo "make test-long the other combinations of them, and make sanitize"
 	@echo "make sanitize  unit tests and random programs under address, undefined and thread sanitizers"
 	@echo "make wheel     a wheel in dist/ for any Linux with glibc 2.28; make try-wheel tries it"
 	@echo "make deb       a Debian package in dist/; make check-deb tries it in a machine of its own"
@@ -100,6 +101,12 @@ test: develop
 	$(say) "command line, faults, callers, random programs"
 	@$(WITHOUT_MAKE) tools/run-tests
 
+test-long: develop
+	$(say) "the tests that take long"
+	@$(WITHOUT_MAKE) tools/setup-for-tests
+	@$(WITHOUT_MAKE) tools/run-tests long
+	@$(WITHOUT_MAKE) tools/sanitize
+
 # The whole ways through Weft, once each.
 QUICK := tests/docs/test_links.py tests/docs/test_options.py tests/cli/test_run.py tests/cli/test_help.py \
   tests/cli/test_symbols.py tests/cli/test_start_cost.py tests/cli/test_passed_on.py \
@@ -111,7 +118,7 @@ QUICK := tests/docs/test_links.py tests/docs/test_options.py tests/cli/test_run.
 check: develop lint
 	$(say) "unit tests, and the tests that go through all of Weft once"
 	@$(WITHOUT_MAKE) ctest --test-dir build --parallel $$(nproc) --output-on-failure --no-tests=error
-	@$(WITHOUT_MAKE) tools/run-tests $(QUICK)
+	@$(WITHOUT_MAKE) tools/run-tests -m "not long" $(QUICK)
 
 sanitize: develop
 	@$(WITHOUT_MAKE) tools/sanitize

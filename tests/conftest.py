@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from covering import mark_what_is_long
 
 DIRECTORY = pytest.StashKey[Path]()
 
@@ -25,6 +26,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[DIRECTORY].chmod(0o755)  # some jobs run as somebody else
     os.environ["TMPDIR"] = str(config.stash[DIRECTORY])
     os.environ["XDG_CACHE_HOME"] = str(config.stash[DIRECTORY])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_what_is_long(items)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,6 +8,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.covering
+
 CALLERS = [
     *(("mpich-debian", interface) for interface in ("MPIF_H", "MPI", "MPI_F08")),
     *(("openmpi-debian", interface) for interface in ("MPIF_H", "MPI", "MPI_F08")),

@@ -10,6 +10,8 @@ import pytest
 
 from weft import installation
 
+pytestmark = pytest.mark.covering
+
 ENGINES = ("function", "thread", "tcc")
 # What the library gets wrong by itself (tests/cli/test_conformance.py says more). MPICH 4.0 crashes
 # in a persistent allgather of nothing; scattered reductions of derived types write beyond buffers.
@@ -20,7 +22,10 @@ LEFT_OUT = {
 
 
 # Three ranks take much longer on two cores.
-@pytest.mark.parametrize(("engine", "ranks"), [*((engine, 2) for engine in ENGINES), ("thread", 3)])
+THREE = pytest.param("thread", 3, marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize(("engine", "ranks"), [*((engine, 2) for engine in ENGINES), THREE])
 @pytest.mark.parametrize("name", ["mpich-debian", "openmpi-debian"])
 def test_conformance(built, run, name, engine, ranks):
     library, program = built["conformance"](name)

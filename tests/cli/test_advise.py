@@ -22,6 +22,8 @@ from advise_runs import HERE, sites
 from weft import mpi_libraries
 from weft.advise import analysis, record, store
 
+pytestmark = pytest.mark.covering
+
 SOURCES = Path(__file__).parent / "programs"
 BUSY_MS = 3
 ROUNDS = 12

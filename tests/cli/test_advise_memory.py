@@ -9,6 +9,8 @@ from advise_runs import sites
 
 from weft.advise import analysis, store
 
+pytestmark = pytest.mark.covering
+
 SOURCES = Path(__file__).parent / "programs"
 BUSY_MS, CALLS = 3, 8
 PRIVATE = ("alloc_case", "alloc_number")

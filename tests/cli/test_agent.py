@@ -11,6 +11,8 @@ import pytest
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 CORE = min(os.sched_getaffinity(0))
 ON_ONE_CORE = ["--placement", "list:" + ",".join([str(CORE)] * 8)]
 RANKS = 3

@@ -6,6 +6,8 @@ import os
 import pytest
 from test_conformance import check, largest_count
 
+pytestmark = pytest.mark.covering
+
 CORE = min(os.sched_getaffinity(0))
 
 

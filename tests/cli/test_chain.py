@@ -10,6 +10,8 @@ import pytest
 
 from weft import mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("WEFT_BUILD_DIR", ROOT / "build"))
 MPI = Path(os.environ.get("WEFT_MPI_DIR", ROOT / ".mpi"))

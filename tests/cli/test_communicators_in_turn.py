@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+pytestmark = pytest.mark.covering
+
 PROGRAM = "communicators_in_turn"
 TWO_NODES = ["-launcher", "fork", "-hosts", "a:2,b:2"]
 WAYS = {

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -42,21 +43,68 @@ FAULTS = {
 BLOCKING_FAULTS = {"intelmpi": FAULTS["intelmpi"] + ",negative,struct"}
 # WEFT_CONFORMANCE=full: every size and number of ranks; otherwise what `make test` has time for.
 FULL = os.environ.get("WEFT_CONFORMANCE") == "full"
-LIMIT_S = 600 if FULL else 150
+LONG = pytest.mark.long
+LIMIT_S = 600 if FULL else 240
 DEFINITIONS = installation.ROOT / "src" / "coll" / "algorithms.def"
 
 
-def algorithms() -> list[tuple[str, str, int]]:
-    """Kind and name of each, and ranks: 5, or 4 where it needs a power of two. Both where nodes or
-    domains are several, which are other ones then, and with WEFT_CONFORMANCE=full."""
+@dataclass(frozen=True)
+class Place:
+    """Where the ranks of an algorithm's job lie."""
+
+    ranks: int
+    nodes: str = ""  # Hydra's hosts, all on this machine
+    domains: str = ""  # of a rank, where there are two
+
+
+def places_of(name: str, needs: str) -> list[Place]:
+    """`make test` has 3 ranks, which share two cores in a third of the time that 5 take.
+
+    Otherwise 5, or 4 where it needs a power of two. Both where nodes or domains are several, which
+    are other ones then, and with WEFT_CONFORMANCE=full. Places are in turn, or one after the other;
+    on several nodes, so that they are not in order, nor the lowest rank first.
+    """
+    if name.startswith("domain-"):
+        return [
+            Place(3, domains="rank / 2"),
+            Place(5, domains="rank / 3"),
+            Place(4, domains="rank % 2"),
+        ]
+    if name.startswith("hierarchical"):
+        in_order = name.endswith("in-order")
+        return [
+            Place(3, "a:2,b:1", "" if in_order else "(rank + 1) % 2"),
+            Place(5, "a:3,b:2", "" if in_order else "(rank + 1) % 2"),
+            Place(4, "a:2,b:2"),
+        ]
+    if needs == "power_of_two":
+        return [Place(2), Place(4)]
+    return [Place(3), Place(5), *([Place(4)] if FULL else [])]
+
+
+MOST_KINDS = 8  # in a job
+
+
+def algorithm_jobs() -> list:
+    """Each has a place, and an algorithm for each of some kinds. All algorithms come at each of
+    their places."""
     pattern = r'WEFT_ALGORITHM\((\w+), "([\w-]+)", \w+, (\w+)'
-    cases = []
+    jobs: list[tuple[Place, dict[str, str]]] = []
     for kind, name, needs in re.findall(pattern, DEFINITIONS.read_text()):
-        if needs != "power_of_two":
-            cases.append((kind, name, 5))
-        if needs == "power_of_two" or FULL or name.startswith(("domain-", "hierarchical")):
-            cases.append((kind, name, 4))
-    return cases
+        for place in places_of(name, needs):
+            fits = (
+                chosen
+                for where, chosen in jobs
+                if where == place and kind not in chosen and len(chosen) < MOST_KINDS
+            )
+            chosen = next(fits, None)
+            if chosen is None:
+                jobs.append((place, chosen := {}))
+            chosen[kind] = name
+    return [
+        pytest.param(place, chosen, marks=() if place.ranks <= 3 else LONG)
+        for place, chosen in jobs
+    ]
 
 
 def run(
@@ -161,13 +209,22 @@ def test_the_program_itself_passes_without_weft(mpi, tmp_path):
     assert equal > 500
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5] if FULL else [1, 3, 4])
-@pytest.mark.parametrize("engine", ENGINES)
+def engines_and_ranks() -> list:
+    """`make test` has each engine on 3 ranks, and auto on all numbers of them."""
+    return [
+        pytest.param(engine, ranks, marks=() if ranks == 3 or engine == "auto" else LONG)
+        for engine in ENGINES
+        for ranks in ([1, 2, 3, 4, 5] if FULL else [1, 3, 4])
+    ]
+
+
+@pytest.mark.parametrize(("engine", "ranks"), engines_and_ranks())
 def test_mpich(engine, ranks, tmp_path, capsys):
     largest = largest_count(100003 if ranks <= 4 else 1000)
     check("mpich", ranks, engine, tmp_path, capsys, largest)
 
 
+@LONG
 @pytest.mark.parametrize("engine", WEFT_SCHEDULES if FULL else ("auto",))
 def test_eight_ranks(engine, tmp_path, capsys):
     check("mpich", 8, engine, tmp_path, capsys, ["--largest-count", "7"])
@@ -181,32 +238,28 @@ def test_other_libraries(mpi, engine, ranks, tmp_path, capsys):
     check(mpi, ranks, engine, tmp_path, capsys, largest)
 
 
-@pytest.mark.parametrize(("kind", "algorithm", "ranks"), algorithms())
-def test_algorithm(kind, algorithm, ranks, tmp_path, capsys):
-    several_nodes = algorithm.startswith("hierarchical")
-    # In turn, or one after the other; on several nodes, so that places are not in order, nor the
-    # lowest rank first.
-    domains = {4: "rank % 2", 5: "rank / 3"}[ranks] if algorithm.startswith("domain-") else None
-    if several_nodes and ranks == 5 and not algorithm.endswith("in-order"):
-        domains = "(rank + 1) % 2"
+@pytest.mark.parametrize(("place", "chosen"), algorithm_jobs())
+def test_algorithms(place, chosen, tmp_path, capsys):
+    variables = {f"WEFT_ALGORITHM_{kind.upper()}": name for kind, name in chosen.items()}
     equal, summary = run(
         "mpich",
-        ranks,
+        place.ranks,
         tmp_path / "summary.json",
         "thread",
         # MPICH's own Gather_c takes no type with a negative lower bound in place.
-        ["--groups", "results", "--only", kind, "--largest-count", "1000"]
+        ["--groups", "results", "--only", ",".join(chosen), "--largest-count", "1000"]
         + ["--without", FAULTS["mpich"] + ",negative"],
         # Those with a round for each rank go in sections of two laps.
-        {f"WEFT_ALGORITHM_{kind.upper()}": algorithm, "WEFT_LAPS": "2"},
-        {4: "a:2,b:2", 5: "a:3,b:2"}[ranks] if several_nodes else "",
-        [in_two_domains(tmp_path, domains)] if domains else [],
+        {**variables, "WEFT_LAPS": "2"},
+        place.nodes,
+        [in_two_domains(tmp_path, place.domains)] if place.domains else [],
     )
-    entry = calls_of(summary)[f"MPI_I{kind}"]
-    assert entry["handled"] > 0
-    if algorithm.startswith(("node-", "domain-", "hierarchical")):
-        assert entry["in_memory"] > 0
-    else:  # what an operator does not allow goes to the default
-        assert entry["in_memory"] < entry["handled"]
+    for kind, algorithm in chosen.items():
+        entry = calls_of(summary)[f"MPI_I{kind}"]
+        assert entry["handled"] > 0, algorithm
+        if algorithm.startswith(("node-", "domain-", "hierarchical")):
+            assert entry["in_memory"] > 0, (algorithm, entry)
+        else:  # what an operator does not allow goes to the default
+            assert entry["in_memory"] < entry["handled"], (algorithm, entry)
     with capsys.disabled():
-        print(f"  {kind} {algorithm} {ranks} ranks: {equal} cases equal")
+        print(f"  {chosen} {place}: {equal} cases equal")

@@ -9,6 +9,8 @@ import pytest
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 MPICH = mpi_libraries.implementation("mpich")
 SOURCES = installation.ROOT / "tests/cli/programs"
 REASON = "the MPI library's own call was measured, and is as fast here"

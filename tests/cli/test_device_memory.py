@@ -13,6 +13,8 @@ import pytest
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 # Under the names by which Weft knows the drivers.
 CUDA = "libcuda.so.1"
 HIP = "libamdhip64.so.6"

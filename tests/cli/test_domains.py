@@ -10,6 +10,8 @@ from domains import in_two_domains
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 # Of four ranks: in order, in turn, one alone.
 PLACINGS = ("rank / 2", "rank % 2", "rank / 3")
 

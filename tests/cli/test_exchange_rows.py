@@ -7,6 +7,8 @@ import pytest
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 ENGINES = ("native", "function", "thread", "tcc", "auto")
 
 

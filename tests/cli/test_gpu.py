@@ -17,6 +17,8 @@ from printed import into_files, printed
 from weft import gpu as weft_gpu
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 LIB = installation.BUILD / "lib"
 STANDIN = LIB / "standin/libcuda.so.1"  # the name by which Weft knows a driver
 HEADERS = ("weft_gpu.h", "weft_gpu_calls.h")
@@ -103,8 +105,12 @@ STRANGERS = f"{BY_MPI}cuIpcOpenMemHandle: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"
         ((OFF,), {"WEFT_GPU_ONE_KERNEL": "off"}),
         ((), {"WEFT_GPU_NOTIFY": "stream"}),
         ((), {"WEFT_GPU_KERNEL_COPY": "0"}),
-        ((OFF,), {"WEFT_GPU_NOTIFY": "auto", "WEFT_GPU_ONE_KERNEL": "off"}),
-        ((), {"WEFT_STANDIN_DEVICES": "2"}),
+        pytest.param(
+            (OFF,),
+            {"WEFT_GPU_NOTIFY": "auto", "WEFT_GPU_ONE_KERNEL": "off"},
+            marks=pytest.mark.long,
+        ),
+        pytest.param((), {"WEFT_STANDIN_DEVICES": "2"}, marks=pytest.mark.long),
         ((STRANGERS,), {"WEFT_STANDIN_DEVICES": "2", "WEFT_STANDIN_STRANGERS": "0-1"}),
     ],
 )

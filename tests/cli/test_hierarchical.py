@@ -13,6 +13,8 @@ import pytest
 from weft import installation, mpi_libraries
 from weft.lab import Lab, LabUnavailable
 
+pytestmark = pytest.mark.covering
+
 SOURCE = installation.ROOT / "tests/cli/programs/many_allreduces.c"
 BY_LEVELS = ("Iallreduce", "Ibcast", "Ireduce", "Iallgather", "Ialltoall", "Ibarrier")
 MIB = 1 << 20
@@ -77,9 +79,9 @@ def run(command, environment):
 @pytest.mark.parametrize(
     ("ranks", "hosts", "variables", "engine"),
     [
-        (4, ["-hosts", "a:2,b:2"], {}, "function"),
+        pytest.param(4, ["-hosts", "a:2,b:2"], {}, "function", marks=pytest.mark.long),
         (3, ["-hosts", "a:2,b:1"], {}, "thread"),
-        (4, [], {"MPIR_CVAR_NUM_CLIQUES": "2"}, "thread"),
+        pytest.param(4, [], {"MPIR_CVAR_NUM_CLIQUES": "2"}, "thread", marks=pytest.mark.long),
     ],
 )
 def test_mpich_over_two_nodes(ranks, hosts, variables, engine, tmp_path, environment):

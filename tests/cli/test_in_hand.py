@@ -7,6 +7,8 @@ import pytest
 from test_start_cost import CALLS, needs_valgrind, outside_the_library, profile, program
 from under_weft import library_at_hand, printed_under_weft
 
+pytestmark = pytest.mark.covering
+
 __all__ = ["program"]  # the fixture
 LIMIT_S = 110
 # Of start and wait together, inside Weft and without what it calls of the MPI library's.

@@ -63,6 +63,7 @@ def ring(file: Path) -> str:
     return str(file)
 
 
+@pytest.mark.long
 def test_our_methods_need_as_many_iterations_as_petsc_s_and_end_as_near(compared):
     rows = compared["solvers"]
     problems = {row["problem"] for row in rows}

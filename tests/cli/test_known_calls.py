@@ -3,6 +3,8 @@ the call before (docs/inside/choices.md)."""
 
 import pytest
 
+pytestmark = pytest.mark.covering
+
 PROGRAM = "known_calls"
 TWO_NODES = ["-launcher", "fork", "-hosts", "a:2,b:2"]
 WAYS = {

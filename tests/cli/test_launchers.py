@@ -10,6 +10,8 @@ import pytest
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 ALL = mpi_libraries.IMPLEMENTATIONS
 SHOW = 'echo "launcher preload=$LD_PRELOAD"; for word; do echo "word=$word"; done'
 

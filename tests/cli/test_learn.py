@@ -10,6 +10,8 @@ import pytest
 
 from weft import installation, learned, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 MPICH = mpi_libraries.implementation("mpich")
 BLOCKING = "blocking "  # of each blocking kind, also of the barriers between
 SITES = ("allreduce, predefined operator, below 64 KiB", "bcast, below 64 KiB")

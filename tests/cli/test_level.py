@@ -13,6 +13,8 @@ import pytest
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 MPICH = mpi_libraries.implementation("mpich")
 SOURCE = installation.ROOT / "tests/cli/programs/levels.c"
 TWO_NODES = ["-launcher", "fork", "-hosts", "a,b"]

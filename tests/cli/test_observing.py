@@ -13,6 +13,8 @@ import pytest
 from weft import __version__, installation, mpi_libraries
 from weft.lab import lab_problem
 
+pytestmark = pytest.mark.covering
+
 RANKS = 3
 
 

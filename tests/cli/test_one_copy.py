@@ -13,6 +13,8 @@ from shared_buffers import LIMIT_S, run_shared_buffers
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 MOVES = ("Bcast", "Gather", "Scatter", "Allgather", "Alltoall")
 SOURCES = installation.ROOT / "tests/cli/programs"
 LIBRARY_WINS = "the MPI library's own call was measured, and is as fast here"

@@ -10,6 +10,8 @@ from programs import CONFORMANCE
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 MPICH = mpi_libraries.implementation("mpich")
 BIN = MPICH.mpiexec.parent
 RANKS = 2

@@ -15,6 +15,8 @@ import pytest
 
 from weft import installation
 
+pytestmark = pytest.mark.covering
+
 SOURCE = installation.ROOT / "tests/cli/programs/plans.c"
 COLLECTIVES, FEW = 24, 6
 HEADER = "# weft plans, version 4\n"
@@ -179,7 +181,9 @@ def algorithms(plans, call):
 # Also where a rank is alone on its node, and has no memory there. Of the launchers only Hydra takes
 # one machine for several nodes.
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-@pytest.mark.parametrize(("ranks", "hosts"), [(4, "a:2,b:2"), (3, "a:2,b:1")])
+@pytest.mark.parametrize(
+    ("ranks", "hosts"), [pytest.param(4, "a:2,b:2", marks=pytest.mark.long), (3, "a:2,b:1")]
+)
 def test_over_several_nodes(plans, tmp_path, ranks, hosts):
     cache = tmp_path / "plans"
     first = plans(cache=cache, ranks=ranks, hosts=hosts)

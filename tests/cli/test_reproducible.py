@@ -7,6 +7,8 @@ import pytest
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 
 def results(mpi: str, *options: str, ranks: int = 3, hosts: str = "") -> list[str]:
     """A hash of each rank's sums. hosts: nodes of Hydra's, all on this machine."""

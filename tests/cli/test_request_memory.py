@@ -8,6 +8,8 @@ import pytest
 
 from weft import installation
 
+pytestmark = pytest.mark.covering
+
 PROGRAMS = installation.ROOT / "tests/cli/programs"
 ONLY_HYDRA = pytest.mark.parametrize("mpi", ["mpich"], indirect=True)  # one machine, several nodes
 # More than fit into the segment that a communicator begins with.

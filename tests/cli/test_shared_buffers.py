@@ -13,6 +13,8 @@ from shared_buffers import LIMIT_S, run_shared_buffers
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 COLLECTIVES = (
     "Allreduce",
     "Reduce",

@@ -14,6 +14,8 @@ from test_conformance import check, largest_count
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 SOURCES = installation.ROOT / "tests/cli/programs"
 TREES = ("bcast", "reduce", "gather", "scatter", "allreduce")
 TREE_VARIABLES = {f"WEFT_ALGORITHM_{kind.upper()}": "binomial" for kind in TREES}

@@ -9,6 +9,8 @@ import pytest
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 PROGRAMS = installation.ROOT / "tests/cli/programs"
 CALLS = 8  # by which messages are completed, in both directions
 PATIENCE = 60  # seconds that rank 0 waits for what must come

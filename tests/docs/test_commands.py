@@ -23,7 +23,12 @@ EXPORT = "$ export PATH="
 COMPUTES = "i < 50000000"
 SECONDS = 300
 PAGES = all_pages()
-RUN = [page for page in PAGES if any(block.runs and block.steps for block in page.blocks)]
+FIRST_READ = ("README.md", "docs/getting-started.md")
+RUN = [
+    pytest.param(page, marks=() if page_name(page) in FIRST_READ else pytest.mark.long)
+    for page in PAGES
+    if any(block.runs and block.steps for block in page.blocks)
+]
 OWN_VARIABLES = ("WEFT_BUILD_DIR", "WEFT_MPI_DIR")
 LAUNCHER_VARIABLES = ("PMI", "HYD", "OMPI_", "SLURM_", "WEFT_", "LD_PRELOAD")
 

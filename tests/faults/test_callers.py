@@ -6,6 +6,8 @@ from job import Job
 
 from weft import installation
 
+pytestmark = pytest.mark.covering
+
 LIMIT_THREADS = installation.ROOT / "tests/cli/programs/limit_threads.c"
 WAITS = ("Recv", "Wait", "Waitall", "Waitany", "Waitsome")
 

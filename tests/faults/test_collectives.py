@@ -3,6 +3,8 @@
 import pytest
 from job import ENGINES, Job
 
+pytestmark = pytest.mark.covering
+
 UNUSUAL = [
     "neighbourhoods",
     "nothing-to-move",

@@ -9,6 +9,8 @@ from printed import into_files
 
 from weft import installation
 
+pytestmark = pytest.mark.covering
+
 # What rank 0 and rank 1 are given, and the words for it.
 DIFFERENT = [
     (["--engine", "thread"], ["--engine", "tcc"], "--engine is thread on rank 0 and tcc on rank 1"),

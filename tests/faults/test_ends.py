@@ -11,6 +11,8 @@ import time
 import pytest
 from job import ENGINES, HUNG, Job, launcher_of, stop_and_continue
 
+pytestmark = pytest.mark.covering
+
 SOME = (None, "auto", "thread", "tcc", "agent")
 SEED = int(os.environ.get("FAULTS_SEED", random.randrange(1 << 30)))
 

@@ -8,6 +8,8 @@ from job import ENGINES, Job
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 SIZES = (1, 65536)
 GO_ON = ["--with-ft", "ulfm"]
 RANKS = 4

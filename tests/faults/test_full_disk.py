@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from job import CAN_ENCLOSE, Job
 
+pytestmark = pytest.mark.covering
+
 NO_ROOM = "(No space left on device)"
 NAME = "name a file that can be written"
 

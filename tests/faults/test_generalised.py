@@ -5,6 +5,8 @@ import functools
 import pytest
 from job import Job
 
+pytestmark = pytest.mark.covering
+
 CASE = "callbacks-that-call-mpi"
 TWO_NODES = ["-launcher", "fork", "-hosts", "a:2,b:1"]  # so that auto raises the level of threads
 # What Open MPI and MPICH make of a callback's error differs. MPICH itself fails where a program

@@ -4,6 +4,8 @@ is cancelled (row 38). What was under way, and what comes later, is right."""
 import pytest
 from job import ENGINES, Job
 
+pytestmark = pytest.mark.covering
+
 TWO_NODES = ["-launcher", "fork", "-hosts", "a:1,b:1"]  # so that auto raises the level of threads
 # The operator of a collective that stays whole runs in the library, which does not survive it.
 IN_ROUNDS = ("function", "thread", "agent")

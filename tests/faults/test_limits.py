@@ -14,6 +14,8 @@ from job import ENGINES, Job
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 LIMIT_THREADS = installation.ROOT / "tests/cli/programs/limit_threads.c"
 NO_THREAD = ("threads", "threads-on-rank-1", "memory", "clone")
 

@@ -10,6 +10,8 @@ from job import ENGINES, HERE, Job
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_calls_looked_up_in_the_library_are_wefts(mpi, tool, engine):

@@ -3,6 +3,8 @@
 import pytest
 from job import ENGINES, Job
 
+pytestmark = pytest.mark.covering
+
 CASES = ("freed-by-delete-callback", "freed-by-operator", "freed-in-finalize")
 SETTINGS = [
     (None, []),

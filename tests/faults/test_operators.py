@@ -6,6 +6,8 @@ import platform
 import pytest
 from job import ENGINES, Job
 
+pytestmark = pytest.mark.covering
+
 
 @pytest.mark.parametrize(
     "case", ["operator-beside", "persistent-operator-beside", "operator-while-blocked"]

@@ -13,6 +13,8 @@ from job import Job
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 # In front of each rank: the verb with its options, and what is said.
 REFUSED = {
     "run, unknown option": (["run", "--no-such-option"], "unknown option '--no-such-option'"),

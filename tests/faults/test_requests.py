@@ -3,6 +3,8 @@
 import pytest
 from job import ENGINES, Job
 
+pytestmark = pytest.mark.covering
+
 CASES = [
     "persistent-freed-while-inactive",
     "persistent-started-together",

@@ -11,6 +11,8 @@ from job import ENGINES, HERE, Job
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 SOURCE = HERE / "programs" / "sanitized.c"
 # What libraries leave unfreed is theirs.
 QUIET = {"ASAN_OPTIONS": "detect_leaks=0", "LSAN_OPTIONS": "exitcode=0"}

@@ -5,6 +5,8 @@ import re
 import pytest
 from job import ENGINES, Job
 
+pytestmark = pytest.mark.covering
+
 CASE = "sessions-beside-world"
 
 

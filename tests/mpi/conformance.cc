@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "conformance: cannot use '%s'\nusage: conformance [--groups "
-        "results,blocking,flight,lifetime,mistakes] [--only COLLECTIVE] [--without CASE,...] "
+        "results,blocking,flight,lifetime,mistakes] [--only COLLECTIVE,...] [--without CASE,...] "
         "[--largest-count N] [--limit-s N]\n",
         argv[i]);
     return 2;

@@ -18,7 +18,7 @@ struct Options {
   // Types ("negative", "mixed"), calls ("MPI_Gather_init") and the like that are left out because
   // a library's own call is faulty.
   std::string without;
-  std::string only;  // one collective of the results group; empty: all
+  std::string only;  // collectives of the results group, with commas between them; empty: all
   int limit_s = 120;
 
   bool left_out(const std::string& name) const {

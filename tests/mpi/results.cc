@@ -75,7 +75,10 @@ class Checker {
   void all();
 
  private:
-  bool wanted(Kind kind) const { return options_.only.empty() || options_.only == kind_name(kind); }
+  bool wanted(Kind kind) const {
+    const std::string named = "," + options_.only + ",";
+    return options_.only.empty() || named.find("," + kind_name(kind) + ",") != std::string::npos;
+  }
   std::vector<int> counts() const;
   std::vector<int> roots(int count) const;
   std::vector<Way> ways(int count) const;

@@ -13,6 +13,8 @@ from shrink import Setting, shrink, smallest
 
 from weft import installation, mpi_libraries
 
+pytestmark = pytest.mark.covering
+
 ONE_CORE = "--placement list:" + ",".join([str(min(os.sched_getaffinity(0)))] * 8)
 AGENT = "agent " + ONE_CORE
 ENGINES = ("function", "thread", "tcc", "assist", "auto", AGENT)
