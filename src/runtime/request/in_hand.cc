@@ -39,7 +39,7 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Recipe& 
     --rests_;
     return false;
   }
-  if (holding.load(std::memory_order_relaxed) > 0 || (!carrier_ && !make_carrier())) return false;
+  if (holding.load(std::memory_order_acquire) > 0 || (!carrier_ && !make_carrier())) return false;
   if (schedule_ != recipe.schedule) schedule_ = recipe.schedule;
   id_ = id;
   call_ = call;

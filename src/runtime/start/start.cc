@@ -13,14 +13,11 @@
 namespace weft {
 namespace {
 
-// Returns an MPI error code. in_flight: counts the call until the application completes it; may be
-// nullptr.
-[[gnu::always_inline]] inline int start_by(Runtime& runtime, CallId id, const Call& call,
-                                           const Plan& plan, std::atomic<int>* in_flight,
-                                           MPI_Request* request) {
-  if (plan.carrier == Carrier::in_hand &&
-      InHand::own().start(runtime, id, call, plan, in_flight, request))
-    return MPI_SUCCESS;
+// Makes and submits the operation. Returns an MPI error code. in_flight: counts the call until the
+// application completes it; may be nullptr.
+[[gnu::always_inline]] inline int start_operation(Runtime& runtime, CallId id, const Call& call,
+                                                  const Plan& plan, std::atomic<int>* in_flight,
+                                                  MPI_Request* request) {
   const std::int64_t entered = runtime.observing() ? now_ns() : 0;
   plan.communicator->lend();
   const int tag = next_tag(*plan.communicator);
@@ -40,6 +37,20 @@ namespace {
   return MPI_SUCCESS;
 }
 
+[[gnu::always_inline]] inline bool start_in_hand(Runtime& runtime, CallId id, const Call& call,
+                                                 const Plan& plan, std::atomic<int>* in_flight,
+                                                 MPI_Request* request) {
+  return plan.carrier == Carrier::in_hand &&
+         InHand::own().start(runtime, id, call, plan, in_flight, request);
+}
+
+[[gnu::always_inline]] inline int start_by(Runtime& runtime, CallId id, const Call& call,
+                                           const Plan& plan, std::atomic<int>* in_flight,
+                                           MPI_Request* request) {
+  if (start_in_hand(runtime, id, call, plan, in_flight, request)) return MPI_SUCCESS;
+  return start_operation(runtime, id, call, plan, in_flight, request);
+}
+
 // Starts a call at which the learner has something to note.
 [[gnu::noinline]] Started start_at_site(Runtime& runtime, CallId id, const Call& call,
                                         const Answer& answer, MPI_Request* request) {
@@ -54,7 +65,6 @@ namespace {
   if (site.learner.is_watching()) {
     plan.communicator->lend();  // the watch may outlive it
     left.site = &site;
-    left.communicator = plan.communicator;
   }
   return left;
 }
@@ -66,13 +76,20 @@ Started start(CallId id, const Call& call, const Plan* known, MPI_Request* reque
   if (!runtime) [[unlikely]]
     return {};
   InHand::own().hand_over();
+  // Its wrapper remembers a known call already, and needs no answer.
+  if (known && start_in_hand(*runtime, id, call, *known, nullptr, request)) [[likely]]
+    return taken(MPI_SUCCESS);
   const Answer answer = known ? Answer{known} : plan_for(*runtime, call, Use::request);
   const Plan* const plan = answer.plan;
   if (holding.load(std::memory_order_acquire) > 0) [[unlikely]]
     if (const auto code = hold_behind_others(*runtime, id, call, plan, request))
       return taken(*code, answer);
   if (!plan) return declined(answer);
-  if (!plan->ways) return taken(start_by(*runtime, id, call, *plan, nullptr, request), answer);
+  if (!plan->ways) {
+    if (!known && start_in_hand(*runtime, id, call, *plan, nullptr, request))
+      return taken(MPI_SUCCESS, answer);
+    return taken(start_operation(*runtime, id, call, *plan, nullptr, request), answer);
+  }
   Site& site = *plan->ways->site;
   const auto way = next_way_at_once(*runtime, *plan->communicator, site);
   if (!way) [[unlikely]]
@@ -94,7 +111,7 @@ void passed_on(CallId id, const Started& declined, const MPI_Request* request, i
   NativeRequest record{id, {now_ns(), 0, 0}};
   if (site) {
     site->in_flight.fetch_add(1, std::memory_order_relaxed);
-    record.communicator = declined.communicator->shared_from_this();
+    record.communicator = declined.plan->communicator->shared_from_this();
     record.in_flight = &site->in_flight;
   }
   Requests::own().watch(*request, std::move(record));

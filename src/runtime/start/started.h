@@ -11,7 +11,6 @@ struct Started : Answer {
   int code = 0;        // of a call that Weft has taken: the application's
   // The site that wants to know how the library carries the call out; nullptr: none does.
   Site* site = nullptr;
-  Communicator* communicator = nullptr;  // of that site
 };
 
 inline Started taken(int code, const Answer& answer = {}) {
