@@ -39,8 +39,8 @@ const link_map* object_of(const void* address) {
 // No static whose initialisation is guarded: some compilers' guards lock a mutex, and a sanitizer's
 // runtime looks functions up before its own pthread_mutex_lock works.
 Linker linker() {
-  static constinit std::atomic<decltype(&::dlsym)> dlsym{};
-  static constinit std::atomic<decltype(&::dlopen)> dlopen{};
+  static constinit std::atomic<decltype(Linker::dlsym)> dlsym{};
+  static constinit std::atomic<decltype(Linker::dlopen)> dlopen{};
   if (!dlopen.load(std::memory_order_acquire)) {
     const Linker found = find_linker();
     dlsym.store(found.dlsym, std::memory_order_relaxed);

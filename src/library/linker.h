@@ -8,8 +8,8 @@
 namespace weft {
 
 struct Linker {
-  decltype(&::dlsym) dlsym;
-  decltype(&::dlopen) dlopen;
+  void* (*dlsym)(void* handle, const char* symbol);
+  void* (*dlopen)(const char* file, int mode);
 };
 
 // The next definitions behind this library, which may be another tool's.
