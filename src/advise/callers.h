@@ -20,8 +20,8 @@ struct Caller {
   std::uintptr_t address = 0;  // behind the call
   const char* where = "";      // of an interpreter's program: "file:line:function"
   Binding binding = Binding::none;
-  // The callers of that function, up to functions of the program itself. A call inside a wrapper is
-  // recorded separately for each caller of the wrapper.
+  // The callers of the function that holds `address`, up to functions of the program itself. A call
+  // inside a wrapper is recorded separately for each caller of the wrapper.
   Outer outer[kOuter] = {};
   int outers = 0;
   bool own = false;       // the innermost

@@ -315,7 +315,7 @@ void hand_over(const std::vector<char>& mine) {
 }
 
 // Hands the records to rank 0. It is collective and runs in MPI_Finalize, after the application's
-// callbacks there, since other ranks may be waiting for these.
+// callbacks there: another rank may still wait for what such a callback does.
 int hand_over_records(MPI_Comm, int, void*, void*) {
   if (job_running() || !recorder.recording() || own == handles.comm_null || some_are_lost)
     return MPI_SUCCESS;
@@ -424,7 +424,7 @@ bool job_running() {
   return running.load(std::memory_order_acquire);
 }
 
-// Returns whether this program was spawned by another program of its job, which is recorded.
+// Returns whether another program spawned this one. Only the program that spawns is recorded.
 bool is_spawned() {
   using GetParent = int(MPI_Comm*);
   auto* const get_parent = reinterpret_cast<GetParent*>(find_behind_weft("PMPI_Comm_get_parent"));

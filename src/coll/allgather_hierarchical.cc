@@ -1,10 +1,9 @@
 // Allgather by levels: blocks circulate between the nodes, and received blocks are shown to the
 // node's ranks in its memory while the next ones are in transit. If all nodes have equally many
-// ranks, each rank carries the blocks of those with its node rank; otherwise the first rank carries
-// all blocks. With blocks of n bytes, a node with m of p ranks sends at most (p - m) n bytes and
-// receives as many, the minimum.
-// Kandalla, Subramoni, Santhanaraman, Koop, Panda, Designing multi-leader-based allgather
-// algorithms for multi-core clusters, IPDPS 2009 workshops
+// ranks, each rank carries the blocks of the ranks with its own node rank; otherwise the first rank
+// carries all blocks. With blocks of n bytes, a node with m of p ranks sends at most (p - m) n
+// bytes and receives as many, the minimum. Kandalla, Subramoni, Santhanaraman, Koop, Panda,
+// Designing multi-leader-based allgather algorithms for multi-core clusters, IPDPS 2009 workshops
 #include <algorithm>
 #include <vector>
 

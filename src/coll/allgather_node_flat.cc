@@ -1,10 +1,10 @@
 // Allgather and allgatherv in the node's memory: every rank copies its block there part after part,
 // and copies the others' out. With blocks of n bytes each rank copies (p + 1) n, in place p n;
-// blocks of a few bytes travel in the lines of the counters. By domains, each rank fetches its
-// share of the blocks of others for its domain, so that each block crosses a border once for each
-// of the d - 1 other domains, the least. Graham, Shipman, MPI support for multi-core architectures,
-// EuroPVM/MPI 2008; Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI,
-// HPDC 2013
+// blocks of a few bytes travel in the cache lines of the counters. By domains, each rank fetches
+// its share of the blocks of others for its domain, so that each block crosses a border once for
+// each of the d - 1 other domains, the least. Graham, Shipman, MPI support for multi-core
+// architectures, EuroPVM/MPI 2008; Li, Hoefler, Snir, NUMA-aware shared-memory collective
+// communication for MPI, HPDC 2013
 #include <algorithm>
 #include <vector>
 

@@ -12,8 +12,9 @@ namespace weft {
 
 class TransferPace {
  public:
-  // A look takes some microseconds, perhaps of the application's own core: these limits leave the
-  // core 99 parts in 100 if nothing arrives for long.
+  // Limits of the time between two looks: the shortest, the one up to which arrivals are expected
+  // soon, and the longest. A look takes some microseconds, perhaps of the application's core. If
+  // nothing arrives for long, the application keeps 99 % of that core.
   static constexpr std::int64_t kLeast_ns = 20'000, kSlow_ns = 500'000, kMost_ns = 2'000'000;
   // The limit if only transfers by others are possible, which may never come.
   static constexpr std::int64_t kMostForOthers_ns = 64'000'000;

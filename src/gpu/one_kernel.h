@@ -17,11 +17,11 @@ inline constexpr int kMostPeers = 8, kMostSlices = 16;
 inline constexpr std::size_t kSlotBytes = 256 << 10;
 inline constexpr unsigned kOneKernelThreads = 512;
 
-// The memory in which one operation of a communicator meets, on one rank. Two slots are enough: a
-// block that publishes round n has waited for round n - 1 of the blocks with its number on all
-// ranks, so that none of them still reads round n - 2. Flags order only the blocks of one number,
-// and the others may be in other rounds: so each block has a place of its own, fixed for both slots
-// and all rounds.
+// One rank's memory through which an operation of a communicator exchanges its data. Two slots are
+// enough: a thread block that publishes round n has waited for round n - 1 of the blocks with its
+// number on all ranks, so that none of them still reads round n - 2. Flags order only the blocks
+// with one number, while other blocks may be in other rounds. So each block has a place of its own,
+// fixed for both slots and all rounds.
 struct Spot {
   std::byte slots[2][kSlotBytes];
   std::uint64_t flags[kMostPeers][kMostSlices];  // by writer: which round it has published
@@ -87,7 +87,8 @@ WEFT_DEVICE bool wait_for(const Sharing& sharing, int peer, int slice, std::uint
   }
 }
 
-// The packs of one block in one round; `first` is the first pack of the round.
+// The data of one thread block in one round, counted in packs (gpu/packs.h): the block has those
+// from `begin` to `end`, and the round begins with `first`.
 struct Slice {
   std::uint64_t first, begin, end;
   std::uint64_t of_round;  // packs of all blocks

@@ -340,10 +340,9 @@ bool wins_as_request(Library library, const Shape& shape, bool ranks_share_cores
 }
 
 Engine static_rule(Library library, const Shape& shape, bool replayed) {
-  constexpr std::int64_t kWorthAThread = 128 * 1024;
   const std::optional<std::int64_t> bytes = agreed_bytes(shape);
   if (!bytes) return Engine::thread;
-  if (*bytes < kWorthAThread)
+  if (*bytes < kWorthAThread_bytes)
     return callers_are_cheaper(library, shape, *bytes, replayed) ? Engine::function
                                                                  : Engine::native;
   // A two-rank alltoall needs no further progress once it is posted, except in Open MPI.

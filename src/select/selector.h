@@ -8,6 +8,9 @@
 
 namespace weft {
 
+// The size of a whole call from which engine auto's rule takes the thread.
+inline constexpr std::int64_t kWorthAThread_bytes = 128 * 1024;
+
 enum class Library : std::uint8_t { mpich, openmpi, intelmpi, other };
 
 struct Choice {

@@ -67,8 +67,8 @@ int length(const std::vector<int>& neighbors) {
   return static_cast<int>(neighbors.size());
 }
 
-// Equal buffers are not allowed; but where the library accepts them, the meaning is clear: the
-// operand lies where the result goes. Other ranks know nothing of it.
+// MPI does not allow equal buffers. Where the library accepts them, they mean MPI_IN_PLACE. That
+// changes nothing that other ranks would have to know.
 bool has_one_buffer(const Call& call, bool root) {
   const bool has_result = root || call.kind != Kind::reduce;
   return reduces(call.kind) && has_result && call.sendbuf == call.recvbuf;

@@ -42,7 +42,8 @@ void say_who_waits(int rank) {
         "run', or none");
 }
 
-// Operations under way are progressed meanwhile: other ranks may need them before they arrive.
+// Operations under way are progressed meanwhile: another rank may have to complete one of them
+// before it can join this agreement.
 void complete(MPI_Request* request, MPI_Comm comm) {
   constexpr std::int64_t kLong_ns = 10'000'000'000;
   const std::int64_t began = now_ns();

@@ -68,8 +68,8 @@ class Runtime : public Observer {
   // Returns whether each rank has a core for that thread besides those on which the node's ranks
   // compute. The answer is the same on all ranks.
   bool has_spare_core() const { return room_ == Room::a_core_to_spare; }
-  // Returns whether more ranks run on some cores than there are of these. The answer is the same on
-  // all ranks; only meaningful if there is such a thread.
+  // Returns whether two ranks of a node have to share a core. The answer is the same on all ranks.
+  // It is known only if has_memory_thread().
   bool ranks_share_cores() const { return room_ == Room::cores_are_shared; }
   bool observing() const { return observing_; }
   // Returns whether engine auto learns (runtime/adaptive/sites.h); the same on all ranks.

@@ -130,8 +130,7 @@ bool is_named(const Runtime& runtime, const Communicator& communicator, const Sh
 }
 
 Engine engine_in_memory(const Runtime& runtime, const Shape& shape, bool alone) {
-  constexpr std::int64_t kWorthAThread = 128 * 1024;
-  const bool is_long = agreed_bytes(shape).value_or(0) >= kWorthAThread;
+  const bool is_long = agreed_bytes(shape).value_or(0) >= kWorthAThread_bytes;
   const bool may = alone && runtime.has_memory_thread() && runtime.has_spare_core();
   return is_long && may ? Engine::thread : Engine::function;
 }

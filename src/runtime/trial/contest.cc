@@ -1,4 +1,5 @@
-// Rank 0 reads the cache; measurements are agreed on after each trial, as in tuning.cc.
+// Measures Weft's form of a call against the library's own. Rank 0 looks the result of earlier runs
+// up in the cache of plans; without one the ranks measure, and agree on the times after each trial.
 #include "runtime/trial/contest.h"
 
 #include <algorithm>
