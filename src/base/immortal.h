@@ -1,16 +1,24 @@
-// Immortal: an object of static storage that is never destroyed, since threads and callbacks may
-// look at it while the process exits.
+// Immortal: an object of static storage that is made when its owner says so, and is never
+// destroyed. Why no constructor at load: a library of the program's may call MPI from a constructor
+// that runs before those of Weft. Why no destructor: threads and callbacks may look at the object
+// while the process exits.
 #pragma once
+
+#include <new>
 
 namespace weft {
 
 template <class Object>
 union Immortal {
-  Immortal() : object() {}
-  ~Immortal() {}
+  constexpr Immortal() : nothing() {}
+  constexpr ~Immortal() {}
   Immortal(const Immortal&) = delete;
   Immortal& operator=(const Immortal&) = delete;
 
+  // Until then all bytes of the object are zero.
+  void make() { new (&object) Object(); }
+
+  char nothing;
   Object object;
 };
 

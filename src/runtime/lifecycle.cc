@@ -33,6 +33,7 @@
 #include "runtime/request/accesses.h"
 #include "runtime/request/in_hand.h"
 #include "runtime/request/incomplete.h"
+#include "runtime/request/requests.h"
 #include "runtime/request/transfers.h"
 #include "runtime/request/watchdog.h"
 #include "runtime/start/blocking.h"
@@ -123,6 +124,8 @@ void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bo
   const Config config = goes_on ? left_to_library(wanted) : wanted;
   const Scope scope = scope_of_job(config, start);
   const ThreadMay thread_may = may_of_thread(scope, start);
+  own_requests.make();
+  own_in_hand.make();
   // The runtime is never destroyed: threads and MPI callbacks may use it while the process exits.
   // Leak checkers find it through this variable after MPI_Finalize.
   [[gnu::used]] static Lifecycle* runtime;

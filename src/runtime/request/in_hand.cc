@@ -10,7 +10,7 @@
 
 namespace weft {
 
-Immortal<InHand> own_in_hand;
+constinit Immortal<InHand> own_in_hand;
 
 bool signals_at_once(const Schedule& schedule) {
   using Kind = Instruction::Kind;

@@ -26,7 +26,8 @@ bool signals_at_once(const Schedule& schedule);
 class InHand {
  public:
   InHand() = default;
-  // Returns that of this process.
+  // Returns the object of this process. Before the runtime begins, only hand_over() and any() may
+  // be called.
   static InHand& own();
   InHand(const InHand&) = delete;
   InHand& operator=(const InHand&) = delete;

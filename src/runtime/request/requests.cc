@@ -13,7 +13,7 @@
 
 namespace weft {
 
-Immortal<Requests> own_requests;
+constinit Immortal<Requests> own_requests;
 
 void set_status(MPI_Status* status) {
   if (status == MPI_STATUS_IGNORE) return;

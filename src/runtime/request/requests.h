@@ -209,7 +209,8 @@ inline std::atomic<std::uint16_t>& held_like(MPI_Request request) {
 
 class Requests {
  public:
-  // Returns the object of this process.
+  // Returns the object of this process. Before the runtime begins it has no requests, and only
+  // held(), active() and watching() may be called.
   static Requests& own();
 
   void add(std::shared_ptr<CollectiveOperation> operation);
