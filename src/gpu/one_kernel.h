@@ -17,11 +17,11 @@ inline constexpr int kMostPeers = 8, kMostSlices = 16;
 inline constexpr std::size_t kSlotBytes = 256 << 10;
 inline constexpr unsigned kOneKernelThreads = 512;
 
-// One rank's memory through which an operation of a communicator exchanges its data. Two slots are
-// enough: a thread block that publishes round n has waited for round n - 1 of the blocks with its
-// number on all ranks, so that none of them still reads round n - 2. Flags order only the blocks
-// with one number, while other blocks may be in other rounds. So each block has a place of its own,
-// fixed for both slots and all rounds.
+// The memory of a rank through which an operation of a communicator exchanges its data. Two slots
+// are enough: a thread block that publishes round n has waited for round n - 1 of the blocks with
+// its number on all ranks, so that none of them still reads round n - 2. Flags order only the
+// blocks with one number, while other blocks may be in other rounds. So each block has a place of
+// its own, fixed for both slots and all rounds.
 struct Spot {
   std::byte slots[2][kSlotBytes];
   std::uint64_t flags[kMostPeers][kMostSlices];  // by writer: which round it has published
