@@ -255,7 +255,8 @@ void warm_up(const Plan& plan, std::vector<std::unique_ptr<Form>>* forms) {
   }
 }
 
-// Of short stretches the median of several runs: who is in the way for a moment takes longer.
+// Short stretches run several times, and the median counts: a process that disturbs a run for a
+// moment would make it longer.
 double timed(Form* form, const std::vector<Step>& steps) {
   constexpr double kLong_us = 50'000;
   constexpr int kMost = 9;

@@ -282,7 +282,7 @@ def wrapper(call, calls):
         "blocking_collective": blocking_offer,
         "nonblocking_collective": nonblocking_offer,
     }
-    # What has been offered comes from outside MPI, and is the library's.
+    # A call that was offered to Weft comes from outside MPI. Here the library carries it out.
     offered_before = call["class"] in offers
     first = "const Started& started" if offered_before else "bool nested"
     if call["class"] == "blocking_collective":

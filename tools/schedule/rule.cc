@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Where the ranks of a call are.
+// Says how the ranks of a call are spread over nodes.
 enum class Spread { one_node, node_each, several_nodes };
 
 // A call whose blocks have so many bytes.
