@@ -28,4 +28,4 @@ def test_collectives_in_a_librarys_constructor(mpi, engine, weft, environment, t
         timeout=60,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.split() == ["right", "right"]
+    assert done.stdout.count("right") == 2, done.stdout  # lines of two ranks may come as one
