@@ -101,9 +101,10 @@ Trace::Track* Runtime::application_track() {
 
 void Runtime::thread_started(const char* name, int index) {
   this_thread.is = kInside;
+  if (thread_core_ >= 0) move_to_core(thread_core_);
+  // Whoever looks for the name finds the thread on its core.
   const std::string full = "weft-" + std::string(name) + (index > 0 ? std::to_string(index) : "");
   pthread_setname_np(pthread_self(), full.substr(0, 15).c_str());
-  if (thread_core_ >= 0) move_to_core(thread_core_);
   if (!config.trace_file.empty()) own_track = trace_.add_track(full, false);
 }
 
