@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/left_calls.h"
 #include "engine/baton.h"
 #include "engine/observer.h"
@@ -69,6 +70,11 @@ class Progress {
 
   // Advances all operations once, unless another thread is doing so.
   void poll();
+  // Does so for a test of the application's, in which the library may not poll.
+  void poll_for_test() {
+    poll_library_if_due();
+    poll();
+  }
 
   // Helps until `complete()` is true, while the thread stands back. For waits that end only by an
   // operation of a Worker, `sleep()` may block instead if nothing is under way here.
@@ -79,16 +85,20 @@ class Progress {
   // Execution and returns whether it is complete.
   template <class Advance>
   void drive_in_hand(Advance advance);
-  // Returns how often to look for another process's signal before yield_core(). Once in so many
-  // waits it polls the library, too: a program whose collectives all stay in memory makes no other
-  // call in which the library could progress its messages.
+  // Polls the library unless a wait or test has done so in the last 20 us: a program whose
+  // collectives all stay in memory makes no other call in which the library could progress its
+  // messages.
+  void poll_library_if_due() {
+    const std::uint64_t now = now_ticks();
+    if (now - library_polled_.load(std::memory_order_relaxed) <= ticks_in_20us()) [[likely]]
+      return;
+    library_polled_.store(now, std::memory_order_relaxed);
+    observer_.keep_library_going();
+  }
+  // Returns how often to look for another process's signal before yield_core().
   int polls_in_hand() {
     constexpr int kOnOwnCore = 500, kOnSharedCore = 2;
-    constexpr unsigned kWaitsPerCall = 64;
-    const unsigned waits = waits_in_hand_.load(std::memory_order_relaxed) + 1;
-    waits_in_hand_.store(waits, std::memory_order_relaxed);
-    if (waits % kWaitsPerCall == 0) [[unlikely]]
-      observer_.keep_library_going();
+    poll_library_if_due();
     return shared_core_.load(std::memory_order_relaxed) > 0 ? kOnSharedCore : kOnOwnCore;
   }
   // Advances the operations that are left to callers.
@@ -198,7 +208,7 @@ class Progress {
 
   std::atomic<ThreadMay> thread_may_;  // turns to nothing where no thread can be started
   bool several_callers_ = false;
-  std::atomic<unsigned> waits_in_hand_{0};  // about so many, where several callers wait
+  std::atomic<std::uint64_t> library_polled_{0};  // by poll_library_if_due(), in ticks
   Observer& observer_;
 
   // Begins once the lock is held, and ends before it is released.
@@ -245,6 +255,7 @@ template <class Complete, class Sleep>
 [[gnu::noinline]] void Progress::drive_until(Complete complete, Sleep sleep) {
   constexpr int kPollsOnOwnCore = 64, kPollsOnSharedCore = 2, kPollsPerCall = 16;
   Lasting<Helping> helping(*this);
+  poll_library_if_due();
   for (int polls = 0; !complete(); ++polls) {
     if (polls % kPollsPerCall == kPollsPerCall - 1) observer_.keep_library_going();
     if (under_way() > 0) {
