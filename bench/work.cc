@@ -67,7 +67,8 @@ class Gemv : public Work {
   double row_times_vector(const double* row) const {
     double sums[8] = {};  // eight, so that the additions vectorise
     for (long i = 0; i < order_; i += 8) {
-      for (int lane = 0; lane < 8; ++lane) sums[lane] += row[i + lane] * vector_[i + lane];
+      for (int tag_range = 0; tag_range < 8; ++tag_range)
+        sums[tag_range] += row[i + tag_range] * vector_[i + tag_range];
     }
     double sum = 0;
     for (const double part : sums) sum += part;

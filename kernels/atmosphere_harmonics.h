@@ -29,7 +29,7 @@ struct alignas(64) Eight {
 };
 using Eights = std::vector<Eight>;
 
-constexpr int lanes = 16;  // latitudes of the north in a block, whose functions begin together
+constexpr int tag_ranges = 16;  // latitudes of the north in a block, whose functions begin together
 
 // Q(k + 1) = (a x² + b) Q(k) - Q(k - 1), where x is the sine of the latitude.
 struct Step {
@@ -90,7 +90,7 @@ class Harmonics {
   Harmonics(int truncation, int latitudes)
       : truncation_(truncation),
         latitudes_(latitudes),
-        blocks_((latitudes / 2 + lanes - 1) / lanes),
+        blocks_((latitudes / 2 + tag_ranges - 1) / tag_ranges),
         sine_(at(latitudes)),
         weight_(at(latitudes)),
         sines_(at(2 * blocks_)),
@@ -125,7 +125,7 @@ class Harmonics {
   void to_latitudes(int first_row, int rows, const Source& waves) {
     int first = blocks_, last = 0;
     for (int j = first_row; j < first_row + rows; ++j) {
-      const int block = std::min(j, latitudes_ - 1 - j) / lanes;
+      const int block = std::min(j, latitudes_ - 1 - j) / tag_ranges;
       first = std::min(first, block), last = std::max(last, block + 1);
     }
     for (int m = 0; m <= truncation_; ++m) {
@@ -171,7 +171,7 @@ class Harmonics {
       const Wave one = wave(m);
       for (int block = 0; block < blocks_; ++block) made += one.count - one.firsts[block];
     }
-    return made * lanes * (4 * fields + 2);
+    return made * tag_ranges * (4 * fields + 2);
   }
 
  private:
@@ -230,21 +230,21 @@ class Harmonics {
                          static_cast<double>(scale * after / (scales[at(k + 1)] * next))});
     }
     for (int block = 0; block < blocks_; ++block) {
-      std::array<long double, lanes> now = {}, before = {};
-      const int inside = std::min(lanes, latitudes_ / 2 - block * lanes);
-      std::copy_n(diagonal.begin() + block * lanes, inside, now.begin());
+      std::array<long double, tag_ranges> now = {}, before = {};
+      const int inside = std::min(tag_ranges, latitudes_ / 2 - block * tag_ranges);
+      std::copy_n(diagonal.begin() + block * tag_ranges, inside, now.begin());
       int k = 0;
       const auto is_nothing = [&](long double q) { return std::abs(q * scales[at(k)]) < nothing; };
       for (; k < count && std::all_of(now.begin(), now.end(), is_nothing); ++k) {
         for (int i = 0; i < inside; ++i) {
-          const long double x = sine(block * lanes + i);
+          const long double x = sine(block * tag_ranges + i);
           const auto [a, b] = steps[at(k)];
           before[at(i)] = std::exchange(now[at(i)], (a * x * x + b) * now[at(i)] - before[at(i)]);
         }
       }
       firsts_.push_back(k);
       for (const auto& values : {now, before}) {
-        for (int i = 0; i < lanes; ++i) {
+        for (int i = 0; i < tag_ranges; ++i) {
           if (i % 8 == 0) begins_.emplace_back();
           begins_.back().of[i % 8] = static_cast<double>(values[at(i)]);
         }

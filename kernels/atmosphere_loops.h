@@ -6,7 +6,7 @@
 
 struct LOOPS {
   typedef double Vector __attribute__((vector_size(8 * WIDTH), may_alias));
-  static constexpr int in_eight = 8 / WIDTH, in_block = lanes / WIDTH;
+  static constexpr int in_eight = 8 / WIDTH, in_block = tag_ranges / WIDTH;
   static Vector* vectors(Eight* eights) { return reinterpret_cast<Vector*>(eights); }
   static const Vector* vectors(const Eight* eights) {
     return reinterpret_cast<const Vector*>(eights);

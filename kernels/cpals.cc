@@ -308,21 +308,24 @@ class Decomposition {
     }
     return good;
   }
-  // Solves for some rows. As many as `lanes` go side by side, each in the order of one alone.
+  // Solves for some rows. As many as `tag ranges` go side by side, each in the order of one alone.
   void substitute(const Square& lower, int rows, double* values) const {
-    constexpr int lanes = 8;
-    std::vector<double> block(at(length_ * lanes));
-    const auto x = [&](int i) { return block.data() + i * lanes; };
+    constexpr int tag_ranges = 8;
+    std::vector<double> block(at(length_ * tag_ranges));
+    const auto x = [&](int i) { return block.data() + i * tag_ranges; };
     const auto take = [&](int i, int k, double factor) {
-      for (int lane = 0; lane < lanes; ++lane) x(i)[lane] -= factor * x(k)[lane];
+      for (int tag_range = 0; tag_range < tag_ranges; ++tag_range)
+        x(i)[tag_range] -= factor * x(k)[tag_range];
     };
     const auto divide = [&](int i) {
-      for (int lane = 0; lane < lanes; ++lane) x(i)[lane] /= lower[at(i * length_ + i)];
+      for (int tag_range = 0; tag_range < tag_ranges; ++tag_range)
+        x(i)[tag_range] /= lower[at(i * length_ + i)];
     };
-    for (int first = 0; first < rows; first += lanes, values += lanes * length_) {
-      const int count = std::min(lanes, rows - first);  // the other lanes keep what they had
-      for (int lane = 0; lane < count; ++lane) {
-        for (int i = 0; i < length_; ++i) x(i)[lane] = values[lane * length_ + i];
+    for (int first = 0; first < rows; first += tag_ranges, values += tag_ranges * length_) {
+      const int count =
+          std::min(tag_ranges, rows - first);  // the other tag ranges keep what they had
+      for (int tag_range = 0; tag_range < count; ++tag_range) {
+        for (int i = 0; i < length_; ++i) x(i)[tag_range] = values[tag_range * length_ + i];
       }
       for (int i = 0; i < length_; ++i) {
         for (int k = 0; k < i; ++k) take(i, k, lower[at(i * length_ + k)]);
@@ -332,8 +335,8 @@ class Decomposition {
         for (int k = i + 1; k < length_; ++k) take(i, k, lower[at(k * length_ + i)]);
         divide(i);
       }
-      for (int lane = 0; lane < count; ++lane) {
-        for (int i = 0; i < length_; ++i) values[lane * length_ + i] = x(i)[lane];
+      for (int tag_range = 0; tag_range < count; ++tag_range) {
+        for (int i = 0; i < length_; ++i) values[tag_range * length_ + i] = x(i)[tag_range];
       }
     }
   }

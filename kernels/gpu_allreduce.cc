@@ -1,8 +1,8 @@
 // gpu_allreduce: sums of doubles over the ranks, by several ways: in one kernel (weft_run_enqueue),
 // through pinned memory, by an allgather and cuBLAS's product of a matrix with a vector of ones,
-// and by NCCL where each rank has a GPU of its own. Beside them: an empty kernel and a copy of the
-// same bytes on the device, twice which is the bar for one kernel; and the reduction alone, of as
-// many rows as there are ranks, on the device and on the processor. Every answer is checked.
+// and by NCCL where each rank has a GPU of its own. JobResources them: an empty kernel and a copy
+// of the same bytes on the device, twice which is the bar for one kernel; and the reduction alone,
+// of as many rows as there are ranks, on the device and on the processor. Every answer is checked.
 //   gpu_allreduce [--bytes A,B,...] [--turns N] [--driver FILE] [--blas FILE]
 //   [--cpu-blas FILE,...] [--nccl FILE]
 #include <algorithm>

@@ -218,7 +218,7 @@ def is_access(call):
 
 
 def known_as(call):
-    """What a collective is known again by: the arguments of known_call()."""
+    """What a collective is known again by: the arguments of cached_call()."""
     arrays = has_arrays(call)
     buffers = [] if arrays else [argument(call, f"{side}_buffer") for side in ("send", "recv")]
     which = ", ".join([f"CallId::{short(call)}", *filter(None, buffers)])
@@ -234,15 +234,15 @@ def is_known_again(call):
     return call["class"] in ("blocking_collective", "nonblocking_collective")
 
 
-def goes_straight_on(call):
+def passes_through(call):
     """When nothing of Weft's needs to know of a call; None: at no time."""
     if is_known_again(call):
-        return "known && known->goes_straight()"
+        return "known && known->passes_through()"
     kind, short_ones = call["class"], " && ".join(f"is_short{what}" for what in moves(call))
     if short_ones:
         return f"{short_ones} && nothing_under_way()"
     if kind == "nonblocking_poll" and argument(call, "flag") and "ends" not in call:
-        return "straight_epoch.load(std::memory_order_acquire) && nothing_under_way()"
+        return "passthrough_epoch.load(std::memory_order_acquire) && nothing_under_way()"
     is_completion = kind == "completion" and "get_status" not in call["name"]
     if not is_completion and short(call) not in ("Start", "Startall"):
         return None

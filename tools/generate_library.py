@@ -10,9 +10,9 @@ from call_table import (
     ROOT,
     base_name,
     bring_up_to_date,
-    goes_straight_on,
     lines,
     parameter_types,
+    passes_through,
     short,
     wrap,
 )
@@ -115,7 +115,7 @@ void bind_next_calls(void* (*find)(const char* name)) {{
 
 bool library_is_next(bool (*is_library)(const void* function)) {{
   bool all = true;
-{lines([call for call in calls if goes_straight_on(call)], is_library)}
+{lines([call for call in calls if passes_through(call)], is_library)}
   return all;
 }}
 

@@ -10,7 +10,6 @@ from call_table import (
     argument,
     arguments,
     bring_up_to_date,
-    goes_straight_on,
     has_arrays,
     is_access,
     is_known_again,
@@ -19,6 +18,7 @@ from call_table import (
     moves,
     normalised,
     parameters,
+    passes_through,
     short,
     with_origin,
     wrap,
@@ -28,12 +28,12 @@ OUT = ROOT / "src" / "interpose" / "generated"
 notice = functools.partial(NOTICE.format, script="generate_wrappers.py")
 # Calls whose non-blocking form is not named after them.
 TESTS = {"Win_wait": "MPI_Win_test"}
-# What a collective call without such a form is made on -> how its ranks meet before.
+# What a collective call without such a form is made on -> how its ranks wait for each other before.
 MEETINGS = {
-    "comm": "meet",
-    "file": "meet_of_file",
-    "file_inout": "meet_of_file",
-    "win": "meet_of_window",
+    "comm": "join_collective",
+    "file": "join_collective_of_file",
+    "file_inout": "join_collective_of_file",
+    "win": "join_collective_of_window",
 }
 
 
@@ -92,10 +92,10 @@ def nonblocking_form(call, calls):
     return form if offered == started or ("flag" in offered and asked == names) else None
 
 
-def meeting(call):
+def joining(call):
     """Before a collective call that has no non-blocking form."""
     if call["name"] == "MPI_Intercomm_create":  # waits for ranks beyond its communicator, too
-        return [f"  after_held({argument(call, 'comm')});"]
+        return [f"  after_deferred({argument(call, 'comm')});"]
     if not call.get("collective"):
         return []
     role = next(role for role in MEETINGS if argument(call, role))
@@ -159,13 +159,13 @@ def blocking_body(call, calls):
             f"    return guard.drive(post, {status});",
             "  }",
         ]
-    return lines + meeting(call) + ends(call) + passed_on(call)
+    return lines + joining(call) + ends(call) + passed_on(call)
 
 
 def comm_new_body(call):
     return [
         f"  BlockingCall guard(CallId::{short(call)});",
-        *meeting(call),
+        *joining(call),
         f"  const int code = {with_origin(call)};",
         f"  communicator_created({argument(call, 'new_comm')}, code);",
         "  return code;",
@@ -234,36 +234,36 @@ def asked_caller(call):
 
 def straight_on(call, form):
     """The call itself, before anything else, where that is enough."""
-    when = goes_straight_on(call)
+    when = passes_through(call)
     known = []
     if is_known_again(call):
-        known = [f"  const KnownCall* const known = known_call({known_as(call)});"]
+        known = [f"  const CachedCall* const known = cached_call({known_as(call)});"]
     return [
         *known,
         f"  if ({when})",
-        f"    if (const auto straight = next_calls.{short(call)}.{form}_bound())",
-        f"      return straight({arguments(call)});",
+        f"    if (const auto passthrough = next_calls.{short(call)}.{form}_bound())",
+        f"      return passthrough({arguments(call)});",
     ]
 
 
 def entered_as_known(call):
-    """What the wrapper has found; and the way straight on of a call that its site leaves."""
+    """What the wrapper has found, and the passthrough of a call that is left to the library."""
     found = [
-        "  const KnownCall* const known = known_calls.found;",
-        "  const void* const caller = known_calls.profiled_by;",
+        "  const CachedCall* const known = cached_calls.found;",
+        "  const void* const caller = cached_calls.profiled_by;",
     ]
     if call["class"] != "nonblocking_collective":
         return found
     return [
         *found,
-        "  if (known && known->goes_straight_at_site(caller))",
-        f"    if (const auto straight = next_calls.{short(call)}.bound_by(caller != nullptr))",
-        f"      return straight({arguments(call)});",
+        "  if (known && known->passes_through_of_class(caller))",
+        f"    if (const auto passthrough = next_calls.{short(call)}.bound_by(caller != nullptr))",
+        f"      return passthrough({arguments(call)});",
     ]
 
 
 def when_nested(call):
-    """When a call from inside MPI goes straight on to the library."""
+    """When a call from inside MPI goes passthrough on to the library."""
     if call["class"] != "completion":
         return "nested"
     count = argument(call, "request_count") or "1"
@@ -301,11 +301,11 @@ def wrapper(call, calls):
         text += [*body(call, calls), "}"]
     offer = offers[call["class"]](call) if is_known_again(call) else []
     made = [*offer, f"  return {name}({entered});", "}"]
-    straight = goes_straight_on(call) is not None
+    passthrough = passes_through(call) is not None
     known = is_known_again(call)
-    if straight:
-        # Apart, so that the way straight on saves no register; and, where a call has little time,
-        # with the same parameters, so that none is moved.
+    if passthrough:
+        # It stands apart, so that a call that is passed through saves no register. Where a call has
+        # little time, it has the same parameters, so that none is moved.
         taken = parameters(call) if known else f"{parameters(call)}, const void* caller"
         found = entered_as_known(call) if known else []
         head = f"[[gnu::noinline]] static {call['return']} {name}_entered({taken}) {{"
@@ -314,9 +314,9 @@ def wrapper(call, calls):
         exported = f"P{call['name']}" if profiling else call["name"]
         caller = "RETURN_ADDRESS" if profiling else "nullptr"
         text += [f"WEFT_WRAPPER {call['return']} {exported}({parameters(call)}) {{"]
-        if straight:
+        if passthrough:
             text += straight_on(call, "pmpi" if profiling else "mpi")
-            text += [f"  known_calls.enters(known, {caller});"] if known else []
+            text += [f"  cached_calls.enters(known, {caller});"] if known else []
             given = passed if known else f"{passed}, {caller}"
             text += [f"  return {name}_entered({given});", "}"]
         else:
@@ -408,7 +408,7 @@ def wrappers_cc(calls, library):
 #include "runtime/start/all_in_call.h"
 #include "runtime/start/blocking.h"
 #include "runtime/start/initialise.h"
-#include "runtime/start/known_calls.h"
+#include "runtime/start/cached_calls.h"
 #include "library/search.h"
 #include "library/session_communicators.h"
 #include "runtime/start/start.h"

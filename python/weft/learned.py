@@ -44,7 +44,7 @@ EXPLAINED = {
     ),
 }
 # What takes more than so many times as long is left after so many rounds, of blocking calls after
-# three (src/select/tried_ways.cc).
+# three (src/select/tried_variants.cc).
 LEFT_AFTER = {2: 2.0, 3: 1.25}
 # A way that is so much slower than another one may stay in use; more, where it was faster often.
 MOST_SLOWER = 0.05
@@ -82,7 +82,7 @@ class Site:
     def rival(self) -> Optional[Way]:
         """What it was compared with: native, or the rule's way, or the next best.
 
-        As rival_of() in src/select/tried_ways.cc has it; the rounds are those with this one.
+        As rival_of() in src/select/tried_variants.cc has it; the rounds are those with this one.
         """
         others = [way for way in self.tried if way.words != self.chosen.words]
         if not others:

@@ -228,9 +228,9 @@ Result<Config> Config::from_environment() {
     if (auto read = option.read(value, config); !read) return read.error();
   }
   if (const char* text = std::getenv("WEFT_LAPS")) {
-    auto laps = parse_number(text, 1, "WEFT_LAPS");
-    if (!laps) return laps.error();
-    config.laps_at_a_time = *laps;
+    auto iterations = parse_number(text, 1, "WEFT_LAPS");
+    if (!iterations) return iterations.error();
+    config.iterations_at_a_time = *iterations;
   }
   if (auto done = config.settle_reproducible(); !done) return done.error();
   for (int i = 0; i < kKinds; ++i) {

@@ -127,8 +127,8 @@ struct Config {
   OneCopyUse one_copy = OneCopyUse::automatic;  // WEFT_ONE_COPY
   // WEFT_XPMEM: auto, off, or the path of a library; see shm/xpmem.h.
   std::string xpmem = "auto";
-  int watchdog_s = 0;        // WEFT_WATCHDOG; 0: none
-  int laps_at_a_time = 128;  // WEFT_LAPS; schedule/builder.h
+  int watchdog_s = 0;              // WEFT_WATCHDOG; 0: none
+  int iterations_at_a_time = 128;  // WEFT_LAPS; schedule/builder.h
   bool summary = false;
   std::string summary_json_file;                // WEFT_SUMMARY=json:FILE
   std::string trace_file;                       // empty: no trace

@@ -220,7 +220,8 @@ constexpr Option kOptions[] = {
      [](Text text, Config& config) { return put(parse_learn(text), config.learn); },
      [](const Config& config) { return fact("--learn", learn_word(config.learn)); }},
     {Group::tuning, "--learning-budget", "PERCENT", "", "1", "WEFT_LEARNING_BUDGET", nullptr,
-     "Says how much of the time what engine auto tries may cost, against the way in use, beyond "
+     "Says how much of the time what engine auto tries may cost, against the variant in use, "
+     "beyond "
      "the first 20 to 30 trials of a kind of call; 0: it tries nothing, and takes what is known.",
      [](Text text, Config& config) {
        return put(parse_percent(text, "the budget of learning (WEFT_LEARNING_BUDGET)"),

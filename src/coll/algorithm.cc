@@ -114,49 +114,49 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
 
 namespace {
 
-// No later lap posts more messages in a round, so that a transport with room for the first section
-// has it for all.
+// No later iteration posts more messages in a round, so that a transport with room for the first
+// batch has it for all.
 constexpr std::uint32_t kMostPosted = 4;
 
-Schedule build_next(Schedule section);
+Schedule build_next(Schedule batch);
 
-// Builds the laps after the first `done` ones. steps: the expected number of steps.
-Schedule build_section(const Algorithm& algorithm, Shape shape, std::int32_t done,
-                       std::int32_t laps, const Tuning& tuning, std::size_t steps) {
+// Builds the iterations after the first `done` ones. steps: the expected number of steps.
+Schedule build_batch(const Algorithm& algorithm, Shape shape, std::int32_t done,
+                     std::int32_t iterations, const Tuning& tuning, std::size_t steps) {
   Builder builder(std::move(shape), algorithm.name, tuning);
   builder.expect_steps(steps);
-  builder.only_laps(done, laps);
+  builder.only_iterations(done, iterations);
   algorithm.build(builder);
-  Schedule section = builder.finish();
-  if (done == 0 && !builder.leaves_more()) return section;
-  section.most_posted = std::max(section.most_posted, kMostPosted);
-  if (!builder.leaves_more()) return section;
-  section.next_section = build_next;
-  section.laps = laps;
-  section.laps_done = done + laps;
-  section.program = {};  // this rank's first laps may have no message, others have
-  section.sends_after_first_round = section.receives_after_first_round = true;  // for all we know
-  return section;
+  Schedule batch = builder.finish();
+  if (done == 0 && !builder.leaves_more()) return batch;
+  batch.most_posted = std::max(batch.most_posted, kMostPosted);
+  if (!builder.leaves_more()) return batch;
+  batch.next_batch = build_next;
+  batch.iterations = iterations;
+  batch.iterations_done = done + iterations;
+  batch.program = {};  // this rank's first iterations may have no message, others have
+  batch.sends_after_first_round = batch.receives_after_first_round = true;  // for all we know
+  return batch;
 }
 
-Schedule build_next(Schedule section) {
-  const Algorithm& algorithm = *find_algorithm(section.shape.kind, section.algorithm);
-  return build_section(algorithm, std::move(section.shape), section.laps_done, section.laps,
-                       section.tuning, section.steps.size());
+Schedule build_next(Schedule batch) {
+  const Algorithm& algorithm = *find_algorithm(batch.shape.kind, batch.algorithm);
+  return build_batch(algorithm, std::move(batch.shape), batch.iterations_done, batch.iterations,
+                     batch.tuning, batch.steps.size());
 }
 
 }  // namespace
 
 Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning) {
-  return build_in_sections(algorithm, std::move(shape), INT32_MAX, tuning);
+  return build_in_batches(algorithm, std::move(shape), INT32_MAX, tuning);
 }
 
-Schedule build_in_sections(const Algorithm& algorithm, Shape shape, std::int32_t laps,
-                           const Tuning& tuning) {
+Schedule build_in_batches(const Algorithm& algorithm, Shape shape, std::int32_t iterations,
+                          const Tuning& tuning) {
   const bool in_parts = needs_memory(algorithm.needs) && !is_direct(algorithm);
   const std::int64_t parts = in_parts ? local_bytes(shape) / tuning.part_bytes : 0;
-  return build_section(algorithm, std::move(shape), 0, laps, tuning,
-                       static_cast<std::size_t>(kStepsPerPart * parts));
+  return build_batch(algorithm, std::move(shape), 0, iterations, tuning,
+                     static_cast<std::size_t>(kStepsPerPart * parts));
 }
 
 Schedule build_library(Shape shape, StepKind kind) {

@@ -52,11 +52,11 @@ bool is_direct(const Algorithm& algorithm);
 inline constexpr std::string_view kByLeaders = "hierarchical-library";
 bool applies(const Algorithm& algorithm, const Shape& shape);
 Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning = {});
-// Builds only the rounds of the first `laps` laps (Builder::laps) if there are more;
-// Schedule::next_section builds the following ones, for executors that run them one after the
+// Builds only the rounds of the first `iterations` iterations (Builder::iterations) if there are
+// more; Schedule::next_batch builds the following ones, for executors that run them one after the
 // other.
-Schedule build_in_sections(const Algorithm& algorithm, Shape shape, std::int32_t laps,
-                           const Tuning& tuning = {});
+Schedule build_in_batches(const Algorithm& algorithm, Shape shape, std::int32_t iterations,
+                          const Tuning& tuning = {});
 
 // Builds the whole collective as one step of the MPI library (engines tcc and assist).
 Schedule build_library(Shape shape, StepKind kind);

@@ -10,7 +10,7 @@ void allgather_ring(Builder& b) {
   const Shape& s = b.shape();
   const int previous = ring_at(s.rank, -1, s.size);
   const int next = ring_at(s.rank, 1, s.size);
-  for (const int step : b.laps(0, s.size - 1)) {
+  for (const int step : b.iterations(0, s.size - 1)) {
     const int given = ring_at(s.rank, -step, s.size);
     b.recv(previous, incoming(s, ring_at(given, -1, s.size)));
     b.send(next, step == 0 ? outgoing(s, s.rank) : incoming(s, given));

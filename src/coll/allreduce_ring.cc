@@ -21,7 +21,7 @@ class Ring {
   void reduce_scatter() {
     const bool in_place = b_.shape().in_place;
     const Location inbox = in_place ? b_.temp(blocks_.length(0), Unit::recv) : Location{};
-    for (const int step : b_.laps(0, size_ - 1)) {
+    for (const int step : b_.iterations(0, size_ - 1)) {
       const int from = ring_at(rank_, -step, size_);
       const int to = ring_at(from, -1, size_);
       const Location received = in_place ? inbox : at(Buffer::recv, to);
@@ -38,7 +38,7 @@ class Ring {
   }
 
   void allgather() {
-    for (const int step : b_.laps(0, size_ - 1)) {
+    for (const int step : b_.iterations(0, size_ - 1)) {
       const int from = ring_at(rank_, 1 - step, size_);
       const int to = ring_at(from, -1, size_);
       b_.recv(ring_at(rank_, -1, size_), at(Buffer::recv, to), blocks_.length(to));

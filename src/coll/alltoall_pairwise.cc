@@ -11,7 +11,7 @@ void alltoall_pairwise(Builder& b) {
   const Shape& s = b.shape();
   AlltoallBlocks blocks(b);
   blocks.save_input();
-  for (const int step : b.laps(1, s.size)) {
+  for (const int step : b.iterations(1, s.size)) {
     blocks.receive_from(ring_at(s.rank, -step, s.size));
     blocks.send_to(ring_at(s.rank, step, s.size));
     if (step == 1) copy_own_block(b);

@@ -37,7 +37,7 @@ class ScatterAllgather {
   void allgather() {
     const int next = ring_at(node_, 1, size_);
     const int previous = ring_at(node_, -1, size_);
-    for (const int step : b_.laps(0, size_ - 1)) {
+    for (const int step : b_.iterations(0, size_ - 1)) {
       const int given = ring_at(node_, -step, size_);
       const int taken = ring_at(given, -1, size_);
       if (!has_after_scatter(node_, taken))

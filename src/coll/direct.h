@@ -8,7 +8,8 @@
 
 namespace weft {
 
-inline constexpr std::uint32_t kDone = 2;  // the second signal; the first was the meeting's
+inline constexpr std::uint32_t kDone =
+    2;  // the second signal; the first was the internal collective's
 
 // Waits until all other ranks have come to this point.
 inline void part_from_all(Builder& b) {

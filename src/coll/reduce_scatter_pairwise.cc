@@ -18,7 +18,7 @@ void reduce_scatter_pairwise(Builder& b) {
                             s.size > 3 ? b.temp(result.count, Unit::recv) : sum};
   // The first block is received as the sum, and the own one added to it.
   const auto landing = [&](int step) { return step == 1 ? sum : inbox[step % 2]; };
-  for (const int step : b.laps(1, s.size + 1)) {
+  for (const int step : b.iterations(1, s.size + 1)) {
     const int to = ring_at(s.rank, step, s.size);
     if (step < s.size) {
       b.recv(ring_at(s.rank, -step, s.size), landing(step), result.count);

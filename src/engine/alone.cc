@@ -1,4 +1,4 @@
-// Carries out schedules without rounds, messages and meetings.
+// Carries out schedules without rounds, messages and internal collectives.
 #include "engine/alone.h"
 
 namespace weft {

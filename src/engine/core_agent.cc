@@ -1,4 +1,4 @@
-// Round after round over the desks.
+// Round after round over the mailboxes.
 #include "engine/core_agent.h"
 
 #include <sys/prctl.h>
@@ -28,19 +28,19 @@ void make_robust(pthread_mutex_t* mutex) {
 
 }  // namespace
 
-CoreAgent::CoreAgent(std::shared_ptr<void> memory, DeskMemory* own,
-                     const std::vector<DeskMemory*>& desks, Observer& observer)
+CoreAgent::CoreAgent(std::shared_ptr<void> memory, MailboxMemory* own,
+                     const std::vector<MailboxMemory*>& mailboxes, Observer& observer)
     : memory_(memory), own_(own), observer_(observer), baton_(std::move(memory), &own->agent, {}) {
-  for (DeskMemory* desk : desks) {
-    clients_.push_back({desk, {}});
-    clients_.back().served.resize(DeskMemory::kOrders);
+  for (MailboxMemory* mailbox : mailboxes) {
+    clients_.push_back({mailbox, {}});
+    clients_.back().served.resize(MailboxMemory::kCommands);
   }
   make_robust(&own->alive);
 }
 
 Result<bool> CoreAgent::start() {
   auto started = thread_.start([this] { main(); });
-  if (started) own_->serves.wait(DeskMemory::Serves::not_yet);
+  if (started) own_->serves.wait(MailboxMemory::Serves::not_yet);
   return started;
 }
 
@@ -56,14 +56,14 @@ void CoreAgent::main() {
   observer_.thread_started("agent", 0);
   prctl(PR_SET_TIMERSLACK, kTimerSlack_ns);
   pthread_mutex_lock(&own_->alive);
-  own_->serves.store(DeskMemory::Serves::yes);
+  own_->serves.store(MailboxMemory::Serves::yes);
   own_->serves.notify_all();
   serve();
   close();
   pthread_mutex_unlock(&own_->alive);
 }
 
-// A rank raises `calls` behind its order: one that comes during the round ends the sleep.
+// A rank raises `calls` behind its command: one that comes during the round ends the sleep.
 void CoreAgent::serve() {
   while (!stopping_.load()) {
     const std::uint32_t calls_before = baton_.calls();
@@ -74,33 +74,33 @@ void CoreAgent::serve() {
       continue;
     }
     observer_.activity(Activity::asleep);
-    const bool waits_for_ranks = has_orders();
+    const bool waits_for_ranks = has_commands();
     baton_.sleep(calls_before, waits_for_ranks ? pace_.sleep_ns(now_ns()) : kUntilCalled_ns);
     if (!waits_for_ranks) pace_.begin(now_ns());
     observer_.activity(Activity::working);
   }
 }
 
-// Closed first, so that no order comes behind the look for them.
+// Closed first, so that no command comes behind the look for them.
 void CoreAgent::close() {
-  own_->serves.store(DeskMemory::Serves::no_more);
+  own_->serves.store(MailboxMemory::Serves::no_more);
   for (Client& client : clients_) {
-    for (Order& order : client.desk->orders) {
-      Order::State open = Order::State::open;
-      if (order.state.compare_exchange_strong(open, Order::State::held))
-        give_back(*client.desk, order);
+    for (Command& command : client.mailbox->commands) {
+      Command::State open = Command::State::open;
+      if (command.state.compare_exchange_strong(open, Command::State::held))
+        give_back(*client.mailbox, command);
     }
   }
 }
 
-bool CoreAgent::has_orders() const {
+bool CoreAgent::has_commands() const {
   return std::any_of(clients_.begin(), clients_.end(), [](const Client& client) {
-    return !client.ended && client.desk->open.load() > 0;
+    return !client.ended && client.mailbox->open.load() > 0;
   });
 }
 
 bool CoreAgent::go_on_with(Client& client) {
-  if (client.ended || client.desk->open.load() == 0) return false;
+  if (client.ended || client.mailbox->open.load() == 0) return false;
   bool went_on = false;
   for (std::size_t i = 0; i < client.served.size() && !client.ended; ++i)
     went_on = go_on_with(client, i) || went_on;
@@ -109,30 +109,30 @@ bool CoreAgent::go_on_with(Client& client) {
 
 // Returns true if an instruction has been carried out.
 bool CoreAgent::go_on_with(Client& client, std::size_t number) {
-  DeskMemory& desk = *client.desk;
-  Order& order = desk.orders[number];
-  Order::State open = Order::State::open;
-  if (order.state.load(std::memory_order_relaxed) != open || order.wanted.load() != 0 ||
-      !order.state.compare_exchange_strong(open, Order::State::held))
+  MailboxMemory& mailbox = *client.mailbox;
+  Command& command = mailbox.commands[number];
+  Command::State open = Command::State::open;
+  if (command.state.load(std::memory_order_relaxed) != open || command.wanted.load() != 0 ||
+      !command.state.compare_exchange_strong(open, Command::State::held))
     return false;
-  const std::uint32_t before = order.work.next;
+  const std::uint32_t before = command.work.next;
   const RemoteProgram::State state = carry_out(client, number);
-  const bool went_on = order.work.next != before || state == RemoteProgram::State::over;
+  const bool went_on = command.work.next != before || state == RemoteProgram::State::over;
   switch (state) {
     case RemoteProgram::State::held_up:
-      order.state.store(Order::State::open, std::memory_order_release);
+      command.state.store(Command::State::open, std::memory_order_release);
       break;
     case RemoteProgram::State::over:
       client.served[number]->program.end();
-      desk.open.fetch_sub(1);
-      order.state.store(Order::State::over, std::memory_order_release);
+      mailbox.open.fetch_sub(1);
+      command.state.store(Command::State::over, std::memory_order_release);
       break;
     case RemoteProgram::State::unable:
-      give_back(desk, order);
+      give_back(mailbox, command);
       break;
     case RemoteProgram::State::ended:
       client.ended = true;
-      say("rank " + std::to_string(desk.rank) +
+      say("rank " + std::to_string(mailbox.rank) +
           " has ended in the midst of a collective: the ranks that wait for it wait in vain");
       break;
   }
@@ -140,28 +140,28 @@ bool CoreAgent::go_on_with(Client& client, std::size_t number) {
 }
 
 RemoteProgram::State CoreAgent::carry_out(Client& client, std::size_t number) {
-  Order& order = client.desk->orders[number];
+  Command& command = client.mailbox->commands[number];
   auto& served = client.served[number];
   try {
     if (!served) served = std::make_unique<Served>();
-    if (served->number != order.number) {
-      served->number = order.number;
-      if (!served->program.begin(order.work, client.desk->process))
+    if (served->number != command.number) {
+      served->number = command.number;
+      if (!served->program.begin(command.work, client.mailbox->process))
         return RemoteProgram::State::unable;
     }
-    return served->program.go_on(order.wanted, &order.work);
+    return served->program.go_on(command.wanted, &command.work);
   } catch (const std::bad_alloc&) {
     return RemoteProgram::State::unable;
   }
 }
 
 // Its rank's progress thread may be asleep.
-void CoreAgent::give_back(DeskMemory& desk, Order& order) {
-  desk.open.fetch_sub(1);
-  desk.returned.fetch_add(1);
-  order.state.store(Order::State::returned);
-  desk.wake.fetch_add(1);
-  wake_one(desk.wake, FutexOf::processes);
+void CoreAgent::give_back(MailboxMemory& mailbox, Command& command) {
+  mailbox.open.fetch_sub(1);
+  mailbox.returned.fetch_add(1);
+  command.state.store(Command::State::returned);
+  mailbox.wake.fetch_add(1);
+  wake_one(mailbox.wake, FutexOf::processes);
 }
 
 }  // namespace weft

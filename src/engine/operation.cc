@@ -5,16 +5,16 @@
 
 namespace weft {
 
-// Begins the next section. Returns false if there is none.
-bool Operation::next_section() {
-  const Schedule& over = section_ ? *section_ : *schedule_;
-  if (!over.next_section) return false;
+// Begins the next batch. Returns false if there is none.
+bool Operation::next_batch() {
+  const Schedule& over = batch_ ? *batch_ : *schedule_;
+  if (!over.next_batch) return false;
   rounds_before_ += over.rounds();
-  if (section_)
-    *section_ = over.next_section(std::move(*section_));
+  if (batch_)
+    *batch_ = over.next_batch(std::move(*batch_));
   else
-    section_ = std::make_unique<Schedule>(over.next_section(over));
-  execution_.go_on_with(*section_);
+    batch_ = std::make_unique<Schedule>(over.next_batch(over));
+  execution_.go_on_with(*batch_);
   return true;
 }
 
@@ -24,27 +24,27 @@ inline bool Operation::end(Result<bool>& result) {
   return true;
 }
 
-// Observers see the first section as the one in progress.
-[[gnu::noinline]] bool Operation::advance_later_sections(bool callers_part) {
+// Observers see the first batch as the one in progress.
+[[gnu::noinline]] bool Operation::advance_later_batches(bool callers_part) {
   for (;;) {
     auto result = execution_.advance(1, callers_part);
     round_.store(rounds_before_ + execution_.round(), std::memory_order_relaxed);
     if (result && !*result) return false;
-    if (!result || !next_section()) return end(result);
+    if (!result || !next_batch()) return end(result);
   }
 }
 
 bool Operation::advance_to_the_end(bool callers_part) {
-  if (stage_ != Stage::first_section) [[unlikely]]
-    return stage_ == Stage::over || advance_later_sections(callers_part);
+  if (stage_ != Stage::first_batch) [[unlikely]]
+    return stage_ == Stage::over || advance_later_batches(callers_part);
   auto result = execution_.advance(1, callers_part);
   round_.store(execution_.round(), std::memory_order_relaxed);
   under_way_.store(&execution_.schedule(), std::memory_order_relaxed);
   if (result && !*result) return false;
-  if (result && schedule_->next_section) [[unlikely]] {
-    next_section();
-    stage_ = Stage::later_section;
-    return advance_later_sections(callers_part);
+  if (result && schedule_->next_batch) [[unlikely]] {
+    next_batch();
+    stage_ = Stage::later_batch;
+    return advance_later_batches(callers_part);
   }
   return end(result);
 }

@@ -56,7 +56,7 @@ class Operation {
   void set_in_memory(bool yes) { in_memory_ = yes; }
   bool in_memory() const { return in_memory_; }
   // Notes that a caller waits for nothing but the end of this operation.
-  void want() { wanted_.store(true, std::memory_order_relaxed); }
+  void mark_waited_on() { wanted_.store(true, std::memory_order_relaxed); }
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
   // Returns the unfinished steps if they are a part of the schedule's program, which any process
@@ -83,18 +83,18 @@ class Operation {
   virtual void taken_over() {}
   // Restarts from the first round. Requires done() and that no other thread looks at the operation.
   void rewind() {
-    if (section_) execution_.go_on_with(*schedule_);
-    section_.reset();
+    if (batch_) execution_.go_on_with(*schedule_);
+    batch_.reset();
     rounds_before_ = 0;
     execution_.rewind();
-    stage_ = Stage::first_section;
+    stage_ = Stage::first_batch;
     wanted_.store(false, std::memory_order_relaxed);
     done_.store(0, std::memory_order_release);
   }
 
   const Schedule& schedule() const { return *schedule_; }
   // Return the number of completed rounds and the schedule that they belong to, for observers; for
-  // one in sections that is the first section.
+  // one in batches that is the first batch.
   std::uint32_t round() const { return round_.load(std::memory_order_relaxed); }
   const Schedule& under_way() const { return *under_way_.load(std::memory_order_relaxed); }
 
@@ -112,24 +112,20 @@ class Operation {
  private:
   bool advance(bool callers_part);
   bool advance_to_the_end(bool callers_part);
-  bool next_section();
-  bool advance_later_sections(bool callers_part);
+  bool next_batch();
+  bool advance_later_batches(bool callers_part);
   bool end(Result<bool>& result);
 
   std::shared_ptr<const Schedule> schedule_;
   std::shared_ptr<const Schedule> direct_;  // tried first; nullptr: none
-  std::unique_ptr<Schedule> section_;       // under way, after the first one of `schedule_`
-  std::uint32_t rounds_before_ = 0;         // in the sections before it
+  std::unique_ptr<Schedule> batch_;         // under way, after the first one of `schedule_`
+  std::uint32_t rounds_before_ = 0;         // in the batches before it
   Execution execution_;
   FloatingPoint computes_as_;
   bool by_callers_ = false;
   bool in_memory_ = false;
   // over: all steps are done, or one has failed.
-  enum class Stage : std::uint8_t {
-    first_section,
-    later_section,
-    over
-  } stage_ = Stage::first_section;
+  enum class Stage : std::uint8_t { first_batch, later_batch, over } stage_ = Stage::first_batch;
   std::optional<Error> error_;  // in that case
   std::atomic<bool> wanted_{false};
   // These are written by the advancing thread, and synchronise with nothing.

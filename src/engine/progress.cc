@@ -44,17 +44,17 @@ void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
   wake_thread();
 }
 
-void Progress::use(Desk desk) {
-  sleeper_.words.use(desk.wake(), FutexOf::processes);
-  desk_ = std::move(desk);
+void Progress::use(Mailbox mailbox) {
+  sleeper_.words.use(mailbox.wake(), FutexOf::processes);
+  mailbox_ = std::move(mailbox);
 }
 
 bool Progress::leave_to_agent(const std::shared_ptr<Operation>& operation, const Work& work) {
   operation->compute_as_here();
   const std::lock_guard lock(inbox_mutex_);
-  const int order = stopping_.load() ? Desk::kNone : desk_->leave(work);
-  if (order == Desk::kNone) return false;
-  inbox_.push_back({.operation = operation, .wants_thread = true, .order = order});
+  const int command = stopping_.load() ? Mailbox::kNone : mailbox_->leave(work);
+  if (command == Mailbox::kNone) return false;
+  inbox_.push_back({.operation = operation, .wants_thread = true, .command = command});
   count(inbox_.back(), 1);
   return true;
 }
@@ -83,7 +83,7 @@ void Progress::add(Entry entry) {
 
 void Progress::count(const Entry& entry, int change) {
   under_way_.fetch_add(change);
-  if (!entry.over && entry.order == Desk::kNone) count_for_thread(entry, change);
+  if (!entry.over && entry.command == Mailbox::kNone) count_for_thread(entry, change);
 }
 
 void Progress::count_for_thread(const Entry& entry, int change) {
@@ -95,7 +95,7 @@ void Progress::count_for_thread(const Entry& entry, int change) {
 // The rest of the operation is its caller's part. A completed one is uncounted where it was
 // counted.
 void Progress::leave_to_callers(Entry& entry) {
-  if (!entry.over && entry.order == Desk::kNone) for_thread_.fetch_sub(1);
+  if (!entry.over && entry.command == Mailbox::kNone) for_thread_.fetch_sub(1);
   entry.wants_thread = false;
 }
 
@@ -136,20 +136,20 @@ void Progress::advance_was_left() {
 // waits for it, and checks now and then whether the agent has ended.
 bool Progress::is_back(Who who, Entry& entry) {
   constexpr std::uint32_t kLooksPerQuestion = 256;
-  if (desk_->is_under_way(entry.order)) {
+  if (mailbox_->is_under_way(entry.command)) {
     const bool waits = who == Who::caller && entry.operation->wanted();
-    const bool ask = ++looks_at_orders_ % kLooksPerQuestion == 0;
-    if (!waits && !(ask && desk_->agent_has_ended())) return false;
+    const bool ask = ++looks_at_commands_ % kLooksPerQuestion == 0;
+    if (!waits && !(ask && mailbox_->agent_has_ended())) return false;
   }
   if (!take_back(entry)) observer_.agent_has_ended();
-  return entry.order == Desk::kNone;
+  return entry.command == Mailbox::kNone;
 }
 
 // Returns false if the agent has ended while it carried the operation out.
 bool Progress::take_back(Entry& entry) {
-  const auto rest = desk_->take(entry.order);
+  const auto rest = mailbox_->take(entry.command);
   if (!rest) return false;
-  entry.order = Desk::kNone;
+  entry.command = Mailbox::kNone;
   entry.over = rest->over;
   if (rest->over) {
     entry.operation->is_over();
@@ -171,12 +171,12 @@ void Progress::take_all_back() {
   const std::lock_guard inbox_lock(inbox_mutex_);
   for (auto* entries : {&active_, &inbox_})
     for (Entry& entry : *entries)
-      if (entry.order != Desk::kNone) take_back(entry);
+      if (entry.command != Mailbox::kNone) take_back(entry);
 }
 
 // Returns true once the operation is complete.
 bool Progress::advance(Who who, Entry& entry) {
-  if (entry.order != Desk::kNone && !is_back(who, entry)) return false;
+  if (entry.command != Mailbox::kNone && !is_back(who, entry)) return false;
   const ComputesAs caller(entry.operation->computes_as());
   if (who == Who::caller || (thread_may_.load() == ThreadMay::do_all && blocked_.load() > 0))
     return entry.operation->advance();
@@ -247,7 +247,7 @@ void Progress::caller_returns() {
 
 bool Progress::thread_has_work() const {
   if (helping_.load() > 0) return false;
-  if (desk_ && desk_->some_have_returned()) return true;
+  if (mailbox_ && mailbox_->some_have_returned()) return true;
   return for_thread_.load() > 0 || (blocked_.load() > 0 && awaited_.load() > 0);
 }
 
@@ -399,7 +399,7 @@ void Progress::stop() {
   sleeper_.call();
   // The MPI library may exit the process from inside the thread.
   const bool from_inside = thread_.is_this_one();
-  if (desk_ && !from_inside) take_all_back();
+  if (mailbox_ && !from_inside) take_all_back();
   if (thread_.is_started() && !from_inside) thread_.join();
 }
 

@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/left_calls.h"
 #include "engine/baton.h"
+#include "engine/mailbox.h"
 #include "engine/observer.h"
 #include "engine/operation.h"
-#include "engine/orders.h"
 #include "engine/sleeper.h"
 #include "engine/thread.h"
 #include "engine/waiting.h"
@@ -48,9 +48,9 @@ class Progress {
   // submit().
   void use(Baton baton) { baton_ = std::move(baton); }
 
-  // Sets the desk at which orders may be left for this core's agent. Must precede start().
-  void use(Desk desk);
-  bool has_desk() const { return desk_.has_value(); }
+  // Sets the mailbox in which commands may be left for this core's agent. Must precede start().
+  void use(Mailbox mailbox);
+  bool has_mailbox() const { return mailbox_.has_value(); }
   // Submits an operation that needs a thread by leaving `work`, its remaining steps, to the agent.
   // Returns false if the agent does not take it.
   bool leave_to_agent(const std::shared_ptr<Operation>& operation, const Work& work);
@@ -146,9 +146,9 @@ class Progress {
   struct Entry {
     std::shared_ptr<Operation> operation;
     bool wants_thread = false;
-    bool offered = false;     // only in inbox_
-    bool over = false;        // only its end is left
-    int order = Desk::kNone;  // the agent has it
+    bool offered = false;          // only in inbox_
+    bool over = false;             // only its end is left
+    int command = Mailbox::kNone;  // the agent has it
   };
 
   void add(Entry entry);
@@ -243,8 +243,8 @@ class Progress {
   std::atomic<bool> stopping_{false};
   std::atomic<int> shared_core_{0};  // a hint: > 0 while others lately wanted this core
   Baton baton_;
-  std::optional<Desk> desk_;
-  std::uint32_t looks_at_orders_ = 0;  // by whoever holds advancing_
+  std::optional<Mailbox> mailbox_;
+  std::uint32_t looks_at_commands_ = 0;  // by whoever holds advancing_
   std::atomic<std::int64_t> ended_by_agent_{0};
   Waiting waiting_;  // of the thread
   Thread thread_;

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/orders.h"
+#include "engine/mailbox.h"
 #include "shm/other_process.h"
 #include "shm/reduction.h"
 

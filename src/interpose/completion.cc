@@ -132,7 +132,7 @@ void Completion::bring_back() {
 
 void Completion::drive_to_end() {
   if (ours_.empty()) return;
-  for (const Ours& ours : ours_) ours.operation->want();
+  for (const Ours& ours : ours_) ours.operation->mark_waited_on();
   const auto done = [](const Ours& ours) { return ours.operation->done(); };
   runtime_.progress.drive_until([&] { return std::all_of(ours_.begin(), ours_.end(), done); },
                                 [&] {

@@ -103,9 +103,9 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
   const auto communicator = Communicators::own().find_or_make(comm);
   if (!communicator) return MPI_ERR_COMM;
   if (!communicator->has_tag_left()) return MPI_ERR_OTHER;
-  communicator->lend();
+  communicator->retain_for_request();
   // The partners replace the topology, which the communicator need not have.
-  Communicator partners(comm, Shadow{comm}, communicator->rank, communicator->size);
+  Communicator partners(comm, InternalCommunicator{comm}, communicator->rank, communicator->size);
   partners.neighbors = Neighbors{received.partners, sent.partners};
   const Call call = call_of(from, sent, to, received, comm);
   const Shape shape = shape_of(call, partners);

@@ -15,8 +15,8 @@
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
 #include "library/session_communicators.h"
+#include "runtime/adaptive/call_classes.h"
 #include "runtime/adaptive/learnt.h"
-#include "runtime/adaptive/sites.h"
 #include "runtime/call/shape.h"
 #include "runtime/comm/communicators.h"
 #include "runtime/job/epoch.h"
@@ -28,7 +28,7 @@
 #include "runtime/request/requests.h"
 #include "runtime/request/transfers.h"
 #include "runtime/start/all_in_call.h"
-#include "runtime/start/held.h"
+#include "runtime/start/deferred.h"
 
 namespace weft::interpose {
 namespace {
@@ -59,7 +59,8 @@ Hints inherited_hints(MPI_Comm comm) {
 // Reads the hints; collective. Returns none if they could have no effect.
 Hints hints_on(MPI_Comm comm, MPI_Info info) {
   Runtime* runtime = Runtime::active();
-  const bool served = runtime && comm != handles.comm_null && Communicators::may_have_shadow(comm);
+  const bool served =
+      runtime && comm != handles.comm_null && Communicators::may_have_internal(comm);
   return served ? read_hints(info, comm) : Hints{};
 }
 
@@ -93,7 +94,7 @@ namespace special {
 
 int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   BlockingCall guard(CallId::Comm_dup);
-  after_held(comm);
+  after_deferred(comm);
   const auto post = [&](MPI_Request* request) {
     return library_calls.Comm_idup(comm, newcomm, request);
   };
@@ -108,11 +109,11 @@ namespace {
 
 // Returns whether this duplication may be deferred. Open MPI's Fortran binding, which calls PMPI_X,
 // reads the new handle at once, from a temporary variable: deferred calls are released before.
-Runtime* holds_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_Request* request) {
+Runtime* defers_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_Request* request) {
   Runtime* runtime = newcomm && request ? Runtime::active() : nullptr;
 #if defined(WEFT_FAMILY_OPENMPI)
   if (runtime && (this_thread.is & kProfiling)) {
-    let_held_go(*runtime, comm);
+    release_deferred(*runtime, comm);
     return nullptr;
   }
 #else
@@ -126,26 +127,26 @@ Runtime* holds_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_Re
 // Defers the duplication behind deferred collectives, since its order among the library's
 // collectives is that of its start.
 int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
-  Runtime* runtime = holds_duplications(comm, newcomm, request);
+  Runtime* runtime = defers_duplications(comm, newcomm, request);
   if (runtime)
     if (const auto code =
-            hold_duplication(*runtime, CallId::Comm_idup, comm, std::nullopt, newcomm, request))
+            defer_duplication(*runtime, CallId::Comm_idup, comm, std::nullopt, newcomm, request))
       return *code;
   return made_of(comm, newcomm, next_calls.Comm_idup(comm, newcomm, request));
 }
 
 int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
-  Runtime* runtime = holds_duplications(comm, newcomm, request);
+  Runtime* runtime = defers_duplications(comm, newcomm, request);
   if (runtime)
     if (const auto code =
-            hold_duplication(*runtime, CallId::Comm_idup_with_info, comm, info, newcomm, request))
+            defer_duplication(*runtime, CallId::Comm_idup_with_info, comm, info, newcomm, request))
       return *code;
   return made_of(comm, newcomm, next_calls.Comm_idup_with_info(comm, info, newcomm, request));
 }
 
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   BlockingCall guard(CallId::Comm_dup_with_info);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = made_of(comm, newcomm, next_calls.Comm_dup_with_info(comm, info, newcomm));
   if (code == MPI_SUCCESS) add_communicator(*newcomm, hints_on(*newcomm, info));
   return code;
@@ -156,11 +157,11 @@ int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
 // its own order.
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   BlockingCall guard(CallId::Comm_set_info);
-  after_held(comm);
+  after_deferred(comm);
   const int code = next_calls.Comm_set_info(comm, info);
   const Hints hints = code == MPI_SUCCESS ? hints_on(comm, info) : Hints{};
   if (!hints.any()) return code;
-  meet(guard, comm);
+  join_collective(guard, comm);
   InHand::own().hand_over();
   if (const auto before = Communicators::own().remove(comm)) {
     Learnt::own().note(*before);
@@ -203,7 +204,7 @@ int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Co
   if (!nested) guard.emplace(id);
   Runtime* runtime = Runtime::active();
   if (!runtime) return free_of_session(comm, free);
-  let_held_go(*runtime, *comm);
+  release_deferred(*runtime, *comm);
   InHand::own().hand_over();
   Lasting<Forgotten> forgotten(*comm);
   const int code = free_of_session(comm, free);

@@ -54,7 +54,7 @@ class PersistentAlone {
  private:
   [[gnu::noinline]] static void drive_on(Progress& progress, PersistentOperation& operation,
                                          bool in_hand) {
-    operation.want();
+    operation.mark_waited_on();
     if (in_hand)
       progress.drive_until([&] { return operation.advance_in_hand(1); },
                            [&] { progress.yield_core(); });

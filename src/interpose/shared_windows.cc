@@ -144,7 +144,7 @@ namespace special {
 int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                         MPI_Win* win) {
   BlockingCall guard(CallId::Win_allocate_shared);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = next_calls.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
   if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   if (code == MPI_SUCCESS && Runtime::active()) get_to_know(*win, info, comm);
@@ -155,7 +155,7 @@ int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm co
 int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
                           void* baseptr, MPI_Win* win) {
   BlockingCall guard(CallId::Win_allocate_shared_c);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = next_calls.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
   if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   if (code == MPI_SUCCESS && Runtime::active()) get_to_know(*win, info, comm);
@@ -174,7 +174,7 @@ int Win_free(bool nested, MPI_Win* win) {
   const MPI_Win window = *win;
   if (!nested) {
     guard.emplace(CallId::Win_free);
-    meet_of_window(*guard, window);
+    join_collective_of_window(*guard, window);
   }
   const auto number = take_number(window);
   if (number) shared_ranges().set_leaving(*number, true);

@@ -10,7 +10,7 @@
 #include "runtime/request/requests.h"
 #include "runtime/request/submit.h"
 #include "runtime/request/transfers.h"
-#include "runtime/start/held.h"
+#include "runtime/start/deferred.h"
 
 namespace weft::interpose {
 namespace {
@@ -26,7 +26,7 @@ inline int start_again(Runtime& runtime, PersistentOperation& operation) {
     return MPI_SUCCESS;
   }
   if (!runtime.completions_are_ours()) operation.show_to_library();
-  if (holding.load(std::memory_order_relaxed) > 0 && hold_start(runtime, operation)) [[unlikely]]
+  if (holding.load(std::memory_order_relaxed) > 0 && defer_start(runtime, operation)) [[unlikely]]
     return MPI_SUCCESS;
   submit(runtime, operation.engine, Requests::own().find(operation.request()));
   return MPI_SUCCESS;

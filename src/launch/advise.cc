@@ -97,8 +97,8 @@ int replay(const std::string& self, const Arguments& arguments) {
   RunOptions options;
   options.command = {arguments.replay, arguments.form, arguments.plan, arguments.plan + ".times"};
   if (arguments.form == "auto") {
-    // Later replays reuse what one has learnt, as in a long-running program; the user's own file is
-    // not touched.
+    // DeferredStep replays reuse what one has learnt, as in a long-running program; the user's own
+    // file is not touched.
     setenv("WEFT_PLAN_CACHE", (arguments.plan + ".learnt").c_str(), 1);
     return start_program(self, options);
   }

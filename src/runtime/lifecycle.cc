@@ -16,12 +16,12 @@
 #include "library/failures.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
+#include "runtime/adaptive/call_classes.h"
 #include "runtime/adaptive/learnt.h"
-#include "runtime/adaptive/sites.h"
 #include "runtime/comm/agreement.h"
 #include "runtime/comm/communicators.h"
+#include "runtime/comm/internal_communicators.h"
 #include "runtime/comm/self_communicator.h"
-#include "runtime/comm/shadows.h"
 #include "runtime/job/bind.h"
 #include "runtime/job/failures.h"
 #include "runtime/job/whole_collectives.h"
@@ -78,18 +78,19 @@ ThreadMay may_of_thread(Scope scope, const Start& start) {
 
 // Collective over the ranks of one node: returns the least room of any node. CPUs are not gathered
 // if there are so many ranks that none can have one to spare.
-Room room_of_ranks(int rank) {
+CoreSubscription core_subscription(int rank) {
   int ranks = 1;
   library_calls.Comm_size(handles.comm_world, &ranks);
   int cpus = rank == 0 ? static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) : 0;
   library_calls.Bcast(&cpus, sizeof cpus, handles.byte, 0, handles.comm_world);
-  if (ranks >= cpus) return ranks > cpus ? Room::cores_are_shared : Room::a_core_each;
+  if (ranks >= cpus)
+    return ranks > cpus ? CoreSubscription::cores_are_shared : CoreSubscription::a_core_each;
   std::map<std::vector<int>, std::size_t> ranks_on;
   for (const auto& own : gather_allowed_cpus(handles.comm_world, ranks)) ++ranks_on[own];
-  Room least = Room::a_core_to_spare;
+  CoreSubscription least = CoreSubscription::a_core_to_spare;
   for (const auto& [own, count] : ranks_on) {
-    if (count >= own.size()) least = std::min(least, Room::a_core_each);
-    if (count > own.size()) least = Room::cores_are_shared;
+    if (count >= own.size()) least = std::min(least, CoreSubscription::a_core_each);
+    if (count > own.size()) least = CoreSubscription::cores_are_shared;
   }
   return least;
 }
@@ -147,7 +148,7 @@ void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bo
         std::string(engine_name(config.engine)));
   if (runtime->observing()) runtime->reports_ = communicator_like(handles.comm_world);
   if (!config.trace_file.empty()) runtime->begin_track();
-  begin_shadows(static_cast<int>(runtime->tags_));
+  begin_internal_communicators(static_cast<int>(runtime->tags_));
   if (!runtime->native()) runtime->agree_on_all(rank, asked_level);
   pthread_atfork(nullptr, nullptr, [] { is_forked_child = true; });
   std::atexit(stop_threads_at_exit);
@@ -160,8 +161,8 @@ void Lifecycle::agree_on_all(int rank, int asked_level) {
   if (config.engine == Engine::agent && threads_allowed()) share_cores();
   if (learns_by_messages()) share_cores();
   if (thread_may_ != ThreadMay::nothing) agree_on_threads(rank, asked_level);
-  if (learns_by_messages()) agree_on_ways();
-  if (has_memory_thread()) room_ = room_of_ranks(rank);
+  if (learns_by_messages()) agree_on_variants();
+  if (has_memory_thread()) core_subscription_ = core_subscription(rank);
   if (config.node_memory) find_nodes(config, plans);
   make_common();
   add_communicator(*this, handles.comm_world, {});
@@ -172,7 +173,7 @@ void Lifecycle::take_calls(int rank) {
   active_.store(this, std::memory_order_release);
   blocking_taken.store(wants_blocking() && !native(), std::memory_order_release);
   if (drives_transfers()) least_transfer_bytes.store(config.least_transfer_bytes);
-  if (lets_straight_on()) straight_epoch.store(1);
+  if (lets_pass_through()) passthrough_epoch.store(1);
   begin_epoch();
   if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
 }
@@ -213,13 +214,13 @@ void Lifecycle::share_cores() {
     library_calls.Comm_rank(node, &local_rank);
     AgentOfCore found = agent_for(node, local_rank, core_of_thread_, *this);
     agent_ = std::move(found.agent);
-    if (!found.desk) {
+    if (!found.mailbox) {
       why_no_agent_ = found.why_none();
     } else if (!completions_are_ours()) {
       why_no_agent_ = "another tool is before Weft";
     } else {
       why_no_agent_.clear();
-      progress.use(std::move(*found.desk));
+      progress.use(std::move(*found.mailbox));
     }
   });
 }
@@ -258,20 +259,20 @@ void Lifecycle::agree_on_threads(int rank, int asked_level) {
         "): no rank uses one, and " + effect + "; raise 'ulimit -u' to get one");
 }
 
-// Collective. If all threads stay beside their ranks there is neither an agent nor a free core.
-void Lifecycle::agree_on_ways() {
+// Collective. If all threads stay resources their ranks there is neither an agent nor a free core.
+void Lifecycle::agree_on_variants() {
   if (config.placement.kind == PlacementPolicy::Kind::bind) return;
   const bool by_model = config.split_levels == Config::kByModel;
   const NodeCores& cores = node_cores_;
   const std::array<std::int64_t, 6> own{cores.free,       -cores.free,
                                         cores.ranks,      -cores.ranks,
-                                        by_model ? 0 : 1, progress.has_desk() ? 1 : 0};
+                                        by_model ? 0 : 1, progress.has_mailbox() ? 1 : 0};
   std::array<std::int64_t, 6> greatest{};
   library_calls.Allreduce(own.data(), greatest.data(), static_cast<int>(own.size()), handles.int64,
                           handles.max, handles.comm_world);
   const bool alike = greatest[0] == -greatest[1] && greatest[2] == -greatest[3];
-  if (alike && greatest[4] == 0) beside_.cores = cores;
-  beside_.agents = greatest[5] != 0;
+  if (alike && greatest[4] == 0) resources_.cores = cores;
+  resources_.agents = greatest[5] != 0;
 }
 
 // Probes for a message that nobody sends: on a communicator of one rank, or if a message is there,
@@ -281,7 +282,7 @@ void Lifecycle::keep_library_going() {
   if (!world) return;
   int found = 0;
   const int unused_tag = static_cast<int>(tags_);
-  library_calls.Iprobe(MPI_ANY_SOURCE, unused_tag, world->shadow, &found, MPI_STATUS_IGNORE);
+  library_calls.Iprobe(MPI_ANY_SOURCE, unused_tag, world->internal, &found, MPI_STATUS_IGNORE);
 }
 
 namespace {
@@ -297,7 +298,7 @@ void communicators_learnt(Runtime& runtime) {
 void Lifecycle::end() {
   Lifecycle* runtime = current();
   if (!runtime) return;
-  nothing_goes_straight();
+  nothing_passes_through();
   runtime->stop_threads();
   InHand::own().end();
   int rank = 0, ranks = 1;
@@ -340,8 +341,8 @@ std::string Lifecycle::remark() const {
   return by_messages ? kWholeByMessages : "";
 }
 
-void Lifecycle::nothing_goes_straight() {
-  straight_epoch.store(0);
+void Lifecycle::nothing_passes_through() {
+  passthrough_epoch.store(0);
   least_transfer_bytes.store(kNoTransfers);
   begin_epoch();
 }
@@ -358,7 +359,7 @@ void Lifecycle::finalize_begins() {
   if (!runtime || !runtime->threads_allowed() || runtime->library == Library::openmpi ||
       runtime->callers_go_on())
     return;
-  nothing_goes_straight();
+  nothing_passes_through();
   let_workers_end(*runtime);
   runtime->callers_go_on_.store(true);
   runtime->stop_threads();
@@ -368,7 +369,7 @@ void Lifecycle::finalize_begins() {
 void Lifecycle::end_without_library() {
   Lifecycle* runtime = current();
   if (!runtime) return;
-  nothing_goes_straight();
+  nothing_passes_through();
   runtime->stop_threads();
   stand_aside();
   if (runtime->observing() && is_first_rank())

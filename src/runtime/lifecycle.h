@@ -39,10 +39,10 @@ class Lifecycle final : public Runtime {
   void place_threads();
   void agree_on_threads(int rank, int asked_level);
   void share_cores();
-  void agree_on_ways();
+  void agree_on_variants();
   void prepare_initialisations(int rank);
   void take_calls(int rank);
-  static void nothing_goes_straight();
+  static void nothing_passes_through();
   static void stand_aside();
   void report(int rank, int ranks);
   void keep_plans_of_all(int rank);

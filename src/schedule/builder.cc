@@ -37,25 +37,25 @@ Builder::Builder(Shape shape, const char* algorithm, const Tuning& tuning) {
   schedule_.tuning = tuning;
 }
 
-void Builder::only_laps(std::int32_t done, std::int32_t laps) {
-  section_begin_ = done;
-  section_end_ = done + laps;
+void Builder::only_iterations(std::int32_t done, std::int32_t iterations) {
+  batch_begin_ = done;
+  batch_end_ = done + iterations;
   has_waited_ = done > 0;
 }
 
-bool Builder::is_in_section() {
-  if (lap_ >= section_end_) leaves_more_ = true;
-  return lap_ >= section_begin_ && lap_ < section_end_;
+bool Builder::is_in_batch() {
+  if (iteration_ >= batch_end_) leaves_more_ = true;
+  return iteration_ >= batch_begin_ && iteration_ < batch_end_;
 }
 
-Builder::Laps Builder::laps(int begin, int end) {
+Builder::Iterations Builder::iterations(int begin, int end) {
   const int all = std::max(0, end - begin);
-  const int before = std::clamp(section_begin_ - lap_, 0, all);
-  lap_ += before;
-  const int taken = std::clamp(section_end_ - lap_, 0, all - before);
+  const int before = std::clamp(batch_begin_ - iteration_, 0, all);
+  iteration_ += before;
+  const int taken = std::clamp(batch_end_ - iteration_, 0, all - before);
   const int left_out = all - before - taken;
   if (left_out > 0) leaves_more_ = true;
-  if (taken == 0) lap_ += left_out;
+  if (taken == 0) iteration_ += left_out;
   return {*this, begin + before, begin + before + taken, left_out};
 }
 
@@ -94,7 +94,7 @@ std::int64_t Builder::extent(Unit unit) const {
 void Builder::message(StepKind kind, int peer, const Operand& operand) {
   const bool empty = payload_bytes(shape(), operand) == 0;
   if (empty && shape().kind != Kind::barrier) return;
-  if (!is_in_section()) return;
+  if (!is_in_batch()) return;
   ++posted_;
   const bool sends = kind == StepKind::send;
   if (has_waited_)
@@ -220,7 +220,7 @@ Schedule Builder::finish() {
 }
 
 void Builder::append(const Step& step) {
-  if (!is_in_section()) return;
+  if (!is_in_batch()) return;
   schedule_.steps.push_back(step);
   if (!is_local(step.kind)) return;
   Step& local = schedule_.steps.back();

@@ -21,10 +21,10 @@ class Builder {
   // supply memory twice, which takes longer than the building.
   void expect_steps(std::size_t steps) { schedule_.steps.reserve(steps); }
 
-  // Builds a section only: `laps` laps after the first `done` ones. Steps before all laps belong to
-  // the first section, those after them to the last.
-  void only_laps(std::int32_t done, std::int32_t laps);
-  // Returns whether steps are left for a next section.
+  // Builds a batch only: `iterations` iterations after the first `done` ones. Steps before all
+  // iterations belong to the first batch, those after them to the last.
+  void only_iterations(std::int32_t done, std::int32_t iterations);
+  // Returns whether steps are left for a next batch.
   bool leaves_more() const { return leaves_more_; }
 
   const Shape& shape() const { return schedule_.shape; }
@@ -76,11 +76,12 @@ class Builder {
   void exchanges_once() { schedule_.exchanges_once = true; }
   void library(StepKind kind);
   void end_round();  // an empty round is dropped
-  // Returns the laps of a loop with at least one lap per rank: for (const int lap : b.laps(1,
-  // size)). The steps of a lap may depend only on its number, and it must end its rounds. A section
-  // contains only the laps that belong to it; the others cost nothing.
-  class Laps;
-  Laps laps(int begin, int end);
+  // Returns the iterations of a loop with at least one iteration per rank: for (const int iteration
+  // : b.iterations(1, size)). The steps of an iteration may depend only on its number, and it must
+  // end its rounds. A batch contains only the iterations that belong to it; the others cost
+  // nothing.
+  class Iterations;
+  Iterations iterations(int begin, int end);
   // Declare that the steps so far, or those to come, are the caller's part.
   void caller_begins();
   void caller_goes_on();
@@ -95,37 +96,39 @@ class Builder {
 
   void find(int rank);
   void use_lines();
-  bool is_in_section();
+  bool is_in_batch();
 
   Schedule schedule_;
   std::uint32_t posted_ = 0;
   std::uint32_t signals_ = 0;
   std::vector<std::uint32_t> waited_for_;  // by rank, the highest value
   bool has_waited_ = false;                // an earlier round posted something
-  std::int32_t lap_ = 0;                   // of all loops together
-  std::int32_t section_begin_ = 0, section_end_ = INT32_MAX;
+  std::int32_t iteration_ = 0;             // of all loops together
+  std::int32_t batch_begin_ = 0, batch_end_ = INT32_MAX;
   bool leaves_more_ = false;
 };
 
-class Builder::Laps {
+class Builder::Iterations {
  public:
   class Iterator {
    public:
-    Iterator(Laps& laps, int lap) : laps_(laps), lap_(lap) {}
-    int operator*() const { return lap_; }
+    Iterator(Iterations& iterations, int iteration)
+        : iterations_(iterations), iteration_(iteration) {}
+    int operator*() const { return iteration_; }
     Iterator& operator++() {
-      ++laps_.builder_.lap_;
-      if (++lap_ == laps_.end_) laps_.builder_.lap_ += laps_.left_out_;
+      ++iterations_.builder_.iteration_;
+      if (++iteration_ == iterations_.end_)
+        iterations_.builder_.iteration_ += iterations_.left_out_;
       return *this;
     }
-    bool operator!=(const Iterator& other) const { return lap_ != other.lap_; }
+    bool operator!=(const Iterator& other) const { return iteration_ != other.iteration_; }
 
    private:
-    Laps& laps_;
-    int lap_;
+    Iterations& iterations_;
+    int iteration_;
   };
 
-  Laps(Builder& builder, int begin, int end, int left_out)
+  Iterations(Builder& builder, int begin, int end, int left_out)
       : builder_(builder), begin_(begin), end_(end), left_out_(left_out) {}
   Iterator begin() { return {*this, begin_}; }
   Iterator end() { return {*this, end_}; }

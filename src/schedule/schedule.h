@@ -216,11 +216,11 @@ struct Schedule {
     return node_bytes > 0 || is_direct || (steps.size() == 1 && is_library(steps.front().kind));
   }
 
-  // Builds the section that follows this one while the collective is in progress (Builder::laps);
-  // nullptr if there is none.
-  Schedule (*next_section)(Schedule section) = nullptr;
-  std::int32_t laps = 0;       // so many a section
-  std::int32_t laps_done = 0;  // up to the end of this one
+  // Builds the batch that follows this one while the collective is in progress
+  // (Builder::iterations); nullptr if there is none.
+  Schedule (*next_batch)(Schedule batch) = nullptr;
+  std::int32_t iterations = 0;       // so many a batch
+  std::int32_t iterations_done = 0;  // up to the end of this one
 
   std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }
 };

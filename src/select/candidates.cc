@@ -133,8 +133,9 @@ Shape shape_on_trial(const Shape& shape) {
   return trial;
 }
 
-Candidates::Candidates(const Shape& shape, const Candidate& first, bool at_once, std::int32_t laps)
-    : shape_(shape), at_once_(at_once), laps_(laps) {
+Candidates::Candidates(const Shape& shape, const Candidate& first, bool at_once,
+                       std::int32_t iterations)
+    : shape_(shape), at_once_(at_once), iterations_(iterations) {
   add(*first.algorithm, first.tuning);
   for (const Algorithm& algorithm : algorithms())
     if (&algorithm != first.algorithm) add(algorithm, first.tuning);
@@ -161,7 +162,7 @@ const Schedule* Candidates::schedule(std::size_t number) {
   if (!one.is_built) {
     one.is_built = true;
     const auto& [algorithm, tuning] = one.candidate;
-    Schedule built = build_in_sections(*algorithm, shape_, laps_, tuning);
+    Schedule built = build_in_batches(*algorithm, shape_, iterations_, tuning);
     const bool is_left_out = at_once_ && !needs_no_later_help(built, false);
     if (!is_left_out && is_new(one.candidate, built)) one.schedule = std::move(built);
   }
@@ -181,18 +182,18 @@ std::int64_t Candidates::node_bytes(const Candidate& candidate, const Schedule& 
   if (!needs_nodes(algorithm->needs)) return schedule.node_bytes;
   Shape there = shape_;
   there.rank = rank_in_company(*shape_.nodes);
-  return build_in_sections(*algorithm, there, laps_, tuning).node_bytes;
+  return build_in_batches(*algorithm, there, iterations_, tuning).node_bytes;
 }
 
-// Compares schedules for a call of two laps: one lap has too few steps to show a difference, and
-// longer calls only repeat both parts of the memory.
+// Compares schedules for a call of two iterations: one iteration has too few steps to show a
+// difference, and longer calls only repeat both parts of the memory.
 bool parts_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
                   const Tuning& other) {
-  constexpr std::int32_t kLaps = 2;
+  constexpr std::int32_t kIterations = 2;
   Shape there = shape;
   if (needs_nodes(algorithm.needs)) there.rank = rank_in_company(*shape.nodes);
   const auto looks = [&](const Tuning& tuning) {
-    const Schedule schedule = build_in_sections(algorithm, there, kLaps, tuning);
+    const Schedule schedule = build_in_batches(algorithm, there, kIterations, tuning);
     return std::pair(schedule.node_bytes, schedule.steps.size());
   };
   return looks(one) != looks(other);

@@ -31,13 +31,13 @@ Shape shape_on_trial(const Shape& shape);
 
 // The candidates for a call; on one node those that use its memory. All ranks have the same ones in
 // the same order. The first schedule of this rank exists at once; the others are built on request
-// and kept, so that no time is spent on what the budget does not reach. Only the first section is
-// built (build_in_sections).
+// and kept, so that no time is spent on what the budget does not reach. Only the first batch is
+// built (build_in_batches).
 class Candidates {
  public:
   // shape: must outlive this object. first: becomes the first candidate. at_once: leaves out those
-  // that may need a caller's later help (needs_no_later_help). laps: the length of a section.
-  Candidates(const Shape& shape, const Candidate& first, bool at_once, std::int32_t laps);
+  // that may need a caller's later help (needs_no_later_help). iterations: the length of a batch.
+  Candidates(const Shape& shape, const Candidate& first, bool at_once, std::int32_t iterations);
 
   std::size_t count() const { return all_.size(); }
   const Candidate& operator[](std::size_t number) const { return all_[number].candidate; }
@@ -71,7 +71,7 @@ class Candidates {
 
   const Shape& shape_;
   const bool at_once_;
-  const std::int32_t laps_;
+  const std::int32_t iterations_;
   std::vector<One> all_;
   std::vector<Looks> seen_;
 };

@@ -1,10 +1,10 @@
-// Finds the shortest cycle that explains how the periods of a site's calls vary.
+// Finds the shortest cycle that explains how the periods of a call class's calls vary.
 #include "select/cycle.h"
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "select/tried_ways.h"
+#include "select/tried_variants.h"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-// Cycle: calls of one site whose periods repeat in a pattern, such as two reductions in each
+// Cycle: calls of one call class whose periods repeat in a pattern, such as two reductions in each
 // iteration with different computation after each. A call's position in the cycle is its number
 // modulo the length.
 #pragma once

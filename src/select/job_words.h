@@ -1,5 +1,5 @@
 // Builds the part of a plan's key that identifies a job: its program, and those of the user's
-// settings that change which way is the fastest.
+// settings that change which variant is the fastest.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// The stages of a site. It is watched to see how it is called, tries ways in turn
+// The stages of a call class. It is watched to see how it is called, tries variants in turn
 // (learner_trials.cc), and settles on one of them, with a check now and then of whether the program
-// still behaves the same. A site where nothing can be won rests, and is watched again later.
+// still behaves the same. A call class where nothing can be won rests, and is watched again later.
 #include "select/learner.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kWatched = 4, kWatchedLonger = 12;  // calls
 constexpr std::uint64_t kLooked =
-    8;  // calls, of each in flight, at which a settled site is looked at
+    8;  // calls, of each in flight, at which a settled call class is looked at
 constexpr std::uint64_t kLookedOfShort = 32;      // at very short ones
 constexpr std::uint64_t kFirstCheckOfKnown = 16;  // all of which are looked at
 constexpr std::uint64_t kLeastTogether = 4;       // cycles, or batches that are in flight together
@@ -26,20 +26,20 @@ constexpr std::uint64_t kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
 // The first check comes early; each next one comes after four times as long.
 constexpr std::int64_t kFirstCheck_ns = 1'000'000;
-// A resting site tries ways that need no thread after this many rests.
+// A resting call class tries variants that need no thread after this many rests.
 constexpr int kRestsBeforeTrials = 3;
-// If calls follow each other within this time, a call after one by another way takes longer: ranks
-// drift apart, and caches hold the data of the previous way. So a slot consists of several calls,
-// of which the first quarter does not count.
+// If calls follow each other within this time, a call after one by another variant takes longer:
+// ranks drift apart, and caches hold the data of the previous variant. So a slot consists of
+// several calls, of which the first quarter does not count.
 constexpr std::int64_t kShortPeriod_ns = 100'000;
 constexpr int kCallsOfShortSlot = 4;
-// A settled way may take another time than it did in trials, since its calls now follow each other.
-// Then slots of four times as many consecutive calls are tried, up to this limit.
+// A settled variant may take another time than it did in trials, since its calls now follow each
+// other. Then slots of four times as many consecutive calls are tried, up to this limit.
 constexpr int kMostInARow = 16;
 // Below kLeastPeriod_ns a slot takes this long, within the following numbers of calls.
 constexpr std::int64_t kShortestSlot_ns = 200'000;
 constexpr std::int64_t kLeastCallsOfSlot = 12, kMostCallsOfSlot = 64;
-// At a resting site one call in this many is watched.
+// At a resting call class one call in this many is watched.
 constexpr std::uint64_t kOneWatchedOf = 64;
 // The longest rest takes about this time, within the following numbers of calls.
 constexpr std::int64_t kLongestRest_ns = 20'000'000;
@@ -64,23 +64,24 @@ std::uint64_t next_number() {
 
 }  // namespace
 
-Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBudget& budget)
+Learner::Learner(std::size_t variants, int native, const Settings& settings, TrialBudget& budget)
     : number_(next_number()),
       conditional_(settings.conditional),
-      may_try_(settings.tries && !budget.is_none() && ways > 1),
+      may_try_(settings.tries && !budget.is_none() && variants > 1),
       by_own_time_(settings.by_own_time),
       by_least_time_(settings.by_least_time),
       switches_(settings.switches),
-      free_slots_(
-          settings.has_free_slots ? std::max(kFreeSlots, kFreeOfEach * static_cast<int>(ways)) : 0),
-      ways_of_short_(settings.ways_of_short),
+      free_slots_(settings.has_free_slots
+                      ? std::max(kFreeSlots, kFreeOfEach * static_cast<int>(variants))
+                      : 0),
+      variants_of_short_(settings.variants_of_short),
       budget_(budget),
       random_state_(settings.seed),
-      positions_(std::min(ways, kMostWays), native, settings.by_own_time) {
+      positions_(std::min(variants, kMostVariants), native, settings.by_own_time) {
   if (!settings.known.empty() && !switches_) {
     const bool is_conditional =
         std::any_of(settings.known.begin(), settings.known.end(),
-                    [&](const Known& known) { return known.way == conditional_; });
+                    [&](const Known& known) { return known.variant == conditional_; });
     if (is_conditional)
       known_ = settings.known;
     else
@@ -96,7 +97,7 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
     begin_stage(Stage::watching, switches_ ? 1 : kWatched);
 }
 
-// Makes one position per period. Nothing has been tried there, and the ways in use stay.
+// Makes one position per period. Nothing has been tried there, and the variants in use stay.
 void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
   positions_.renew(period_ns);
   if (is_unable_) positions_.leave_out(conditional_);
@@ -119,13 +120,13 @@ void Learner::set_slots(Position& position) const {
   position.slot_warm_ups = position.slot_calls / 4;
 }
 
-// For tests: makes one or two positions, with any way at each.
+// For tests: makes one or two positions, with any variant at each.
 void Learner::have_any_positions() {
   have_positions(std::vector<std::int64_t>(1 + random() % 2));
   position_ = random() % positions_.cycle();
   for (Position& position : positions_) {
-    const int way = static_cast<int>(random() % position.tried.ways());
-    position.way = way == conditional_ ? 0 : way;
+    const int variant = static_cast<int>(random() % position.tried.variants());
+    position.variant = variant == conditional_ ? 0 : variant;
   }
 }
 
@@ -133,9 +134,9 @@ void Learner::have_known(const std::vector<Known>& known) {
   depth_ = known.size() > 1 ? 1 : std::clamp(known.front().depth, 1, kMostInFlight);
   have_positions(std::vector<std::int64_t>(known.size()));
   for (std::size_t i = 0; i < known.size(); ++i) {
-    positions_[i].way = known[i].way;
+    positions_[i].variant = known[i].variant;
     positions_[i].period_ns = known[i].period_ns;
-    positions_[i].other_ns = known[i].ways_ns;
+    positions_[i].other_ns = known[i].variants_ns;
   }
   have_found();
   is_very_short_ = positions_.mean_period_ns() < kLeastPeriod_ns;
@@ -175,7 +176,7 @@ void Learner::begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest) 
 }
 
 std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, TrialTurn& turn) {
-  if (const auto way = next_at_once()) return Step{*way};
+  if (const auto variant = next_at_once()) return Step{*variant};
   if (calls_ == effective_at_ && !is_agreed_) return std::nullopt;
   turn.call_of(*this);
   note_time(now_ns, in_flight);
@@ -183,9 +184,9 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
   const bool tries = stage_ == Stage::trying && calls_ < compares_at_;
   if (tries && !switches_ && !turn.has(*this)) try_again_later(turn);
   if (stage_ == Stage::waiting) move_on(turn);
-  Step step{positions_.way_of(calls_), calls_ == compares_at_};
+  Step step{positions_.variant_of(calls_), calls_ == compares_at_};
   if (is_on_trial(calls_)) {
-    step.way = order_[(calls_ - begins_at_) / static_cast<std::uint64_t>(slot_calls_)];
+    step.variant = order_[(calls_ - begins_at_) / static_cast<std::uint64_t>(slot_calls_)];
     ++calls_on_trial_;
   }
   if (step.compare) {
@@ -237,8 +238,8 @@ void Learner::add_time(std::int64_t ns) {
     slot = call / in_slot;
     const std::uint64_t own_call = call % in_slot / positions_.cycle();
     if (own_call < static_cast<std::uint64_t>(slot_warm_ups_)) return;
-    // Time that the program spends otherwise between two calls is not caused by a way, and is cut
-    // off. For calls in flight together, the time of the whole batch may be one call's.
+    // Time that the program spends otherwise between two calls is not caused by a variant, and is
+    // cut off. For calls in flight together, the time of the whole batch may be one call's.
     const std::int64_t usual_ns = on_trial().period_ns * depth_;
     if (usual_ns > 0) ns = std::min(ns, kMostOfUsual * usual_ns);
   }
@@ -327,7 +328,7 @@ void Learner::agreed_on_watch() {
     return;
   }
   is_very_short_ = mean_ns < kLeastPeriod_ns;
-  // A site that has not learnt yet is not delayed by mere noise.
+  // A call class that has not learnt yet is not delayed by mere noise.
   const bool is_uneven = may_have_cycle && is_first_watch && may_be_cycle(periods);
   if (is_uneven && (times_settled_ > 0 || looks_like_turns(periods)))
     return watch_again(kWatchedForCycle);
@@ -338,8 +339,10 @@ void Learner::agreed_on_watch() {
   // Positions with so short a period cannot hide anything.
   for (Position& position : positions_)
     position.is_done = positions_.cycle() > 1 && position.period_ns < kLeastPeriod_ns;
-  for (int way = 0; is_very_short_ && way < static_cast<int>(on_trial().tried.ways()); ++way)
-    if ((ways_of_short_ >> way & 1) == 0 && way != on_trial().way) on_trial().tried.leave_out(way);
+  for (int variant = 0; is_very_short_ && variant < static_cast<int>(on_trial().tried.variants());
+       ++variant)
+    if ((variants_of_short_ >> variant & 1) == 0 && variant != on_trial().variant)
+      on_trial().tried.leave_out(variant);
   if (positions_.is_all_done() || on_trial().tried.left() < 2) return rest(several, mean_ns);
   rests_ = 0;
   after_ = Stage::waiting;
@@ -364,7 +367,7 @@ void Learner::rest(bool several, std::int64_t mean_ns) {
 }
 
 // Sets the interval between checks: longer if the period changes again and again; for very short
-// calls at least as long as if the site rested.
+// calls at least as long as if the call class rested.
 void Learner::choose_checks() {
   const std::uint64_t most =
       is_very_short_ ? static_cast<std::uint64_t>(kMostLongestRest) : kMostBetweenChecks;
@@ -392,13 +395,13 @@ void Learner::begin_known() {
   next_timed_ = counts_from_ = calls_;
 }
 
-// Returns the calls before the first check of a known way, in whole cycles or batches.
+// Returns the calls before the first check of a known variant, in whole cycles or batches.
 std::uint64_t Learner::first_check_of_known() const {
   return std::max(kFirstCheckOfKnown / calls_together(), kLeastTogether) * calls_together();
 }
 
-// Uses what earlier runs have found if all ranks can take the conditional way; otherwise discards
-// it.
+// Uses what earlier runs have found if all ranks can take the conditional variant; otherwise
+// discards it.
 void Learner::settle_on_known() {
   const std::vector<Known> known = std::move(*known_);
   known_.reset();
@@ -436,7 +439,7 @@ void Learner::agreed_on_check(const TrialTurn& turn) {
   }
   const bool was_misled = is_first && depth_ == 1 && in_a_row_ < kMostInARow;
   if (was_misled) in_a_row_ *= 4;
-  // When the site was misled for the first time, its trials were in vain and do not count.
+  // When the call class was misled for the first time, its trials were in vain and do not count.
   if (!was_misled || in_a_row_ > 4) slots_before_ += positions_.slots_tried();
   learn_again();
 }
@@ -464,15 +467,15 @@ void Learner::have_found() {
   on_trial_before_ = calls_on_trial_;
 }
 
-// Returns the time won against the rule's way, from the times of both in trials. It counts calls
-// that are no trials, also while other ways are tried again.
+// Returns the time won against the rule's variant, from the times of both in trials. It counts
+// calls that are no trials, also while other variants are tried again.
 std::int64_t Learner::won_since_found_ns() const {
   if (times_settled_ == 0) return 0;
   const std::uint64_t calls = calls_ - found_at_ - (calls_on_trial_ - on_trial_before_);
   std::int64_t won_ns = 0;
   for (const Found& found : last_found_) {
     const std::int64_t rules_ns = found.median_ns.front();
-    if (rules_ns > 0) won_ns += rules_ns - found.median_ns[static_cast<std::size_t>(found.way)];
+    if (rules_ns > 0) won_ns += rules_ns - found.median_ns[static_cast<std::size_t>(found.variant)];
   }
   return won_ns * static_cast<std::int64_t>(calls / last_found_.size());
 }

@@ -1,5 +1,5 @@
-// Chooses which position of a site is tried next and what that may cost, evaluates the trials, and
-// later compares the way in use with a rival.
+// Chooses which position of a call class is tried next and what that may cost, evaluates the
+// trials, and later compares the variant in use with a rival.
 #include <algorithm>
 #include <utility>
 
@@ -9,14 +9,14 @@
 namespace weft {
 namespace {
 
-// The rounds of each stage of trials. Very slow ways are tried twice, since a single time may be an
-// accident: a program that has just begun does other things between its calls. Slow ways are tried
-// three times.
+// The rounds of each stage of trials. Very slow variants are tried twice, since a single time may
+// be an accident: a program that has just begun does other things between its calls. Slow variants
+// are tried three times.
 constexpr int kRounds[] = {2, 1, 3, 3};
 constexpr int kMostStages = 4, kStagesForAll = 2;
-// A way in use is compared with a rival in one round and, if the rival wins that, in some more. The
-// comparison is repeated after as many calls again, but within this time. Free slots are only for a
-// rival that was not slower by three tenths.
+// A variant in use is compared with a rival in one round and, if the rival wins that, in some more.
+// The comparison is repeated after as many calls again, but within this time. Free slots are only
+// for a rival that was not slower by three tenths.
 constexpr int kRoundsWithRival = 5;
 constexpr std::int64_t kMostBeforeRival_ns = 10'000'000'000;
 
@@ -35,7 +35,7 @@ bool Learner::find_position(const TrialTurn& turn) {
 
 int Learner::rounds_of_next(const Position& position) const {
   if (again_)
-    return again_->rounds_won(rival_, position.way).second == 0 ? 1 : kRoundsWithRival - 1;
+    return again_->rounds_won(rival_, position.variant).second == 0 ? 1 : kRoundsWithRival - 1;
   return switches_ ? 2 : kRounds[position.stages];
 }
 
@@ -45,7 +45,7 @@ std::int64_t Learner::cost_of_rival_ns(const Position& position, int rival) cons
 }
 
 // Returns whether the position may be compared with its rival, in the first round or in all
-// remaining ones. The number of free slots must suffice for both ways.
+// remaining ones. The number of free slots must suffice for both variants.
 bool Learner::may_meet(const Position& position, int rival, const TrialTurn& turn) const {
   const bool is_close = position.ns_of(rival) * 10 < position.period_ns * 13;
   const int left = again_ ? kRoundsWithRival - 1 : kRoundsWithRival;
@@ -64,7 +64,7 @@ bool Learner::find_rival(const TrialTurn& turn) {
     if (rival < 0 || !may_meet(positions_[next], rival, turn)) continue;
     position_ = next;
     rival_ = rival;
-    again_ = positions_.only(on_trial().way, rival_);
+    again_ = positions_.only(on_trial().variant, rival_);
     return true;
   }
   return false;
@@ -80,7 +80,7 @@ void Learner::compare_again_later() {
 // program changed.
 std::int64_t Learner::cost_expected_ns(const Position& position) const {
   const int calls = position.slot_calls;
-  const TriedWays& tried = position.tried;
+  const TriedVariants& tried = position.tried;
   if (again_) return cost_of_rival_ns(position, rival_) * rounds_of_next(position);
   // The cost of a position from when its period was longer means little; each call is taken to cost
   // its period.
@@ -88,9 +88,10 @@ std::int64_t Learner::cost_expected_ns(const Position& position) const {
     return position.period_ns * tried.left() * rounds_of_next(position) * calls;
   if (position.stages == 0) return cost_of_first_stage_ns_ * calls;
   std::int64_t cost_ns = 0;
-  for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
-    if (!tried.is_out(way))
-      cost_ns += std::max<std::int64_t>(tried.median_ns(way) - tried.median_ns(position.way), 0);
+  for (int variant = 0; variant < static_cast<int>(tried.variants()); ++variant)
+    if (!tried.is_out(variant))
+      cost_ns +=
+          std::max<std::int64_t>(tried.median_ns(variant) - tried.median_ns(position.variant), 0);
   return cost_ns * rounds_of_next(position) * calls;
 }
 
@@ -108,7 +109,7 @@ bool Learner::may_try(const Position& position, const TrialTurn& turn) const {
                         turn.elapsed_ns);
 }
 
-// Stops trying: the site uses what it knows, and asks again when the ranks next compare.
+// Stops trying: the call class uses what it knows, and asks again when the ranks next compare.
 void Learner::put_off() {
   bool was_tried = false;
   for (Position& position : positions_) {
@@ -128,10 +129,10 @@ void Learner::begin_trials(TrialTurn& turn) {
   if (switches_) have_any_positions();
   Position& position = on_trial();
   const int rounds = rounds_of_next(position);
-  const TriedWays& tried = again_ ? *again_ : position.tried;
+  const TriedVariants& tried = again_ ? *again_ : position.tried;
   std::vector<int> alive;
-  for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
-    if (!tried.is_out(way)) alive.push_back(way);
+  for (int variant = 0; variant < static_cast<int>(tried.variants()); ++variant)
+    if (!tried.is_out(variant)) alive.push_back(variant);
   slot_own_calls_ = position.slot_calls;
   slot_warm_ups_ = position.slot_warm_ups;
   slot_calls_ = slot_own_calls_ * static_cast<int>(positions_.cycle());
@@ -152,8 +153,8 @@ void Learner::begin_trials(TrialTurn& turn) {
               static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(slot_calls_));
 }
 
-// Is called when another site has taken the turn because this one was not called for long. Slots
-// that were not tried do not count as cost.
+// Is called when another call class has taken the turn because this one was not called for long.
+// Slots that were not tried do not count as cost.
 void Learner::try_again_later(TrialTurn& turn) {
   const auto tried = static_cast<std::int64_t>(calls_ - begins_at_);
   const auto all = static_cast<std::int64_t>(compares_at_ - begins_at_);
@@ -170,15 +171,15 @@ void Learner::try_again_later(TrialTurn& turn) {
   begin_stage(Stage::waiting, kNever);
 }
 
-void Learner::add_rounds(TriedWays& tried) const {
-  std::vector<std::int64_t> of_way(tried.ways());
+void Learner::add_rounds(TriedVariants& tried) const {
+  std::vector<std::int64_t> of_variant(tried.variants());
   int in_round = 0;
   const int left = tried.left();
   for (std::size_t slot = 0; slot < order_.size(); ++slot) {
-    of_way[static_cast<std::size_t>(order_[slot])] = agreed_[slot] / counted_calls();
+    of_variant[static_cast<std::size_t>(order_[slot])] = agreed_[slot] / counted_calls();
     if (++in_round < left) continue;
-    tried.add_round(of_way);
-    of_way.assign(tried.ways(), 0);
+    tried.add_round(of_variant);
+    of_variant.assign(tried.variants(), 0);
     in_round = 0;
   }
 }
@@ -186,7 +187,7 @@ void Learner::add_rounds(TriedWays& tried) const {
 void Learner::agreed_on_trials(TrialTurn& turn) {
   if (again_) return agreed_on_rival(turn);
   Position& position = on_trial();
-  TriedWays& tried = position.tried;
+  TriedVariants& tried = position.tried;
   add_rounds(tried);
   const std::int64_t cost_ns = count_cost(tried, turn);
   const auto positions_tried =
@@ -195,10 +196,10 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   if (position.stages == 1)  // the dearest position's
     cost_of_first_stage_ns_ =
         positions_tried == 1 ? cost_ns : std::max(cost_of_first_stage_ns_, cost_ns);
-  position.way = tried.preferred();
+  position.variant = tried.preferred();
   after_ = Stage::waiting;
   if (position.stages <= kStagesForAll) tried.drop_the_slow(position.stages);
-  // Only ways that may still win are tried once more.
+  // Only variants that may still win are tried once more.
   const bool is_next_the_last = position.stages == kMostStages - 1;
   if (is_next_the_last && tried.left() > 1) tried.drop_the_distant();
   if (tried.left() > 1 && position.stages < kMostStages) return;
@@ -210,7 +211,7 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   count_settled();
   if (is_shorter_than_tried()) {
     slots_before_ += positions_.slots_tried();
-    for (Position& position : positions_) position.way = 0;
+    for (Position& position : positions_) position.variant = 0;
     have_found();
     learn_again();
   } else if (std::exchange(is_uneven_, false)) {
@@ -219,13 +220,13 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   }
 }
 
-// Takes over the rival's new time as what it may cost from now on. If it clearly wins, the site
-// learns anew.
+// Takes over the rival's new time as what it may cost from now on. If it clearly wins, the call
+// class learns anew.
 void Learner::agreed_on_rival(TrialTurn& turn) {
   Position& position = on_trial();
   add_rounds(*again_);
   count_cost(*again_, turn);
-  const auto [won, rounds] = again_->rounds_won(rival_, position.way);
+  const auto [won, rounds] = again_->rounds_won(rival_, position.variant);
   // After a single round the time is limited: a delay of the program is not the rival's fault.
   const std::int64_t known_ns = position.ns_of(rival_);
   const std::int64_t took_ns = again_->median_ns(rival_);
@@ -234,18 +235,18 @@ void Learner::agreed_on_rival(TrialTurn& turn) {
   after_ = Stage::waiting;
   if (rounds == 1 && won == 1 && may_meet(position, rival_, turn)) return;
   after_ = Stage::settled;
-  const bool is_beaten = rounds > 1 && again_->is_beaten(position.way);
+  const bool is_beaten = rounds > 1 && again_->is_beaten(position.variant);
   compare_again_later();
   if (!is_beaten) return;
   if (has_learnt_) slots_before_ += positions_.slots_tried();
   learn_again();
 }
 
-// Returns the cost of the completed trials compared with the way in use before, per call of which a
-// slot has one. Times far above those of the same way in another round had other causes and are
-// cut.
-std::int64_t Learner::count_cost(const TriedWays& tried, TrialTurn& turn) {
-  const std::int64_t usual_ns = tried.median_ns(on_trial().way);
+// Returns the cost of the completed trials compared with the variant in use before, per call of
+// which a slot has one. Times far above those of the same variant in another round had other causes
+// and are cut.
+std::int64_t Learner::count_cost(const TriedVariants& tried, TrialTurn& turn) {
+  const std::int64_t usual_ns = tried.median_ns(on_trial().variant);
   std::int64_t cost_ns = 0;
   for (std::size_t slot = 0; slot < order_.size(); ++slot) {
     const std::int64_t known_ns = again_ ? on_trial().ns_of(order_[slot]) : 0;

@@ -56,9 +56,9 @@ struct OneCopyFound {
   std::vector<Time> times;  // the longest first, each half as long as the one before
   bool is_whole = true;     // else there was no time for the next one
 
-  // Returns the least size for one copy. The limit lies half way (by ratio) between the shortest
-  // size that won and the next shorter one. Sizes below those measured stay with two copies, since
-  // the shorter a block, the less of its time is the copy's.
+  // Returns the least size for one copy. The limit lies half way (by ratio) between the
+  // shortest size that won and the next shorter one. Sizes below those measured stay with two
+  // copies, since the shorter a block, the less of its time is the copy's.
   std::int64_t least_bytes() const {
     std::int64_t least = OneCopyRule::kNever;
     for (const Time& time : times)

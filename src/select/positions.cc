@@ -9,25 +9,27 @@
 namespace weft {
 
 void Position::settle() {
-  way = tried.preferred();
-  period_ns = tried.median_ns(way);
+  variant = tried.preferred();
+  period_ns = tried.median_ns(variant);
 }
 
 std::int64_t Position::ns_of(int of) const {
   const auto at = static_cast<std::size_t>(of);
   if (at < other_ns.size() && other_ns[at] > 0) return other_ns[at];
-  return of == way ? period_ns : tried.median_ns(of);
+  return of == variant ? period_ns : tried.median_ns(of);
 }
 
 void Position::note(int of, std::int64_t ns) {
-  other_ns.resize(tried.ways());
+  other_ns.resize(tried.variants());
   other_ns[static_cast<std::size_t>(of)] = ns;
 }
 
-Positions::Positions(std::size_t ways, int native, bool blocking)
-    : native_(native), blocking_(blocking), all_{{.tried = TriedWays(ways, native, blocking)}} {}
+Positions::Positions(std::size_t variants, int native, bool blocking)
+    : native_(native),
+      blocking_(blocking),
+      all_{{.tried = TriedVariants(variants, native, blocking)}} {}
 
-int Positions::way_near(std::int64_t period_ns) const {
+int Positions::variant_near(std::int64_t period_ns) const {
   const auto distance = [&](const Position& position) {
     return std::abs(position.period_ns - period_ns);
   };
@@ -35,38 +37,40 @@ int Positions::way_near(std::int64_t period_ns) const {
                           [&](const Position& one, const Position& other) {
                             return distance(one) < distance(other);
                           })
-      ->way;
+      ->variant;
 }
 
 void Positions::renew(const std::vector<std::int64_t>& period_ns) {
-  const std::size_t ways = all_.front().tried.ways();
+  const std::size_t variants = all_.front().tried.variants();
   std::vector<Position> renewed;
   for (const std::int64_t ns : period_ns)
-    renewed.push_back(
-        {.way = way_near(ns), .period_ns = ns, .tried = TriedWays(ways, native_, blocking_)});
+    renewed.push_back({.variant = variant_near(ns),
+                       .period_ns = ns,
+                       .tried = TriedVariants(variants, native_, blocking_)});
   all_ = std::move(renewed);
   cycle_ = all_.size();
 }
 
-void Positions::leave_out(int way) {
-  for (Position& position : all_) position.tried.leave_out(way);
+void Positions::leave_out(int variant) {
+  for (Position& position : all_) position.tried.leave_out(variant);
 }
 
 int Positions::rival_of(const Position& position, int except) const {
-  if (native_ >= 0 && position.way != native_) return position.ns_of(native_) > 0 ? native_ : -1;
+  if (native_ >= 0 && position.variant != native_)
+    return position.ns_of(native_) > 0 ? native_ : -1;
   int rival = -1;
-  for (int way = 0; way < static_cast<int>(position.tried.ways()); ++way) {
-    const std::int64_t ns = position.ns_of(way);
-    if (way == position.way || way == except || ns == 0) continue;
-    if (rival < 0 || ns < position.ns_of(rival)) rival = way;
+  for (int variant = 0; variant < static_cast<int>(position.tried.variants()); ++variant) {
+    const std::int64_t ns = position.ns_of(variant);
+    if (variant == position.variant || variant == except || ns == 0) continue;
+    if (rival < 0 || ns < position.ns_of(rival)) rival = variant;
   }
   return rival;
 }
 
-TriedWays Positions::only(int way, int rival) const {
-  TriedWays tried(all_.front().tried.ways(), native_, blocking_);
-  for (int other = 0; other < static_cast<int>(tried.ways()); ++other)
-    if (other != way && other != rival) tried.leave_out(other);
+TriedVariants Positions::only(int variant, int rival) const {
+  TriedVariants tried(all_.front().tried.variants(), native_, blocking_);
+  for (int other = 0; other < static_cast<int>(tried.variants()); ++other)
+    if (other != variant && other != rival) tried.leave_out(other);
   return tried;
 }
 
@@ -76,7 +80,7 @@ void Positions::merge_alike() {
       [](const Position& one, const Position& other) { return one.period_ns < other.period_ns; });
   if (most->period_ns * 2 > least->period_ns * 3) return;
   for (const Position& position : all_)
-    if (position.way != all_.front().way) return;
+    if (position.variant != all_.front().variant) return;
   all_.front().period_ns = mean_period_ns();
   all_.erase(all_.begin() + 1, all_.end());
   cycle_ = 1;
@@ -108,15 +112,15 @@ int Positions::slots_tried() const {
 namespace {
 
 Found found_at(const Position& position) {
-  const TriedWays& tried = position.tried;
+  const TriedVariants& tried = position.tried;
   Found found;
-  found.way = position.way;
+  found.variant = position.variant;
   const bool was_tried = position.stages > 0;
-  for (int way = 0; way < static_cast<int>(tried.ways()); ++way)
-    found.median_ns.push_back(was_tried ? tried.median_ns(way) : position.ns_of(way));
+  for (int variant = 0; variant < static_cast<int>(tried.variants()); ++variant)
+    found.median_ns.push_back(was_tried ? tried.median_ns(variant) : position.ns_of(variant));
   if (!was_tried) return found;
-  found.rival = tried.rival_of(position.way);
-  std::tie(found.won, found.pairs) = tried.rounds_won(position.way, found.rival);
+  found.rival = tried.rival_of(position.variant);
+  std::tie(found.won, found.pairs) = tried.rounds_won(position.variant, found.rival);
   return found;
 }
 

@@ -1,64 +1,65 @@
-// Positions: the calls of a site, distinguished by their place in the cycle in which they repeat
-// (select/cycle.h); a site without a cycle has one position. Each holds its way and its trials. The
-// learner decides when something is tried (select/learner.h).
+// Positions: the calls of a call class, distinguished by their place in the cycle in which they
+// repeat (select/cycle.h); a call class without a cycle has one position. Each holds its variant
+// and its trials. The learner decides when something is tried (select/learner.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "select/tried_ways.h"
+#include "select/tried_variants.h"
 
 namespace weft {
 
 struct Position {
-  int way = 0;  // outside trials
+  int variant = 0;  // outside trials
   std::int64_t period_ns = 0;
-  TriedWays tried;
-  int slot_calls = 1;         // of its own, that go the same way together
+  TriedVariants tried;
+  int slot_calls = 1;         // of its own, that take the same variant together
   int slot_warm_ups = 0;      // of these, the first, which do not count
   int stages = 0, slots = 0;  // that were tried
   bool is_done = false;       // nothing more is to be tried
-  // The time of each way in an earlier run, or when it was last compared with the one in use;
+  // The time of each variant in an earlier run, or when it was last compared with the one in use;
   // empty, or 0, if it is not known.
   std::vector<std::int64_t> other_ns{};
 
-  // Returns the time of a call by this way; 0 if it is not known.
-  std::int64_t ns_of(int way) const;
-  void note(int way, std::int64_t ns);
-  // Takes the best way of the trials.
+  // Returns the time of a call by this variant; 0 if it is not known.
+  std::int64_t ns_of(int variant) const;
+  void note(int variant, std::int64_t ns);
+  // Takes the best variant of the trials.
   void settle();
 };
 
 // The results at a position, for reports.
 struct Found {
-  int way = 0;
+  int variant = 0;
   bool settled = false;
-  // These describe the whole site.
+  // These describe the whole call class.
   std::uint64_t calls = 0;
   std::uint64_t calls_on_trial = 0;
-  // The extra time compared with the way in use, on the slowest rank.
+  // The extra time compared with the variant in use, on the slowest rank.
   std::int64_t trials_cost_ns = 0;
-  // The time that the ways found have saved compared with the rule's.
+  // The time that the variants found have saved compared with the rule's.
   std::int64_t won_ns = 0;
   int depth = 1;                                        // so many calls are in flight together
   bool is_learnt = false;                               // by this run
   bool is_new() const { return settled && is_learnt; }  // not known before
   // These describe the position.
-  int rival = 0;                        // native, or the rule's way, or the next best
+  int rival = 0;                        // native, or the rule's variant, or the next best
   int won = 0, pairs = 0;               // rounds in which both were tried, and it took less time
-  std::vector<std::int64_t> median_ns;  // of each way; 0: not tried
+  std::vector<std::int64_t> median_ns;  // of each variant; 0: not tried
 };
 
 class Positions {
  public:
-  // Begins with one position, which uses the first way. The parameters are those of TriedWays.
-  Positions(std::size_t ways, int native, bool blocking);
+  // Begins with one position, which uses the first variant. The parameters are those of
+  // TriedVariants.
+  Positions(std::size_t variants, int native, bool blocking);
 
   std::size_t cycle() const { return cycle_; }
   std::size_t of(std::uint64_t call) const { return call % cycle_; }
-  int way_of(std::uint64_t call) const {
-    return cycle_ == 1 ? all_.front().way : all_[of(call)].way;
+  int variant_of(std::uint64_t call) const {
+    return cycle_ == 1 ? all_.front().variant : all_[of(call)].variant;
   }
   Position& operator[](std::size_t i) { return all_[i]; }
   const Position& operator[](std::size_t i) const { return all_[i]; }
@@ -67,16 +68,16 @@ class Positions {
   auto begin() const { return all_.begin(); }
   auto end() const { return all_.end(); }
 
-  // Makes one position per period, at which nothing has been tried. Each takes the way of the
+  // Makes one position per period, at which nothing has been tried. Each takes the variant of the
   // previous position with the nearest period.
   void renew(const std::vector<std::int64_t>& period_ns);
-  void leave_out(int way);  // at all of them
-  // Returns the way with which the one in use is to be compared: the library's or, if that is in
-  // use, the fastest other known one except `except`; -1 if there is none.
+  void leave_out(int variant);  // at all of them
+  // Returns the variant with which the one in use is to be compared: the library's or, if that is
+  // in use, the fastest other known one except `except`; -1 if there is none.
   int rival_of(const Position& position, int except) const;
-  // Returns trials of these two ways only.
-  TriedWays only(int way, int rival) const;
-  // Merges positions that differed only because they used different ways.
+  // Returns trials of these two variants only.
+  TriedVariants only(int variant, int rival) const;
+  // Merges positions that differed only because they used different variants.
   void merge_alike();
 
   std::int64_t mean_period_ns() const;
@@ -86,11 +87,11 @@ class Positions {
   bool is_all_done() const;
   int slots_tried() const;
 
-  // Returns the way in use and how it compared with others; without trials, its period.
+  // Returns the variant in use and how it compared with others; without trials, its period.
   std::vector<Found> found() const;
 
  private:
-  int way_near(std::int64_t period_ns) const;
+  int variant_near(std::int64_t period_ns) const;
 
   int native_;
   bool blocking_;

@@ -44,10 +44,10 @@ bool needs_no_later_help(const Schedule& schedule, bool blocking);
 // types (runtime/call/packed_data.h).
 bool needs_no_library(Kind kind, bool has_kernel);
 
-// Returns whether Weft's way in the node's memory was faster than the library's for this
+// Returns whether Weft's variant in the node's memory was faster than the library's for this
 // non-blocking call. That cannot be measured while the program runs, since such a call must not
 // wait for other ranks. It rests on measurements between two ranks (docs/inside/choices.md);
-// another way may be learnt. ranks_share_cores: two ranks run on one core somewhere.
+// another variant may be learnt. ranks_share_cores: two ranks run on one core somewhere.
 bool wins_as_request(Library library, const Shape& shape, bool ranks_share_cores);
 
 // The static rule of engine `auto`, from measurements (docs/performance.md,

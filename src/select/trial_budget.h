@@ -1,5 +1,6 @@
 // TrialBudget: what all trials of a process may cost together, as a share of the time that the
-// program has run. What a trial costs is what it takes more than the way in use would have taken.
+// program has run. What a trial costs is what it takes more than the variant in use would have
+// taken.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@ class TrialBudget {
   bool allows(std::int64_t cost_ns, std::int64_t elapsed_ns) const {
     return static_cast<double>(cost_ns) * 100 <= percent_ * static_cast<double>(elapsed_ns);
   }
-  // Returns whether a site's first slots are still free, given the cost of trials on other
+  // Returns whether a call class's first slots are still free, given the cost of trials on other
   // communicators: otherwise a program that makes new communicators again and again would try most
   // of the time.
   bool has_free_slots(std::int64_t cost_elsewhere_ns, std::int64_t elapsed_ns) const {

@@ -1,4 +1,4 @@
-// Decides which site has the turn, and when it loses it.
+// Decides which call class has the turn, and when it loses it.
 #include "select/trial_turn.h"
 
 #include "select/learner.h"
@@ -7,32 +7,32 @@ namespace weft {
 namespace {
 
 constexpr int kMostCallsOfOthers = 64;
-constexpr int kShortForOne = 64;  // calls of a very short site
+constexpr int kShortForOne = 64;  // calls of a very short call class
 
 }  // namespace
 
-void TrialTurn::call_of(const Learner& site) {
-  if (has(site)) {
+void TrialTurn::call_of(const Learner& call_class) {
+  if (has(call_class)) {
     calls_of_others_ = 0;
     return;
   }
-  calls_of_others_ += site.is_very_short() ? 1 : kShortForOne;
+  calls_of_others_ += call_class.is_very_short() ? 1 : kShortForOne;
   if (calls_of_others_ > kMostCallsOfOthers * kShortForOne) holder_ = 0;
 }
 
-bool TrialTurn::take(const Learner& site) {
-  if (holder_ != 0 && !has(site)) return false;
-  holder_ = site.number();
+bool TrialTurn::take(const Learner& call_class) {
+  if (holder_ != 0 && !has(call_class)) return false;
+  holder_ = call_class.number();
   calls_of_others_ = 0;
   return true;
 }
 
-bool TrialTurn::has(const Learner& site) const {
-  return holder_ == site.number();
+bool TrialTurn::has(const Learner& call_class) const {
+  return holder_ == call_class.number();
 }
 
-void TrialTurn::give_back(const Learner& site) {
-  if (has(site)) holder_ = 0;
+void TrialTurn::give_back(const Learner& call_class) {
+  if (has(call_class)) holder_ = 0;
 }
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// TrialTurn: makes the sites of one communicator try their ways one after the other, since the
-// trials of one would distort the times of another. It is used in the order of the calls, which is
-// the same on all ranks; so are the figures that it keeps.
+// TrialTurn: makes the call classes of one communicator try their variants one after the other,
+// since the trials of one would distort the times of another. It is used in the order of the calls,
+// which is the same on all ranks; so are the figures that it keeps.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ class Learner;
 
 class TrialTurn {
  public:
-  // Must be called when a call of this site begins, at which it may want the turn.
-  void call_of(const Learner& site);
-  bool take(const Learner& site);
-  bool has(const Learner& site) const;
-  void give_back(const Learner& site);
+  // Must be called when a call of this call class begins, at which it may want the turn.
+  void call_of(const Learner& call_class);
+  bool take(const Learner& call_class);
+  bool has(const Learner& call_class) const;
+  void give_back(const Learner& call_class);
 
   // The cost of trials on this communicator, and on others on the rank where it is greatest, when
   // the ranks last compared; elapsed_ns is the time from MPI_Init to that comparison.

@@ -60,7 +60,7 @@ class NodeComparisons {
   NodeComparisons(Shared shared, int ranks) : shared_(shared), ranks_(ranks) {}
 
   // Begins the next comparison. The previous one must have ended.
-  void tell(const Numbers& own) {
+  void publish(const Numbers& own) {
     ++number_;
     looks_ = 0;
     for (std::size_t i = 0; i < kNumbers; ++i) raise(word(kFirstNumber + i), own[i]);

@@ -81,7 +81,7 @@ bool NodeWindows::are_at_rest() {
 }
 
 void NodeWindows::begin_again(bool anew) {
-  for (auto& habits : habits_) habits.reset();
+  for (auto& backoff : backoffs_) backoff.reset();
   if (!anew) return;
   taken_ = 0;
   for (auto* count : {&taken_at_any_time_, &ended_at_any_time_})

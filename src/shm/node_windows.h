@@ -21,7 +21,7 @@
 #include <optional>
 
 #include "schedule/schedule.h"
-#include "shm/habits.h"
+#include "shm/retry_backoff.h"
 
 namespace weft {
 
@@ -92,7 +92,7 @@ class NodeTurn {
   std::uint32_t fingerprint() const {
     return static_cast<std::uint32_t>(base_ >> kSignalBits) & ((1u << kFingerprintBits) - 1);
   }
-  Habits& habits() const;
+  RetryBackoff& backoff() const;
   static std::atomic_ref<std::uint64_t> counter_at(std::byte* line) {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(line));
   }
@@ -188,7 +188,8 @@ class NodeWindows {
   // turns by windows of its own, which have taken none; later ones then announce their own ends.)
   std::atomic<std::uint32_t> taken_at_any_time_{0}, ended_at_any_time_{0};
   std::array<Window, kWindows> state_{};
-  std::array<std::unique_ptr<Habits>, kWindows> habits_;  // made where buffers are looked for
+  std::array<std::unique_ptr<RetryBackoff>, kWindows>
+      backoffs_;  // made where buffers are looked for
   // The operation up to which all ranks have ended those in order, and the same for those that end
   // at any time. Written after reading the ranks' counters (release), and read where it is relied
   // on (acquire).
@@ -263,11 +264,11 @@ inline std::optional<bool> NodeTurn::answer_of(int place) const {
   return answer == base_ + 1;
 }
 
-inline Habits& NodeTurn::habits() const {
-  auto& habits = windows_->habits_[window_];
-  if (!habits) [[unlikely]]
-    habits = std::make_unique<Habits>();
-  return *habits;
+inline RetryBackoff& NodeTurn::backoff() const {
+  auto& backoff = windows_->backoffs_[window_];
+  if (!backoff) [[unlikely]]
+    backoff = std::make_unique<RetryBackoff>();
+  return *backoff;
 }
 
 inline bool NodeTurn::is_odd() const {
@@ -275,11 +276,11 @@ inline bool NodeTurn::is_odd() const {
 }
 
 inline bool NodeTurn::worth_looking() const {
-  return habits().worth_trying(fingerprint());
+  return backoff().worth_trying(fingerprint());
 }
 
 inline void NodeTurn::looked(bool found) const {
-  habits().tried(fingerprint(), found);
+  backoff().tried(fingerprint(), found);
 }
 
 inline bool NodeTurn::may_begin() const {

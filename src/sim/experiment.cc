@@ -19,9 +19,9 @@
 namespace weft::sim {
 namespace {
 
-// If the schedules of all ranks have more steps, they are built in sections.
+// If the schedules of all ranks have more steps, they are built in batches.
 constexpr double kMostSteps = 4e6;
-constexpr std::int32_t kLapsAtATime = 16;
+constexpr std::int32_t kIterationsAtATime = 16;
 
 // While they wait, callers look and yield the core, as MPICH does in its blocking collectives.
 constexpr Rest kPoll{.kind = Rest::Kind::yield};
@@ -162,10 +162,11 @@ bool has_too_many_steps(const Algorithm& algorithm, const Shape& of_first) {
 Result<bool> Experiment::build(const Shape& of_first) {
   Shape shape = of_first;
   const Algorithm& algorithm = *setup_.algorithm;
-  const std::int32_t laps = has_too_many_steps(algorithm, shape) ? kLapsAtATime : INT32_MAX;
+  const std::int32_t iterations =
+      has_too_many_steps(algorithm, shape) ? kIterationsAtATime : INT32_MAX;
   for (shape.rank = 0; shape.rank < shape.size; ++shape.rank) {
     Rank& r = at(shape.rank);
-    r.schedule = build_in_sections(algorithm, shape, laps);
+    r.schedule = build_in_batches(algorithm, shape, iterations);
     r.schedule.program = {};
     for (const Step& step : r.schedule.steps)
       if (step.kind == StepKind::leaders)
@@ -193,7 +194,7 @@ void Experiment::tell(int rank, double at_us) {
   if (r.thread >= 0) scheduler_.notify(r.thread, at_us);
 }
 
-// Returns true once the collective is complete, including all sections.
+// Returns true once the collective is complete, including all batches.
 bool Experiment::advance(Rank& r) {
   for (;;) {
     auto done = r.execution->advance();
@@ -202,8 +203,8 @@ bool Experiment::advance(Rank& r) {
       return false;
     }
     if (!*done) return false;
-    if (!r.schedule.next_section) return true;
-    r.schedule = r.schedule.next_section(std::move(r.schedule));
+    if (!r.schedule.next_batch) return true;
+    r.schedule = r.schedule.next_batch(std::move(r.schedule));
     r.execution->go_on_with(r.schedule);
   }
 }

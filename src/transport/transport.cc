@@ -14,7 +14,7 @@ Result<bool> Execution::advance(int polls, bool callers_part) {
   State state = go_on(polls, callers_part);
   if (state == State::declined && otherwise_) {
     turn_->looked(false);
-    signals_before_ = 1;  // the meeting's
+    signals_before_ = 1;  // the internal collective's
     turn_to_otherwise();
     state = go_on(polls, callers_part);
   }
@@ -126,7 +126,7 @@ Execution::State Execution::fail(Error error) {
 }
 
 bool stands_alone(const Schedule& schedule, bool has_kernel) {
-  if (schedule.next_section) return false;
+  if (schedule.next_batch) return false;
   return std::all_of(schedule.steps.begin(), schedule.steps.end(), [&](const Step& step) {
     if (step.kind == StepKind::reduce) return step.plain && has_kernel;
     return is_node(step.kind) || (step.kind == StepKind::copy && step.plain);

@@ -27,9 +27,9 @@ class Transport {
 };
 
 // Carries out a whole collective once it may begin, in place of a call of the library's.
-class Later {
+class DeferredStep {
  public:
-  virtual ~Later() = default;
+  virtual ~DeferredStep() = default;
   virtual Result<bool> begin() = 0;  // false: not now
   virtual Result<bool> over() = 0;   // brings it forward, once it has begun
 };
@@ -44,8 +44,8 @@ class Execution {
       : schedule_(&schedule), transport_(transport), operands_(operands), turn_(turn) {}
 
   // Sets a direct schedule of the same call, which is tried first if the turn says that it is worth
-  // it. If it ends at the meeting, the proper schedule follows in the same turn. Must precede
-  // advance().
+  // it. If it ends at the internal collective, the proper schedule follows in the same turn. Must
+  // precede advance().
   void try_first(const Schedule& direct);
   // Returns, once the operation is over, whether the direct schedule was carried out.
   bool was_direct() const { return otherwise_ != nullptr; }

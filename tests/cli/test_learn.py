@@ -386,7 +386,7 @@ def test_layouts_are_told_apart(run, tmp_path):
 # There is room for 64 of them. Those of the program's first phase are forgotten for those of the
 # second one, on all ranks in the same call.
 def test_sites_that_are_no_longer_called_make_room(run, tmp_path):
-    many = built("many_sites", tmp_path)
+    many = built("many_call_classes", tmp_path)
     sites, _ = run(17400, options=["--learn", "switch"], program=many)
     assert len(sites) >= 64 + 3
     words = ("allgather, below 16 bytes", "alltoall, below 16 bytes")

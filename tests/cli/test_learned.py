@@ -68,7 +68,7 @@ def test_calls_in_turn_are_told_apart(learned):
     assert shown.count("18 calls were tried") == 1
 
 
-# As the summary has it (src/select/tried_ways.cc): native meets the rule's way, or the next best.
+# As the summary has it (src/select/tried_variants.cc): native meets the rule's, or the next best.
 def test_the_librarys_own_is_compared_with_the_rules_way(learned):
     shown, (site,) = learned(LIBRARYS.replace("=6000000", "=7760000"))
     words = "taken, the library's own, 11 % less time than thread ring"

@@ -32,7 +32,7 @@ struct Id {
 static_assert(sizeof(Id) == 128);
 
 // From one rank to another: a piece of a message at a time.
-struct Lane {
+struct TagRange {
   std::atomic<std::uint64_t> sent, taken;
   std::byte piece[kPiece];
 };
@@ -41,7 +41,7 @@ struct Lane {
 struct Shared {
   std::atomic<int> joined;
   int devices[kMostRanks];
-  Lane lanes[kMostRanks][kMostRanks];
+  TagRange tag_ranges[kMostRanks][kMostRanks];
 };
 
 struct Message {
@@ -55,18 +55,19 @@ struct Comm {
   Shared* shared;
   int rank, ranks;
 
-  // False: the lane is not ready.
+  // False: the tag range is not ready.
   bool move_piece(Message* one) const {
-    Lane& lane = one->is_sent ? shared->lanes[rank][one->peer] : shared->lanes[one->peer][rank];
-    const bool is_full = lane.sent.load() != lane.taken.load();
+    TagRange& tag_range =
+        one->is_sent ? shared->tag_ranges[rank][one->peer] : shared->tag_ranges[one->peer][rank];
+    const bool is_full = tag_range.sent.load() != tag_range.taken.load();
     if (is_full == one->is_sent) return false;
     const std::size_t bytes = std::min(one->bytes, kPiece);
     if (one->is_sent) {
-      std::memcpy(lane.piece, one->data, bytes);
-      ++lane.sent;
+      std::memcpy(tag_range.piece, one->data, bytes);
+      ++tag_range.sent;
     } else {
-      std::memcpy(one->data, lane.piece, bytes);
-      ++lane.taken;
+      std::memcpy(one->data, tag_range.piece, bytes);
+      ++tag_range.taken;
     }
     one->data += bytes, one->bytes -= bytes;
     return true;

@@ -1,6 +1,7 @@
 // The stand-in's streams, events, copies and graphs. A stream is a thread with a queue. What is
-// captured becomes nodes; each stream of a capture is a lane, and a launched graph has a thread for
-// each lane but the first, so that its branches run beside each other as on a device.
+// captured becomes nodes; each stream of a capture is a tag range, and a launched graph has a
+// thread for each tag range but the first, so that its branches run beside each other as on a
+// device.
 #include "streams.h"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ namespace {
 struct Node {
   Task task;
   std::vector<int> after;  // each is an earlier node
-  int lane;
+  int tag_range;
 };
 
 // One of the user's that lives as long as graphs refer to it.
@@ -39,7 +40,7 @@ using Kept = std::shared_ptr<void>;
 
 struct Graph {
   std::vector<Node> nodes;
-  int lanes = 0;
+  int tag_ranges = 0;
   std::vector<Kept> kept;
 };
 
@@ -49,10 +50,10 @@ class Launch {
 
   void run() {
     std::vector<std::thread> others;
-    for (int lane = 1; lane < graph_.lanes; ++lane) {
-      others.emplace_back([this, lane, device = device_here] {
+    for (int tag_range = 1; tag_range < graph_.tag_ranges; ++tag_range) {
+      others.emplace_back([this, tag_range, device = device_here] {
         device_here = device;
-        run(lane);
+        run(tag_range);
       });
     }
     run(0);
@@ -60,10 +61,10 @@ class Launch {
   }
 
  private:
-  void run(int lane) {
+  void run(int tag_range) {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
-      if (node.lane != lane) continue;
+      if (node.tag_range != tag_range) continue;
       {
         std::unique_lock lock(mutex_);
         one_ended_.wait(lock, [&] {
@@ -96,17 +97,17 @@ struct Capture {
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
   Stream* origin = nullptr;
   std::map<Stream*, std::vector<int>> tips;  // what the next node of a stream comes after
-  std::map<Stream*, int> lanes;
+  std::map<Stream*, int> tag_ranges;
   std::thread::id thread;
   int mode = kGlobal;
   bool broken = false;
 
   void join(Stream* stream) {
-    if (lanes.emplace(stream, graph->lanes).second) ++graph->lanes;
+    if (tag_ranges.emplace(stream, graph->tag_ranges).second) ++graph->tag_ranges;
   }
   void add(Stream* stream, Task task) {
     const int number = static_cast<int>(graph->nodes.size());
-    graph->nodes.push_back({std::move(task), tips[stream], lanes[stream]});
+    graph->nodes.push_back({std::move(task), tips[stream], tag_ranges[stream]});
     tips[stream] = {number};
   }
   // All nodes of other streams come before the origin's end.
@@ -292,9 +293,10 @@ int wait_as_default_stream() {
     const std::lock_guard lock(captures);
     int code = kSuccess;
     for (const auto& one : captures_active) {
-      const bool waits = std::any_of(one->lanes.begin(), one->lanes.end(), [](const auto& lane) {
-        return lane.first->is_blocking && is_current(*lane.first);
-      });
+      const bool waits =
+          std::any_of(one->tag_ranges.begin(), one->tag_ranges.end(), [](const auto& tag_range) {
+            return tag_range.first->is_blocking && is_current(*tag_range.first);
+          });
       if (!waits && !forbids(*one)) continue;
       one->broken = true;
       code = waits ? kCaptureImplicit : kCaptureUnsupported;
@@ -526,7 +528,7 @@ DRIVER int cuStreamEndCapture(void* handle, void** graph) {
   *graph = nullptr;
   if (!capture || capture->origin != stream) return kInvalidValue;
   if (capture->thread != std::this_thread::get_id()) return kCaptureWrongThread;
-  for (auto& [one, lane] : capture->lanes) one->capture = nullptr;
+  for (auto& [one, tag_range] : capture->tag_ranges) one->capture = nullptr;
   captures_active.erase(capture);
   const bool joined = capture->joined();
   const auto captured = std::exchange(capture->graph, nullptr);

@@ -49,22 +49,22 @@ Library::Key Library::next_ordered(int rank) {
 
 void Library::contribute(const Key& key, int rank, const std::string& description, Bytes given) {
   const std::lock_guard lock(mutex_);
-  Meeting& meeting = meetings_[key];
-  if (meeting.given.empty()) meeting.description = description;
-  if (meeting.description != description) {
-    problem_ =
-        "rank " + std::to_string(rank) + "'s " + description + " meets " + meeting.description;
+  InternalCollective& internal_collective = internal_collectives_[key];
+  if (internal_collective.given.empty()) internal_collective.description = description;
+  if (internal_collective.description != description) {
+    problem_ = "rank " + std::to_string(rank) + "'s " + description + " meets " +
+               internal_collective.description;
   }
-  meeting.given[rank] = std::move(given);
+  internal_collective.given[rank] = std::move(given);
 }
 
 std::vector<Bytes> Library::all_of(const Key& key) {
   const std::lock_guard lock(mutex_);
-  Meeting& meeting = meetings_.at(key);
-  if (meeting.given.size() < static_cast<std::size_t>(ranks_)) return {};
+  InternalCollective& internal_collective = internal_collectives_.at(key);
+  if (internal_collective.given.size() < static_cast<std::size_t>(ranks_)) return {};
   std::vector<Bytes> all;
-  for (const auto& [rank, given] : meeting.given) all.push_back(given);
-  if (++meeting.asked == ranks_) meetings_.erase(key);
+  for (const auto& [rank, given] : internal_collective.given) all.push_back(given);
+  if (++internal_collective.asked == ranks_) internal_collectives_.erase(key);
   return all;
 }
 

@@ -41,7 +41,7 @@ class Library {
   std::string problem();
 
  private:
-  struct Meeting {
+  struct InternalCollective {
     std::string description;
     std::map<int, Bytes> given;
     int asked = 0;
@@ -49,7 +49,7 @@ class Library {
   const int ranks_;
   std::mutex mutex_;
   std::vector<int> ordered_;
-  std::map<Key, Meeting> meetings_;
+  std::map<Key, InternalCollective> internal_collectives_;
   std::string problem_;
 };
 

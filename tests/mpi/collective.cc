@@ -13,8 +13,9 @@ constexpr std::ptrdiff_t kGrid = 32;
 
 enum Choice { kUnits, kSendType, kReceiveType, kPairType, kGap, kReversed, kRootGroup };
 
-int number(unsigned salt, int process, int lane, long at, int values) {
-  return static_cast<int>(mixed_number(salt, process, lane, static_cast<unsigned>(at)) % values);
+int number(unsigned salt, int process, int tag_range, long at, int values) {
+  return static_cast<int>(mixed_number(salt, process, tag_range, static_cast<unsigned>(at)) %
+                          values);
 }
 
 // How often `who` stands in the list before the place.
@@ -57,19 +58,20 @@ unsigned Collective::choice(int what, int a, int b, int c) const {
 }
 
 // Blocks are counted in units, so that types with one number and with two hold the same.
-int Collective::units(int from, int to, int lane) const {
+int Collective::units(int from, int to, int tag_range) const {
   if (!is_vector(spec_.kind)) return spec_.count;
   if (spec_.in_place && to < from) std::swap(from, to);
-  const unsigned drawn = choice(kUnits, from, to, lane);
+  const unsigned drawn = choice(kUnits, from, to, tag_range);
   return drawn % 4 == 0 ? 0 : static_cast<int>(drawn / 4 % (2u * spec_.count + 1));
 }
 
-Collective::Block Collective::block(int units, int type, std::vector<int> from, int lane) const {
+Collective::Block Collective::block(int units, int type, std::vector<int> from,
+                                    int tag_range) const {
   Block result;
   result.type = type;
   result.count = spec_.mixed && type == kInt ? 2 * units : units;
   result.from = std::move(from);
-  result.lane = lane;
+  result.tag_range = tag_range;
   return result;
 }
 
@@ -78,11 +80,11 @@ int Collective::side_type(int side, int process) const {
   return choice(side, process) % 2 ? kInt : kVector;
 }
 
-int Collective::pair_type(int from, int to, int lane, int side) const {
+int Collective::pair_type(int from, int to, int tag_range, int side) const {
   if (!has_each_type(spec_.kind)) return side_type(side, place_.me());
   if (spec_.mixed || spec_.types.empty()) return side_type(side, 64 * from + to);
   if (spec_.in_place && to < from) std::swap(from, to);
-  return spec_.types[choice(kPairType, from, to, lane) % spec_.types.size()];
+  return spec_.types[choice(kPairType, from, to, tag_range) % spec_.types.size()];
 }
 
 bool Collective::in_group_of_root() const {
@@ -139,7 +141,7 @@ void Collective::lay_out_neighbors() {
   const int me = place_.me();
   const bool gathers =
       spec_.kind == Kind::neighbor_allgather || spec_.kind == Kind::neighbor_allgatherv;
-  const auto lane = [](int to, int nth) { return to * 64 + nth + 1; };
+  const auto tag_range = [](int to, int nth) { return to * 64 + nth + 1; };
   if (gathers) send_ = {block(units(me), side_type(kSendType, me), {me})};
   for (std::size_t i = 0; !gathers && i < place_.destinations.size(); ++i) {
     const int to = place_.destinations[i], nth = occurrence(place_.destinations, i);
@@ -148,7 +150,7 @@ void Collective::lay_out_neighbors() {
       continue;
     }
     send_.push_back(
-        block(units(me, to, nth), pair_type(me, to, nth, kSendType), {me}, lane(to, nth)));
+        block(units(me, to, nth), pair_type(me, to, nth, kSendType), {me}, tag_range(to, nth)));
   }
   for (std::size_t i = 0; i < place_.sources.size(); ++i) {
     const int from = place_.sources[i], nth = occurrence(place_.sources, i);
@@ -158,7 +160,7 @@ void Collective::lay_out_neighbors() {
       receive_.push_back(block(units(from), side_type(kReceiveType, me), {from}));
     } else {
       receive_.push_back(block(units(from, me, nth), pair_type(from, me, nth, kReceiveType), {from},
-                               lane(me, nth)));
+                               tag_range(me, nth)));
     }
   }
 }
@@ -214,7 +216,7 @@ void Collective::put_in_place() {
     inputs_ = receive_;
     for (int i = 0; i < place_.size(); ++i) {
       inputs_[i].from = {place_.me()};
-      inputs_[i].lane = place_.members[i];
+      inputs_[i].tag_range = place_.members[i];
     }
   }
   send_.clear();
@@ -306,9 +308,9 @@ void Collective::write(Buffer* buffer, const Block& b, unsigned salt) const {
   long at = b.first;
   for (int i = 0; i < b.count; ++i) {
     for (const auto& component : t.components) {
-      int value = number(salt, b.from[0], b.lane, at, t.values());
+      int value = number(salt, b.from[0], b.tag_range, at, t.values());
       for (std::size_t k = 1; k < b.from.size(); ++k) {
-        value = operation().combine(value, number(salt, b.from[k], b.lane, at, t.values()));
+        value = operation().combine(value, number(salt, b.from[k], b.tag_range, at, t.values()));
       }
       buffer->store(b.at + i * t.extent, component, value);
       ++at;

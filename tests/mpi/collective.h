@@ -56,17 +56,17 @@ class Collective {
     int type = 0, count = 0;
     std::ptrdiff_t at = 0;
     std::vector<int> from;  // whose numbers, combined in this order; empty: nothing arrives
-    int lane = 0;           // which of the sender's rows of numbers
+    int tag_range = 0;      // which of the sender's rows of numbers
     long first = 0;         // where in the row
   };
   using Blocks = std::vector<Block>;
 
   const TypeCase& type(const Block& block) const { return types_[block.type]; }
   unsigned choice(int what, int a = 0, int b = 0, int c = 0) const;
-  int units(int from, int to = 0, int lane = 0) const;
-  Block block(int units, int type, std::vector<int> from, int lane = 0) const;
+  int units(int from, int to = 0, int tag_range = 0) const;
+  Block block(int units, int type, std::vector<int> from, int tag_range = 0) const;
   int side_type(int side, int process) const;
-  int pair_type(int from, int to, int lane, int side) const;
+  int pair_type(int from, int to, int tag_range, int side) const;
 
   bool in_group_of_root() const;
   void lay_out();

@@ -1,7 +1,7 @@
-/* held_plans: rank 0 starts collectives on one communicator before rank 1 does, so that some are
-   held where engine auto learns, and then ones of many sizes on another communicator: Weft's thread
-   makes the plans of what it lets go while this thread looks at those that it remembers. Two ranks.
-   Prints "held_plans: right". */
+/* deferred_plans: rank 0 starts collectives on one communicator before rank 1 does, so that some
+   are held where engine auto learns, and then ones of many sizes on another communicator: Weft's
+   thread makes the plans of what it lets go while this thread looks at those that it remembers. Two
+   ranks. Prints "held_plans: right". */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>

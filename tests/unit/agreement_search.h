@@ -1,6 +1,6 @@
 // All orders in which starts, waits, messages and comparisons can follow each other on a few ranks,
 // and what goes wrong in one of them. What is run is the library's own code: learners, calls in
-// order and sites in use. The planted faults show that the search finds what it is to find.
+// order and call classes in use. The planted faults show that the search finds what it is to find.
 #pragma once
 
 #include <algorithm>
@@ -13,65 +13,68 @@
 #include <utility>
 #include <vector>
 
+#include "select/call_classes_in_use.h"
 #include "select/calls_in_order.h"
 #include "select/learner.h"
-#include "select/sites_in_use.h"
 #include "shm/node_comparisons.h"
 
 namespace weft::agreement {
 
-inline constexpr int kSites = 2;
-inline constexpr int kMostSites = 8;  // with those that have been forgotten
-inline constexpr std::size_t kWays = 3;
-inline constexpr int kByWorker = kWays - 1;
+inline constexpr int kCallClasses = 2;
+inline constexpr int kMostCallClasses = 8;  // with those that have been forgotten
+inline constexpr std::size_t kVariants = 3;
+inline constexpr int kByWorker = kVariants - 1;
 inline constexpr int kRival = 1;  // the library's own
 inline constexpr std::int64_t kPeriod_ns = 1'000'000;
 inline constexpr int kDuplication =
-    -1;  // in place of a site: MPI_Comm_idup, whose way is always known
+    -1;  // in place of a call class: MPI_Comm_idup, whose variant is always known
 
-// What one rank does next: starts a call of a site, waits for a call, sends, receives, or makes a
-// blocking collective, at a site or (-1) one that is always the library's.
+// What one rank does next: starts a call of a call class, waits for a call, sends, receives, or
+// makes a blocking collective, at a call class or (-1) one that is always the library's.
 struct Action {
   enum class Kind : std::uint8_t { start, wait, send, receive, blocking } kind;
-  int number = 0;  // site; call; message
-  int site = -1;   // of a blocking collective
+  int number = 0;       // call class; call; message
+  int call_class = -1;  // of a blocking collective
 };
 using Script = std::vector<Action>;
 
 enum class Fault : std::uint8_t {
   none,
-  guesses,      // a rank that does not know the way yet takes the rule's
-  blocks,       // a rank that does not know the way yet waits for it in the start
+  guesses,      // a rank that does not know the variant yet takes the rule's
+  blocks,       // a rank that does not know the variant yet waits for it in the start
   no_thread,    // a rank inside a blocking collective takes no part in comparisons
   counts_late,  // a rank counts calls when they go, not when they are made
-  overtakes,    // a duplication begins at once, though calls before it are held
-  waits,        // a duplication waits until none is held
+  overtakes,    // a duplication begins at once, though calls before it are deferred
+  waits,        // a duplication waits until none is deferred
   alone,        // in memory, each rank looks for itself whether all have told
 };
 
 // What learners do.
 enum class Learning : std::uint8_t {
-  switches,      // another way every few calls
-  stays_short,   // all sites are at rest, and about to be watched again: their periods are short
+  switches,      // another variant every few calls
+  stays_short,   // all call classes are at rest, and about to be watched again: their periods are
+                 // short
   becomes_long,  // or long by now
-  has_rival,     // all go a known way, are about to be looked at, and to be compared with a rival
+  has_rival,     // all take a known variant, are about to be looked at, and to be compared with a
+                 // rival
 };
 
 struct Setting {
   Fault fault = Fault::none;
   Learning learning = Learning::switches;
   bool in_memory = false;                    // ranks compare there
-  std::uint32_t room = kSites;               // for so many sites
-  std::uint32_t calls_between_looks = 1000;  // at which sites are in use
-  // The last way is one that this rank cannot take; -1: all can; none: it is a way like the others.
+  std::uint32_t room = kCallClasses;         // for so many call classes
+  std::uint32_t calls_between_looks = 1000;  // at which call classes are in use
+  // The last variant is one that this rank cannot take; -1: all can; none: it is a variant like the
+  // others.
   std::optional<int> without_worker{};
 };
 
 using InMemory = NodeComparisons<std::tuple_size_v<Learner::Words>>;
 
-struct Site {
-  Site(int key, int number, const Learner::Settings& settings, TrialBudget& budget)
-      : key(key), number(number), learner(kWays, 1, settings, budget) {}
+struct CallClass {
+  CallClass(int key, int number, const Learner::Settings& settings, TrialBudget& budget)
+      : key(key), number(number), learner(kVariants, 1, settings, budget) {}
 
   const int key;
   const int number;  // in the order in which the rank has made them
@@ -83,40 +86,40 @@ struct Site {
 
 class World;
 
-// One call on one rank that may be held. site: nullptr where there was no room.
+// One call on one rank that may be deferred. call class: nullptr where there was no room.
 struct Call {
   World& world;
   int rank, number;
-  Site* site;
-  bool go_on();
+  CallClass* call_class;
+  bool try_to_start();
 };
 
 class World {
  public:
   World(const std::vector<Script>& scripts, const Setting& setting)
       : scripts_(scripts), fault_(setting.fault), setting_(setting) {
-    SitesInUse<Site>::Limits limits;
+    CallClassesInUse<CallClass>::Limits limits;
     limits.most = setting.room;
     limits.calls_between_looks = setting.calls_between_looks;
     limits.most_forgotten = 1;
     for (std::size_t rank = 0; rank < scripts.size(); ++rank)
       ranks_.push_back(std::make_unique<Rank>(limits));
     for (auto& rank : ranks_)
-      if (setting.in_memory) rank->sites.have_room_for_all();
+      if (setting.in_memory) rank->call_classes.have_room_for_all();
   }
 
   // Events are numbers: the next action of a rank, a look of its thread, the end of a comparison.
-  int events() const { return count() * (2 + kMostSites); }
+  int events() const { return count() * (2 + kMostCallClasses); }
   bool enabled(int event) const {
     const int rank = event % count(), what = event / count();
     if (what == 0) return may_act(rank);
-    if (what == 1) return may_let_go(rank);
+    if (what == 1) return may_release(rank);
     return may_end_comparison(rank, what - 2);
   }
   void happen(int event) {
     const int rank = event % count(), what = event / count();
     if (what == 0) return act(rank);
-    if (what == 1) return void(of(rank).held.let_go());
+    if (what == 1) return void(of(rank).deferred.release());
     of(rank).ended[static_cast<std::size_t>(what - 2)] = true;
   }
 
@@ -132,10 +135,10 @@ class World {
   std::string key() const {
     std::string key;
     for (const auto& rank : ranks_) {
-      key += std::to_string(rank->next) + (rank->waits_for_way ? '?' : ',') +
+      key += std::to_string(rank->next) + (rank->waits_for_variant ? '?' : ',') +
              std::to_string(rank->gone.size()) + ',';
-      for (int site = 0; site < kMostSites; ++site) {
-        const auto at = static_cast<std::size_t>(site);
+      for (int call_class = 0; call_class < kMostCallClasses; ++call_class) {
+        const auto at = static_cast<std::size_t>(call_class);
         key += std::to_string(rank->compared[at]) + (rank->ended[at]       ? '+'
                                                      : rank->comparing[at] ? '?'
                                                                            : '-');
@@ -148,54 +151,56 @@ class World {
     return key;
   }
 
-  // The way of the next call of a site, as next_way() in runtime/adaptive/sites.cc.
-  std::optional<int> next_way(int rank, Site* site) {
-    const auto way = site ? next_way(rank, *site) : std::optional(0);
-    if (way && fault_ == Fault::counts_late) count_call(rank, site);
-    return way;
+  // The variant of the next call of a call class, as next_variant() in runtime/adaptive/call
+  // classes.cc.
+  std::optional<int> next_variant(int rank, CallClass* call_class) {
+    const auto variant = call_class ? next_variant(rank, *call_class) : std::optional(0);
+    if (variant && fault_ == Fault::counts_late) count_call(rank, call_class);
+    return variant;
   }
-  std::optional<int> next_way(int rank, Site& site) {
+  std::optional<int> next_variant(int rank, CallClass& call_class) {
     Rank& own = of(rank);
-    const auto at = static_cast<std::size_t>(site.number);
+    const auto at = static_cast<std::size_t>(call_class.number);
     if (own.comparing[at] && own.ended[at]) {
-      site.learner.agreed(told_.at({site.number, own.compared[at]}));
+      call_class.learner.agreed(told_.at({call_class.number, own.compared[at]}));
       own.comparing[at] = own.ended[at] = false;
     }
     const bool is_long =
         setting_.learning == Learning::becomes_long || setting_.learning == Learning::has_rival;
     const std::int64_t period_ns = is_long ? kPeriod_ns : 0;
     const auto next = [&] {
-      return site.learner.next(1'000'000 + site.begun * period_ns, 0, own.turn);
+      return call_class.learner.next(1'000'000 + call_class.begun * period_ns, 0, own.turn);
     };
     auto step = next();
-    if (!step && site.in_memory) {
-      look_at_comparison(site);
+    if (!step && call_class.in_memory) {
+      look_at_comparison(call_class);
       step = next();
     }
     if (!step) return std::nullopt;
-    ++site.begun;
-    if (setting_.learning == Learning::has_rival && step->way == kRival) met_rival_ = true;
-    if (step->compare && site.in_memory) {
-      ++site.told;
-      site.in_memory->tell(site.learner.words());
+    ++call_class.begun;
+    if (setting_.learning == Learning::has_rival && step->variant == kRival) met_rival_ = true;
+    if (step->compare && call_class.in_memory) {
+      ++call_class.told;
+      call_class.in_memory->publish(call_class.learner.words());
     } else if (step->compare) {
-      if (setting_.without_worker == rank) site.learner.say_unable();
+      if (setting_.without_worker == rank) call_class.learner.say_unable();
       own.comparing[at] = true;
-      tell(site.number, ++own.compared[at], site.learner.words());
+      tell(call_class.number, ++own.compared[at], call_class.learner.words());
     }
-    if (setting_.without_worker && step->way == kByWorker) note_worker(site);
-    return step->way;
+    if (setting_.without_worker && step->variant == kByWorker) note_worker(call_class);
+    return step->variant;
   }
 
-  // As in runtime/adaptive/sites.cc.
-  void look_at_comparison(Site& site) {
-    auto greatest = site.in_memory->look();
-    if (fault_ == Fault::alone && !greatest && all_have_told(site)) greatest = site.learner.words();
-    looks_[{site.key, site.begun}] = greatest.has_value();
+  // As in runtime/adaptive/call_classes.cc.
+  void look_at_comparison(CallClass& call_class) {
+    auto greatest = call_class.in_memory->look();
+    if (fault_ == Fault::alone && !greatest && all_have_told(call_class))
+      greatest = call_class.learner.words();
+    looks_[{call_class.key, call_class.begun}] = greatest.has_value();
     if (greatest)
-      site.learner.agreed(*greatest);
+      call_class.learner.agreed(*greatest);
     else
-      site.learner.agreed_to_look_later();
+      call_class.learner.agreed_to_look_later();
   }
 
   bool has_taken_worker() const { return taken_worker_; }
@@ -205,11 +210,11 @@ class World {
     return std::any_of(looks_.begin(), looks_.end(), [](const auto& one) { return !one.second; });
   }
 
-  // The call goes its way: on all ranks the same, in the same order.
-  void goes(int rank, int number, int way) {
+  // The call takes its variant: on all ranks the same, in the same order.
+  void goes(int rank, int number, int variant) {
     of(rank).gone.push_back(number);
-    const auto first = ways_.emplace(number, way).first;
-    if (first->second != way)
+    const auto first = variants_.emplace(number, variant).first;
+    if (first->second != variant)
       wrong_ = "ranks take different ways in call " + std::to_string(number);
     const std::size_t place = of(rank).gone.size() - 1;
     for (const auto& other : ranks_)
@@ -219,37 +224,39 @@ class World {
 
  private:
   struct Rank {
-    explicit Rank(const SitesInUse<Site>::Limits& limits) : sites(limits) {}
+    explicit Rank(const CallClassesInUse<CallClass>::Limits& limits) : call_classes(limits) {}
 
-    std::size_t next = 0;        // action
-    bool waits_for_way = false;  // in a blocking collective, which has not gone yet
-    int calls = 0;               // started
-    SitesInUse<Site> sites;
-    int sites_made = 0;
+    std::size_t next = 0;            // action
+    bool waits_for_variant = false;  // in a blocking collective, which has not gone yet
+    int calls = 0;                   // started
+    CallClassesInUse<CallClass> call_classes;
+    int call_classes_made = 0;
     CallsMade without_room;
-    std::map<int, Site*> remembered;  // by key
-    Site* blocking = nullptr;         // of the blocking collective that waits for its way
+    std::map<int, CallClass*> remembered;  // by key
+    CallClass* blocking = nullptr;         // of the blocking collective that waits for its variant
     TrialTurn turn;
-    CallsInOrder<std::unique_ptr<Call>> held;
+    CallsInOrder<std::unique_ptr<Call>> deferred;
     std::vector<int> gone;
-    std::array<bool, kMostSites> comparing{}, ended{};  // by number of the site
-    std::array<int, kMostSites> compared{};             // comparisons begun
+    std::array<bool, kMostCallClasses> comparing{}, ended{};  // by number of the call class
+    std::array<int, kMostCallClasses> compared{};             // comparisons begun
   };
 
   int count() const { return static_cast<int>(ranks_.size()); }
-  // To a site's comparison of that number; of each word the greatest is agreed on.
-  void tell(int site, int comparison, const Learner::Words& words) {
-    Learner::Words& greatest = told_.emplace(std::pair(site, comparison), words).first->second;
+  // To a call class's comparison of that number; of each word the greatest is agreed on.
+  void tell(int call_class, int comparison, const Learner::Words& words) {
+    Learner::Words& greatest =
+        told_.emplace(std::pair(call_class, comparison), words).first->second;
     for (std::size_t i = 0; i < words.size(); ++i) greatest[i] = std::max(greatest[i], words[i]);
   }
-  bool all_have_told(const Site& site) const {
-    return memory_[static_cast<std::size_t>(site.key)]
-                  [InMemory::word_of(site.told, InMemory::kComplete)] != 0;
+  bool all_have_told(const CallClass& call_class) const {
+    return memory_[static_cast<std::size_t>(call_class.key)]
+                  [InMemory::word_of(call_class.told, InMemory::kComplete)] != 0;
   }
   // In the first comparison the ranks find out whether all can take it.
-  void note_worker(const Site& site) {
+  void note_worker(const CallClass& call_class) {
     taken_worker_ = true;
-    if (*setting_.without_worker >= 0 || of(0).compared[static_cast<std::size_t>(site.number)] == 0)
+    if (*setting_.without_worker >= 0 ||
+        of(0).compared[static_cast<std::size_t>(call_class.number)] == 0)
       wrong_ = "a way is taken that some rank may not have";
   }
   Rank& of(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
@@ -271,8 +278,10 @@ class World {
     if (!action) return false;
     switch (action->kind) {
       case Action::Kind::start:
-        if (fault_ == Fault::waits && action->number == kDuplication) return !of(rank).held.any();
-        return fault_ != Fault::blocks || knows_way(rank, known_site(rank, action->number));
+        if (fault_ == Fault::waits && action->number == kDuplication)
+          return !of(rank).deferred.any();
+        return fault_ != Fault::blocks ||
+               knows_variant(rank, known_call_class(rank, action->number));
       case Action::Kind::wait:
         return is_over(action->number);
       case Action::Kind::receive:
@@ -281,32 +290,32 @@ class World {
         // Inside already: until all are.
         if (of(rank).gone.size() > static_cast<std::size_t>(action->number))
           return is_over(action->number);
-        return !of(rank).held.any() &&
-               !(of(rank).waits_for_way && !knows_way(rank, of(rank).blocking));
+        return !of(rank).deferred.any() &&
+               !(of(rank).waits_for_variant && !knows_variant(rank, of(rank).blocking));
       case Action::Kind::send:
         return true;
     }
     return false;
   }
 
-  bool knows_way(int rank, const Site* site) const {
-    if (!site) return true;
-    const auto at = static_cast<std::size_t>(site->number);
+  bool knows_variant(int rank, const CallClass* call_class) const {
+    if (!call_class) return true;
+    const auto at = static_cast<std::size_t>(call_class->number);
     return !of(rank).comparing[at] || of(rank).ended[at];
   }
 
-  bool may_let_go(int rank) const {
-    if (!of(rank).held.any()) return false;
-    for (int site = 0; site < kMostSites; ++site)
-      if (of(rank).comparing[static_cast<std::size_t>(site)] &&
-          of(rank).ended[static_cast<std::size_t>(site)])
+  bool may_release(int rank) const {
+    if (!of(rank).deferred.any()) return false;
+    for (int call_class = 0; call_class < kMostCallClasses; ++call_class)
+      if (of(rank).comparing[static_cast<std::size_t>(call_class)] &&
+          of(rank).ended[static_cast<std::size_t>(call_class)])
         return true;
     return false;
   }
 
   // It is an allreduce: not before all ranks have begun it.
-  bool may_end_comparison(int rank, int site) const {
-    const auto at = static_cast<std::size_t>(site);
+  bool may_end_comparison(int rank, int call_class) const {
+    const auto at = static_cast<std::size_t>(call_class);
     if (!of(rank).comparing[at] || of(rank).ended[at]) return false;
     for (int other = 0; other < count(); ++other) {
       if (of(other).compared[at] < of(rank).compared[at]) return false;
@@ -325,21 +334,21 @@ class World {
     if (action.kind == Action::Kind::start) start(rank, action.number);
     if (action.kind == Action::Kind::send) sent_.insert(action.number);
     if (action.kind == Action::Kind::blocking && !is_inside(rank, action.number)) {
-      if (!goes_in_call(rank, action.site)) return;
+      if (!goes_in_call(rank, action.call_class)) return;
       if (!is_over(action.number)) return;
     }
     ++of(rank).next;
   }
 
-  // As next_way_in_call(); false: the way is not known yet.
+  // As next_variant_in_call(); false: the variant is not known yet.
   bool goes_in_call(int rank, int key) {
     Rank& own = of(rank);
-    if (!own.waits_for_way) own.blocking = key < 0 ? nullptr : site_of(rank, key);
-    auto way = next_way(rank, own.blocking);
-    if (!way && fault_ == Fault::guesses) way = 0;
-    own.waits_for_way = !way;
-    if (way) goes(rank, own.calls++, *way);
-    return way.has_value();
+    if (!own.waits_for_variant) own.blocking = key < 0 ? nullptr : call_class_of(rank, key);
+    auto variant = next_variant(rank, own.blocking);
+    if (!variant && fault_ == Fault::guesses) variant = 0;
+    own.waits_for_variant = !variant;
+    if (variant) goes(rank, own.calls++, *variant);
+    return variant.has_value();
   }
 
   bool is_inside(int rank, int number) const {
@@ -348,57 +357,58 @@ class World {
 
   void start(int rank, int key) {
     const int number = of(rank).calls++;
-    Site* const site = key == kDuplication ? nullptr : site_of(rank, key);
+    CallClass* const call_class = key == kDuplication ? nullptr : call_class_of(rank, key);
     if (key == kDuplication && fault_ == Fault::overtakes) return goes(rank, number, 0);
-    if (!of(rank).held.any()) {
-      auto way = next_way(rank, site);
-      if (!way && fault_ == Fault::guesses) way = 0;
-      if (way) return goes(rank, number, *way);
+    if (!of(rank).deferred.any()) {
+      auto variant = next_variant(rank, call_class);
+      if (!variant && fault_ == Fault::guesses) variant = 0;
+      if (variant) return goes(rank, number, *variant);
     }
-    if (setting_.in_memory) wrong_ = "a call is held";
-    of(rank).held.hold(std::unique_ptr<Call>(new Call{*this, rank, number, site}));
+    if (setting_.in_memory) wrong_ = "a call is deferred";
+    of(rank).deferred.defer(std::unique_ptr<Call>(new Call{*this, rank, number, call_class}));
   }
 
-  Site* known_site(int rank, int key) const {
+  CallClass* known_call_class(int rank, int key) const {
     const auto known = of(rank).remembered.find(key);
     return known == of(rank).remembered.end() ? nullptr : known->second;
   }
 
   // Of the call that the rank makes now, as plan_for() and count_call(). nullptr: there is no room.
   // Ranks remember more or less: the last one asks each time.
-  Site* site_of(int rank, int key) {
+  CallClass* call_class_of(int rank, int key) {
     Rank& own = of(rank);
     const bool asks = rank + 1 == count() || own.remembered.count(key) == 0;
-    if (asks) own.remembered[key] = own.sites.find_or_make(key, [&] { return made(own, key); });
-    Site* const site = known_site(rank, key);
-    if (fault_ != Fault::counts_late) count_call(rank, site);
-    return site;
+    if (asks)
+      own.remembered[key] = own.call_classes.find_or_make(key, [&] { return made(own, key); });
+    CallClass* const call_class = known_call_class(rank, key);
+    if (fault_ != Fault::counts_late) count_call(rank, call_class);
+    return call_class;
   }
 
-  void count_call(int rank, Site* site) {
+  void count_call(int rank, CallClass* call_class) {
     Rank& own = of(rank);
-    if (!own.sites.count_call(site ? site->made : own.without_room)) return;
+    if (!own.call_classes.count_call(call_class ? call_class->made : own.without_room)) return;
     own.remembered.clear();
-    if (own.held.any()) forgotten_while_holding_ = true;
+    if (own.deferred.any()) forgotten_while_holding_ = true;
   }
 
-  std::unique_ptr<Site> made(Rank& rank, int key) {
+  std::unique_ptr<CallClass> made(Rank& rank, int key) {
     Learner::Settings settings;
     settings.seed = static_cast<std::uint64_t>(key + 4);
     settings.switches = setting_.learning == Learning::switches;
     if (setting_.without_worker) settings.conditional = kByWorker;
     if (setting_.learning == Learning::has_rival)
       settings.known = {{0, kPeriod_ns, 1, {kPeriod_ns, kPeriod_ns, kPeriod_ns}}};
-    auto site = std::make_unique<Site>(key, rank.sites_made++, settings, budget_);
+    auto call_class = std::make_unique<CallClass>(key, rank.call_classes_made++, settings, budget_);
     if (setting_.in_memory) {
       auto* const words = memory_[static_cast<std::size_t>(key)].data();
-      site->in_memory.emplace(SharedWords(reinterpret_cast<std::byte*>(words)), count());
+      call_class->in_memory.emplace(SharedWords(reinterpret_cast<std::byte*>(words)), count());
     }
     if (setting_.learning == Learning::has_rival)
-      bring_to_look(site->learner);
+      bring_to_look(call_class->learner);
     else if (!settings.switches)
-      bring_to_rest(site->learner);
-    return site;
+      bring_to_rest(call_class->learner);
+    return call_class;
   }
 
   // To the call before the first one that is watched again.
@@ -426,10 +436,12 @@ class World {
   const Setting setting_;
   TrialBudget budget_{1, 0};
   std::vector<std::unique_ptr<Rank>> ranks_;
-  std::map<int, int> ways_;                             // by call
-  std::map<std::pair<int, int>, Learner::Words> told_;  // by site and number of the comparison
-  std::array<std::array<std::int64_t, InMemory::kWords>, kSites> memory_{};  // by key
-  std::map<std::pair<int, std::int64_t>, bool> looks_;  // by site and call: whether it was the end
+  std::map<int, int> variants_;  // by call
+  std::map<std::pair<int, int>, Learner::Words>
+      told_;  // by call class and number of the comparison
+  std::array<std::array<std::int64_t, InMemory::kWords>, kCallClasses> memory_{};  // by key
+  std::map<std::pair<int, std::int64_t>, bool>
+      looks_;  // by call class and call: whether it was the end
   bool taken_worker_ = false;
   bool met_rival_ = false;
   std::set<int> sent_;
@@ -437,10 +449,10 @@ class World {
   bool forgotten_while_holding_ = false;
 };
 
-inline bool Call::go_on() {
-  const auto way = world.next_way(rank, site);
-  if (way) world.goes(rank, number, *way);
-  return way.has_value();
+inline bool Call::try_to_start() {
+  const auto variant = world.next_variant(rank, call_class);
+  if (variant) world.goes(rank, number, *variant);
+  return variant.has_value();
 }
 
 // All orders of events, each state once. What is wrong in some order; "": nothing.

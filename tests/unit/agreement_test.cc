@@ -1,7 +1,7 @@
-// How ranks agree on the way of each call, in every order in which starts, waits, messages and
-// comparisons can follow each other on a few ranks: that all ranks take the same way in the same
-// call, in the same order, and that no program that is right without Weft comes to a standstill.
-// docs/inside/learning.md has the reason why it holds for any number of ranks.
+// How ranks agree on the variant of each call, in every order in which starts, waits, messages and
+// comparisons can follow each other on a few ranks: that all ranks take the same variant in the
+// same call, in the same order, and that no program that is right without Weft comes to a
+// standstill. docs/inside/learning.md has the reason why it holds for any number of ranks.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -11,38 +11,38 @@
 namespace weft::agreement {
 namespace {
 
-Action start(int site) {
-  return {Action::Kind::start, site};
+Action start(int call_class) {
+  return {Action::Kind::start, call_class};
 }
 Action wait(int call) {
   return {Action::Kind::wait, call};
 }
 
-Script pipelined(const std::vector<int>& sites, int in_flight) {
+Script pipelined(const std::vector<int>& call_classes, int in_flight) {
   Script script;
-  const int calls = static_cast<int>(sites.size());
+  const int calls = static_cast<int>(call_classes.size());
   for (int call = 0; call < calls; ++call) {
-    script.push_back(start(sites[static_cast<std::size_t>(call)]));
+    script.push_back(start(call_classes[static_cast<std::size_t>(call)]));
     if (call + 1 >= in_flight) script.push_back(wait(call + 1 - in_flight));
   }
   for (int call = calls + 1 - in_flight; call < calls; ++call) script.push_back(wait(call));
   return script;
 }
 
-// Three calls in flight, of the sites in turns.
-Script pipelined(int calls, int sites = kSites) {
+// Three calls in flight, of the call classes in turns.
+Script pipelined(int calls, int call_classes = kCallClasses) {
   std::vector<int> in_turns;
-  for (int call = 0; call < calls; ++call) in_turns.push_back(call % sites);
+  for (int call = 0; call < calls; ++call) in_turns.push_back(call % call_classes);
   return pipelined(in_turns, 3);
 }
 
 // Rank 0 starts all its calls, then sends; the others receive before they start any.
-std::vector<Script> after_a_message(int ranks, int calls, int sites = kSites) {
+std::vector<Script> after_a_message(int ranks, int calls, int call_classes = kCallClasses) {
   std::vector<Script> scripts;
   for (int rank = 0; rank < ranks; ++rank) {
     Script script;
     if (rank > 0) script.push_back({Action::Kind::receive, rank});
-    for (int call = 0; call < calls; ++call) script.push_back(start(call % sites));
+    for (int call = 0; call < calls; ++call) script.push_back(start(call % call_classes));
     for (int to = 1; rank == 0 && to < ranks; ++to) script.push_back({Action::Kind::send, to});
     for (int call = 0; call < calls; ++call) script.push_back(wait(call));
     scripts.push_back(std::move(script));
@@ -51,8 +51,8 @@ std::vector<Script> after_a_message(int ranks, int calls, int sites = kSites) {
 }
 
 // The same with a duplication after every few calls.
-std::vector<Script> with_duplications(int ranks, int calls, int sites = kSites) {
-  std::vector<Script> scripts = after_a_message(ranks, calls, sites);
+std::vector<Script> with_duplications(int ranks, int calls, int call_classes = kCallClasses) {
+  std::vector<Script> scripts = after_a_message(ranks, calls, call_classes);
   for (Script& script : scripts) {
     int started = 0;
     for (Action& action : script)
@@ -64,15 +64,15 @@ std::vector<Script> with_duplications(int ranks, int calls, int sites = kSites) 
 // Calls in flight, then a blocking collective, then more calls.
 Script with_blocking(int calls) {
   Script script;
-  for (int call = 0; call < calls; ++call) script.push_back(start(call % kSites));
+  for (int call = 0; call < calls; ++call) script.push_back(start(call % kCallClasses));
   script.push_back({Action::Kind::blocking, calls});
-  for (int call = 0; call < calls; ++call) script.push_back(start(call % kSites));
+  for (int call = 0; call < calls; ++call) script.push_back(start(call % kCallClasses));
   for (int call = 0; call < calls; ++call) script.push_back(wait(call));
   for (int call = 0; call < calls; ++call) script.push_back(wait(calls + 1 + call));
   return script;
 }
 
-// Blocking collectives of one site only, or with calls of the other in flight.
+// Blocking collectives of one call class only, or with calls of the other in flight.
 Script of_blocking(int calls, bool with_others) {
   Script script;
   int number = 0, started = -1;
@@ -88,7 +88,7 @@ Script of_blocking(int calls, bool with_others) {
 }
 
 struct Size {
-  int ranks, calls, sites;
+  int ranks, calls, call_classes;
 };
 // Under the address sanitizer, where it takes ten times as long, there are fewer calls.
 #if defined(__SANITIZE_ADDRESS__)
@@ -98,25 +98,26 @@ constexpr Size kSizes[] = {{2, 10, 2}, {3, 6, 2}, {4, 4, 1}};
 #endif
 
 TEST(Agreement, HoldsWithCallsInFlight) {
-  for (const auto [ranks, calls, sites] : kSizes) {
-    Search search(std::vector<Script>(static_cast<std::size_t>(ranks), pipelined(calls, sites)),
-                  Fault::none);
+  for (const auto [ranks, calls, call_classes] : kSizes) {
+    Search search(
+        std::vector<Script>(static_cast<std::size_t>(ranks), pipelined(calls, call_classes)),
+        Fault::none);
     EXPECT_EQ(search.run(), "");
     EXPECT_GT(search.states(), 500u);
   }
 }
 
 TEST(Agreement, HoldsWhereARankStartsNothingBeforeAnotherHasStartedAll) {
-  for (const auto [ranks, calls, sites] : kSizes)
-    EXPECT_EQ(Search(after_a_message(ranks, calls, sites), Fault::none).run(), "");
+  for (const auto [ranks, calls, call_classes] : kSizes)
+    EXPECT_EQ(Search(after_a_message(ranks, calls, call_classes), Fault::none).run(), "");
 }
 
 TEST(Agreement, HoldsWithDuplicationsBetween) {
-  for (const auto [ranks, calls, sites] : kSizes)
-    EXPECT_EQ(Search(with_duplications(ranks, calls, sites), Fault::none).run(), "");
+  for (const auto [ranks, calls, call_classes] : kSizes)
+    EXPECT_EQ(Search(with_duplications(ranks, calls, call_classes), Fault::none).run(), "");
 }
 
-// The worker of one rank may be refused by the system: then no rank takes that way.
+// The worker of one rank may be refused by the system: then no rank takes that variant.
 TEST(Agreement, HoldsWhereARankHasNoWorker) {
   for (const int without : {-1, 0, 1}) {
     Setting setting;
@@ -127,8 +128,8 @@ TEST(Agreement, HoldsWhereARankHasNoWorker) {
   }
 }
 
-// A known way is looked at, and then compared with a rival.
-TEST(Agreement, HoldsWhereAWayIsComparedWithItsRival) {
+// A known variant is looked at, and then compared with a rival.
+TEST(Agreement, HoldsWhereAVariantIsComparedWithItsRival) {
   Setting setting;
   setting.learning = Learning::has_rival;
   for (const bool in_memory : {false, true}) {
@@ -192,22 +193,22 @@ TEST(Agreement, TheSearchFindsARankThatGuessesAfterARest) {
             "ranks take different ways");
 }
 
-// Of three sites there is room for so few that one is forgotten for another, also while its calls
-// are held.
-const std::vector<int> kManySites{0, 0, 0, 1, 2, 2, 2, 1, 2, 1, 1, 1, 1, 0, 1};
+// Of three call classes there is room for so few that one is forgotten for another, also while its
+// calls are held.
+const std::vector<int> kManyCallClasses{0, 0, 0, 1, 2, 2, 2, 1, 2, 1, 1, 1, 1, 0, 1};
 
-Setting with_room_for(std::uint32_t sites, Fault fault = Fault::none) {
+Setting with_room_for(std::uint32_t call_classes, Fault fault = Fault::none) {
   Setting setting;
   setting.fault = fault;
-  setting.room = sites;
+  setting.room = call_classes;
   setting.calls_between_looks = 3;
   return setting;
 }
 
 TEST(Agreement, HoldsWhereSitesAreForgotten) {
   for (const auto& [ranks, calls, room] : {std::tuple(2, 15, 1), {2, 15, 2}, {3, 9, 1}}) {
-    const std::vector<int> sites(kManySites.begin(), kManySites.begin() + calls);
-    Search search(std::vector<Script>(static_cast<std::size_t>(ranks), pipelined(sites, 6)),
+    const std::vector<int> call_classes(kManyCallClasses.begin(), kManyCallClasses.begin() + calls);
+    Search search(std::vector<Script>(static_cast<std::size_t>(ranks), pipelined(call_classes, 6)),
                   with_room_for(static_cast<std::uint32_t>(room)));
     EXPECT_EQ(search.run(), "");
     EXPECT_TRUE(search.has_forgotten_while_holding()) << ranks << ", " << room;
@@ -215,10 +216,10 @@ TEST(Agreement, HoldsWhereSitesAreForgotten) {
 }
 
 TEST(Agreement, TheSearchFindsARankThatForgetsByWhatHasGone) {
-  EXPECT_NE(
-      Search(std::vector<Script>(2, pipelined(kManySites, 6)), with_room_for(1, Fault::counts_late))
-          .run(),
-      "");
+  EXPECT_NE(Search(std::vector<Script>(2, pipelined(kManyCallClasses, 6)),
+                   with_room_for(1, Fault::counts_late))
+                .run(),
+            "");
 }
 
 TEST(Agreement, TheSearchFindsABlockingCallThatGuesses) {
@@ -237,12 +238,12 @@ Setting in_memory(Fault fault = Fault::none, Learning learning = Learning::switc
 }
 
 TEST(Agreement, HoldsInMemory) {
-  for (const auto [ranks, calls, sites] : kSizes) {
+  for (const auto [ranks, calls, call_classes] : kSizes) {
     for (const bool after_message : {false, true}) {
-      const std::vector<Script> scripts =
-          after_message
-              ? after_a_message(ranks, calls, sites)
-              : std::vector<Script>(static_cast<std::size_t>(ranks), pipelined(calls, sites));
+      const std::vector<Script> scripts = after_message
+                                              ? after_a_message(ranks, calls, call_classes)
+                                              : std::vector<Script>(static_cast<std::size_t>(ranks),
+                                                                    pipelined(calls, call_classes));
       Search search(scripts, in_memory());
       EXPECT_EQ(search.run(), "");
       EXPECT_TRUE(search.has_looked_again()) << ranks << ", " << after_message;

@@ -75,8 +75,8 @@ struct BuiltCandidate {
 
 // All that are, built.
 std::vector<BuiltCandidate> all_for(const Shape& shape, const Candidate& first, bool at_once,
-                                    std::int32_t laps) {
-  Candidates candidates(shape, first, at_once, laps);
+                                    std::int32_t iterations) {
+  Candidates candidates(shape, first, at_once, iterations);
   std::vector<BuiltCandidate> all;
   for (std::size_t i = 0; i < candidates.count(); ++i)
     if (const Schedule* schedule = candidates.schedule(i))
@@ -262,16 +262,17 @@ TEST(Candidates, LeaveOutWhatDoesNotApply) {
   EXPECT_EQ(find_candidate(shape, "recursive-doubling", {}), std::nullopt);
 }
 
-TEST(Candidates, OfManyRanksAreBuiltInSections) {
-  constexpr std::int32_t kLaps = 16;
+TEST(Candidates, OfManyRanksAreBuiltInBatches) {
+  constexpr std::int32_t kIterations = 16;
   Shape shape = shape_of(Kind::allreduce, 0, 1'000, 100'000);
   shape.on_one_node = false;
-  std::size_t in_sections = 0;
-  for (const BuiltCandidate& one : all_for(shape, {&default_algorithm(shape), {}}, false, kLaps)) {
+  std::size_t in_batches = 0;
+  for (const BuiltCandidate& one :
+       all_for(shape, {&default_algorithm(shape), {}}, false, kIterations)) {
     EXPECT_LT(one.schedule.steps.size(), 200u) << one.candidate.algorithm->name;
-    in_sections += one.schedule.next_section != nullptr;
+    in_batches += one.schedule.next_batch != nullptr;
   }
-  EXPECT_GT(in_sections, 0u);
+  EXPECT_GT(in_batches, 0u);
 }
 
 // Some algorithms cut by what all ranks show together, so that less than a part is several.

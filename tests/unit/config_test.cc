@@ -207,10 +207,10 @@ TEST_F(ConfigEnvironment, WatchdogIsWholeSeconds) {
   EXPECT_FALSE(Config::from_environment());
 }
 
-TEST_F(ConfigEnvironment, LapsAreAtLeastOne) {
-  EXPECT_EQ(Config::from_environment()->laps_at_a_time, 128);
+TEST_F(ConfigEnvironment, IterationsAreAtLeastOne) {
+  EXPECT_EQ(Config::from_environment()->iterations_at_a_time, 128);
   set("WEFT_LAPS", "2");
-  EXPECT_EQ(Config::from_environment()->laps_at_a_time, 2);
+  EXPECT_EQ(Config::from_environment()->iterations_at_a_time, 2);
   for (const char* wrong : {"0", "-1", "all"}) {
     set("WEFT_LAPS", wrong);
     EXPECT_FALSE(Config::from_environment()) << wrong;

@@ -78,35 +78,35 @@ Call call_of(Kind kind, std::int64_t count) {
 
 class Core {
  public:
-  Core() : memory_(shared_memory(kRanks * static_cast<std::int64_t>(sizeof(DeskMemory)))) {
+  Core() : memory_(shared_memory(kRanks * static_cast<std::int64_t>(sizeof(MailboxMemory)))) {
     for (int rank = 0; rank < kRanks; ++rank) {
-      desks.push_back(reinterpret_cast<DeskMemory*>(memory_->data()) + rank);
-      desks.back()->process = getpid();
-      desks.back()->rank = rank;
+      mailboxes.push_back(reinterpret_cast<MailboxMemory*>(memory_->data()) + rank);
+      mailboxes.back()->process = getpid();
+      mailboxes.back()->rank = rank;
     }
-    for (DeskMemory* own : desks) ranks.emplace_back(memory_, own, desks.front());
+    for (MailboxMemory* own : mailboxes) ranks.emplace_back(memory_, own, mailboxes.front());
   }
 
   std::unique_ptr<CoreAgent> agent() {
-    auto made = std::make_unique<CoreAgent>(memory_, desks.front(), desks, nobody_);
+    auto made = std::make_unique<CoreAgent>(memory_, mailboxes.front(), mailboxes, nobody_);
     EXPECT_TRUE(made->start());
     return made;
   }
 
-  std::vector<DeskMemory*> desks;
-  std::deque<Desk> ranks;
+  std::vector<MailboxMemory*> mailboxes;
+  std::deque<Mailbox> ranks;
 
  private:
   std::shared_ptr<Segment> memory_;
   Nobody nobody_;
 };
 
-void wait_for(const Desk& desk, int order) {
-  while (desk.is_under_way(order)) sched_yield();
+void wait_for(const Mailbox& mailbox, int command) {
+  while (mailbox.is_under_way(command)) sched_yield();
 }
 
 // From where it stands, by its own rank.
-void finish(const NodeCall& call, int rank, const Desk::Rest& rest) {
+void finish(const NodeCall& call, int rank, const Mailbox::Rest& rest) {
   const auto i = static_cast<std::size_t>(rank);
   ASSERT_FALSE(rest.over);
   Execution execution(call.schedules[i], nullptr, &call.operands[i], &call.turns[i]);
@@ -127,13 +127,13 @@ TEST_P(CoreAgentOf, CarriesOutTheOrdersOfAllRanks) {
   for (const std::int64_t count : {1, 1000, 200'000}) {
     NodeCall call(call_of(GetParam(), count));
     ASSERT_FALSE(call.schedules[0].program.empty());
-    std::vector<int> orders;
+    std::vector<int> commands;
     for (int rank = 0; rank < kRanks; ++rank)
-      orders.push_back(core.ranks[static_cast<std::size_t>(rank)].leave(call.work(rank)));
+      commands.push_back(core.ranks[static_cast<std::size_t>(rank)].leave(call.work(rank)));
     for (std::size_t rank = 0; rank < kRanks; ++rank) {
-      ASSERT_NE(orders[rank], Desk::kNone);
-      wait_for(core.ranks[rank], orders[rank]);
-      EXPECT_TRUE(core.ranks[rank].take(orders[rank])->over);
+      ASSERT_NE(commands[rank], Mailbox::kNone);
+      wait_for(core.ranks[rank], commands[rank]);
+      EXPECT_TRUE(core.ranks[rank].take(commands[rank])->over);
     }
     EXPECT_EQ(call.memory.difference(), "") << count;
   }
@@ -154,15 +154,15 @@ TEST_P(CoreAgentOf, ReachesBuffersOfAnotherProcess) {
   }
   char word = 0;
   ASSERT_EQ(read(tell[0], &word, 1), 1);
-  for (DeskMemory* desk : core.desks) desk->process = child;
+  for (MailboxMemory* mailbox : core.mailboxes) mailbox->process = child;
   const auto agent = core.agent();
   for (int rank = 0; rank < kRanks; ++rank) {
-    Desk& desk = core.ranks[static_cast<std::size_t>(rank)];
-    ASSERT_EQ(desk.leave(call.work(rank)), 0);
+    Mailbox& mailbox = core.ranks[static_cast<std::size_t>(rank)];
+    ASSERT_EQ(mailbox.leave(call.work(rank)), 0);
   }
-  for (Desk& desk : core.ranks) {
-    wait_for(desk, 0);
-    EXPECT_TRUE(desk.take(0)->over);
+  for (Mailbox& mailbox : core.ranks) {
+    wait_for(mailbox, 0);
+    EXPECT_TRUE(mailbox.take(0)->over);
   }
   ASSERT_EQ(write(ask[1], "b", 1), 1);
   int status = 0;
@@ -178,10 +178,10 @@ TEST_P(CoreAgentOf, ARankTakesItsOrderBackAndGoesOn) {
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < kRanks; ++rank)
     ranks.emplace_back([&, rank] {
-      Desk& desk = core.ranks[static_cast<std::size_t>(rank)];
-      const int order = desk.leave(call.work(rank));
-      for (int i = 0; i < 100 * rank && desk.is_under_way(order); ++i) sched_yield();
-      const auto rest = desk.take(order);
+      Mailbox& mailbox = core.ranks[static_cast<std::size_t>(rank)];
+      const int command = mailbox.leave(call.work(rank));
+      for (int i = 0; i < 100 * rank && mailbox.is_under_way(command); ++i) sched_yield();
+      const auto rest = mailbox.take(command);
       ASSERT_TRUE(rest);
       if (!rest->over) finish(call, rank, *rest);
     });
@@ -198,23 +198,24 @@ TEST(CoreAgent, ReturnsWhatIsLeftWhenItStops) {
   Core core;
   NodeCall call(call_of(Kind::allgather, 1000));
   auto agent = core.agent();
-  Desk& desk = core.ranks[1];
-  const int order = desk.leave(call.work(1));  // alone it cannot end
+  Mailbox& mailbox = core.ranks[1];
+  const int command = mailbox.leave(call.work(1));  // alone it cannot end
   agent->stop();
-  EXPECT_FALSE(desk.is_under_way(order));
-  EXPECT_TRUE(desk.some_have_returned());
-  EXPECT_FALSE(desk.take(order)->over);
-  EXPECT_FALSE(desk.some_have_returned());
-  EXPECT_EQ(desk.leave(call.work(1)), Desk::kNone);
-  EXPECT_FALSE(desk.agent_has_ended());  // it has stopped in order
+  EXPECT_FALSE(mailbox.is_under_way(command));
+  EXPECT_TRUE(mailbox.some_have_returned());
+  EXPECT_FALSE(mailbox.take(command)->over);
+  EXPECT_FALSE(mailbox.some_have_returned());
+  EXPECT_EQ(mailbox.leave(call.work(1)), Mailbox::kNone);
+  EXPECT_FALSE(mailbox.agent_has_ended());  // it has stopped in command
 }
 
-TEST(CoreAgent, HasRoomForSoManyOrders) {
+TEST(CoreAgent, HasRoomForSoManyCommands) {
   Core core;
   NodeCall call(call_of(Kind::allgather, 1000));
   const auto agent = core.agent();
-  for (int i = 0; i < DeskMemory::kOrders; ++i) ASSERT_EQ(core.ranks[1].leave(call.work(1)), i);
-  EXPECT_EQ(core.ranks[1].leave(call.work(1)), Desk::kNone);
+  for (int i = 0; i < MailboxMemory::kCommands; ++i)
+    ASSERT_EQ(core.ranks[1].leave(call.work(1)), i);
+  EXPECT_EQ(core.ranks[1].leave(call.work(1)), Mailbox::kNone);
   EXPECT_FALSE(core.ranks[1].take(7)->over);
   EXPECT_EQ(core.ranks[1].leave(call.work(1)), 7);
 }
@@ -225,9 +226,9 @@ TEST(CoreAgent, ReturnsAnOrderInASegmentThatItDoesNotMap) {
   NodeCall call(call_of(Kind::allgather, 1000));
   Work work = call.work(1);
   work.memory.token += 1;
-  const int order = core.ranks[1].leave(work);
-  wait_for(core.ranks[1], order);
-  const auto rest = core.ranks[1].take(order);
+  const int command = core.ranks[1].leave(work);
+  wait_for(core.ranks[1], command);
+  const auto rest = core.ranks[1].take(command);
   EXPECT_FALSE(rest->over);
   EXPECT_FALSE(rest->begun);
 }
@@ -301,16 +302,16 @@ TEST(CoreAgent, ARankFindsThatTheAgentHasEndedWithItsOrder) {
   }
   char word = 0;
   ASSERT_EQ(read(tell[0], &word, 1), 1);
-  Desk& desk = core.ranks[1];
-  EXPECT_FALSE(desk.agent_has_ended());
+  Mailbox& mailbox = core.ranks[1];
+  EXPECT_FALSE(mailbox.agent_has_ended());
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  const int order = desk.leave(call.work(1)), in_hand = desk.leave(call.work(1));
-  EXPECT_TRUE(desk.agent_has_ended());
-  EXPECT_TRUE(desk.agent_has_ended());
-  EXPECT_FALSE(desk.take(order)->over);
-  core.desks[1]->orders[static_cast<std::size_t>(in_hand)].state = Order::State::held;
-  EXPECT_FALSE(desk.take(in_hand));
+  const int command = mailbox.leave(call.work(1)), in_hand = mailbox.leave(call.work(1));
+  EXPECT_TRUE(mailbox.agent_has_ended());
+  EXPECT_TRUE(mailbox.agent_has_ended());
+  EXPECT_FALSE(mailbox.take(command)->over);
+  core.mailboxes[1]->commands[static_cast<std::size_t>(in_hand)].state = Command::State::held;
+  EXPECT_FALSE(mailbox.take(in_hand));
   close(tell[0]);
   close(tell[1]);
 }

@@ -12,20 +12,20 @@
 namespace weft {
 namespace {
 
-TEST(Learner, ASlowWayCostsLessThanOnePerCentOfARun) {
+TEST(Learner, ASlowVariantCostsLessThanOnePerCentOfARun) {
   Program program;
-  const int site = program.add_site(4, ways_of({10, 11, 30, 10}));
+  const int call_class = program.add_call_class(4, variants_of({10, 11, 30, 10}));
   std::int64_t least = 0;
   while (program.now_ns() < 10'000'000'000) {
-    program.call(site);
+    program.call(call_class);
     least += 10'200'000;
   }
-  const auto found = program.learner(site).found();
+  const auto found = program.learner(call_class).found();
   EXPECT_LT(found.trials_cost_ns, 100'000'000);
   EXPECT_LT(program.now_ns() - least, 150'000'000);
 }
 
-// What trials cost against the way in use, in a program of two phases in turns, which is learnt
+// What trials cost against the variant in use, in a program of two phases in turns, which is learnt
 // about again and again: all of it, and that of the first calls on trial.
 struct Cost {
   std::int64_t all_ns = 0, first_ns = 0, elapsed_ns = 0;
@@ -33,20 +33,20 @@ struct Cost {
 Cost cost_in_phases(double budget_percent) {
   Program program(2, budget_percent);
   std::uint32_t phase = 0;
-  const int site = program.add_site(4, [&](int rank, int way, std::uint32_t call) {
+  const int call_class = program.add_call_class(4, [&](int rank, int variant, std::uint32_t call) {
     const std::int64_t ms[] = {10, 12, 25, 13};
-    return with_noise((phase % 2 + 1) * ms[way] * 1'000'000, rank, call);
+    return with_noise((phase % 2 + 1) * ms[variant] * 1'000'000, rank, call);
   });
   Cost cost;
   for (phase = 0; phase < 40; ++phase) {
     for (int call = 0; call < 200; ++call) {
-      program.call(site);
-      const auto found = program.learner(site).found();
+      program.call(call_class);
+      const auto found = program.learner(call_class).found();
       if (found.calls_on_trial <= Learner::kFreeSlots) cost.first_ns = found.trials_cost_ns;
     }
   }
-  while (program.learner(site).is_learning()) program.call(site);
-  cost.all_ns = program.learner(site).found().trials_cost_ns;
+  while (program.learner(call_class).is_learning()) program.call(call_class);
+  cost.all_ns = program.learner(call_class).found().trials_cost_ns;
   cost.elapsed_ns = program.now_ns();
   EXPECT_EQ(program.budget(0).spent_ns(), cost.all_ns);
   return cost;
@@ -68,28 +68,28 @@ TEST(Learner, TrialsCostNoMoreThanTheBudgetOnceTheFirstCallsAreTried) {
 TEST(Learner, WhatTheBudgetPutsOffIsTriedLater) {
   Program program;
   // All are close enough to be tried to the end, and far enough for that to cost something.
-  const int site = program.add_site(6, ways_of({100, 130, 120, 120, 110, 110}));
-  for (int call = 0; call < 60; ++call) program.call(site);
-  const auto early = program.learner(site).found();
+  const int call_class = program.add_call_class(6, variants_of({100, 130, 120, 120, 110, 110}));
+  for (int call = 0; call < 60; ++call) program.call(call_class);
+  const auto early = program.learner(call_class).found();
   EXPECT_TRUE(early.settled);
-  EXPECT_EQ(early.calls_on_trial, 18u);  // one round and two, of all ways
-  for (int call = 0; call < 5000; ++call) program.call(site);
-  const auto late = program.learner(site).found();
+  EXPECT_EQ(early.calls_on_trial, 18u);  // one round and two, of all variants
+  for (int call = 0; call < 5000; ++call) program.call(call_class);
+  const auto late = program.learner(call_class).found();
   EXPECT_GT(late.calls_on_trial, early.calls_on_trial);
-  EXPECT_EQ(late.way, 0);
+  EXPECT_EQ(late.variant, 0);
   EXPECT_LE(late.trials_cost_ns, program.now_ns() / 100);
 }
 
-// It keeps the rule's way, which nobody has learnt.
+// It keeps the rule's variant, which nobody has learnt.
 TEST(Learner, WhatIsPutOffBeforeAnythingWasTriedIsNotSettled) {
   Program program(2, 1e-9);
   Learner::Settings settings;
   settings.has_free_slots = false;
   program.budget(0).spend(1'000'000'000);
-  const int site = program.add_site(3, ways_of({10, 12, 8}), settings);
-  for (int call = 0; call < 5000; ++call) EXPECT_EQ(program.call(site), 0);
+  const int call_class = program.add_call_class(3, variants_of({10, 12, 8}), settings);
+  for (int call = 0; call < 5000; ++call) EXPECT_EQ(program.call(call_class), 0);
   EXPECT_GT(program.comparisons(), 2);
-  EXPECT_FALSE(program.learner(site).found().settled);
+  EXPECT_FALSE(program.learner(call_class).found().settled);
 }
 
 TEST(Learner, WhatIsTriedAfterItWasPutOffIsSettled) {
@@ -97,11 +97,11 @@ TEST(Learner, WhatIsTriedAfterItWasPutOffIsSettled) {
   Learner::Settings settings;
   settings.has_free_slots = false;
   program.budget(0).spend(50'000'000);
-  const int site = program.add_site(3, ways_of({10, 12, 8}), settings);
-  for (int call = 0; call < 100; ++call) EXPECT_EQ(program.call(site), 0);
-  for (int call = 0; call < 5000; ++call) program.call(site);
-  EXPECT_TRUE(program.learner(site).found().settled);
-  EXPECT_EQ(program.call(site), 2);
+  const int call_class = program.add_call_class(3, variants_of({10, 12, 8}), settings);
+  for (int call = 0; call < 100; ++call) EXPECT_EQ(program.call(call_class), 0);
+  for (int call = 0; call < 5000; ++call) program.call(call_class);
+  EXPECT_TRUE(program.learner(call_class).found().settled);
+  EXPECT_EQ(program.call(call_class), 2);
 }
 
 // Whatever one rank has spent on other communicators counts on all.
@@ -109,19 +109,19 @@ TEST(Learner, TheBudgetIsThatOfTheProcessThatHasSpentMost) {
   for (const bool spent : {false, true}) {
     Program program;
     if (spent) program.budget(1).spend(3'600'000'000'000);
-    const int site = program.add_site(6, ways_of({100, 130, 120, 120, 110, 110}));
-    for (int call = 0; call < 5000; ++call) program.call(site);
-    const auto found = program.learner(site).found();
+    const int call_class = program.add_call_class(6, variants_of({100, 130, 120, 120, 110, 110}));
+    for (int call = 0; call < 5000; ++call) program.call(call_class);
+    const auto found = program.learner(call_class).found();
     EXPECT_EQ(found.calls_on_trial == 0u, spent);
     EXPECT_EQ(found.settled, !spent);
   }
 }
 
-// A site keeps the rule's way, and what is known is taken, whatever else would be faster.
+// A call class keeps the rule's variant, and what is known is taken, whatever else would be faster.
 void expect_nothing_tried(Program& program, Learner::Settings settings) {
-  const int rules = program.add_site(3, ways_of({10, 5, 5}), settings);
+  const int rules = program.add_call_class(3, variants_of({10, 5, 5}), settings);
   settings.known = {{2, 8'000'000}};
-  const int known = program.add_site(3, ways_of({10, 5, 50}), settings);
+  const int known = program.add_call_class(3, variants_of({10, 5, 50}), settings);
   for (int call = 0; call < 300; ++call) {
     EXPECT_EQ(program.call(rules), 0);
     EXPECT_EQ(program.call(known), 2);
@@ -133,10 +133,10 @@ TEST(Learner, AProgramThatMakesCommunicatorsAgainAndAgainTriesSeldom) {
   Program program;
   for (int communicator = 0; communicator < 200; ++communicator) {
     program.begin_communicator();
-    const int site = program.add_site(5, ways_of({10, 12, 15, 18, 12}));
-    for (int call = 0; call < 60; ++call) program.call(site);
+    const int call_class = program.add_call_class(5, variants_of({10, 12, 15, 18, 12}));
+    for (int call = 0; call < 60; ++call) program.call(call_class);
     if (communicator == 1) {
-      EXPECT_GT(program.learner(site).found().calls_on_trial, 0u);
+      EXPECT_GT(program.learner(call_class).found().calls_on_trial, 0u);
     }
   }
   const auto cost_ns = static_cast<double>(program.budget(0).spent_ns());
@@ -159,8 +159,8 @@ TEST(Learner, TriesNothingWhereItMayNot) {
 // What was broken off may be tried again, without a budget.
 TEST(Learner, WhatWasBrokenOffIsNotCounted) {
   Program program(2, 0.0001);
-  const int one = program.add_site(8, ways_of({10, 6, 12, 12, 12, 12, 12, 12}));
-  const int other = program.add_site(3, ways_of({10, 12, 6}));
+  const int one = program.add_call_class(8, variants_of({10, 6, 12, 12, 12, 12, 12, 12}));
+  const int other = program.add_call_class(3, variants_of({10, 12, 6}));
   for (int call = 0; call < 20; ++call) program.call(one);  // in the midst of its trials
   EXPECT_FALSE(program.learner(one).found().settled);
   for (int call = 0; call < 150; ++call) program.call(other);
@@ -168,16 +168,16 @@ TEST(Learner, WhatWasBrokenOffIsNotCounted) {
   EXPECT_EQ(program.call(one), 1);
 }
 
-// Else a site that was never tried to the end would use up what all may cost.
+// Else a call class that was never tried to the end would use up what all may cost.
 TEST(Learner, WhatWasBrokenOffCostsNoMoreThanWasTried) {
   for (const int before : {1, 8}) {
     Program program(2, 100);
     std::int64_t factor = 1;
-    const int one = program.add_site(6, [&](int rank, int way, std::uint32_t call) {
-      return ways_of({10, 13, 12, 12, 11, 10})(rank, way, call) * factor;
+    const int one = program.add_call_class(6, [&](int rank, int variant, std::uint32_t call) {
+      return variants_of({10, 13, 12, 12, 11, 10})(rank, variant, call) * factor;
     });
     for (int call = 0; call < 2000; ++call) program.call(one);
-    const int other = program.add_site(2, ways_of({10, 10}));
+    const int other = program.add_call_class(2, variants_of({10, 10}));
     const auto learner = [&] { return program.learner(one).found(); };
     const auto on_trial = learner().calls_on_trial;
     const auto spent_ns = program.budget(0).spent_ns(), cost_ns = learner().trials_cost_ns;
@@ -200,14 +200,14 @@ TEST(Learner, WhatWasBrokenOffCostsNoMoreThanWasTried) {
 TEST(Learner, WhatIsPutOffIsNotTakenForMisledWhenItChangesLater) {
   Program program(2, 0.001);
   std::int64_t factor = 1;
-  const int site = program.add_site(5, [&](int rank, int way, std::uint32_t call) {
-    return ways_of({10, 13, 12, 12, 11})(rank, way, call) * factor;
+  const int call_class = program.add_call_class(5, [&](int rank, int variant, std::uint32_t call) {
+    return variants_of({10, 13, 12, 12, 11})(rank, variant, call) * factor;
   });
-  for (int call = 0; call < 1000; ++call) program.call(site);
-  const auto on_trial = program.learner(site).found().calls_on_trial;
+  for (int call = 0; call < 1000; ++call) program.call(call_class);
+  const auto on_trial = program.learner(call_class).found().calls_on_trial;
   factor = 3;
-  for (int call = 0; call < 1000; ++call) program.call(site);
-  EXPECT_EQ(program.learner(site).found().calls_on_trial, on_trial);
+  for (int call = 0; call < 1000; ++call) program.call(call_class);
+  EXPECT_EQ(program.learner(call_class).found().calls_on_trial, on_trial);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The learner where calls of one site take turns: that they are told apart, and when they no longer
-// are.
+// The learner where calls of one call class take turns: that they are told apart, and when they no
+// longer are.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 namespace weft {
 namespace {
 
-// Of so many calls of a site, ms by position and way.
+// Of so many calls of a call class, ms by position and variant.
 Program::Times in_cycle(std::vector<std::vector<std::int64_t>> ms) {
-  return [ms](int rank, int way, std::uint32_t call) {
-    const auto& of_ways = ms[call % ms.size()];
-    return with_noise(of_ways[static_cast<std::size_t>(way)] * 1'000'000, rank, call);
+  return [ms](int rank, int variant, std::uint32_t call) {
+    const auto& of_variants = ms[call % ms.size()];
+    return with_noise(of_variants[static_cast<std::size_t>(variant)] * 1'000'000, rank, call);
   };
 }
 
@@ -28,22 +28,22 @@ TEST(Learner, CallsThatTakeTurnsAreToldApart) {
       Program program;
       Learner::Settings settings;
       settings.by_own_time = blocking;
-      const int site = program.add_site(
+      const int call_class = program.add_call_class(
           3, in_cycle({ms.begin(), ms.begin() + static_cast<std::ptrdiff_t>(cycle)}), settings);
       const auto call = [&] {
-        return blocking ? program.blocking_call(site, 1'000'000) : program.call(site);
+        return blocking ? program.blocking_call(call_class, 1'000'000) : program.call(call_class);
       };
       for (std::size_t i = 0; i < 200 * cycle; ++i) call();
-      ASSERT_EQ(program.learner(site).cycle(), cycle);
+      ASSERT_EQ(program.learner(call_class).cycle(), cycle);
       const int winners[] = {2, 1, 1, 2, 2, 2};
       int others = 0;  // in trials that were put off
       for (std::size_t i = 0; i < 1000 * cycle; ++i) others += call() != winners[i % cycle];
       EXPECT_LT(others, static_cast<int>(9 * cycle));
       for (std::size_t i = 0; i < cycle; ++i) EXPECT_EQ(call(), winners[i]) << cycle;
       for (std::size_t position = 0; position < cycle; ++position) {
-        const auto found = program.learner(site).found(position);
+        const auto found = program.learner(call_class).found(position);
         EXPECT_TRUE(found.settled);
-        EXPECT_EQ(found.way, winners[position]);
+        EXPECT_EQ(found.variant, winners[position]);
       }
     }
 }
@@ -52,18 +52,18 @@ TEST(Learner, CallsThatTakeTurnsAreToldApart) {
 TEST(Learner, OfACycleOnlyWhatIsLongIsTried) {
   Program program;
   std::map<int, int> taken;
-  const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
+  const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
     const std::int64_t ms[] = {10, 12, 6};
-    if (call % 3 == 1) ++taken[way];
-    return call % 3 == 1 ? std::int64_t{10'000} : with_noise(ms[way] * 1'000'000, rank, call);
+    if (call % 3 == 1) ++taken[variant];
+    return call % 3 == 1 ? std::int64_t{10'000} : with_noise(ms[variant] * 1'000'000, rank, call);
   });
-  while (program.learner(site).cycle() == 1) program.call(site);
+  while (program.learner(call_class).cycle() == 1) program.call(call_class);
   taken.clear();
-  for (int call = 0; call < 600; ++call) program.call(site);
+  for (int call = 0; call < 600; ++call) program.call(call_class);
   EXPECT_EQ(taken.size(), 1u);
-  while (program.learner(site).found().calls % 3 != 0) program.call(site);
-  for (const int winner : {2, 0, 2}) EXPECT_EQ(program.call(site), winner);
-  const auto found = program.learner(site).found(1);
+  while (program.learner(call_class).found().calls % 3 != 0) program.call(call_class);
+  for (const int winner : {2, 0, 2}) EXPECT_EQ(program.call(call_class), winner);
+  const auto found = program.learner(call_class).found(1);
   EXPECT_EQ(found.median_ns[0], 10'000);  // as it was watched
   EXPECT_EQ(found.pairs, 0);
 }
@@ -74,41 +74,41 @@ TEST(Learner, ACycleThatIsOutOfStepIsFoundAnew) {
   Program program;
   std::uint32_t skipped = 0;
   const std::int64_t ms[][3] = {{10, 12, 6}, {30, 20, 40}};
-  const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
-    return with_noise(ms[(call + skipped) % 2][way] * 1'000'000, rank, call);
+  const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
+    return with_noise(ms[(call + skipped) % 2][variant] * 1'000'000, rank, call);
   });
-  for (int call = 0; call < 200; ++call) program.call(site);
-  EXPECT_EQ(program.call(site), 2);
-  EXPECT_EQ(program.call(site), 1);
+  for (int call = 0; call < 200; ++call) program.call(call_class);
+  EXPECT_EQ(program.call(call_class), 2);
+  EXPECT_EQ(program.call(call_class), 1);
   skipped = 1;
-  for (int call = 0; call < 3000; ++call) program.call(site);
-  EXPECT_EQ(program.call(site), 1);
-  EXPECT_EQ(program.call(site), 2);
+  for (int call = 0; call < 3000; ++call) program.call(call_class);
+  EXPECT_EQ(program.call(call_class), 1);
+  EXPECT_EQ(program.call(call_class), 2);
 }
 
-// What was found is said until something else is. Meanwhile each call goes the way of the one that
-// it is most like.
+// What was found is said until something else is. Meanwhile each call takes the variant of the one
+// that it is most like.
 TEST(Learner, ACycleThatIsLookedAtAnewIsKeptUntilThen) {
   Program program;
   std::int64_t hiccup_ns = 0;
   const std::int64_t ms[][3] = {{10, 12, 6}, {30, 20, 40}};
-  const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
-    return with_noise(ms[call % 2][way] * 1'000'000, rank, call) + hiccup_ns;
+  const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
+    return with_noise(ms[call % 2][variant] * 1'000'000, rank, call) + hiccup_ns;
   });
-  for (int call = 0; call < 300; ++call) program.call(site);
-  const Learner& learner = program.learner(site);
+  for (int call = 0; call < 300; ++call) program.call(call_class);
+  const Learner& learner = program.learner(call_class);
   const auto on_trial = learner.found().calls_on_trial;
   hiccup_ns = 50'000'000;
-  for (int call = 0; call < 200 && !learner.is_watching(); ++call) program.call(site);
+  for (int call = 0; call < 200 && !learner.is_watching(); ++call) program.call(call_class);
   hiccup_ns = 0;
   ASSERT_TRUE(learner.is_watching());
   for (std::uint64_t call = learner.found().calls; call < 1000; ++call) {
-    const int way = program.call(site);
+    const int variant = program.call(call_class);
     if (learner.found().calls_on_trial > on_trial) break;
-    EXPECT_EQ(way, call % 2 ? 1 : 2) << call;
+    EXPECT_EQ(variant, call % 2 ? 1 : 2) << call;
     EXPECT_EQ(learner.cycle(), 2u);
-    EXPECT_EQ(learner.found(0).way, 2);
-    EXPECT_EQ(learner.found(1).way, 1);
+    EXPECT_EQ(learner.found(0).variant, 2);
+    EXPECT_EQ(learner.found(1).variant, 1);
     EXPECT_GT(learner.found(1).pairs, 0);
   }
   EXPECT_GT(learner.found().calls_on_trial, on_trial);
@@ -119,14 +119,15 @@ TEST(Learner, ACycleThatEndsIsLearntAboutAsOne) {
     Program program(2, percent);
     bool is_over = false;
     const std::int64_t ms[][3] = {{10, 12, 6}, {30, 20, 40}, {30, 5, 20}};
-    const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
-      return with_noise(ms[is_over ? 2 : call % 2][way] * 1'000'000, rank, call);
-    });
-    for (int call = 0; call < 200; ++call) program.call(site);
+    const int call_class =
+        program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
+          return with_noise(ms[is_over ? 2 : call % 2][variant] * 1'000'000, rank, call);
+        });
+    for (int call = 0; call < 200; ++call) program.call(call_class);
     is_over = true;
-    for (int call = 0; call < 3000; ++call) program.call(site);
-    EXPECT_EQ(program.learner(site).cycle(), 1u);
-    for (int call = 0; call < 10; ++call) EXPECT_EQ(program.call(site), 1);
+    for (int call = 0; call < 3000; ++call) program.call(call_class);
+    EXPECT_EQ(program.learner(call_class).cycle(), 1u);
+    for (int call = 0; call < 10; ++call) EXPECT_EQ(program.call(call_class), 1);
   }
 }
 
@@ -134,15 +135,15 @@ TEST(Learner, ACycleThatEndsIsLearntAboutAsOne) {
 TEST(Learner, WhatHasNoPatternIsNoCycle) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     Program program;
-    const int site = program.add_site(3, [&](int, int way, std::uint32_t call) {
+    const int call_class = program.add_call_class(3, [&](int, int variant, std::uint32_t call) {
       const std::int64_t ms[] = {10, 12, 6};
       const std::uint32_t mixed = (call + 1000 * seed) * 2654435761u >> 16;
       const std::int64_t factor = seed % 2 ? 1 + mixed % 3 : mixed % 16 == 0 ? 8 : 1;
-      return ms[way] * factor * 1'000'000;
+      return ms[variant] * factor * 1'000'000;
     });
     for (int call = 0; call < 500; ++call) {
-      program.call(site);
-      EXPECT_EQ(program.learner(site).cycle(), 1u) << seed;
+      program.call(call_class);
+      EXPECT_EQ(program.learner(call_class).cycle(), 1u) << seed;
     }
   }
 }
@@ -153,12 +154,13 @@ TEST(Learner, ACycleThatIsKnownIsTakenFromTheFirstCall) {
     Learner::Settings settings;
     settings.known = {{2, 6'100'000}, {1, 20'300'000}};
     if (conditional) settings.conditional = 2;
-    const int site = program.add_site(3, in_cycle({{10, 12, 6}, {30, 20, 40}}), settings);
+    const int call_class =
+        program.add_call_class(3, in_cycle({{10, 12, 6}, {30, 20, 40}}), settings);
     if (conditional)
-      for (int call = 0; call < 10; ++call) program.call(site);
-    for (int call = 0; call < 600; ++call) EXPECT_EQ(program.call(site), call % 2 ? 1 : 2);
-    EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
-    EXPECT_TRUE(program.learner(site).found(1).settled);
+      for (int call = 0; call < 10; ++call) program.call(call_class);
+    for (int call = 0; call < 600; ++call) EXPECT_EQ(program.call(call_class), call % 2 ? 1 : 2);
+    EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
+    EXPECT_TRUE(program.learner(call_class).found(1).settled);
   }
 }
 
@@ -166,31 +168,32 @@ TEST(Learner, ACycleThatIsKnownAndOutOfStepIsFoundAnew) {
   Program program;
   Learner::Settings settings;
   settings.known = {{1, 20'300'000}, {2, 6'100'000}};
-  const int site = program.add_site(3, in_cycle({{10, 12, 6}, {30, 20, 40}}), settings);
-  for (int call = 0; call < 300; ++call) program.call(site);
-  EXPECT_EQ(program.call(site), 2);
-  EXPECT_EQ(program.call(site), 1);
+  const int call_class = program.add_call_class(3, in_cycle({{10, 12, 6}, {30, 20, 40}}), settings);
+  for (int call = 0; call < 300; ++call) program.call(call_class);
+  EXPECT_EQ(program.call(call_class), 2);
+  EXPECT_EQ(program.call(call_class), 1);
 }
 
 TEST(Learner, TheLongestPositionIsTriedFirst) {
   Program program;
-  const int site = program.add_site(3, in_cycle({{5, 4, 3}, {40, 30, 50}}));
-  while (program.learner(site).found().calls_on_trial == 0) program.call(site);
-  EXPECT_EQ(program.learner(site).found().calls % 2, 0u);  // the last one was the second
+  const int call_class = program.add_call_class(3, in_cycle({{5, 4, 3}, {40, 30, 50}}));
+  while (program.learner(call_class).found().calls_on_trial == 0) program.call(call_class);
+  EXPECT_EQ(program.learner(call_class).found().calls % 2, 0u);  // the last one was the second
 }
 
 // Single calls that take longer while the program begins.
 TEST(Learner, NoiseDoesNotKeepASiteWaiting) {
   for (const std::uint32_t late : {1, 2, 3}) {
     Program program;
-    const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
-      return ways_of({10, 12, 6})(rank, way, call) * (call == late ? 3 : 1);
-    });
-    for (int call = 0; call < 16; ++call) program.call(site);
-    EXPECT_GT(program.learner(site).found().calls_on_trial, 0u) << late;
-    for (int call = 0; call < 150; ++call) program.call(site);
-    EXPECT_EQ(program.learner(site).cycle(), 1u);
-    EXPECT_EQ(program.call(site), 2);
+    const int call_class =
+        program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
+          return variants_of({10, 12, 6})(rank, variant, call) * (call == late ? 3 : 1);
+        });
+    for (int call = 0; call < 16; ++call) program.call(call_class);
+    EXPECT_GT(program.learner(call_class).found().calls_on_trial, 0u) << late;
+    for (int call = 0; call < 150; ++call) program.call(call_class);
+    EXPECT_EQ(program.learner(call_class).cycle(), 1u);
+    EXPECT_EQ(program.call(call_class), 2);
   }
 }
 

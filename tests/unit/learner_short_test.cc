@@ -1,4 +1,4 @@
-// The learner at sites whose calls come around very soon, or did so for a while.
+// The learner at call classes whose calls come around very soon, or did so for a while.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,18 +13,19 @@
 namespace weft {
 namespace {
 
-// Of a site at rest one call in 64 is watched, and a comparison costs little of the time.
+// Of a call class at rest one call in 64 is watched, and a comparison costs little of the time.
 TEST(Learner, AtShortPeriodsNothingIsTriedThatNeedsAThread) {
   for (const std::int64_t period_ns : {500, 5'000, 19'000}) {
     Program program;
-    const int site = program.add_site(3, [&](int, int, std::uint32_t) { return period_ns; });
+    const int call_class =
+        program.add_call_class(3, [&](int, int, std::uint32_t) { return period_ns; });
     constexpr int kCalls = 200'000;
     int watched = 0;
     for (int call = 0; call < kCalls; ++call) {
-      watched += program.learner(site).wants_time();
-      EXPECT_EQ(program.call(site), 0);
+      watched += program.learner(call_class).wants_time();
+      EXPECT_EQ(program.call(call_class), 0);
     }
-    EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+    EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
     EXPECT_LT(watched, kCalls / 50);  // with those between a watch and its effect
     EXPECT_GT(program.comparisons(), 5);
     EXPECT_LT(program.comparisons(), kCalls / 2000 + 10);
@@ -32,28 +33,28 @@ TEST(Learner, AtShortPeriodsNothingIsTriedThatNeedsAThread) {
 }
 
 // Only after a while, at little cost, and what needs a thread not at all.
-TEST(Learner, AtShortPeriodsTheLibrarysWayIsComparedWithThatOfCallers) {
+TEST(Learner, AtShortPeriodsTheLibrarysVariantIsComparedWithThatOfCallers) {
   for (const std::int64_t period_ns : {500, 5'000, 12'000})
     for (const int fastest : {0, kNative, 2}) {
       Program program;
       Learner::Settings settings;
-      settings.ways_of_short = 0b111;
+      settings.variants_of_short = 0b111;
       int met = 0, watched = 0;
-      const int site = program.add_site(
+      const int call_class = program.add_call_class(
           4,
-          [&](int rank, int way, std::uint32_t call) {
-            met += way == 3;
-            return with_noise(way == fastest ? period_ns : period_ns * 13 / 10, rank, call);
+          [&](int rank, int variant, std::uint32_t call) {
+            met += variant == 3;
+            return with_noise(variant == fastest ? period_ns : period_ns * 13 / 10, rank, call);
           },
           settings);
-      for (int call = 0; call < 1500; ++call) EXPECT_EQ(program.call(site), 0);
+      for (int call = 0; call < 1500; ++call) EXPECT_EQ(program.call(call_class), 0);
       for (int call = 0; call < 200'000; ++call) {
-        watched += program.learner(site).wants_time();
-        program.call(site);
+        watched += program.learner(call_class).wants_time();
+        program.call(call_class);
       }
-      EXPECT_EQ(program.call(site), fastest);
+      EXPECT_EQ(program.call(call_class), fastest);
       EXPECT_EQ(met, 0);
-      const auto found = program.learner(site).found();
+      const auto found = program.learner(call_class).found();
       EXPECT_TRUE(found.settled);
       EXPECT_LE(found.calls_on_trial, 64u * 27);
       EXPECT_LT(watched, 6000);
@@ -64,44 +65,45 @@ TEST(Learner, AtShortPeriodsTheLibrarysWayIsComparedWithThatOfCallers) {
 TEST(Learner, WhatIsShortOnlyAfterItsFirstCallsIsComparedAgain) {
   Program program;
   Learner::Settings settings;
-  settings.ways_of_short = 0b111;
+  settings.variants_of_short = 0b111;
   std::map<std::pair<int, int>, int> made;
-  const int site = program.add_site(
+  const int call_class = program.add_call_class(
       3,
-      [&](int rank, int way, std::uint32_t call) {
-        const bool is_first = made[{rank, way}]++ < (way == kNative ? 40 : 8);
+      [&](int rank, int variant, std::uint32_t call) {
+        const bool is_first = made[{rank, variant}]++ < (variant == kNative ? 40 : 8);
         const std::int64_t us[] = {3, 2, 4};
-        return is_first ? std::int64_t{40'000} : with_noise(us[way] * 1000, rank, call);
+        return is_first ? std::int64_t{40'000} : with_noise(us[variant] * 1000, rank, call);
       },
       settings);
-  for (int call = 0; call < 500; ++call) program.call(site);
-  EXPECT_TRUE(program.learner(site).found().settled);
-  EXPECT_EQ(program.call(site), 0);
-  for (int call = 0; call < 500'000; ++call) program.call(site);
-  EXPECT_EQ(program.call(site), kNative);
+  for (int call = 0; call < 500; ++call) program.call(call_class);
+  EXPECT_TRUE(program.learner(call_class).found().settled);
+  EXPECT_EQ(program.call(call_class), 0);
+  for (int call = 0; call < 500'000; ++call) program.call(call_class);
+  EXPECT_EQ(program.call(call_class), kNative);
 }
 
-// The rule's way alone sets something up in its first calls, while its rival is compared with it.
+// The rule's variant alone sets something up in its first calls, while its rival is compared with
+// it.
 TEST(Learner, WhatLongFirstCallsFoundSaysNothingOfShortOnes) {
   Program program;
   std::map<std::pair<int, int>, int> made;
-  const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
-    const bool is_first = way == 0 && made[{rank, way}]++ < 20;
+  const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
+    const bool is_first = variant == 0 && made[{rank, variant}]++ < 20;
     return with_noise(is_first ? 60'000 : 3'000, rank, call);
   });
   bool was_other = false;
-  for (int call = 0; call < 300; ++call) was_other = program.call(site) != 0 || was_other;
+  for (int call = 0; call < 300; ++call) was_other = program.call(call_class) != 0 || was_other;
   EXPECT_TRUE(was_other);
-  EXPECT_TRUE(program.learner(site).found().settled);
-  EXPECT_EQ(program.learner(site).found().way, 0);
-  EXPECT_EQ(program.learner(site).found().won_ns, 0);
-  for (int call = 0; call < 2000; ++call) EXPECT_EQ(program.call(site), 0);
+  EXPECT_TRUE(program.learner(call_class).found().settled);
+  EXPECT_EQ(program.learner(call_class).found().variant, 0);
+  EXPECT_EQ(program.learner(call_class).found().won_ns, 0);
+  for (int call = 0; call < 2000; ++call) EXPECT_EQ(program.call(call_class), 0);
 }
 
 // Such as while the program still sets up its data.
 Program::Times short_at_first(const bool& is_long, std::vector<std::int64_t> ms) {
-  return [&is_long, ms](int rank, int way, std::uint32_t call) {
-    const std::int64_t ns = ms[static_cast<std::size_t>(way)] * 1'000'000;
+  return [&is_long, ms](int rank, int variant, std::uint32_t call) {
+    const std::int64_t ns = ms[static_cast<std::size_t>(variant)] * 1'000'000;
     return is_long ? with_noise(ns, rank, call) : std::int64_t{5'000};
   };
 }
@@ -111,13 +113,14 @@ TEST(Learner, PeriodsThatBecomeLongAreLearntAbout) {
   for (const int short_ones : {10, 100, 1000, 100'000}) {
     Program program;
     bool is_long = false;
-    const int site = program.add_site(3, short_at_first(is_long, {10, 12, 6}));
-    for (int call = 0; call < short_ones; ++call) EXPECT_EQ(program.call(site), 0);
-    EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+    const int call_class = program.add_call_class(3, short_at_first(is_long, {10, 12, 6}));
+    for (int call = 0; call < short_ones; ++call) EXPECT_EQ(program.call(call_class), 0);
+    EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
     is_long = true;
-    for (int call = 0; call < 450 + std::min(2 * short_ones, 4500); ++call) program.call(site);
-    EXPECT_EQ(program.call(site), 2) << short_ones;
-    EXPECT_TRUE(program.learner(site).found().settled);
+    for (int call = 0; call < 450 + std::min(2 * short_ones, 4500); ++call)
+      program.call(call_class);
+    EXPECT_EQ(program.call(call_class), 2) << short_ones;
+    EXPECT_TRUE(program.learner(call_class).found().settled);
   }
 }
 
@@ -125,17 +128,17 @@ TEST(Learner, PeriodsThatAreShortForAWhileAreLearntAboutAgain) {
   Program program;
   bool is_long = true;
   std::vector<std::int64_t> ms{10, 12, 6};
-  const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
-    return short_at_first(is_long, ms)(rank, way, call);
+  const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
+    return short_at_first(is_long, ms)(rank, variant, call);
   });
-  for (int call = 0; call < 200; ++call) program.call(site);
-  EXPECT_EQ(program.call(site), 2);
+  for (int call = 0; call < 200; ++call) program.call(call_class);
+  EXPECT_EQ(program.call(call_class), 2);
   is_long = false;
-  for (int call = 0; call < 2000; ++call) program.call(site);
+  for (int call = 0; call < 2000; ++call) program.call(call_class);
   is_long = true;
   ms = {10, 5, 12};
-  for (int call = 0; call < 5000; ++call) program.call(site);
-  EXPECT_EQ(program.call(site), 1);
+  for (int call = 0; call < 5000; ++call) program.call(call_class);
+  EXPECT_EQ(program.call(call_class), 1);
 }
 
 TEST(Learner, BlockingCallsThatBecomeLongAreLearntAbout) {
@@ -143,38 +146,39 @@ TEST(Learner, BlockingCallsThatBecomeLongAreLearntAbout) {
   Learner::Settings settings;
   settings.by_own_time = true;
   bool is_long = false;
-  const int site = program.add_site(3, short_at_first(is_long, {10, 12, 6}), settings);
+  const int call_class = program.add_call_class(3, short_at_first(is_long, {10, 12, 6}), settings);
   for (int call = 0; call < 1000; ++call)
-    EXPECT_EQ(program.blocking_call(site, 1'000'000), 0);  // what is between does not count
-  EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+    EXPECT_EQ(program.blocking_call(call_class, 1'000'000), 0);  // what is between does not count
+  EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
   is_long = true;
-  int way = 0;
-  for (int call = 0; call < 3000; ++call) way = program.blocking_call(site, 1'000'000);
-  EXPECT_EQ(way, 2);
+  int variant = 0;
+  for (int call = 0; call < 3000; ++call) variant = program.blocking_call(call_class, 1'000'000);
+  EXPECT_EQ(variant, 2);
 }
 
 // After a rest, of the library's calls only those are counted that begin with the watch. All that
-// are in flight together go the same way even so.
+// are in flight together take the same variant even so.
 TEST(Learner, AWatchAfterARestSeesHowManyAreInFlight) {
   for (int test = 0; test < 64; ++test) {
     const int depth = 2 + test / 8, begins = test % 8;
     Program program;
     bool is_last = false;
-    const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
-      const std::int64_t ms[] = {40, 40, 24};
-      return is_last ? with_noise(ms[way] * 1'000'000, rank, call) : std::int64_t{1000};
-    });
-    for (int call = 0; call < 1000 + begins; ++call) program.call(site);
+    const int call_class =
+        program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
+          const std::int64_t ms[] = {40, 40, 24};
+          return is_last ? with_noise(ms[variant] * 1'000'000, rank, call) : std::int64_t{1000};
+        });
+    for (int call = 0; call < 1000 + begins; ++call) program.call(call_class);
     int counted = 0, of_batch = 0;
     for (int call = 0; call < 1000 * depth; ++call) {
       const int place = call % depth;
       if (place == 0) counted = 0;
       is_last = place == depth - 1;
-      const int way = program.call(site, counted);
-      const bool is_librarys = way == 0;
-      if (!is_librarys || program.learner(site).is_watching()) ++counted;
-      if (place == 0) of_batch = way;
-      ASSERT_EQ(way, of_batch) << "batches begin at " << begins << ", call " << call;
+      const int variant = program.call(call_class, counted);
+      const bool is_librarys = variant == 0;
+      if (!is_librarys || program.learner(call_class).is_watching()) ++counted;
+      if (place == 0) of_batch = variant;
+      ASSERT_EQ(variant, of_batch) << "batches begin at " << begins << ", call " << call;
     }
     EXPECT_EQ(of_batch, depth <= Learner::kMostInFlight ? 2 : 0) << depth << ", " << begins;
   }
@@ -183,11 +187,11 @@ TEST(Learner, AWatchAfterARestSeesHowManyAreInFlight) {
 // In the first call that is watched a held call may have waited for a comparison.
 TEST(Learner, AFirstPeriodThatIsLongMakesNoSiteLong) {
   Program program;
-  const int site = program.add_site(3, [&](int rank, int, std::uint32_t call) {
+  const int call_class = program.add_call_class(3, [&](int rank, int, std::uint32_t call) {
     return call == 0 ? std::int64_t{60'000} : with_noise(12'000, rank, call);
   });
-  for (int call = 0; call < 200; ++call) EXPECT_EQ(program.call(site), 0);
-  EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+  for (int call = 0; call < 200; ++call) EXPECT_EQ(program.call(call_class), 0);
+  EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
 }
 
 // Such as inner products beside one exchange in each iteration.
@@ -196,11 +200,11 @@ TEST(Learner, ShortCallsThatWaitForTheTurnDoNotTakeItFromALongOne) {
   for (const int products_of_each : {0, 100}) {
     Program program(2, 100);
     Learner::Settings settings;
-    settings.ways_of_short = 0b111;
-    const int products = program.add_site(
+    settings.variants_of_short = 0b111;
+    const int products = program.add_call_class(
         3, [](int rank, int, std::uint32_t call) { return with_noise(2'000, rank, call); },
         settings);
-    const int exchange = program.add_site(3, ways_of({10, 6, 12}));
+    const int exchange = program.add_call_class(3, variants_of({10, 6, 12}));
     for (int call = 0; call < 1780; ++call) program.call(products);
     for (int call = 0; call < 60; ++call) {
       program.call(exchange);
@@ -218,20 +222,20 @@ TEST(Learner, ShortCallsThatWaitForTheTurnDoNotTakeItFromALongOne) {
 TEST(Learner, WhatIsPutOffAtShortPeriodsIsAskedForSeldom) {
   Program program(2, 0.001);
   Learner::Settings settings;
-  settings.ways_of_short = 0b111;
+  settings.variants_of_short = 0b111;
   bool is_long = true;
-  const int site = program.add_site(
+  const int call_class = program.add_call_class(
       3,
-      [&](int rank, int way, std::uint32_t call) {
+      [&](int rank, int variant, std::uint32_t call) {
         const std::int64_t ms[] = {10, 12, 14};
-        return is_long ? with_noise(ms[way] * 1'000'000, rank, call) : std::int64_t{2'000};
+        return is_long ? with_noise(ms[variant] * 1'000'000, rank, call) : std::int64_t{2'000};
       },
       settings);
-  for (int call = 0; call < 200; ++call) program.call(site);
+  for (int call = 0; call < 200; ++call) program.call(call_class);
   is_long = false;
-  for (int call = 0; call < 10'000; ++call) program.call(site);
+  for (int call = 0; call < 10'000; ++call) program.call(call_class);
   const int comparisons = program.comparisons();
-  for (int call = 0; call < 100'000; ++call) program.call(site);
+  for (int call = 0; call < 100'000; ++call) program.call(call_class);
   EXPECT_LT(program.comparisons(), comparisons + 20);
 }
 
@@ -239,60 +243,60 @@ TEST(Learner, WhatIsPutOffAtShortPeriodsIsAskedForSeldom) {
 TEST(Learner, AtShortPeriodsNothingIsTriedBeyondTheBudget) {
   Program program(2, 0.001);
   Learner::Settings settings;
-  settings.ways_of_short = 0b111;
-  const int site = program.add_site(
+  settings.variants_of_short = 0b111;
+  const int call_class = program.add_call_class(
       3, [](int, int, std::uint32_t) { return 5'000; }, settings);
-  for (int call = 0; call < 50'000; ++call) EXPECT_EQ(program.call(site), 0);
-  EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+  for (int call = 0; call < 50'000; ++call) EXPECT_EQ(program.call(call_class), 0);
+  EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
 }
 
-TEST(Learner, AtShortPeriodsTheWayInUseIsComparedEvenIfItNeedsAThread) {
+TEST(Learner, AtShortPeriodsTheVariantInUseIsComparedEvenIfItNeedsAThread) {
   Program program;
   Learner::Settings settings;
-  settings.ways_of_short = 0b110;
-  const int site = program.add_site(
+  settings.variants_of_short = 0b110;
+  const int call_class = program.add_call_class(
       3,
-      [](int rank, int way, std::uint32_t call) {
+      [](int rank, int variant, std::uint32_t call) {
         const std::int64_t us[] = {4, 6, 6};
-        return with_noise(us[way] * 1000, rank, call);
+        return with_noise(us[variant] * 1000, rank, call);
       },
       settings);
-  for (int call = 0; call < 100'000; ++call) program.call(site);
-  EXPECT_GT(program.learner(site).found().calls_on_trial, 0u);
-  EXPECT_EQ(program.call(site), 0);
+  for (int call = 0; call < 100'000; ++call) program.call(call_class);
+  EXPECT_GT(program.learner(call_class).found().calls_on_trial, 0u);
+  EXPECT_EQ(program.call(call_class), 0);
 }
 
 TEST(Learner, ShortPeriodsThatSettledAndBecomeLongAreNoticedAsSoonAsAfterARest) {
   Program program;
   Learner::Settings settings;
-  settings.ways_of_short = 0b111;
+  settings.variants_of_short = 0b111;
   bool is_long = false;
-  const int site = program.add_site(
+  const int call_class = program.add_call_class(
       3,
-      [&](int rank, int way, std::uint32_t call) {
-        return is_long ? ways_of({10, 12, 6})(rank, way, call) : std::int64_t{500};
+      [&](int rank, int variant, std::uint32_t call) {
+        return is_long ? variants_of({10, 12, 6})(rank, variant, call) : std::int64_t{500};
       },
       settings);
-  for (int call = 0; call < 200'000; ++call) program.call(site);
-  EXPECT_TRUE(program.learner(site).found().settled);
+  for (int call = 0; call < 200'000; ++call) program.call(call_class);
+  EXPECT_TRUE(program.learner(call_class).found().settled);
   is_long = true;
-  for (int call = 0; call < 36'000; ++call) program.call(site);
-  EXPECT_EQ(program.call(site), 2);
+  for (int call = 0; call < 36'000; ++call) program.call(call_class);
+  EXPECT_EQ(program.call(call_class), 2);
 }
 
 // One call in a hundred takes eight times as long.
 TEST(Learner, AtShortPeriodsALongCallNowAndThenIsNoChange) {
   Program program(2, 100);
   Learner::Settings settings;
-  settings.ways_of_short = 0b111;
-  const int site = program.add_site(
+  settings.variants_of_short = 0b111;
+  const int call_class = program.add_call_class(
       3, [](int, int, std::uint32_t call) { return call % 100 == 0 ? 40'000 : 5'000; }, settings);
-  for (int call = 0; call < 20'000; ++call) program.call(site);
-  const auto on_trial = program.learner(site).found().calls_on_trial;
+  for (int call = 0; call < 20'000; ++call) program.call(call_class);
+  const auto on_trial = program.learner(call_class).found().calls_on_trial;
   EXPECT_GT(on_trial, 0u);
-  for (int call = 0; call < 400'000; ++call) program.call(site);
-  // A round with its rival now and then, but not of all ways.
-  EXPECT_LT(program.learner(site).found().calls_on_trial, 2 * on_trial);
+  for (int call = 0; call < 400'000; ++call) program.call(call_class);
+  // A round with its rival now and then, but not of all variants.
+  EXPECT_LT(program.learner(call_class).found().calls_on_trial, 2 * on_trial);
 }
 
 }  // namespace

@@ -18,11 +18,11 @@
 namespace weft {
 namespace {
 
-TEST(Learner, TakesTheRulesWayUntilItKnows) {
+TEST(Learner, TakesTheRulesVariantUntilItKnows) {
   Program program;
-  const int site = program.add_site(3, ways_of({10, 12, 8}));
-  EXPECT_EQ(program.call(site), 0);
-  EXPECT_FALSE(program.learner(site).found().settled);
+  const int call_class = program.add_call_class(3, variants_of({10, 12, 8}));
+  EXPECT_EQ(program.call(call_class), 0);
+  EXPECT_FALSE(program.learner(call_class).found().settled);
 }
 
 TEST(Learner, FindsTheFastestWithin40Calls) {
@@ -30,96 +30,96 @@ TEST(Learner, FindsTheFastestWithin40Calls) {
     Program program;
     std::vector<std::int64_t> ms(5, 12);
     ms[static_cast<std::size_t>(fastest)] = 8;
-    const int site = program.add_site(5, ways_of(ms));
-    for (int call = 0; call < 40; ++call) program.call(site);
-    const auto found = program.learner(site).found();
+    const int call_class = program.add_call_class(5, variants_of(ms));
+    for (int call = 0; call < 40; ++call) program.call(call_class);
+    const auto found = program.learner(call_class).found();
     EXPECT_TRUE(found.settled);
-    EXPECT_EQ(found.way, fastest);
-    EXPECT_EQ(program.call(site), fastest);
+    EXPECT_EQ(found.variant, fastest);
+    EXPECT_EQ(program.call(call_class), fastest);
     EXPECT_GT(found.pairs, 0);
     EXPECT_EQ(found.won, found.pairs);
   }
 }
 
-// The program does something else for once, while the best way is tried for the first time.
+// The program does something else for once, while the best variant is tried for the first time.
 TEST(Learner, OneTimeMayBeBadLuck) {
   for (const int fastest : {1, 2, 3}) {
     Program program;
     std::vector<bool> was_late(2);
-    const int site = program.add_site(5, [&](int rank, int way, std::uint32_t) {
+    const int call_class = program.add_call_class(5, [&](int rank, int variant, std::uint32_t) {
       const auto its = static_cast<std::size_t>(rank);
-      if (way == fastest && !was_late[its]) {
+      if (variant == fastest && !was_late[its]) {
         was_late[its] = true;
         return 100'000'000;
       }
-      return way == fastest ? 8'000'000 : 12'000'000;
+      return variant == fastest ? 8'000'000 : 12'000'000;
     });
-    for (int call = 0; call < 60; ++call) program.call(site);
-    EXPECT_TRUE(program.learner(site).found().settled);
-    EXPECT_EQ(program.call(site), fastest);
+    for (int call = 0; call < 60; ++call) program.call(call_class);
+    EXPECT_TRUE(program.learner(call_class).found().settled);
+    EXPECT_EQ(program.call(call_class), fastest);
   }
 }
 
 // Not those before it was found, nor those on trial. Another one has been found since.
-TEST(Learner, AWayHasWonWhatItsOwnCallsTookLess) {
+TEST(Learner, AVariantHasWonWhatItsOwnCallsTookLess) {
   Program program;
   bool is_later = false;
-  const int site = program.add_site(3, [&](int, int way, std::uint32_t) {
+  const int call_class = program.add_call_class(3, [&](int, int variant, std::uint32_t) {
     const std::int64_t first_ms[] = {10, 9, 5}, later_ms[] = {40, 20, 30};
-    return (is_later ? later_ms : first_ms)[way] * 1'000'000;
+    return (is_later ? later_ms : first_ms)[variant] * 1'000'000;
   });
-  const auto found = [&] { return program.learner(site).found(); };
+  const auto found = [&] { return program.learner(call_class).found(); };
   std::int64_t won_ns = 0;
   for (int call = 0; call < 1000; ++call) {
     is_later = call >= 500;
     const auto on_trial = found().calls_on_trial;
     const bool was_settled = found().settled;
-    const int in_use = found().way;
-    const int way = program.call(site);
+    const int in_use = found().variant;
+    const int variant = program.call(call_class);
     const auto now = found();
-    if (was_settled && now.calls_on_trial == on_trial && way == in_use)
-      won_ns += now.median_ns[0] - now.median_ns[static_cast<std::size_t>(way)];
+    if (was_settled && now.calls_on_trial == on_trial && variant == in_use)
+      won_ns += now.median_ns[0] - now.median_ns[static_cast<std::size_t>(variant)];
     EXPECT_LE(std::abs(found().won_ns - won_ns), is_later ? 300'000'000 : 10'000'000) << call;
   }
-  EXPECT_EQ(found().way, 1);
+  EXPECT_EQ(found().variant, 1);
   EXPECT_GT(won_ns, 8'000'000'000);
 }
 
 // Where ranks compare in memory, some may not have told yet what the others wait for.
 TEST(Learner, FindsTheFastestWhereARankLagsBehind) {
   Program program;
-  const int site = program.add_site(3, ways_of({12, 10, 8}));
+  const int call_class = program.add_call_class(3, variants_of({12, 10, 8}));
   for (int call = 0; call < 1000; ++call) {
-    if (call % 100 == 0) program.lag_behind(site, 2);
-    program.call(site);
+    if (call % 100 == 0) program.lag_behind(call_class, 2);
+    program.call(call_class);
   }
-  EXPECT_EQ(program.learner(site).found().way, 2);
-  EXPECT_EQ(program.call(site), 2);
+  EXPECT_EQ(program.learner(call_class).found().variant, 2);
+  EXPECT_EQ(program.call(call_class), 2);
 }
 
 // The same where they look whether the program still does the same.
 TEST(Learner, ARankThatLagsBehindIsNoChangeOfTheProgram) {
   Program program(2, 0.001);
-  const int site = program.add_site(3, ways_of({12, 11, 8}));
-  for (int call = 0; call < 60; ++call) program.call(site);
-  const auto on_trial = program.learner(site).found().calls_on_trial;
+  const int call_class = program.add_call_class(3, variants_of({12, 11, 8}));
+  for (int call = 0; call < 60; ++call) program.call(call_class);
+  const auto on_trial = program.learner(call_class).found().calls_on_trial;
   const int comparisons = program.comparisons();
   for (int call = 0; call < 1000; ++call) {
-    if (call % 100 == 0) program.lag_behind(site, 1);
-    EXPECT_EQ(program.call(site), 2);
+    if (call % 100 == 0) program.lag_behind(call_class, 1);
+    EXPECT_EQ(program.call(call_class), 2);
   }
   EXPECT_GT(program.comparisons(), comparisons + 3);
-  EXPECT_EQ(program.learner(site).found().calls_on_trial, on_trial);
+  EXPECT_EQ(program.learner(call_class).found().calls_on_trial, on_trial);
 }
 
 TEST(Learner, LooksLaterAndLaterWhereARankLagsBehindForLong) {
   Program program;
-  const int site = program.add_site(3, ways_of({12, 10, 8}));
-  program.lag_behind(site, 1000);
+  const int call_class = program.add_call_class(3, variants_of({12, 10, 8}));
+  program.lag_behind(call_class, 1000);
   std::vector<int> looks;
   for (int call = 0; call < 1000; ++call) {
-    const bool looks_here = program.learner(site).wants_time() && call > 5;
-    EXPECT_EQ(program.call(site), 0);
+    const bool looks_here = program.learner(call_class).wants_time() && call > 5;
+    EXPECT_EQ(program.call(call_class), 0);
     if (looks_here) looks.push_back(call);
   }
   ASSERT_GT(looks.size(), 10u);
@@ -129,40 +129,42 @@ TEST(Learner, LooksLaterAndLaterWhereARankLagsBehindForLong) {
   EXPECT_EQ(program.comparisons(), 0);
 }
 
-// The library's way is the fastest, but not right after another one.
-TEST(Learner, OfShortCallsTheFirstAfterAnotherWayDoesNotCount) {
+// The library's variant is the fastest, but not right after another one.
+TEST(Learner, OfShortCallsTheFirstAfterAnotherVariantDoesNotCount) {
   Program program;
   int before = kNative;
   int now = kNative;
   std::uint32_t last_call = 0;
-  const int site = program.add_site(3, [&](int, int way, std::uint32_t call) -> std::int64_t {
-    if (call != last_call) before = std::exchange(now, way);
-    last_call = call;
-    const std::int64_t after_another = way == kNative && before != kNative ? 60'000 : 0;
-    return (way == kNative ? 30'000 : 45'000) + after_another;
-  });
-  for (int call = 0; call < 300; ++call) program.call(site);
-  EXPECT_TRUE(program.learner(site).found().settled);
-  EXPECT_EQ(program.call(site), kNative);
-  EXPECT_EQ(program.learner(site).found().median_ns[kNative], 30'000);
+  const int call_class =
+      program.add_call_class(3, [&](int, int variant, std::uint32_t call) -> std::int64_t {
+        if (call != last_call) before = std::exchange(now, variant);
+        last_call = call;
+        const std::int64_t after_another = variant == kNative && before != kNative ? 60'000 : 0;
+        return (variant == kNative ? 30'000 : 45'000) + after_another;
+      });
+  for (int call = 0; call < 300; ++call) program.call(call_class);
+  EXPECT_TRUE(program.learner(call_class).found().settled);
+  EXPECT_EQ(program.call(call_class), kNative);
+  EXPECT_EQ(program.learner(call_class).found().median_ns[kNative], 30'000);
 }
 
-// Else a way would always be measured after the same one.
-TEST(Learner, TriesTheWaysInAnOrderAtRandom) {
-  constexpr std::size_t kWays = 5;
+// Else a variant would always be measured after the same one.
+TEST(Learner, TriesTheVariantsInAnOrderAtRandom) {
+  constexpr std::size_t kVariants = 5;
   std::set<std::vector<int>> orders;
   std::set<int> first;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Program program;
     Learner::Settings settings;
     settings.seed = seed;
-    const int site = program.add_site(kWays, ways_of({10, 10, 10, 10, 10}), settings);
+    const int call_class =
+        program.add_call_class(kVariants, variants_of({10, 10, 10, 10, 10}), settings);
     for (int round = 0; round < 2; ++round) {
       std::vector<int> order;
-      while (order.size() < kWays) {
-        const auto before = program.learner(site).found().calls_on_trial;
-        const int way = program.call(site);
-        if (program.learner(site).found().calls_on_trial > before) order.push_back(way);
+      while (order.size() < kVariants) {
+        const auto before = program.learner(call_class).found().calls_on_trial;
+        const int variant = program.call(call_class);
+        if (program.learner(call_class).found().calls_on_trial > before) order.push_back(variant);
       }
       first.insert(order.front());
       orders.insert(order);
@@ -170,14 +172,14 @@ TEST(Learner, TriesTheWaysInAnOrderAtRandom) {
       EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
     }
   }
-  EXPECT_EQ(first.size(), kWays);
+  EXPECT_EQ(first.size(), kVariants);
   EXPECT_GT(orders.size(), 20u);
 }
 
 TEST(Learner, TwoSitesWithOppositeWinnersAreBothFoundWithin40CallsEach) {
   Program program;
-  const int one = program.add_site(3, ways_of({10, 6, 12}));
-  const int other = program.add_site(3, ways_of({10, 12, 6}));
+  const int one = program.add_call_class(3, variants_of({10, 6, 12}));
+  const int other = program.add_call_class(3, variants_of({10, 12, 6}));
   for (int call = 0; call < 40; ++call) {
     program.call(one);
     program.call(other);
@@ -186,11 +188,13 @@ TEST(Learner, TwoSitesWithOppositeWinnersAreBothFoundWithin40CallsEach) {
   EXPECT_EQ(program.call(other), 2);
 }
 
-TEST(Learner, SitesTryTheirWaysOneAfterTheOther) {
+TEST(Learner, SitesTryTheirVariantsOneAfterTheOther) {
   Program program;
-  const int one = program.add_site(3, ways_of({10, 6, 12}));
-  const int other = program.add_site(3, ways_of({10, 12, 6}));
-  const auto on_trial = [&](int site) { return program.learner(site).found().calls_on_trial; };
+  const int one = program.add_call_class(3, variants_of({10, 6, 12}));
+  const int other = program.add_call_class(3, variants_of({10, 12, 6}));
+  const auto on_trial = [&](int call_class) {
+    return program.learner(call_class).found().calls_on_trial;
+  };
   for (int call = 0; call < 60; ++call) {
     const auto before_one = on_trial(one), before_other = on_trial(other);
     program.call(one);
@@ -205,33 +209,33 @@ TEST(Learner, SitesTryTheirWaysOneAfterTheOther) {
 TEST(Learner, WhatWinsHalfOfTheRoundsOnlyIsLeftToTheLibrary) {
   Program program(1);
   std::size_t tried = 0;
-  const int site = program.add_site(3, [&](int, int way, std::uint32_t) {
+  const int call_class = program.add_call_class(3, [&](int, int variant, std::uint32_t) {
     const std::int64_t own_ms[] = {8, 11, 8, 11, 8, 11};
-    const std::int64_t ms = way == 2 ? own_ms[tried++ % 6] : way == kNative ? 10 : 20;
+    const std::int64_t ms = variant == 2 ? own_ms[tried++ % 6] : variant == kNative ? 10 : 20;
     return ms * 1'000'000;
   });
-  for (int call = 0; call < 60; ++call) program.call(site);
+  for (int call = 0; call < 60; ++call) program.call(call_class);
   EXPECT_GT(tried, 3u);
-  EXPECT_EQ(program.call(site), kNative);
+  EXPECT_EQ(program.call(call_class), kNative);
 }
 
 TEST(Learner, WhatIsAsFastAsTheLibraryStaysTheLibrarys) {
   Program program;
-  const int site = program.add_site(4, ways_of({1000, 1000, 995, 1000}));
-  for (int call = 0; call < 60; ++call) program.call(site);
-  EXPECT_EQ(program.call(site), kNative);
+  const int call_class = program.add_call_class(4, variants_of({1000, 1000, 995, 1000}));
+  for (int call = 0; call < 60; ++call) program.call(call_class);
+  EXPECT_EQ(program.call(call_class), kNative);
 }
 
 // By 3 or 4 %, in every round, which are more than enough.
 TEST(Learner, WhatIsAlwaysALittleFasterThanTheLibraryIsTaken) {
   for (const std::int64_t best : {970, 960}) {
     Program program(1);
-    const int site = program.add_site(4, [&](int, int way, std::uint32_t call) {
+    const int call_class = program.add_call_class(4, [&](int, int variant, std::uint32_t call) {
       const std::int64_t us[] = {1200, 1000, best, 1100};
-      return us[way] * 1000 + call % 5 * 1000;
+      return us[variant] * 1000 + call % 5 * 1000;
     });
-    for (int call = 0; call < 2000; ++call) program.call(site);
-    EXPECT_EQ(program.call(site), 2) << best;
+    for (int call = 0; call < 2000; ++call) program.call(call_class);
+    EXPECT_EQ(program.call(call_class), 2) << best;
   }
 }
 
@@ -239,62 +243,62 @@ TEST(Learner, WhatIsAlwaysALittleFasterThanTheLibraryIsTaken) {
 TEST(Learner, WhatIsMostlyALittleFasterThanTheLibraryIsNot) {
   Program program(1);
   std::size_t tried = 0;
-  const int site = program.add_site(3, [&](int, int way, std::uint32_t) {
+  const int call_class = program.add_call_class(3, [&](int, int variant, std::uint32_t) {
     const std::int64_t own_us[] = {970, 970, 1050};
-    const std::int64_t us = way == 2 ? own_us[tried++ % 3] : way == kNative ? 1000 : 2000;
+    const std::int64_t us = variant == 2 ? own_us[tried++ % 3] : variant == kNative ? 1000 : 2000;
     return us * 1000;
   });
-  for (int call = 0; call < 60; ++call) program.call(site);
+  for (int call = 0; call < 60; ++call) program.call(call_class);
   EXPECT_GT(tried, 8u);
-  EXPECT_EQ(program.call(site), kNative);
+  EXPECT_EQ(program.call(call_class), kNative);
 }
 
-TEST(Learner, AWayThatIsTwiceAsSlowIsMetTwiceAtMost) {
+TEST(Learner, AVariantThatIsTwiceAsSlowIsMetTwiceAtMost) {
   Program program;
-  const int site = program.add_site(4, ways_of({10, 10, 20, 11}));
+  const int call_class = program.add_call_class(4, variants_of({10, 10, 20, 11}));
   int met = 0;
-  for (int call = 0; call < 200; ++call) met += program.call(site) == 2;
+  for (int call = 0; call < 200; ++call) met += program.call(call_class) == 2;
   EXPECT_GE(met, 1);
   EXPECT_LE(met, 2);
 }
 
 TEST(Learner, TheSlowestRankCounts) {
   Program program;
-  const int site = program.add_site(3, [](int rank, int way, std::uint32_t call) {
-    const std::int64_t ms = way == 2 ? (rank == 0 ? 2 : 14) : 10;
+  const int call_class = program.add_call_class(3, [](int rank, int variant, std::uint32_t call) {
+    const std::int64_t ms = variant == 2 ? (rank == 0 ? 2 : 14) : 10;
     return with_noise(ms * 1'000'000, rank, call);
   });
-  for (int call = 0; call < 60; ++call) program.call(site);
-  EXPECT_NE(program.call(site), 2);
+  for (int call = 0; call < 60; ++call) program.call(call_class);
+  EXPECT_NE(program.call(call_class), 2);
 }
 
 TEST(Learner, AChangeOfPhaseIsFoundWithin100Calls) {
   Program program;
   bool second = false;
-  const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
+  const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
     const std::int64_t first_ms[] = {10, 12, 6}, second_ms[] = {30, 20, 40};
-    return with_noise((second ? second_ms : first_ms)[way] * 1'000'000, rank, call);
+    return with_noise((second ? second_ms : first_ms)[variant] * 1'000'000, rank, call);
   });
-  for (int call = 0; call < 100; ++call) program.call(site);
-  EXPECT_EQ(program.call(site), 2);
+  for (int call = 0; call < 100; ++call) program.call(call_class);
+  EXPECT_EQ(program.call(call_class), 2);
   second = true;
-  for (int call = 0; call < 100; ++call) program.call(site);
-  EXPECT_EQ(program.call(site), 1);
+  for (int call = 0; call < 100; ++call) program.call(call_class);
+  EXPECT_EQ(program.call(call_class), 1);
 }
 TEST(Learner, WhatIsInFlightTogetherIsTriedTogether) {
   for (const int depth : {2, 4, 7, 8}) {
     Program program;
-    // A batch takes as long as its slowest way says; its calls but the last follow at once.
+    // A batch takes as long as its slowest variant says; its calls but the last follow at once.
     std::int64_t slowest = 0;
     const auto last = static_cast<std::uint32_t>(depth - 1);
-    const int site = program.add_site(3, [&](int, int way, std::uint32_t call) {
+    const int call_class = program.add_call_class(3, [&](int, int variant, std::uint32_t call) {
       const std::int64_t ms[] = {40, 40, 24};
-      slowest = std::max(slowest, ms[way]);
+      slowest = std::max(slowest, ms[variant]);
       if (call % (last + 1) != last) return std::int64_t{1000};
       return std::exchange(slowest, 0) * 1'000'000;
     });
-    for (int call = 0; call < 50 * depth; ++call) program.call(site, call % depth);
-    EXPECT_EQ(program.call(site), 2) << depth;
+    for (int call = 0; call < 50 * depth; ++call) program.call(call_class, call % depth);
+    EXPECT_EQ(program.call(call_class), 2) << depth;
   }
 }
 
@@ -306,89 +310,89 @@ TEST(Learner, WhatWasFoundOfCallsInFlightTogetherHolds) {
       settings.conditional = conditional;
       for (int run = 0; run < 2; ++run) {
         Program program;
-        const int site = program.add_site(
+        const int call_class = program.add_call_class(
             3,
-            [&](int rank, int way, std::uint32_t call) {
+            [&](int rank, int variant, std::uint32_t call) {
               const bool is_last =
                   call % static_cast<std::uint32_t>(depth) + 1 == static_cast<std::uint32_t>(depth);
               const int once = call < static_cast<std::uint32_t>(depth) ? 4 : 1;
               const std::int64_t ms[] = {10, 12, 8};
-              return is_last ? with_noise(ms[way] * once * 1'000'000, rank, call)
+              return is_last ? with_noise(ms[variant] * once * 1'000'000, rank, call)
                              : std::int64_t{2000};
             },
             settings);
-        for (int call = 0; call < 100 * depth; ++call) program.call(site, call % depth);
-        const auto found = program.learner(site).found();
+        for (int call = 0; call < 100 * depth; ++call) program.call(call_class, call % depth);
+        const auto found = program.learner(call_class).found();
         EXPECT_TRUE(found.settled) << depth;
-        EXPECT_EQ(found.way, 2) << depth;
+        EXPECT_EQ(found.variant, 2) << depth;
         EXPECT_EQ(found.depth, depth);
         EXPECT_EQ(found.calls_on_trial > 0, run == 0) << depth;
-        settings.known = {{found.way, found.median_ns[2], found.depth}};
+        settings.known = {{found.variant, found.median_ns[2], found.depth}};
       }
     }
 }
 
-TEST(Learner, SitesWithVeryManyInFlightKeepTheRulesWay) {
+TEST(Learner, SitesWithVeryManyInFlightKeepTheRulesVariant) {
   Program program;
-  const int site = program.add_site(3, ways_of({10, 5, 5}));
-  for (int call = 0; call < 20'000; ++call) EXPECT_EQ(program.call(site, call % 64), 0);
-  EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+  const int call_class = program.add_call_class(3, variants_of({10, 5, 5}));
+  for (int call = 0; call < 20'000; ++call) EXPECT_EQ(program.call(call_class, call % 64), 0);
+  EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
   EXPECT_LT(program.comparisons(), 16);
 }
 
 TEST(Learner, WhatHasFewerInFlightLaterIsLearntAboutThen) {
   Program program;
-  const int site = program.add_site(3, ways_of({10, 12, 5}));
-  for (int call = 0; call < 3000; ++call) EXPECT_EQ(program.call(site, call % 40), 0);
-  for (int call = 0; call < 3000; ++call) program.call(site);
-  EXPECT_EQ(program.call(site), 2);
+  const int call_class = program.add_call_class(3, variants_of({10, 12, 5}));
+  for (int call = 0; call < 3000; ++call) EXPECT_EQ(program.call(call_class, call % 40), 0);
+  for (int call = 0; call < 3000; ++call) program.call(call_class);
+  EXPECT_EQ(program.call(call_class), 2);
 }
 
 TEST(Learner, WhatAnEarlierRunFoundIsTakenFromTheFirstCall) {
   Program program;
   Learner::Settings settings;
   settings.known = {{2, 8'100'000}};
-  const int site = program.add_site(3, ways_of({10, 12, 8}), settings);
-  for (int call = 0; call < 300; ++call) EXPECT_EQ(program.call(site), 2);
-  EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+  const int call_class = program.add_call_class(3, variants_of({10, 12, 8}), settings);
+  for (int call = 0; call < 300; ++call) EXPECT_EQ(program.call(call_class), 2);
+  EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
 }
 
 TEST(Learner, WhatNoLongerHoldsIsFoundAnew) {
   Program program;
   Learner::Settings settings;
   settings.known = {{2, 3'000'000}};  // it takes 20 now
-  const int site = program.add_site(3, ways_of({10, 12, 20}), settings);
-  for (int call = 0; call < 100; ++call) program.call(site);
-  EXPECT_EQ(program.call(site), 0);
+  const int call_class = program.add_call_class(3, variants_of({10, 12, 20}), settings);
+  for (int call = 0; call < 100; ++call) program.call(call_class);
+  EXPECT_EQ(program.call(call_class), 0);
 }
 
 // A round of all, and two more.
-TEST(Learner, ManyWaysAreAllTriedThreeTimes) {
+TEST(Learner, ManyVariantsAreAllTriedThreeTimes) {
   Program program;
-  const int site =
-      program.add_site(Learner::kMostWays, ways_of({10, 12, 11, 12, 9, 12, 11, 12, 10, 11}));
-  for (int call = 0; call < 60; ++call) program.call(site);
-  const auto found = program.learner(site).found();
+  const int call_class = program.add_call_class(
+      Learner::kMostVariants, variants_of({10, 12, 11, 12, 9, 12, 11, 12, 10, 11}));
+  for (int call = 0; call < 60; ++call) program.call(call_class);
+  const auto found = program.learner(call_class).found();
   EXPECT_TRUE(found.settled);
-  EXPECT_EQ(found.way, 4);
-  EXPECT_GE(found.calls_on_trial, 3 * Learner::kMostWays);
+  EXPECT_EQ(found.variant, 4);
+  EXPECT_GE(found.calls_on_trial, 3 * Learner::kMostVariants);
 }
 
-TEST(Learner, AWayThatARankCannotTakeIsLeftOut) {
+TEST(Learner, AVariantThatARankCannotTakeIsLeftOut) {
   for (const int without : {-1, 0, 1}) {
     Program program;
     program.leave_without_worker(without);
     Learner::Settings settings;
     settings.conditional = 3;
-    const int site = program.add_site(4, ways_of({10, 12, 9, 5}), settings);
+    const int call_class = program.add_call_class(4, variants_of({10, 12, 9, 5}), settings);
     bool taken = false;
-    for (int call = 0; call < 60; ++call) taken = program.call(site) == 3 || taken;
+    for (int call = 0; call < 60; ++call) taken = program.call(call_class) == 3 || taken;
     EXPECT_EQ(taken, without < 0);
-    EXPECT_EQ(program.call(site), without < 0 ? 3 : 2);
+    EXPECT_EQ(program.call(call_class), without < 0 ? 3 : 2);
   }
 }
 
-TEST(Learner, AWayThatIsKnownButMayBeMissingIsTakenOnceTheRanksHaveAgreed) {
+TEST(Learner, AVariantThatIsKnownButMayBeMissingIsTakenOnceTheRanksHaveAgreed) {
   for (const bool tries : {true, false})
     for (const int without : {-1, 1}) {
       Program program;
@@ -397,20 +401,20 @@ TEST(Learner, AWayThatIsKnownButMayBeMissingIsTakenOnceTheRanksHaveAgreed) {
       settings.conditional = 3;
       settings.tries = tries;
       settings.known = {{3, 5'050'000}};
-      const int site = program.add_site(4, ways_of({10, 12, 9, 5}), settings);
-      EXPECT_EQ(program.call(site), 0);
-      for (int call = 0; call < 10; ++call) program.call(site);
+      const int call_class = program.add_call_class(4, variants_of({10, 12, 9, 5}), settings);
+      EXPECT_EQ(program.call(call_class), 0);
+      for (int call = 0; call < 10; ++call) program.call(call_class);
       if (without < 0) {
-        for (int call = 0; call < 300; ++call) EXPECT_EQ(program.call(site), 3);
-        EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+        for (int call = 0; call < 300; ++call) EXPECT_EQ(program.call(call_class), 3);
+        EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
       } else {
-        for (int call = 0; call < 300; ++call) EXPECT_NE(program.call(site), 3);
-        EXPECT_EQ(program.call(site), tries ? 2 : 0);
+        for (int call = 0; call < 300; ++call) EXPECT_NE(program.call(call_class), 3);
+        EXPECT_EQ(program.call(call_class), tries ? 2 : 0);
       }
     }
 }
 
-// What lies between its calls takes longer the faster the call's way is.
+// What lies between its calls takes longer the faster the call's variant is.
 TEST(Learner, ABlockingCallIsMeasuredByItsOwnTime) {
   for (const int fastest : {0, 1, 2}) {
     Program program;
@@ -418,12 +422,12 @@ TEST(Learner, ABlockingCallIsMeasuredByItsOwnTime) {
     settings.by_own_time = true;
     std::vector<std::int64_t> ms(3, 12);
     ms[static_cast<std::size_t>(fastest)] = 8;
-    const int site = program.add_site(3, ways_of(ms), settings);
-    int way = 0;
+    const int call_class = program.add_call_class(3, variants_of(ms), settings);
+    int variant = 0;
     for (int call = 0; call < 60; ++call)
-      way = program.blocking_call(site, way == fastest ? 100'000'000 : 1'000'000);
-    EXPECT_EQ(way, fastest);
-    const auto found = program.learner(site).found();
+      variant = program.blocking_call(call_class, variant == fastest ? 100'000'000 : 1'000'000);
+    EXPECT_EQ(variant, fastest);
+    const auto found = program.learner(call_class).found();
     EXPECT_TRUE(found.settled);
     EXPECT_NEAR(static_cast<double>(found.median_ns[static_cast<std::size_t>(fastest)]), 8.2e6,
                 3e5);
@@ -431,24 +435,25 @@ TEST(Learner, ABlockingCallIsMeasuredByItsOwnTime) {
 }
 
 // Far more than the call takes.
-TEST(Learner, RanksThatComeLateToABlockingCallAreNoWaysFault) {
+TEST(Learner, RanksThatComeLateToABlockingCallAreNoVariantsFault) {
   for (const int other_ms : {8, 13}) {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
       Program program;
       Learner::Settings settings;
       settings.seed = seed;
       settings.by_own_time = settings.by_least_time = true;
-      const int site = program.add_site(5, ways_of({12, 10, other_ms, 13, 13}), settings);
-      int way = 0;
+      const int call_class =
+          program.add_call_class(5, variants_of({12, 10, other_ms, 13, 13}), settings);
+      int variant = 0;
       for (std::uint32_t call = 0; call < 400; ++call) {
         const auto number = static_cast<std::uint32_t>(seed) * 1000 + call;
         const std::int64_t late_ns = (number * 2654435761u >> 16) * std::int64_t{3000};
-        way = number % 3 == 0 ? program.blocking_call(site, 1'000'000, {late_ns, 0})
-                              : program.blocking_call(site, 1'000'000, {0, late_ns});
+        variant = number % 3 == 0 ? program.blocking_call(call_class, 1'000'000, {late_ns, 0})
+                                  : program.blocking_call(call_class, 1'000'000, {0, late_ns});
       }
-      EXPECT_EQ(way, other_ms == 8 ? 2 : kNative) << seed;
-      const auto found = program.learner(site).found();
-      EXPECT_NEAR(static_cast<double>(found.median_ns[static_cast<std::size_t>(way)]) / 1e6,
+      EXPECT_EQ(variant, other_ms == 8 ? 2 : kNative) << seed;
+      const auto found = program.learner(call_class).found();
+      EXPECT_NEAR(static_cast<double>(found.median_ns[static_cast<std::size_t>(variant)]) / 1e6,
                   std::min(10, other_ms), 0.5);
     }
   }
@@ -460,23 +465,23 @@ TEST(Learner, OneLongBlockingCallDoesNotTakeItFromTheLibrary) {
   Learner::Settings settings;
   settings.by_own_time = true;
   int tried = 0;
-  const int site = program.add_site(
+  const int call_class = program.add_call_class(
       3,
-      [&](int, int way, std::uint32_t) {
-        const bool is_late = way == kNative && tried++ == 0;
-        return (is_late ? 100 : way == kNative ? 10 : 12) * std::int64_t{1'000'000};
+      [&](int, int variant, std::uint32_t) {
+        const bool is_late = variant == kNative && tried++ == 0;
+        return (is_late ? 100 : variant == kNative ? 10 : 12) * std::int64_t{1'000'000};
       },
       settings);
-  int way = 0;
-  for (int call = 0; call < 60; ++call) way = program.blocking_call(site, 1'000'000);
+  int variant = 0;
+  for (int call = 0; call < 60; ++call) variant = program.blocking_call(call_class, 1'000'000);
   EXPECT_GT(tried, 3);
-  EXPECT_EQ(way, kNative);
+  EXPECT_EQ(variant, kNative);
 }
 
 TEST(Learner, ASiteThatIsNoLongerCalledGivesItsTurnToOthers) {
   Program program;
-  const int one = program.add_site(3, ways_of({10, 6, 12}));
-  const int other = program.add_site(3, ways_of({10, 12, 6}));
+  const int one = program.add_call_class(3, variants_of({10, 6, 12}));
+  const int other = program.add_call_class(3, variants_of({10, 12, 6}));
   for (int call = 0; call < 8; ++call) program.call(one);  // in the midst of its trials
   for (int call = 0; call < 150; ++call) program.call(other);
   EXPECT_EQ(program.call(other), 2);
@@ -491,48 +496,50 @@ TEST(Learner, WhatIsFastOnlyOnTrialIsFoundOut) {
     Program program(2, 0.001);  // by free slots
     int before = kNative, now = kNative;
     std::uint32_t last_call = 0;
-    const int site = program.add_site(6, [&](int rank, int way, std::uint32_t call) {
-      if (call != last_call) before = std::exchange(now, way);
-      last_call = call;
-      const std::int64_t units[] = {1500, 900, 1300, 1400, 1400, 1400};
-      const bool waits = way == kNative && before == kNative;
-      return with_noise((waits ? 2500 : units[way]) * unit_ns, rank, call);
-    });
-    for (int call = 0; call < 60; ++call) program.call(site);
-    EXPECT_EQ(program.call(site), kNative);
-    for (int call = 0; call < 400; ++call) program.call(site);
-    EXPECT_EQ(program.call(site), 2);
+    const int call_class =
+        program.add_call_class(6, [&](int rank, int variant, std::uint32_t call) {
+          if (call != last_call) before = std::exchange(now, variant);
+          last_call = call;
+          const std::int64_t units[] = {1500, 900, 1300, 1400, 1400, 1400};
+          const bool waits = variant == kNative && before == kNative;
+          return with_noise((waits ? 2500 : units[variant]) * unit_ns, rank, call);
+        });
+    for (int call = 0; call < 60; ++call) program.call(call_class);
+    EXPECT_EQ(program.call(call_class), kNative);
+    for (int call = 0; call < 400; ++call) program.call(call_class);
+    EXPECT_EQ(program.call(call_class), 2);
     int others = 0;
-    for (int call = 0; call < 5000; ++call) others += program.call(site) != 2;
+    for (int call = 0; call < 5000; ++call) others += program.call(call_class) != 2;
     EXPECT_LT(others, 100);
   }
 }
 
-// Such as a file that is written after every tenth call: it costs no way anything, and is no
+// Such as a file that is written after every tenth call: it costs no variant anything, and is no
 // change.
-TEST(Learner, WhatHoldsTheProgramUpNowAndThenIsNoWaysFault) {
+TEST(Learner, WhatHoldsTheProgramUpNowAndThenIsNoVariantsFault) {
   Program program;
-  const int site = program.add_site(4, [](int rank, int way, std::uint32_t call) {
+  const int call_class = program.add_call_class(4, [](int rank, int variant, std::uint32_t call) {
     const std::int64_t pause_ns = call % 10 == 7 ? 1'000'000'000 : 0;
-    return pause_ns + ways_of({10, 8, 6, 9})(rank, way, call);
+    return pause_ns + variants_of({10, 8, 6, 9})(rank, variant, call);
   });
-  for (int call = 0; call < 2000; ++call) program.call(site);
-  const auto found = program.learner(site).found();
-  EXPECT_EQ(program.call(site), 2);
+  for (int call = 0; call < 2000; ++call) program.call(call_class);
+  const auto found = program.learner(call_class).found();
+  EXPECT_EQ(program.call(call_class), 2);
   EXPECT_LE(found.calls_on_trial, 36u);  // learnt about once
   EXPECT_LT(found.trials_cost_ns, 300'000'000);
 }
 
-// However often, and though all times of one way may have a pause in them.
+// However often, and though all times of one variant may have a pause in them.
 TEST(Learner, PausesCostNoMoreThanAFewCalls) {
   for (std::uint32_t calls = 3; calls <= 12; ++calls) {
     Program program;
-    const int site = program.add_site(4, [=](int rank, int way, std::uint32_t call) {
-      const std::int64_t pause_ns = call % calls == 2 ? 10'000'000'000 : 0;
-      return pause_ns + ways_of({10, 8, 6, 9})(rank, way, call);
-    });
-    for (int call = 0; call < 200; ++call) program.call(site);
-    EXPECT_LT(program.learner(site).found().trials_cost_ns, 1'000'000'000) << calls;
+    const int call_class =
+        program.add_call_class(4, [=](int rank, int variant, std::uint32_t call) {
+          const std::int64_t pause_ns = call % calls == 2 ? 10'000'000'000 : 0;
+          return pause_ns + variants_of({10, 8, 6, 9})(rank, variant, call);
+        });
+    for (int call = 0; call < 200; ++call) program.call(call_class);
+    EXPECT_LT(program.learner(call_class).found().trials_cost_ns, 1'000'000'000) << calls;
   }
 }
 
@@ -565,15 +572,15 @@ TEST(Learner, AsksForTheSameCallAgain) {
   EXPECT_EQ(learner.found().calls, calls + 1);
 }
 
-TEST(Learner, SwitchingTakesEveryWay) {
+TEST(Learner, SwitchingTakesEveryVariant) {
   Program program;
   Learner::Settings settings;
   settings.switches = true;
   settings.seed = 7;
-  const int site = program.add_site(4, ways_of({10, 10, 10, 10}), settings);
+  const int call_class = program.add_call_class(4, variants_of({10, 10, 10, 10}), settings);
   std::map<int, int> taken;
-  for (int call = 0; call < 200; ++call) ++taken[program.call(site)];
-  for (int way = 0; way < 4; ++way) EXPECT_GT(taken[way], 10) << way;
+  for (int call = 0; call < 200; ++call) ++taken[program.call(call_class)];
+  for (int variant = 0; variant < 4; ++variant) EXPECT_GT(taken[variant], 10) << variant;
 }
 
 }  // namespace

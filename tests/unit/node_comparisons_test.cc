@@ -125,7 +125,7 @@ class World {
     const Comparisons before = rank.known;
     try {
       if (rank.tells)
-        rank.known.tell(told_by(static_cast<int>(number), rank.comparison));
+        rank.known.publish(told_by(static_cast<int>(number), rank.comparison));
       else
         looked(rank, rank.known.look());
     } catch (const HeldUp&) {

@@ -1,4 +1,4 @@
-// Positions of a cycle: which way each takes, when they are one, and when they have moved.
+// Positions of a cycle: which variant each takes, when they are one, and when they have moved.
 #include "select/positions.h"
 
 #include <gtest/gtest.h>
@@ -6,16 +6,16 @@
 namespace weft {
 namespace {
 
-TEST(Positions, NewOnesGoByTheWayOfTheNearestPeriod) {
+TEST(Positions, NewOnesGoByTheVariantOfTheNearestPeriod) {
   Positions positions(4, 1, false);
   positions.renew({100, 400});
-  positions[0].way = 2;
-  positions[1].way = 3;
+  positions[0].variant = 2;
+  positions[1].variant = 3;
   positions.renew({380, 120, 90});
   EXPECT_EQ(positions.cycle(), 3u);
-  EXPECT_EQ(positions.way_of(0), 3);
-  EXPECT_EQ(positions.way_of(1), 2);
-  EXPECT_EQ(positions.way_of(5), 2);
+  EXPECT_EQ(positions.variant_of(0), 3);
+  EXPECT_EQ(positions.variant_of(1), 2);
+  EXPECT_EQ(positions.variant_of(5), 2);
 }
 
 TEST(Positions, ThoseThatAreAlikeBecomeOneOfTheMeanPeriod) {
@@ -27,13 +27,13 @@ TEST(Positions, ThoseThatAreAlikeBecomeOneOfTheMeanPeriod) {
   EXPECT_FALSE(positions.has_moved(0, 45));
 }
 
-TEST(Positions, ThoseThatDifferByWayOrByHalfStay) {
+TEST(Positions, ThoseThatDifferByVariantOrByHalfStay) {
   Positions positions(2, 1, false);
   positions.renew({40, 40});
-  positions[1].way = 1;
+  positions[1].variant = 1;
   positions.merge_alike();
   EXPECT_EQ(positions.cycle(), 2u);
-  positions[1].way = 0;
+  positions[1].variant = 0;
   positions[1].period_ns = 61;
   positions.merge_alike();
   EXPECT_EQ(positions.cycle(), 2u);
@@ -52,9 +52,9 @@ TEST(Positions, AShortOneBesideLongOnesHasNotMovedForTrifles) {
 TEST(Positions, WhereNothingWasTriedThePeriodIsWhatIsKnown) {
   Positions positions(3, 1, false);
   positions.renew({500});
-  positions[0].way = 2;
+  positions[0].variant = 2;
   const Found found = positions.found().front();
-  EXPECT_EQ(found.way, 2);
+  EXPECT_EQ(found.variant, 2);
   EXPECT_EQ(found.median_ns, (std::vector<std::int64_t>{0, 0, 500}));
   EXPECT_EQ(found.pairs, 0);
 }

@@ -281,9 +281,9 @@ TEST(Progress, AQuietThreadStaysAwakeForWhatHidesItsRounds) {
 TEST(Progress, AQuietThreadIsCalledForWhatIsSubmittedWhileItDozes) {
   Activities observer;
   GatedTransport transport;
-  const auto memory = std::make_shared<DeskMemory>();
+  const auto memory = std::make_shared<MailboxMemory>();
   Progress progress({BackOff::Kind::quiet}, ThreadMay::do_all, observer);
-  progress.use(Desk(memory, memory.get(), memory.get()));  // whose word calls the thread
+  progress.use(Mailbox(memory, memory.get(), memory.get()));  // whose word calls the thread
   progress.submit(std::make_shared<TestOperation>(transport), true);
   ASSERT_TRUE(within_seconds(20, [&] { return transport.tests > 1; }));
   const auto calls = memory->wake.load();

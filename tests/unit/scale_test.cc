@@ -1,5 +1,5 @@
 // What a process keeps for each communicator in a job of 1,024 nodes with 128 ranks each, counted
-// on synthetic layouts; and how ranks share one communicator of Weft's by lanes.
+// on synthetic layouts; and how ranks share one communicator of Weft's by tag ranges.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 #include "schedule/nodes.h"
 #include "schedule/schedule_cache.h"
 #include "select/selector.h"
-#include "transport/lanes.h"
 #include "transport/rank_map.h"
+#include "transport/tag_ranges.h"
 
 namespace weft {
 namespace {
@@ -159,7 +159,7 @@ TEST(Scale, RanksInAnyOrderAreFound) {
 
 // The whole job over blocks and, on one node, everything that is known of the layout: what a
 // communicator has beside the fixed part, which src/runtime/comm/communicators.cc
-// and src/runtime/adaptive/sites.cc assert.
+// and src/runtime/adaptive/call_classes.cc assert.
 TEST(Scale, ACommunicatorOfTheWholeJobTakesNoMoreThanTwoKiB) {
   constexpr std::size_t kFixed_bytes = 1832;
   const Nodes nodes(by_rank(kRanks, in_blocks));
@@ -215,13 +215,13 @@ TEST(Scale, SchedulesOfAllCommunicatorsTogetherAreBounded) {
   EXPECT_EQ(ScheduleCache::bytes_of_all(), 0U);
 }
 
-TEST(Lanes, HaveTagsOfTheirOwnBelowTheGreatest) {
+TEST(TagRanges, HaveTagsOfTheirOwnBelowTheGreatest) {
   for (const std::int64_t greatest :
        {std::int64_t{32767}, (std::int64_t{1} << 20) - 1, (std::int64_t{1} << 29) - 1,
         (std::int64_t{1} << 31) - 1, std::int64_t{1'000'000}}) {
     const TagsOfAll all(greatest);
-    ASSERT_GE(all.lanes, 1);
-    const Tags alone = all.alone(), first = all.of(0), last = all.of(all.lanes - 1);
+    ASSERT_GE(all.tag_ranges, 1);
+    const Tags alone = all.alone(), first = all.of(0), last = all.of(all.tag_ranges - 1);
     EXPECT_LT(alone.of_persistent(UINT32_MAX), first.of_single(0));
     EXPECT_LT(last.of_persistent(UINT32_MAX), greatest);
     EXPECT_LT(first.of_single(UINT32_MAX), first.of_persistent(0));
@@ -229,38 +229,38 @@ TEST(Lanes, HaveTagsOfTheirOwnBelowTheGreatest) {
       EXPECT_EQ(tags.number_of(tags.of_single(5)), 5);
       EXPECT_EQ(tags.number_of(tags.of_persistent(5)), static_cast<int>(tags.each) + 5);
     }
-    if (all.lanes > 1) {
+    if (all.tag_ranges > 1) {
       EXPECT_LT(first.of_persistent(UINT32_MAX), all.of(1).of_single(0));
     }
   }
-  EXPECT_GE(TagsOfAll((std::int64_t{1} << 29) - 1).lanes, 2048);  // MPICH's communicators
+  EXPECT_GE(TagsOfAll((std::int64_t{1} << 29) - 1).tag_ranges, 2048);  // MPICH's communicators
   EXPECT_GE(TagsOfAll((std::int64_t{1} << 29) - 1).of(0).each, 32768U);
 }
 
-TEST(Lanes, AreFreeFromTheLastThatIsInUse) {
-  Lanes lanes(200);
-  EXPECT_EQ(lanes.first_of_free(), 0);
-  lanes.take(0);
-  lanes.take(70);
-  EXPECT_EQ(lanes.first_of_free(), 71);
-  EXPECT_EQ(lanes.in_use(), 2);
-  EXPECT_EQ(Lanes::lowest_of(lanes.free_bits()), 1);
-  lanes.give_back(70);
-  EXPECT_EQ(lanes.first_of_free(), 1);
-  for (int lane = 1; lane < 200; ++lane) lanes.take(lane);
-  EXPECT_EQ(Lanes::lowest_of(lanes.free_bits()), -1);
-  lanes.give_back(199);
-  EXPECT_EQ(Lanes::lowest_of(lanes.free_bits()), 199);
+TEST(TagRanges, AreFreeFromTheLastThatIsInUse) {
+  TagRanges tag_ranges(200);
+  EXPECT_EQ(tag_ranges.first_of_free(), 0);
+  tag_ranges.take(0);
+  tag_ranges.take(70);
+  EXPECT_EQ(tag_ranges.first_of_free(), 71);
+  EXPECT_EQ(tag_ranges.in_use(), 2);
+  EXPECT_EQ(TagRanges::lowest_of(tag_ranges.free_bits()), 1);
+  tag_ranges.give_back(70);
+  EXPECT_EQ(tag_ranges.first_of_free(), 1);
+  for (int tag_range = 1; tag_range < 200; ++tag_range) tag_ranges.take(tag_range);
+  EXPECT_EQ(TagRanges::lowest_of(tag_ranges.free_bits()), -1);
+  tag_ranges.give_back(199);
+  EXPECT_EQ(TagRanges::lowest_of(tag_ranges.free_bits()), 199);
 }
 
 // Ranks make and give up communicators of some of them, as the library does in
-// runtime/comm/shadows.cc: no two that have a rank in common get one lane.
-TEST(Lanes, AreNeverTakenTwiceOnARank) {
+// runtime/comm/internal_communicators.cc: no two that have a rank in common get one tag range.
+TEST(TagRanges, AreNeverTakenTwiceOnARank) {
   constexpr int kSome = 6, kCount = 12;
   std::mt19937 random(11);
-  std::vector<Lanes> ranks(kSome, Lanes(kCount));
+  std::vector<TagRanges> ranks(kSome, TagRanges(kCount));
   struct Made {
-    int lane;
+    int tag_range;
     std::vector<int> members;
   };
   std::vector<Made> alive;
@@ -269,7 +269,7 @@ TEST(Lanes, AreNeverTakenTwiceOnARank) {
     if (!alive.empty() && random() % 2) {
       // A rank is done with it before the others.
       Made& made = alive[random() % alive.size()];
-      ranks[static_cast<std::size_t>(made.members.back())].give_back(made.lane);
+      ranks[static_cast<std::size_t>(made.members.back())].give_back(made.tag_range);
       made.members.pop_back();
       std::erase_if(alive, [](const Made& one) { return one.members.empty(); });
       continue;
@@ -278,24 +278,25 @@ TEST(Lanes, AreNeverTakenTwiceOnARank) {
     for (int rank = 0; rank < kSome; ++rank)
       if (random() % 2) members.push_back(rank);
     if (members.empty()) continue;
-    int lane = 0;
+    int tag_range = 0;
     std::vector<std::int64_t> free(1, -1);
     for (const int rank : members) {
-      const Lanes& own = ranks[static_cast<std::size_t>(rank)];
-      lane = std::max(lane, own.first_of_free());
+      const TagRanges& own = ranks[static_cast<std::size_t>(rank)];
+      tag_range = std::max(tag_range, own.first_of_free());
       free[0] &= own.free_bits()[0];
     }
-    if (lane >= kCount) lane = Lanes::lowest_of(free);
-    if (lane < 0) {
+    if (tag_range >= kCount) tag_range = TagRanges::lowest_of(free);
+    if (tag_range < 0) {
       ++refused;
       continue;
     }
     for (const Made& other : alive)
       for (const int rank : members)
-        ASSERT_FALSE(other.lane == lane && std::find(other.members.begin(), other.members.end(),
-                                                     rank) != other.members.end());
-    for (const int rank : members) ranks[static_cast<std::size_t>(rank)].take(lane);
-    alive.push_back({lane, members});
+        ASSERT_FALSE(other.tag_range == tag_range &&
+                     std::find(other.members.begin(), other.members.end(), rank) !=
+                         other.members.end());
+    for (const int rank : members) ranks[static_cast<std::size_t>(rank)].take(tag_range);
+    alive.push_back({tag_range, members});
   }
   EXPECT_LT(refused, 10'000);
 }

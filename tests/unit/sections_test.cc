@@ -1,5 +1,5 @@
-// Schedules in sections: together they are the whole one, whatever the ranks, the data and the
-// number of laps in a section; and an operation carries one after the other out.
+// Schedules in batches: together they are the whole one, whatever the ranks, the data and the
+// number of iterations in a batch; and an operation carries one after the other out.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -29,42 +29,42 @@ std::string words(const Schedule& schedule, std::uint32_t begin, std::uint32_t e
   return text;
 }
 
-void add_rounds(const Schedule& section, std::vector<std::string>& rounds) {
+void add_rounds(const Schedule& batch, std::vector<std::string>& rounds) {
   std::uint32_t begin = 0;
-  for (const std::uint32_t end : section.round_ends) {
-    rounds.push_back(words(section, begin, end));
+  for (const std::uint32_t end : batch.round_ends) {
+    rounds.push_back(words(batch, begin, end));
     begin = end;
   }
-  EXPECT_EQ(begin, section.steps.size());
+  EXPECT_EQ(begin, batch.steps.size());
 }
 
-// How many sections there are.
-int expect_whole(const Algorithm& algorithm, const Shape& shape, int laps) {
+// How many batches there are.
+int expect_whole(const Algorithm& algorithm, const Shape& shape, int iterations) {
   std::vector<std::string> whole, together;
   const Schedule all = build(algorithm, shape);
   add_rounds(all, whole);
-  EXPECT_EQ(all.next_section, nullptr);
-  Schedule section = build_in_sections(algorithm, shape, laps);
-  const std::uint32_t most_posted = section.most_posted;
-  EXPECT_EQ(section.temp_bytes, all.temp_bytes);
-  EXPECT_TRUE(section.sends_after_first_round || !all.sends_after_first_round);
-  EXPECT_TRUE(section.receives_after_first_round || !all.receives_after_first_round);
-  add_rounds(section, together);
-  int sections = 1;
-  for (; section.next_section; ++sections) {
-    EXPECT_FALSE(stands_alone(section, true));
-    EXPECT_TRUE(section.program.empty());
-    section = section.next_section(std::move(section));
-    EXPECT_LE(section.most_posted, most_posted);
-    add_rounds(section, together);
+  EXPECT_EQ(all.next_batch, nullptr);
+  Schedule batch = build_in_batches(algorithm, shape, iterations);
+  const std::uint32_t most_posted = batch.most_posted;
+  EXPECT_EQ(batch.temp_bytes, all.temp_bytes);
+  EXPECT_TRUE(batch.sends_after_first_round || !all.sends_after_first_round);
+  EXPECT_TRUE(batch.receives_after_first_round || !all.receives_after_first_round);
+  add_rounds(batch, together);
+  int batches = 1;
+  for (; batch.next_batch; ++batches) {
+    EXPECT_FALSE(stands_alone(batch, true));
+    EXPECT_TRUE(batch.program.empty());
+    batch = batch.next_batch(std::move(batch));
+    EXPECT_LE(batch.most_posted, most_posted);
+    add_rounds(batch, together);
   }
   EXPECT_EQ(whole, together) << algorithm.name << " of " << shape.size << " ranks, rank "
-                             << shape.rank << ", " << laps << " laps a section";
-  return sections;
+                             << shape.rank << ", " << iterations << " laps a section";
+  return batches;
 }
 
-TEST(Sections, TogetherAreTheWholeSchedule) {
-  std::set<std::string> in_sections;
+TEST(Batches, TogetherAreTheWholeSchedule) {
+  std::set<std::string> in_batches;
   for (const Algorithm& algorithm : algorithms()) {
     if (!sim::is_simulated(algorithm.kind) || needs_memory(algorithm.needs)) continue;
     for (const int ranks : {1, 2, 3, 4, 7, 8, 9})
@@ -74,32 +74,32 @@ TEST(Sections, TogetherAreTheWholeSchedule) {
           shape.in_place = in_place;
           if (!applies(algorithm, shape)) continue;
           for (shape.rank = 0; shape.rank < ranks; ++shape.rank)
-            for (const int laps : {1, 2, 3, 8, 100})
-              if (expect_whole(algorithm, shape, laps) > 1)
-                in_sections.insert(std::string(kind_name(algorithm.kind)) + " " + algorithm.name);
+            for (const int iterations : {1, 2, 3, 8, 100})
+              if (expect_whole(algorithm, shape, iterations) > 1)
+                in_batches.insert(std::string(kind_name(algorithm.kind)) + " " + algorithm.name);
         }
       }
   }
-  EXPECT_EQ(in_sections,
+  EXPECT_EQ(in_batches,
             (std::set<std::string>{"allgather ring", "allreduce ring", "alltoall pairwise",
                                    "bcast scatter-allgather", "reduce_scatter_block pairwise"}));
 }
 
-// Whatever a section holds, one of few laps is short.
-TEST(Sections, AreShortHoweverManyRanksThereAre) {
+// Whatever a batch holds, one of few iterations is short.
+TEST(Batches, AreShortHoweverManyRanksThereAre) {
   Shape shape = shape_of(Kind::alltoall, 131072, 4096);
   shape.rank = 77;
-  Schedule section = build_in_sections(*find_algorithm(Kind::alltoall, "pairwise"), shape, 128);
-  EXPECT_EQ(section.rounds(), 128u);
-  EXPECT_LE(bytes_of(section), 80u * 1024);
-  int rounds = 0, sections = 0;
-  for (;; section = section.next_section(std::move(section)), ++sections) {
-    rounds += static_cast<int>(section.rounds());
-    EXPECT_LE(section.steps.size(), 2u * 128 + 1);
-    if (!section.next_section) break;
+  Schedule batch = build_in_batches(*find_algorithm(Kind::alltoall, "pairwise"), shape, 128);
+  EXPECT_EQ(batch.rounds(), 128u);
+  EXPECT_LE(bytes_of(batch), 80u * 1024);
+  int rounds = 0, batches = 0;
+  for (;; batch = batch.next_batch(std::move(batch)), ++batches) {
+    rounds += static_cast<int>(batch.rounds());
+    EXPECT_LE(batch.steps.size(), 2u * 128 + 1);
+    if (!batch.next_batch) break;
   }
   EXPECT_EQ(rounds, 131071);
-  EXPECT_EQ(sections, 1023);
+  EXPECT_EQ(batches, 1023);
 }
 
 // Every round ends at the second look.
@@ -127,13 +127,13 @@ class CountedOperation final : public Operation {
   }
 };
 
-TEST(Sections, AreCarriedOutOneAfterTheOtherAndAgainFromTheFirst) {
+TEST(Batches, AreCarriedOutOneAfterTheOtherAndAgainFromTheFirst) {
   const Algorithm& ring = *find_algorithm(Kind::allreduce, "ring");
   Shape shape = shape_of(Kind::allreduce, 7, 4096);
   shape.rank = 3;
   const Schedule whole = build(ring, shape);
   SlowTransport transport;
-  CountedOperation operation(std::make_shared<const Schedule>(build_in_sections(ring, shape, 2)),
+  CountedOperation operation(std::make_shared<const Schedule>(build_in_batches(ring, shape, 2)),
                              transport);
   for (int times = 1; times <= 3; ++times) {
     transport.started.clear();

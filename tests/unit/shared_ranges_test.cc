@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "shm/habits.h"
+#include "shm/retry_backoff.h"
 
 namespace weft {
 namespace {
@@ -131,26 +131,26 @@ TEST(SharedRanges, TheOriginOfABufferInAHeapMayLieElsewhere) {
   }
 }
 
-TEST(Habits, WhatIsInVainIsTriedEverMoreSeldom) {
+TEST(RetryBackoff, WhatIsInVainIsTriedEverMoreSeldom) {
   constexpr std::uint32_t kThis = 0x123, kOther = 0x125;
-  Habits habits;
+  RetryBackoff backoff;
   for (const int expected : {1, 3, 7, 15, 31, 63, 63}) {
-    ASSERT_TRUE(habits.worth_trying(kThis));
-    habits.tried(kThis, false);
-    EXPECT_TRUE(habits.worth_trying(kOther));
-    for (int i = 0; i < expected; ++i) EXPECT_FALSE(habits.worth_trying(kThis));
+    ASSERT_TRUE(backoff.worth_trying(kThis));
+    backoff.tried(kThis, false);
+    EXPECT_TRUE(backoff.worth_trying(kOther));
+    for (int i = 0; i < expected; ++i) EXPECT_FALSE(backoff.worth_trying(kThis));
   }
-  EXPECT_TRUE(habits.worth_trying(kThis));
-  habits.tried(kThis, true);
-  EXPECT_TRUE(habits.worth_trying(kThis));
+  EXPECT_TRUE(backoff.worth_trying(kThis));
+  backoff.tried(kThis, true);
+  EXPECT_TRUE(backoff.worth_trying(kThis));
 }
 
-TEST(Habits, NoCallHasThatOfAnother) {
+TEST(RetryBackoff, NoCallHasThatOfAnother) {
   constexpr std::uint32_t kThis = 0x123, kAll = 1u << kFingerprintBits;
-  Habits habits;
-  habits.tried(kThis, false);
+  RetryBackoff backoff;
+  backoff.tried(kThis, false);
   for (std::uint32_t other = 1; other < kAll; other += 2)
-    EXPECT_EQ(habits.worth_trying(other), other != kThis) << other;
+    EXPECT_EQ(backoff.worth_trying(other), other != kThis) << other;
 }
 
 }  // namespace

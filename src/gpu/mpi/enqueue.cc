@@ -135,20 +135,20 @@ Result<bool> duplicate(MPI_Comm comm, MPI_Comm* made) {
   return good;
 }
 
-class Shadow {
+class InternalCommunicator {
  public:
-  static Result<std::shared_ptr<Shadow>> of(MPI_Comm comm);
+  static Result<std::shared_ptr<InternalCommunicator>> of(MPI_Comm comm);
   // Waits until the communicator is made: all ranks free theirs together.
-  ~Shadow() {
+  ~InternalCommunicator() {
     if (finalised) one_node_.forget();
     if (finalised || !is_made()) return;
-    for (MPI_Comm* one : {&comm_, &persistent_, &later_, &agreements_}) {
+    for (MPI_Comm* one : {&comm_, &persistent_, &deferred_step_, &agreements_}) {
       if (*one != MPI_COMM_NULL) MPI_Comm_free(one);
     }
   }
-  Shadow() = default;
-  Shadow(const Shadow&) = delete;
-  Shadow& operator=(const Shadow&) = delete;
+  InternalCommunicator() = default;
+  InternalCommunicator(const InternalCommunicator&) = delete;
+  InternalCommunicator& operator=(const InternalCommunicator&) = delete;
 
   Result<bool> ready() {
     const std::lock_guard lock(mutex_);
@@ -167,14 +167,14 @@ class Shadow {
   }
   // Returns the communicator for operations enqueued from now on; MPI_COMM_NULL means first(), once
   // that is ready.
-  MPI_Comm later() const { return later_; }
+  MPI_Comm later() const { return deferred_step_; }
   MPI_Comm first() const { return comm_; }
   // Returns the communicator for persistent collectives. It is collective over `applications`.
   Result<MPI_Comm> persistent(MPI_Comm applications) {
     if (!is_made()) return ready().error();
     if (agreements_ != MPI_COMM_NULL) return persistent_;
-    for (MPI_Comm* one : {&persistent_, &later_}) {
-      if (*one != MPI_COMM_NULL || (one == &later_ && !weft_version)) continue;
+    for (MPI_Comm* one : {&persistent_, &deferred_step_}) {
+      if (*one != MPI_COMM_NULL || (one == &deferred_step_ && !weft_version)) continue;
       if (const auto made = duplicate(applications, one); !made) return made.error();
     }
     const auto made = checked(MPI_Comm_dup(applications, &agreements_));
@@ -203,19 +203,19 @@ class Shadow {
   // Weft carries out nothing on a communicator that was made without blocking until a persistent
   // operation has been prepared there. All ranks switch to this one at the same point of their
   // calls.
-  MPI_Comm later_ = MPI_COMM_NULL;
+  MPI_Comm deferred_step_ = MPI_COMM_NULL;
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
   OneNode one_node_;
 };
 
-using Kept = std::shared_ptr<Shadow>;
+using Kept = std::shared_ptr<InternalCommunicator>;
 
 int drop(MPI_Comm, int, void* kept, void*) {
   delete static_cast<Kept*>(kept);
   return MPI_SUCCESS;
 }
 
-Result<Kept> Shadow::of(MPI_Comm comm) {
+Result<Kept> InternalCommunicator::of(MPI_Comm comm) {
   static const int key = [] {
     int made = MPI_KEYVAL_INVALID;
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_within, &made, nullptr);
@@ -229,7 +229,7 @@ Result<Kept> Shadow::of(MPI_Comm comm) {
     return good.error();
   }
   if (there) return *static_cast<Kept*>(value);
-  auto made = std::make_shared<Shadow>();
+  auto made = std::make_shared<InternalCommunicator>();
   const auto begun = checked(MPI_Comm_idup(comm, &made->comm_, &made->making_));
   if (!begun) return begun.error();
   MPI_Comm_set_attr(comm, key, new Kept(made));
@@ -239,9 +239,9 @@ Result<Kept> Shadow::of(MPI_Comm comm) {
 class MpiCollective : public Collective {
  public:
   // context: of the device whose memory the library may access; nullptr if it accesses none.
-  MpiCollective(Kept shadow, Staged staged, Context* context)
-      : shadow_(std::move(shadow)),
-        later_(shadow_->later()),
+  MpiCollective(Kept internal, Staged staged, Context* context)
+      : internal_(std::move(internal)),
+        deferred_step_(internal_->later()),
         context_(context),
         calls_(std::move(staged.calls)),
         arrays_(std::move(staged.arrays)),
@@ -256,7 +256,7 @@ class MpiCollective : public Collective {
 
   // Makes the collective persistent. All ranks must call it.
   Result<bool> become_persistent() {
-    const auto comm = shadow_->persistent(calls_.front().comm);
+    const auto comm = internal_->persistent(calls_.front().comm);
     if (!comm) return comm.error();
     persistent_ = true;
     Result<bool> all = true;
@@ -270,13 +270,13 @@ class MpiCollective : public Collective {
 
   Result<bool> start(std::size_t part) override {
     if (context_) context_->make_current();
-    if (!persistent_ && later_ == MPI_COMM_NULL) {
-      const auto ready = shadow_->ready();
+    if (!persistent_ && deferred_step_ == MPI_COMM_NULL) {
+      const auto ready = internal_->ready();
       if (!ready || !*ready) return ready;
     }
     if (const auto good = by_processor_.bring(part); !good) return good;
     if (persistent_) return checked(MPI_Start(&requests_[part]));
-    calls_[part].comm = later_ == MPI_COMM_NULL ? shadow_->first() : later_;
+    calls_[part].comm = deferred_step_ == MPI_COMM_NULL ? internal_->first() : deferred_step_;
     return checked(start_by_mpi(calls_[part], &requests_[part]));
   }
 
@@ -289,8 +289,8 @@ class MpiCollective : public Collective {
   }
 
  private:
-  const Kept shadow_;
-  const MPI_Comm later_;
+  const Kept internal_;
+  const MPI_Comm deferred_step_;
   Context* const context_;
   std::vector<Call> calls_;
   const KeptArrays arrays_;
@@ -311,7 +311,7 @@ struct ByMpi {
   MpiCollective* collective = nullptr;  // the operation's
 };
 
-Result<ByMpi> stage_by_mpi(const Call& call, const Kept& shadow, bool persistent,
+Result<ByMpi> stage_by_mpi(const Call& call, const Kept& internal, bool persistent,
                            Context* context) {
   const bool copies = !library_takes_device_memory(call.kind);
   const auto known = known_to_mpi(call);
@@ -322,10 +322,10 @@ Result<ByMpi> stage_by_mpi(const Call& call, const Kept& shadow, bool persistent
   const std::size_t places = staged->places;
   std::vector<Part> parts = std::move(staged->parts);
   auto collective = std::make_unique<MpiCollective>(
-      shadow, std::move(*staged), library_takes_device_memory() ? context : nullptr);
+      internal, std::move(*staged), library_takes_device_memory() ? context : nullptr);
   auto* const itself = collective.get();
   auto made = made_runtime->make(context, std::move(parts), std::move(collective), pinned,
-                                 persistent ? nullptr : shadow->order(), places);
+                                 persistent ? nullptr : internal->order(), places);
   if (!made) return made.error();
   return ByMpi{std::move(*made), itself};
 }
@@ -335,34 +335,35 @@ Operation* watched(ByMpi made, const std::string& why_not) {
   return made_runtime->watch(std::move(made.operation));
 }
 
-Result<Operation*> make_alone(const Call& call, const Kept& shadow, Context* context) {
-  auto made = stage_by_mpi(call, shadow, false, context);
+Result<Operation*> make_alone(const Call& call, const Kept& internal, Context* context) {
+  auto made = stage_by_mpi(call, internal, false, context);
   // The other ranks have enqueued it, so that the next collective here would match a wrong one.
-  if (!made) shadow->order()->break_next();
+  if (!made) internal->order()->break_next();
   return made ? Result<Operation*>(watched(std::move(*made), "it is not persistent"))
               : made.error();
 }
 
 // Makes a persistent collective. All ranks call it together and may choose a single kernel. Each
 // rank takes part in every step, even if an earlier one failed there or elsewhere.
-Result<Operation*> make_together(const Call& call, const Kept& shadow,
+Result<Operation*> make_together(const Call& call, const Kept& internal,
                                  const Result<Context*>& context) {
   // Open MPI hangs if ranks make another communicator while one is being made.
-  if (!shadow->is_made()) return shadow->ready().error();
-  if (const auto comm = shadow->persistent(call.comm); !comm) return comm.error();
-  if (const auto all = shadow->all_have(context); !all) return all.error();
+  if (!internal->is_made()) return internal->ready().error();
+  if (const auto comm = internal->persistent(call.comm); !comm) return comm.error();
+  if (const auto all = internal->all_have(context); !all) return all.error();
   std::string why_not;
-  const auto by_kernel = shadow->one_node().decide(call, *context, made_runtime, &why_not);
+  const auto by_kernel = internal->one_node().decide(call, *context, made_runtime, &why_not);
   if (!by_kernel) return by_kernel.error();
   if (*by_kernel) {
     (*by_kernel)->set_path("in one kernel");
     return by_kernel;
   }
-  auto made = stage_by_mpi(call, shadow, true, *context);
-  auto all = shadow->all_have(made);
+  auto made = stage_by_mpi(call, internal, true, *context);
+  auto all = internal->all_have(made);
   if (all) {
-    all = shadow->all_have(made->collective->become_persistent());
-    if (!all) shadow->order()->break_next();  // what comes next would meet what some have prepared
+    all = internal->all_have(made->collective->become_persistent());
+    if (!all)
+      internal->order()->break_next();  // what comes next would meet what some have prepared
   }
   if (all) return watched(std::move(*made), why_not);
   if (made) made_runtime->drop(std::move(made->operation));
@@ -370,7 +371,7 @@ Result<Operation*> make_together(const Call& call, const Kept& shadow,
 }
 
 // Returns the context that a collective needs, after it has checked this process and the arguments.
-Result<Context*> context_for(const Call& call, const Kept& shadow,
+Result<Context*> context_for(const Call& call, const Kept& internal,
                              const weft_gpu_request* request) {
   const auto mine = runtime();
   if (!mine) return mine.error();
@@ -378,7 +379,7 @@ Result<Context*> context_for(const Call& call, const Kept& shadow,
   if (const auto known = known_to_mpi(call); !known) return known.error();
   const auto context = (*mine)->context();
   if (!context) return context.error();
-  if (shadow->order()->is_broken()) {
+  if (internal->order()->is_broken()) {
     return Error{"an earlier collective on this communicator has failed"};
   }
   return context;
@@ -386,14 +387,14 @@ Result<Context*> context_for(const Call& call, const Kept& shadow,
 
 // Returns the communicator by which ranks tell each other whether they can go on; it does not
 // depend on whether this rank has a device.
-Result<Kept> shadow_of(const Call& call) {
+Result<Kept> internal_of(const Call& call) {
   if (const auto good = check_mpi(); !good) return good.error();
   int between_groups = 0;
   MPI_Comm_test_inter(call.comm, &between_groups);
   if (between_groups) {
     return Error{"a collective between two groups cannot be enqueued", MPI_ERR_COMM};
   }
-  return Shadow::of(call.comm);
+  return InternalCommunicator::of(call.comm);
 }
 
 // Lets this thread call MPI, which may call CUDA, during a capture.
@@ -421,17 +422,17 @@ int given(const Result<Operation*>& made, weft_gpu_request* request) {
 int prepare(const Call& call, weft_gpu_request* request) {
   std::optional<OutsideCapture> while_mpi_may_call_cuda;
   leave_capture(&while_mpi_may_call_cuda);
-  const auto shadow = shadow_of(call);
-  if (!shadow) return failed(shadow.error());
-  return given(make_together(call, *shadow, context_for(call, *shadow, request)), request);
+  const auto internal = internal_of(call);
+  if (!internal) return failed(internal.error());
+  return given(make_together(call, *internal, context_for(call, *internal, request)), request);
 }
 
 int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request) {
   std::optional<OutsideCapture> while_mpi_may_call_cuda;
   leave_capture(&while_mpi_may_call_cuda);
-  const auto shadow = shadow_of(call);
-  if (!shadow) return failed(shadow.error());
-  auto context = context_for(call, *shadow, request);
+  const auto internal = internal_of(call);
+  if (!internal) return failed(internal.error());
+  auto context = context_for(call, *internal, request);
   const auto status = capture_status(stream);
   if (context && !status) context = status.error();
   const bool captures = status && *status != kNotCapturing;  // as the streams of the other ranks
@@ -441,11 +442,11 @@ int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request)
   if (!context && !captures) {
     // A wrong argument (an error with an MPI code) is refused on all ranks. After any other error
     // the other ranks have enqueued the collective.
-    if (context.error().mpi_code == 0) (*shadow)->order()->break_next();
+    if (context.error().mpi_code == 0) (*internal)->order()->break_next();
     return failed(context.error());
   }
   const auto made =
-      captures ? make_together(call, *shadow, context) : make_alone(call, *shadow, *context);
+      captures ? make_together(call, *internal, context) : make_alone(call, *internal, *context);
   if (!made) return failed(made.error());
   if (const auto started = (*made)->start(stream); !started) {
     made_runtime->release(*made);

@@ -14,7 +14,7 @@
 #include "runtime/start/all_in_call.h"
 #include "runtime/start/blocking.h"
 #include "runtime/start/initialise.h"
-#include "runtime/start/known_calls.h"
+#include "runtime/start/cached_calls.h"
 #include "library/search.h"
 #include "library/session_communicators.h"
 #include "runtime/start/start.h"
@@ -323,14 +323,14 @@ static int Start(bool nested, MPI_Request* request) {
 }
 WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
   if (only_library(request))
-    if (const auto straight = next_calls.Start.mpi_bound())
-      return straight(request);
+    if (const auto passthrough = next_calls.Start.mpi_bound())
+      return passthrough(request);
   return Start_entered(request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Start(MPI_Request* request) {
   if (only_library(request))
-    if (const auto straight = next_calls.Start.pmpi_bound())
-      return straight(request);
+    if (const auto passthrough = next_calls.Start.pmpi_bound())
+      return passthrough(request);
   return Start_entered(request, RETURN_ADDRESS);
 }
 
@@ -345,14 +345,14 @@ static int Startall(bool nested, int count, MPI_Request* array_of_requests) {
 }
 WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
   if (only_library(array_of_requests, count))
-    if (const auto straight = next_calls.Startall.mpi_bound())
-      return straight(count, array_of_requests);
+    if (const auto passthrough = next_calls.Startall.mpi_bound())
+      return passthrough(count, array_of_requests);
   return Startall_entered(count, array_of_requests, nullptr);
 }
 WEFT_WRAPPER int PMPI_Startall(int count, MPI_Request* array_of_requests) {
   if (only_library(array_of_requests, count))
-    if (const auto straight = next_calls.Startall.pmpi_bound())
-      return straight(count, array_of_requests);
+    if (const auto passthrough = next_calls.Startall.pmpi_bound())
+      return passthrough(count, array_of_requests);
   return Startall_entered(count, array_of_requests, RETURN_ADDRESS);
 }
 
@@ -380,11 +380,12 @@ static int Iallgather(const Started& started, const void* sendbuf, int sendcount
 [[gnu::noinline]] static int Iallgather_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iallgather.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iallgather.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallgather, CallId::Iallgather)(sendbuf, sendcount,
       sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -401,23 +402,25 @@ static int Iallgather(const Started& started, const void* sendbuf, int sendcount
 }
 WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iallgather, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iallgather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iallgather.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iallgather.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, nullptr);
   return Iallgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iallgather, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iallgather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iallgather.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iallgather.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iallgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
@@ -434,11 +437,11 @@ static int Iallgatherv(const Started& started, const void* sendbuf, int sendcoun
 [[gnu::noinline]] static int Iallgatherv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iallgatherv.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iallgatherv.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallgatherv, CallId::Iallgatherv)(sendbuf, sendcount,
@@ -456,24 +459,24 @@ static int Iallgatherv(const Started& started, const void* sendbuf, int sendcoun
 WEFT_WRAPPER int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iallgatherv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iallgatherv.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+  const CachedCall* const known = cached_call(called(CallId::Iallgatherv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iallgatherv.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Iallgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iallgatherv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iallgatherv.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+  const CachedCall* const known = cached_call(called(CallId::Iallgatherv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iallgatherv.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iallgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
 }
@@ -487,11 +490,11 @@ static int Iallreduce(const Started& started, const void* sendbuf, void* recvbuf
 }
 [[gnu::noinline]] static int Iallreduce_entered(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iallreduce.bound_by(caller != nullptr))
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iallreduce.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallreduce, CallId::Iallreduce)(sendbuf, recvbuf,
       count, datatype, op, comm, request);
@@ -507,22 +510,22 @@ static int Iallreduce(const Started& started, const void* sendbuf, void* recvbuf
 }
 WEFT_WRAPPER int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iallreduce, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iallreduce, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iallreduce.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iallreduce.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cached_calls.enters(known, nullptr);
   return Iallreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iallreduce, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iallreduce, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iallreduce.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iallreduce.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iallreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
@@ -537,11 +540,12 @@ static int Ialltoall(const Started& started, const void* sendbuf, int sendcount,
 [[gnu::noinline]] static int Ialltoall_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ialltoall.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ialltoall.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoall, CallId::Ialltoall)(sendbuf, sendcount,
       sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -558,23 +562,25 @@ static int Ialltoall(const Started& started, const void* sendbuf, int sendcount,
 }
 WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ialltoall, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Ialltoall, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ialltoall.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ialltoall.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, nullptr);
   return Ialltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ialltoall, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Ialltoall, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ialltoall.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ialltoall.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ialltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
@@ -591,11 +597,11 @@ static int Ialltoallv(const Started& started, const void* sendbuf, const int* se
 [[gnu::noinline]] static int Ialltoallv_entered(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ialltoallv.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ialltoallv.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoallv, CallId::Ialltoallv)(sendbuf, sendcounts,
@@ -613,24 +619,24 @@ static int Ialltoallv(const Started& started, const void* sendbuf, const int* se
 WEFT_WRAPPER int MPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ialltoallv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ialltoallv.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ialltoallv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ialltoallv.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Ialltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ialltoallv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ialltoallv.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ialltoallv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ialltoallv.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ialltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
 }
@@ -647,11 +653,11 @@ static int Ialltoallw(const Started& started, const void* sendbuf, const int* se
 [[gnu::noinline]] static int Ialltoallw_entered(const void* sendbuf, const int* sendcounts,
     const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ialltoallw.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ialltoallw.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoallw, CallId::Ialltoallw)(sendbuf, sendcounts,
@@ -670,24 +676,24 @@ static int Ialltoallw(const Started& started, const void* sendbuf, const int* se
 WEFT_WRAPPER int MPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ialltoallw), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ialltoallw.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ialltoallw), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ialltoallw.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Ialltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ialltoallw), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ialltoallw.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ialltoallw), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ialltoallw.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ialltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
 }
@@ -699,11 +705,11 @@ static int Ibarrier(const Started& started, MPI_Comm comm, MPI_Request* request)
   return code;
 }
 [[gnu::noinline]] static int Ibarrier_entered(MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ibarrier.bound_by(caller != nullptr))
-      return straight(comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ibarrier.bound_by(caller != nullptr))
+      return passthrough(comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ibarrier, CallId::Ibarrier)(comm, request);
   const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
@@ -714,19 +720,19 @@ static int Ibarrier(const Started& started, MPI_Comm comm, MPI_Request* request)
   return Ibarrier(started, comm, request);
 }
 WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ibarrier), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ibarrier.mpi_bound())
-      return straight(comm, request);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Ibarrier), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ibarrier.mpi_bound())
+      return passthrough(comm, request);
+  cached_calls.enters(known, nullptr);
   return Ibarrier_entered(comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ibarrier), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ibarrier.pmpi_bound())
-      return straight(comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Ibarrier), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ibarrier.pmpi_bound())
+      return passthrough(comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ibarrier_entered(comm, request);
 }
 
@@ -739,11 +745,11 @@ static int Ibcast(const Started& started, void* buffer, int count, MPI_Datatype 
 }
 [[gnu::noinline]] static int Ibcast_entered(void* buffer, int count, MPI_Datatype datatype,
     int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ibcast.bound_by(caller != nullptr))
-      return straight(buffer, count, datatype, root, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ibcast.bound_by(caller != nullptr))
+      return passthrough(buffer, count, datatype, root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ibcast, CallId::Ibcast)(buffer, count, datatype,
       root, comm, request);
@@ -758,20 +764,20 @@ static int Ibcast(const Started& started, void* buffer, int count, MPI_Datatype 
 }
 WEFT_WRAPPER int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ibcast), comm, count, datatype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ibcast.mpi_bound())
-      return straight(buffer, count, datatype, root, comm, request);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Ibcast), comm, count, datatype, root);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ibcast.mpi_bound())
+      return passthrough(buffer, count, datatype, root, comm, request);
+  cached_calls.enters(known, nullptr);
   return Ibcast_entered(buffer, count, datatype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ibcast), comm, count, datatype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ibcast.pmpi_bound())
-      return straight(buffer, count, datatype, root, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Ibcast), comm, count, datatype, root);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ibcast.pmpi_bound())
+      return passthrough(buffer, count, datatype, root, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ibcast_entered(buffer, count, datatype, root, comm, request);
 }
 
@@ -784,11 +790,11 @@ static int Iexscan(const Started& started, const void* sendbuf, void* recvbuf, i
 }
 [[gnu::noinline]] static int Iexscan_entered(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iexscan.bound_by(caller != nullptr))
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iexscan.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iexscan, CallId::Iexscan)(sendbuf, recvbuf, count,
       datatype, op, comm, request);
@@ -804,22 +810,22 @@ static int Iexscan(const Started& started, const void* sendbuf, void* recvbuf, i
 }
 WEFT_WRAPPER int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iexscan, sendbuf, recvbuf), comm, count,
-      datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iexscan.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Iexscan, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iexscan.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cached_calls.enters(known, nullptr);
   return Iexscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iexscan, sendbuf, recvbuf), comm, count,
-      datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iexscan.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Iexscan, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iexscan.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iexscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
@@ -835,11 +841,11 @@ static int Igather(const Started& started, const void* sendbuf, int sendcount,
 [[gnu::noinline]] static int Igather_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Igather.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Igather.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Igather, CallId::Igather)(sendbuf, sendcount,
@@ -858,26 +864,26 @@ static int Igather(const Started& started, const void* sendbuf, int sendcount,
 WEFT_WRAPPER int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Igather, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Igather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Igather.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Igather.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Igather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Igather, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Igather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Igather.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Igather.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Igather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
@@ -894,11 +900,11 @@ static int Igatherv(const Started& started, const void* sendbuf, int sendcount,
 [[gnu::noinline]] static int Igatherv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Igatherv.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Igatherv.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Igatherv, CallId::Igatherv)(sendbuf, sendcount,
@@ -916,24 +922,24 @@ static int Igatherv(const Started& started, const void* sendbuf, int sendcount,
 WEFT_WRAPPER int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Igatherv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Igatherv.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Igatherv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Igatherv.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Igatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Igatherv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Igatherv.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Igatherv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Igatherv.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Igatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, request);
 }
@@ -949,11 +955,12 @@ static int Ineighbor_allgather(const Started& started, const void* sendbuf, int 
 [[gnu::noinline]] static int Ineighbor_allgather_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ineighbor_allgather.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ineighbor_allgather.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_allgather,
       CallId::Ineighbor_allgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
@@ -972,24 +979,26 @@ static int Ineighbor_allgather(const Started& started, const void* sendbuf, int 
 }
 WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgather, sendbuf, recvbuf),
-      comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_allgather.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgather, sendbuf,
+      recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_allgather.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, nullptr);
   return Ineighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgather(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgather, sendbuf, recvbuf),
-      comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_allgather.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgather, sendbuf,
+      recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_allgather.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
@@ -1006,11 +1015,11 @@ static int Ineighbor_allgatherv(const Started& started, const void* sendbuf, int
 [[gnu::noinline]] static int Ineighbor_allgatherv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ineighbor_allgatherv.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ineighbor_allgatherv.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_allgatherv,
@@ -1030,24 +1039,24 @@ static int Ineighbor_allgatherv(const Started& started, const void* sendbuf, int
 WEFT_WRAPPER int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgatherv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_allgatherv.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgatherv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_allgatherv.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Ineighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgatherv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_allgatherv.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgatherv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_allgatherv.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
 }
@@ -1063,11 +1072,12 @@ static int Ineighbor_alltoall(const Started& started, const void* sendbuf, int s
 [[gnu::noinline]] static int Ineighbor_alltoall_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ineighbor_alltoall.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ineighbor_alltoall.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoall,
       CallId::Ineighbor_alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -1086,23 +1096,25 @@ static int Ineighbor_alltoall(const Started& started, const void* sendbuf, int s
 }
 WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoall, sendbuf, recvbuf),
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoall, sendbuf, recvbuf),
       comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_alltoall.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_alltoall.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, nullptr);
   return Ineighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoall, sendbuf, recvbuf),
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoall, sendbuf, recvbuf),
       comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_alltoall.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_alltoall.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
@@ -1120,11 +1132,11 @@ static int Ineighbor_alltoallv(const Started& started, const void* sendbuf, cons
     const int* sendcounts, const int* sdispls, MPI_Datatype sendtype, void* recvbuf,
     const int* recvcounts, const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ineighbor_alltoallv.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ineighbor_alltoallv.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoallv,
@@ -1145,24 +1157,24 @@ static int Ineighbor_alltoallv(const Started& started, const void* sendbuf, cons
 WEFT_WRAPPER int MPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_alltoallv.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_alltoallv.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Ineighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_alltoallv.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_alltoallv.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
 }
@@ -1180,11 +1192,11 @@ static int Ineighbor_alltoallw(const Started& started, const void* sendbuf, cons
     const int* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const int* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ineighbor_alltoallw.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ineighbor_alltoallw.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoallw,
@@ -1205,24 +1217,24 @@ static int Ineighbor_alltoallw(const Started& started, const void* sendbuf, cons
 WEFT_WRAPPER int MPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallw), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_alltoallw.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallw), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_alltoallw.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Ineighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallw), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_alltoallw.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallw), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_alltoallw.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
 }
@@ -1236,11 +1248,11 @@ static int Ireduce(const Started& started, const void* sendbuf, void* recvbuf, i
 }
 [[gnu::noinline]] static int Ireduce_entered(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ireduce.bound_by(caller != nullptr))
-      return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ireduce.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce, CallId::Ireduce)(sendbuf, recvbuf, count,
       datatype, op, root, comm, request);
@@ -1256,22 +1268,22 @@ static int Ireduce(const Started& started, const void* sendbuf, void* recvbuf, i
 }
 WEFT_WRAPPER int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ireduce, sendbuf, recvbuf), comm, count,
-      datatype, op, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ireduce.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Ireduce, sendbuf, recvbuf), comm,
+      count, datatype, op, root);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ireduce.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  cached_calls.enters(known, nullptr);
   return Ireduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ireduce, sendbuf, recvbuf), comm, count,
-      datatype, op, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ireduce.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Ireduce, sendbuf, recvbuf), comm,
+      count, datatype, op, root);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ireduce.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ireduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 
@@ -1284,11 +1296,11 @@ static int Ireduce_scatter(const Started& started, const void* sendbuf, void* re
 }
 [[gnu::noinline]] static int Ireduce_scatter_entered(const void* sendbuf, void* recvbuf,
     const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ireduce_scatter.bound_by(caller != nullptr))
-      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ireduce_scatter.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_scatter, CallId::Ireduce_scatter)(sendbuf,
       recvbuf, recvcounts, datatype, op, comm, request);
@@ -1304,20 +1316,20 @@ static int Ireduce_scatter(const Started& started, const void* sendbuf, void* re
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ireduce_scatter.mpi_bound())
-      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ireduce_scatter.mpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  cached_calls.enters(known, nullptr);
   return Ireduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ireduce_scatter.pmpi_bound())
-      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ireduce_scatter.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ireduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 
@@ -1330,11 +1342,11 @@ static int Ireduce_scatter_block(const Started& started, const void* sendbuf, vo
 }
 [[gnu::noinline]] static int Ireduce_scatter_block_entered(const void* sendbuf, void* recvbuf,
     int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ireduce_scatter_block.bound_by(caller != nullptr))
-      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ireduce_scatter_block.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_scatter_block,
       CallId::Ireduce_scatter_block)(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
@@ -1351,22 +1363,22 @@ static int Ireduce_scatter_block(const Started& started, const void* sendbuf, vo
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter_block, sendbuf,
+  const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter_block, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ireduce_scatter_block.mpi_bound())
-      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ireduce_scatter_block.mpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  cached_calls.enters(known, nullptr);
   return Ireduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter_block, sendbuf,
+  const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter_block, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ireduce_scatter_block.pmpi_bound())
-      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ireduce_scatter_block.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ireduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 
@@ -1379,11 +1391,11 @@ static int Iscan(const Started& started, const void* sendbuf, void* recvbuf, int
 }
 [[gnu::noinline]] static int Iscan_entered(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iscan.bound_by(caller != nullptr))
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iscan.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscan, CallId::Iscan)(sendbuf, recvbuf, count,
       datatype, op, comm, request);
@@ -1399,22 +1411,22 @@ static int Iscan(const Started& started, const void* sendbuf, void* recvbuf, int
 }
 WEFT_WRAPPER int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iscan, sendbuf, recvbuf), comm, count,
+  const CachedCall* const known = cached_call(called(CallId::Iscan, sendbuf, recvbuf), comm, count,
       datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iscan.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iscan.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cached_calls.enters(known, nullptr);
   return Iscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iscan, sendbuf, recvbuf), comm, count,
+  const CachedCall* const known = cached_call(called(CallId::Iscan, sendbuf, recvbuf), comm, count,
       datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iscan.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iscan.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
@@ -1430,11 +1442,11 @@ static int Iscatter(const Started& started, const void* sendbuf, int sendcount,
 [[gnu::noinline]] static int Iscatter_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iscatter.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iscatter.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscatter, CallId::Iscatter)(sendbuf, sendcount,
@@ -1453,26 +1465,26 @@ static int Iscatter(const Started& started, const void* sendbuf, int sendcount,
 WEFT_WRAPPER int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iscatter, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iscatter, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iscatter.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iscatter.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Iscatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iscatter, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iscatter, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iscatter.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iscatter.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iscatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
@@ -1489,11 +1501,11 @@ static int Iscatterv(const Started& started, const void* sendbuf, const int* sen
 [[gnu::noinline]] static int Iscatterv_entered(const void* sendbuf, const int* sendcounts,
     const int* displs, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iscatterv.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iscatterv.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscatterv, CallId::Iscatterv)(sendbuf, sendcounts,
@@ -1511,24 +1523,24 @@ static int Iscatterv(const Started& started, const void* sendbuf, const int* sen
 WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iscatterv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iscatterv.mpi_bound())
-      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Iscatterv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iscatterv.mpi_bound())
+      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Iscatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iscatterv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iscatterv.pmpi_bound())
-      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Iscatterv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iscatterv.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iscatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
 }
@@ -2197,11 +2209,12 @@ static int Iallgather_c(const Started& started, const void* sendbuf, MPI_Count s
 [[gnu::noinline]] static int Iallgather_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iallgather_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iallgather_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallgather_c, CallId::Iallgather_c)(sendbuf,
       sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -2220,24 +2233,26 @@ static int Iallgather_c(const Started& started, const void* sendbuf, MPI_Count s
 WEFT_WRAPPER int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iallgather_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iallgather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iallgather_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iallgather_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, nullptr);
   return Iallgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iallgather_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iallgather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iallgather_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iallgather_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iallgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
@@ -2254,11 +2269,11 @@ static int Iallgatherv_c(const Started& started, const void* sendbuf, MPI_Count 
 [[gnu::noinline]] static int Iallgatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iallgatherv_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iallgatherv_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallgatherv_c, CallId::Iallgatherv_c)(sendbuf,
@@ -2277,24 +2292,24 @@ static int Iallgatherv_c(const Started& started, const void* sendbuf, MPI_Count 
 WEFT_WRAPPER int MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iallgatherv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iallgatherv_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+  const CachedCall* const known = cached_call(called(CallId::Iallgatherv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iallgatherv_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Iallgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iallgatherv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iallgatherv_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+  const CachedCall* const known = cached_call(called(CallId::Iallgatherv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iallgatherv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iallgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
 }
@@ -2308,11 +2323,11 @@ static int Iallreduce_c(const Started& started, const void* sendbuf, void* recvb
 }
 [[gnu::noinline]] static int Iallreduce_c_entered(const void* sendbuf, void* recvbuf,
     MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iallreduce_c.bound_by(caller != nullptr))
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iallreduce_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallreduce_c, CallId::Iallreduce_c)(sendbuf, recvbuf,
       count, datatype, op, comm, request);
@@ -2329,22 +2344,22 @@ static int Iallreduce_c(const Started& started, const void* sendbuf, void* recvb
 }
 WEFT_WRAPPER int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iallreduce_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iallreduce_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iallreduce_c.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iallreduce_c.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cached_calls.enters(known, nullptr);
   return Iallreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iallreduce_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iallreduce_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iallreduce_c.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iallreduce_c.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iallreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
@@ -2359,11 +2374,12 @@ static int Ialltoall_c(const Started& started, const void* sendbuf, MPI_Count se
 [[gnu::noinline]] static int Ialltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ialltoall_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ialltoall_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoall_c, CallId::Ialltoall_c)(sendbuf, sendcount,
       sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -2381,24 +2397,26 @@ static int Ialltoall_c(const Started& started, const void* sendbuf, MPI_Count se
 WEFT_WRAPPER int MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ialltoall_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Ialltoall_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ialltoall_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ialltoall_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, nullptr);
   return Ialltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ialltoall_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Ialltoall_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ialltoall_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ialltoall_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ialltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
@@ -2415,11 +2433,11 @@ static int Ialltoallv_c(const Started& started, const void* sendbuf, const MPI_C
 [[gnu::noinline]] static int Ialltoallv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ialltoallv_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ialltoallv_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoallv_c, CallId::Ialltoallv_c)(sendbuf,
@@ -2438,24 +2456,24 @@ static int Ialltoallv_c(const Started& started, const void* sendbuf, const MPI_C
 WEFT_WRAPPER int MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ialltoallv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ialltoallv_c.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ialltoallv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ialltoallv_c.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Ialltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ialltoallv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ialltoallv_c.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ialltoallv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ialltoallv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ialltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
 }
@@ -2474,11 +2492,11 @@ static int Ialltoallw_c(const Started& started, const void* sendbuf, const MPI_C
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ialltoallw_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ialltoallw_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoallw_c, CallId::Ialltoallw_c)(sendbuf,
@@ -2499,12 +2517,12 @@ WEFT_WRAPPER int MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ialltoallw_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ialltoallw_c.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ialltoallw_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ialltoallw_c.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Ialltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
 }
@@ -2512,12 +2530,12 @@ WEFT_WRAPPER int PMPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcou
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ialltoallw_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ialltoallw_c.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ialltoallw_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ialltoallw_c.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ialltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
 }
@@ -2531,11 +2549,11 @@ static int Ibcast_c(const Started& started, void* buffer, MPI_Count count, MPI_D
 }
 [[gnu::noinline]] static int Ibcast_c_entered(void* buffer, MPI_Count count, MPI_Datatype datatype,
     int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ibcast_c.bound_by(caller != nullptr))
-      return straight(buffer, count, datatype, root, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ibcast_c.bound_by(caller != nullptr))
+      return passthrough(buffer, count, datatype, root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ibcast_c, CallId::Ibcast_c)(buffer, count, datatype,
       root, comm, request);
@@ -2550,20 +2568,22 @@ static int Ibcast_c(const Started& started, void* buffer, MPI_Count count, MPI_D
 }
 WEFT_WRAPPER int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ibcast_c), comm, count, datatype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ibcast_c.mpi_bound())
-      return straight(buffer, count, datatype, root, comm, request);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Ibcast_c), comm, count, datatype,
+      root);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ibcast_c.mpi_bound())
+      return passthrough(buffer, count, datatype, root, comm, request);
+  cached_calls.enters(known, nullptr);
   return Ibcast_c_entered(buffer, count, datatype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ibcast_c), comm, count, datatype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ibcast_c.pmpi_bound())
-      return straight(buffer, count, datatype, root, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Ibcast_c), comm, count, datatype,
+      root);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ibcast_c.pmpi_bound())
+      return passthrough(buffer, count, datatype, root, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ibcast_c_entered(buffer, count, datatype, root, comm, request);
 }
 
@@ -2576,11 +2596,11 @@ static int Iexscan_c(const Started& started, const void* sendbuf, void* recvbuf,
 }
 [[gnu::noinline]] static int Iexscan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iexscan_c.bound_by(caller != nullptr))
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iexscan_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iexscan_c, CallId::Iexscan_c)(sendbuf, recvbuf,
       count, datatype, op, comm, request);
@@ -2596,22 +2616,22 @@ static int Iexscan_c(const Started& started, const void* sendbuf, void* recvbuf,
 }
 WEFT_WRAPPER int MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iexscan_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iexscan_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iexscan_c.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iexscan_c.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cached_calls.enters(known, nullptr);
   return Iexscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iexscan_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iexscan_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iexscan_c.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iexscan_c.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iexscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
@@ -2627,11 +2647,11 @@ static int Igather_c(const Started& started, const void* sendbuf, MPI_Count send
 [[gnu::noinline]] static int Igather_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Igather_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Igather_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Igather_c, CallId::Igather_c)(sendbuf, sendcount,
@@ -2650,26 +2670,26 @@ static int Igather_c(const Started& started, const void* sendbuf, MPI_Count send
 WEFT_WRAPPER int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Igather_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Igather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Igather_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Igather_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Igather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Igather_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Igather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Igather_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Igather_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Igather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
@@ -2686,11 +2706,11 @@ static int Igatherv_c(const Started& started, const void* sendbuf, MPI_Count sen
 [[gnu::noinline]] static int Igatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Igatherv_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Igatherv_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Igatherv_c, CallId::Igatherv_c)(sendbuf, sendcount,
@@ -2708,24 +2728,24 @@ static int Igatherv_c(const Started& started, const void* sendbuf, MPI_Count sen
 WEFT_WRAPPER int MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Igatherv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Igatherv_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Igatherv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Igatherv_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Igatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Igatherv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Igatherv_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Igatherv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Igatherv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Igatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, request);
 }
@@ -2741,11 +2761,12 @@ static int Ineighbor_allgather_c(const Started& started, const void* sendbuf, MP
 [[gnu::noinline]] static int Ineighbor_allgather_c_entered(const void* sendbuf,
     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ineighbor_allgather_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ineighbor_allgather_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_allgather_c,
       CallId::Ineighbor_allgather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
@@ -2765,24 +2786,26 @@ static int Ineighbor_allgather_c(const Started& started, const void* sendbuf, MP
 WEFT_WRAPPER int MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgather_c, sendbuf,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgather_c, sendbuf,
       recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_allgather_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_allgather_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, nullptr);
   return Ineighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgather_c, sendbuf,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgather_c, sendbuf,
       recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_allgather_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_allgather_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
@@ -2799,11 +2822,11 @@ static int Ineighbor_allgatherv_c(const Started& started, const void* sendbuf, M
 [[gnu::noinline]] static int Ineighbor_allgatherv_c_entered(const void* sendbuf,
     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ineighbor_allgatherv_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ineighbor_allgatherv_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_allgatherv_c,
@@ -2823,24 +2846,24 @@ static int Ineighbor_allgatherv_c(const Started& started, const void* sendbuf, M
 WEFT_WRAPPER int MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgatherv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_allgatherv_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgatherv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_allgatherv_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Ineighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgatherv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_allgatherv_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgatherv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_allgatherv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
 }
@@ -2856,11 +2879,12 @@ static int Ineighbor_alltoall_c(const Started& started, const void* sendbuf, MPI
 [[gnu::noinline]] static int Ineighbor_alltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ineighbor_alltoall_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ineighbor_alltoall_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoall_c,
       CallId::Ineighbor_alltoall_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
@@ -2880,24 +2904,26 @@ static int Ineighbor_alltoall_c(const Started& started, const void* sendbuf, MPI
 WEFT_WRAPPER int MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoall_c, sendbuf, recvbuf),
-      comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_alltoall_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoall_c, sendbuf,
+      recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_alltoall_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, nullptr);
   return Ineighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoall_c, sendbuf, recvbuf),
-      comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_alltoall_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoall_c, sendbuf,
+      recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_alltoall_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
@@ -2916,11 +2942,11 @@ static int Ineighbor_alltoallv_c(const Started& started, const void* sendbuf,
     const MPI_Count* sendcounts, const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ineighbor_alltoallv_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ineighbor_alltoallv_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoallv_c,
@@ -2941,24 +2967,24 @@ static int Ineighbor_alltoallv_c(const Started& started, const void* sendbuf,
 WEFT_WRAPPER int MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_alltoallv_c.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_alltoallv_c.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Ineighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_alltoallv_c.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_alltoallv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
 }
@@ -2977,11 +3003,11 @@ static int Ineighbor_alltoallw_c(const Started& started, const void* sendbuf,
     const MPI_Count* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ineighbor_alltoallw_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ineighbor_alltoallw_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoallw_c,
@@ -3003,12 +3029,12 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallw_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_alltoallw_c.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallw_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_alltoallw_c.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Ineighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, request);
 }
@@ -3016,12 +3042,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallw_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ineighbor_alltoallw_c.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallw_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ineighbor_alltoallw_c.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, request);
 }
@@ -3035,11 +3061,11 @@ static int Ireduce_c(const Started& started, const void* sendbuf, void* recvbuf,
 }
 [[gnu::noinline]] static int Ireduce_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ireduce_c.bound_by(caller != nullptr))
-      return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ireduce_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_c, CallId::Ireduce_c)(sendbuf, recvbuf,
       count, datatype, op, root, comm, request);
@@ -3055,22 +3081,22 @@ static int Ireduce_c(const Started& started, const void* sendbuf, void* recvbuf,
 }
 WEFT_WRAPPER int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ireduce_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Ireduce_c, sendbuf, recvbuf), comm,
       count, datatype, op, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ireduce_c.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ireduce_c.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  cached_calls.enters(known, nullptr);
   return Ireduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ireduce_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Ireduce_c, sendbuf, recvbuf), comm,
       count, datatype, op, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ireduce_c.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ireduce_c.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ireduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 
@@ -3083,11 +3109,11 @@ static int Ireduce_scatter_block_c(const Started& started, const void* sendbuf, 
 }
 [[gnu::noinline]] static int Ireduce_scatter_block_c_entered(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ireduce_scatter_block_c.bound_by(caller != nullptr))
-      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ireduce_scatter_block_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_scatter_block_c,
       CallId::Ireduce_scatter_block_c)(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
@@ -3105,22 +3131,22 @@ static int Ireduce_scatter_block_c(const Started& started, const void* sendbuf, 
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter_block_c, sendbuf,
+  const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter_block_c, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ireduce_scatter_block_c.mpi_bound())
-      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ireduce_scatter_block_c.mpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  cached_calls.enters(known, nullptr);
   return Ireduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter_block_c, sendbuf,
+  const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter_block_c, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ireduce_scatter_block_c.pmpi_bound())
-      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ireduce_scatter_block_c.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ireduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 
@@ -3135,11 +3161,11 @@ static int Ireduce_scatter_c(const Started& started, const void* sendbuf, void* 
 [[gnu::noinline]] static int Ireduce_scatter_c_entered(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Ireduce_scatter_c.bound_by(caller != nullptr))
-      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Ireduce_scatter_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_scatter_c,
       CallId::Ireduce_scatter_c)(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
@@ -3156,21 +3182,21 @@ static int Ireduce_scatter_c(const Started& started, const void* sendbuf, void* 
 WEFT_WRAPPER int MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ireduce_scatter_c.mpi_bound())
-      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ireduce_scatter_c.mpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  cached_calls.enters(known, nullptr);
   return Ireduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Ireduce_scatter_c.pmpi_bound())
-      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Ireduce_scatter_c.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Ireduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 
@@ -3183,11 +3209,11 @@ static int Iscan_c(const Started& started, const void* sendbuf, void* recvbuf, M
 }
 [[gnu::noinline]] static int Iscan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iscan_c.bound_by(caller != nullptr))
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iscan_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscan_c, CallId::Iscan_c)(sendbuf, recvbuf, count,
       datatype, op, comm, request);
@@ -3203,22 +3229,22 @@ static int Iscan_c(const Started& started, const void* sendbuf, void* recvbuf, M
 }
 WEFT_WRAPPER int MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iscan_c, sendbuf, recvbuf), comm, count,
-      datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iscan_c.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Iscan_c, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iscan_c.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cached_calls.enters(known, nullptr);
   return Iscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iscan_c, sendbuf, recvbuf), comm, count,
-      datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iscan_c.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Iscan_c, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iscan_c.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
@@ -3234,11 +3260,11 @@ static int Iscatter_c(const Started& started, const void* sendbuf, MPI_Count sen
 [[gnu::noinline]] static int Iscatter_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iscatter_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iscatter_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscatter_c, CallId::Iscatter_c)(sendbuf, sendcount,
@@ -3257,26 +3283,26 @@ static int Iscatter_c(const Started& started, const void* sendbuf, MPI_Count sen
 WEFT_WRAPPER int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iscatter_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iscatter_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iscatter_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iscatter_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Iscatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iscatter_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Iscatter_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iscatter_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iscatter_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iscatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
@@ -3293,11 +3319,11 @@ static int Iscatterv_c(const Started& started, const void* sendbuf, const MPI_Co
 [[gnu::noinline]] static int Iscatterv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
-  if (known && known->goes_straight_at_site(caller))
-    if (const auto straight = next_calls.Iscatterv_c.bound_by(caller != nullptr))
-      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Iscatterv_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscatterv_c, CallId::Iscatterv_c)(sendbuf,
@@ -3315,24 +3341,24 @@ static int Iscatterv_c(const Started& started, const void* sendbuf, const MPI_Co
 WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iscatterv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iscatterv_c.mpi_bound())
-      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Iscatterv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iscatterv_c.mpi_bound())
+      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Iscatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  const KnownCall* const known = known_call(called(CallId::Iscatterv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Iscatterv_c.pmpi_bound())
-      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Iscatterv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Iscatterv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Iscatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
 }
@@ -4149,14 +4175,14 @@ static int Test(bool nested, MPI_Request* request, int* flag, MPI_Status* status
 }
 WEFT_WRAPPER int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (only_library(request))
-    if (const auto straight = next_calls.Test.mpi_bound())
-      return straight(request, flag, status);
+    if (const auto passthrough = next_calls.Test.mpi_bound())
+      return passthrough(request, flag, status);
   return Test_entered(request, flag, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (only_library(request))
-    if (const auto straight = next_calls.Test.pmpi_bound())
-      return straight(request, flag, status);
+    if (const auto passthrough = next_calls.Test.pmpi_bound())
+      return passthrough(request, flag, status);
   return Test_entered(request, flag, status, RETURN_ADDRESS);
 }
 
@@ -4175,15 +4201,15 @@ static int Testall(bool nested, int count, MPI_Request* array_of_requests, int* 
 WEFT_WRAPPER int MPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
   if (only_library(array_of_requests, count))
-    if (const auto straight = next_calls.Testall.mpi_bound())
-      return straight(count, array_of_requests, flag, array_of_statuses);
+    if (const auto passthrough = next_calls.Testall.mpi_bound())
+      return passthrough(count, array_of_requests, flag, array_of_statuses);
   return Testall_entered(count, array_of_requests, flag, array_of_statuses, nullptr);
 }
 WEFT_WRAPPER int PMPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
   if (only_library(array_of_requests, count))
-    if (const auto straight = next_calls.Testall.pmpi_bound())
-      return straight(count, array_of_requests, flag, array_of_statuses);
+    if (const auto passthrough = next_calls.Testall.pmpi_bound())
+      return passthrough(count, array_of_requests, flag, array_of_statuses);
   return Testall_entered(count, array_of_requests, flag, array_of_statuses, RETURN_ADDRESS);
 }
 
@@ -4202,15 +4228,15 @@ static int Testany(bool nested, int count, MPI_Request* array_of_requests, int* 
 WEFT_WRAPPER int MPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
   if (only_library(array_of_requests, count))
-    if (const auto straight = next_calls.Testany.mpi_bound())
-      return straight(count, array_of_requests, index, flag, status);
+    if (const auto passthrough = next_calls.Testany.mpi_bound())
+      return passthrough(count, array_of_requests, index, flag, status);
   return Testany_entered(count, array_of_requests, index, flag, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
   if (only_library(array_of_requests, count))
-    if (const auto straight = next_calls.Testany.pmpi_bound())
-      return straight(count, array_of_requests, index, flag, status);
+    if (const auto passthrough = next_calls.Testany.pmpi_bound())
+      return passthrough(count, array_of_requests, index, flag, status);
   return Testany_entered(count, array_of_requests, index, flag, status, RETURN_ADDRESS);
 }
 
@@ -4231,16 +4257,18 @@ static int Testsome(bool nested, int incount, MPI_Request* array_of_requests, in
 WEFT_WRAPPER int MPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
   if (only_library(array_of_requests, incount))
-    if (const auto straight = next_calls.Testsome.mpi_bound())
-      return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    if (const auto passthrough = next_calls.Testsome.mpi_bound())
+      return passthrough(incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
   return Testsome_entered(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses, nullptr);
 }
 WEFT_WRAPPER int PMPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
   if (only_library(array_of_requests, incount))
-    if (const auto straight = next_calls.Testsome.pmpi_bound())
-      return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    if (const auto passthrough = next_calls.Testsome.pmpi_bound())
+      return passthrough(incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
   return Testsome_entered(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses, RETURN_ADDRESS);
 }
@@ -4257,14 +4285,14 @@ static int Wait(bool nested, MPI_Request* request, MPI_Status* status) {
 }
 WEFT_WRAPPER int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (only_library(request))
-    if (const auto straight = next_calls.Wait.mpi_bound())
-      return straight(request, status);
+    if (const auto passthrough = next_calls.Wait.mpi_bound())
+      return passthrough(request, status);
   return Wait_entered(request, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (only_library(request))
-    if (const auto straight = next_calls.Wait.pmpi_bound())
-      return straight(request, status);
+    if (const auto passthrough = next_calls.Wait.pmpi_bound())
+      return passthrough(request, status);
   return Wait_entered(request, status, RETURN_ADDRESS);
 }
 
@@ -4283,15 +4311,15 @@ static int Waitall(bool nested, int count, MPI_Request* array_of_requests,
 WEFT_WRAPPER int MPI_Waitall(int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
   if (only_library(array_of_requests, count))
-    if (const auto straight = next_calls.Waitall.mpi_bound())
-      return straight(count, array_of_requests, array_of_statuses);
+    if (const auto passthrough = next_calls.Waitall.mpi_bound())
+      return passthrough(count, array_of_requests, array_of_statuses);
   return Waitall_entered(count, array_of_requests, array_of_statuses, nullptr);
 }
 WEFT_WRAPPER int PMPI_Waitall(int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
   if (only_library(array_of_requests, count))
-    if (const auto straight = next_calls.Waitall.pmpi_bound())
-      return straight(count, array_of_requests, array_of_statuses);
+    if (const auto passthrough = next_calls.Waitall.pmpi_bound())
+      return passthrough(count, array_of_requests, array_of_statuses);
   return Waitall_entered(count, array_of_requests, array_of_statuses, RETURN_ADDRESS);
 }
 
@@ -4310,15 +4338,15 @@ static int Waitany(bool nested, int count, MPI_Request* array_of_requests, int* 
 WEFT_WRAPPER int MPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
   if (only_library(array_of_requests, count))
-    if (const auto straight = next_calls.Waitany.mpi_bound())
-      return straight(count, array_of_requests, index, status);
+    if (const auto passthrough = next_calls.Waitany.mpi_bound())
+      return passthrough(count, array_of_requests, index, status);
   return Waitany_entered(count, array_of_requests, index, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
   if (only_library(array_of_requests, count))
-    if (const auto straight = next_calls.Waitany.pmpi_bound())
-      return straight(count, array_of_requests, index, status);
+    if (const auto passthrough = next_calls.Waitany.pmpi_bound())
+      return passthrough(count, array_of_requests, index, status);
   return Waitany_entered(count, array_of_requests, index, status, RETURN_ADDRESS);
 }
 
@@ -4339,16 +4367,18 @@ static int Waitsome(bool nested, int incount, MPI_Request* array_of_requests, in
 WEFT_WRAPPER int MPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
   if (only_library(array_of_requests, incount))
-    if (const auto straight = next_calls.Waitsome.mpi_bound())
-      return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    if (const auto passthrough = next_calls.Waitsome.mpi_bound())
+      return passthrough(incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
   return Waitsome_entered(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses, nullptr);
 }
 WEFT_WRAPPER int PMPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
   if (only_library(array_of_requests, incount))
-    if (const auto straight = next_calls.Waitsome.pmpi_bound())
-      return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    if (const auto passthrough = next_calls.Waitsome.pmpi_bound())
+      return passthrough(incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
   return Waitsome_entered(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses, RETURN_ADDRESS);
 }
@@ -4372,15 +4402,15 @@ static int Bsend_init(bool nested, const void* buf, int count, MPI_Datatype data
 WEFT_WRAPPER int MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Bsend_init.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Bsend_init.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Bsend_init_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Bsend_init.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Bsend_init.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Bsend_init_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -4405,15 +4435,15 @@ static int Bsend_init_c(bool nested, const void* buf, MPI_Count count, MPI_Datat
 WEFT_WRAPPER int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Bsend_init_c.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Bsend_init_c.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Bsend_init_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Bsend_init_c.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Bsend_init_c.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Bsend_init_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -4437,15 +4467,15 @@ static int Rsend_init(bool nested, const void* buf, int count, MPI_Datatype data
 WEFT_WRAPPER int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rsend_init.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Rsend_init.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Rsend_init_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rsend_init.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Rsend_init.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Rsend_init_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -4470,15 +4500,15 @@ static int Rsend_init_c(bool nested, const void* buf, MPI_Count count, MPI_Datat
 WEFT_WRAPPER int MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rsend_init_c.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Rsend_init_c.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Rsend_init_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rsend_init_c.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Rsend_init_c.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Rsend_init_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -4502,15 +4532,15 @@ static int Send_init(bool nested, const void* buf, int count, MPI_Datatype datat
 WEFT_WRAPPER int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Send_init.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Send_init.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Send_init_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Send_init.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Send_init.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Send_init_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -4535,15 +4565,15 @@ static int Send_init_c(bool nested, const void* buf, MPI_Count count, MPI_Dataty
 WEFT_WRAPPER int MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Send_init_c.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Send_init_c.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Send_init_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Send_init_c.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Send_init_c.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Send_init_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -4567,15 +4597,15 @@ static int Ssend_init(bool nested, const void* buf, int count, MPI_Datatype data
 WEFT_WRAPPER int MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Ssend_init.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Ssend_init.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Ssend_init_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Ssend_init.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Ssend_init.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Ssend_init_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -4600,15 +4630,15 @@ static int Ssend_init_c(bool nested, const void* buf, MPI_Count count, MPI_Datat
 WEFT_WRAPPER int MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Ssend_init_c.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Ssend_init_c.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Ssend_init_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Ssend_init_c.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Ssend_init_c.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Ssend_init_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -4632,15 +4662,15 @@ static int Recv_init(bool nested, void* buf, int count, MPI_Datatype datatype, i
 WEFT_WRAPPER int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Recv_init.mpi_bound())
-      return straight(buf, count, datatype, source, tag, comm, request);
+    if (const auto passthrough = next_calls.Recv_init.mpi_bound())
+      return passthrough(buf, count, datatype, source, tag, comm, request);
   return Recv_init_entered(buf, count, datatype, source, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Recv_init.pmpi_bound())
-      return straight(buf, count, datatype, source, tag, comm, request);
+    if (const auto passthrough = next_calls.Recv_init.pmpi_bound())
+      return passthrough(buf, count, datatype, source, tag, comm, request);
   return Recv_init_entered(buf, count, datatype, source, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -4664,15 +4694,15 @@ static int Recv_init_c(bool nested, void* buf, MPI_Count count, MPI_Datatype dat
 WEFT_WRAPPER int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Recv_init_c.mpi_bound())
-      return straight(buf, count, datatype, source, tag, comm, request);
+    if (const auto passthrough = next_calls.Recv_init_c.mpi_bound())
+      return passthrough(buf, count, datatype, source, tag, comm, request);
   return Recv_init_c_entered(buf, count, datatype, source, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Recv_init_c.pmpi_bound())
-      return straight(buf, count, datatype, source, tag, comm, request);
+    if (const auto passthrough = next_calls.Recv_init_c.pmpi_bound())
+      return passthrough(buf, count, datatype, source, tag, comm, request);
   return Recv_init_c_entered(buf, count, datatype, source, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -4699,16 +4729,16 @@ static int Precv_init(bool nested, void* buf, int partitions, MPI_Count count,
 WEFT_WRAPPER int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   if (is_short(partitions * count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Precv_init.mpi_bound())
-      return straight(buf, partitions, count, datatype, source, tag, comm, info, request);
+    if (const auto passthrough = next_calls.Precv_init.mpi_bound())
+      return passthrough(buf, partitions, count, datatype, source, tag, comm, info, request);
   return Precv_init_entered(buf, partitions, count, datatype, source, tag, comm, info, request,
       nullptr);
 }
 WEFT_WRAPPER int PMPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   if (is_short(partitions * count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Precv_init.pmpi_bound())
-      return straight(buf, partitions, count, datatype, source, tag, comm, info, request);
+    if (const auto passthrough = next_calls.Precv_init.pmpi_bound())
+      return passthrough(buf, partitions, count, datatype, source, tag, comm, info, request);
   return Precv_init_entered(buf, partitions, count, datatype, source, tag, comm, info, request,
       RETURN_ADDRESS);
 }
@@ -4734,16 +4764,16 @@ static int Psend_init(bool nested, const void* buf, int partitions, MPI_Count co
 WEFT_WRAPPER int MPI_Psend_init(const void* buf, int partitions, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   if (is_short(partitions * count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Psend_init.mpi_bound())
-      return straight(buf, partitions, count, datatype, dest, tag, comm, info, request);
+    if (const auto passthrough = next_calls.Psend_init.mpi_bound())
+      return passthrough(buf, partitions, count, datatype, dest, tag, comm, info, request);
   return Psend_init_entered(buf, partitions, count, datatype, dest, tag, comm, info, request,
       nullptr);
 }
 WEFT_WRAPPER int PMPI_Psend_init(const void* buf, int partitions, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   if (is_short(partitions * count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Psend_init.pmpi_bound())
-      return straight(buf, partitions, count, datatype, dest, tag, comm, info, request);
+    if (const auto passthrough = next_calls.Psend_init.pmpi_bound())
+      return passthrough(buf, partitions, count, datatype, dest, tag, comm, info, request);
   return Psend_init_entered(buf, partitions, count, datatype, dest, tag, comm, info, request,
       RETURN_ADDRESS);
 }
@@ -4813,15 +4843,15 @@ static int File_iread(bool nested, MPI_File fh, void* buf, int count, MPI_Dataty
 WEFT_WRAPPER int MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread.mpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread.mpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iread_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread.pmpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread.pmpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iread_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -4846,15 +4876,15 @@ static int File_iread_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
 WEFT_WRAPPER int MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_c.mpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_c.mpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iread_c_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_c.pmpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_c.pmpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iread_c_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -4879,15 +4909,15 @@ static int File_iread_all(bool nested, MPI_File fh, void* buf, int count, MPI_Da
 WEFT_WRAPPER int MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_all.mpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_all.mpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iread_all_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_all.pmpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_all.pmpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iread_all_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -4912,15 +4942,15 @@ static int File_iread_all_c(bool nested, MPI_File fh, void* buf, MPI_Count count
 WEFT_WRAPPER int MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_all_c.mpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_all_c.mpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iread_all_c_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_all_c.pmpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_all_c.pmpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iread_all_c_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -4945,15 +4975,15 @@ static int File_iread_at(bool nested, MPI_File fh, MPI_Offset offset, void* buf,
 WEFT_WRAPPER int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_at.mpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_at.mpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iread_at_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_at.pmpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_at.pmpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iread_at_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -4978,15 +5008,15 @@ static int File_iread_at_c(bool nested, MPI_File fh, MPI_Offset offset, void* bu
 WEFT_WRAPPER int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_at_c.mpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_at_c.mpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iread_at_c_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_at_c.pmpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_at_c.pmpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iread_at_c_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5011,15 +5041,15 @@ static int File_iread_at_all(bool nested, MPI_File fh, MPI_Offset offset, void* 
 WEFT_WRAPPER int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_at_all.mpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_at_all.mpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iread_at_all_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_at_all.pmpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_at_all.pmpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iread_at_all_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5044,15 +5074,15 @@ static int File_iread_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, void
 WEFT_WRAPPER int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_at_all_c.mpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_at_all_c.mpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iread_at_all_c_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_at_all_c.pmpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_at_all_c.pmpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iread_at_all_c_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5077,15 +5107,15 @@ static int File_iread_shared(bool nested, MPI_File fh, void* buf, int count, MPI
 WEFT_WRAPPER int MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_shared.mpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_shared.mpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iread_shared_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_shared.pmpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_shared.pmpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iread_shared_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5110,15 +5140,15 @@ static int File_iread_shared_c(bool nested, MPI_File fh, void* buf, MPI_Count co
 WEFT_WRAPPER int MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_shared_c.mpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_shared_c.mpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iread_shared_c_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iread_shared_c.pmpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iread_shared_c.pmpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iread_shared_c_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5143,15 +5173,15 @@ static int File_iwrite(bool nested, MPI_File fh, const void* buf, int count, MPI
 WEFT_WRAPPER int MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite.mpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite.mpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iwrite_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite.pmpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite.pmpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iwrite_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5176,15 +5206,15 @@ static int File_iwrite_c(bool nested, MPI_File fh, const void* buf, MPI_Count co
 WEFT_WRAPPER int MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_c.mpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_c.mpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iwrite_c_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_c.pmpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_c.pmpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iwrite_c_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5209,15 +5239,15 @@ static int File_iwrite_all(bool nested, MPI_File fh, const void* buf, int count,
 WEFT_WRAPPER int MPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_all.mpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_all.mpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iwrite_all_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_all.pmpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_all.pmpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iwrite_all_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5242,15 +5272,15 @@ static int File_iwrite_all_c(bool nested, MPI_File fh, const void* buf, MPI_Coun
 WEFT_WRAPPER int MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_all_c.mpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_all_c.mpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iwrite_all_c_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_all_c.pmpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_all_c.pmpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iwrite_all_c_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5275,15 +5305,15 @@ static int File_iwrite_at(bool nested, MPI_File fh, MPI_Offset offset, const voi
 WEFT_WRAPPER int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_at.mpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_at.mpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iwrite_at_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_at.pmpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_at.pmpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iwrite_at_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5309,15 +5339,15 @@ static int File_iwrite_at_c(bool nested, MPI_File fh, MPI_Offset offset, const v
 WEFT_WRAPPER int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_at_c.mpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_at_c.mpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iwrite_at_c_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_at_c.pmpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_at_c.pmpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iwrite_at_c_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5342,15 +5372,15 @@ static int File_iwrite_at_all(bool nested, MPI_File fh, MPI_Offset offset, const
 WEFT_WRAPPER int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_at_all.mpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_at_all.mpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iwrite_at_all_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf,
     int count, MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_at_all.pmpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_at_all.pmpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iwrite_at_all_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5376,15 +5406,15 @@ static int File_iwrite_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, con
 WEFT_WRAPPER int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_at_all_c.mpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_at_all_c.mpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iwrite_at_all_c_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_at_all_c.pmpi_bound())
-      return straight(fh, offset, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_at_all_c.pmpi_bound())
+      return passthrough(fh, offset, buf, count, datatype, request);
   return File_iwrite_at_all_c_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5409,15 +5439,15 @@ static int File_iwrite_shared(bool nested, MPI_File fh, const void* buf, int cou
 WEFT_WRAPPER int MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_shared.mpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_shared.mpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iwrite_shared_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_shared(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_shared.pmpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_shared.pmpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iwrite_shared_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5442,15 +5472,15 @@ static int File_iwrite_shared_c(bool nested, MPI_File fh, const void* buf, MPI_C
 WEFT_WRAPPER int MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_shared_c.mpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_shared_c.mpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iwrite_shared_c_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.File_iwrite_shared_c.pmpi_bound())
-      return straight(fh, buf, count, datatype, request);
+    if (const auto passthrough = next_calls.File_iwrite_shared_c.pmpi_bound())
+      return passthrough(fh, buf, count, datatype, request);
   return File_iwrite_shared_c_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
@@ -5482,8 +5512,8 @@ WEFT_WRAPPER int MPI_Accumulate(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Accumulate.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Accumulate.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win);
   return Accumulate_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, nullptr);
@@ -5492,8 +5522,8 @@ WEFT_WRAPPER int PMPI_Accumulate(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Accumulate.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Accumulate.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win);
   return Accumulate_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, RETURN_ADDRESS);
@@ -5527,8 +5557,8 @@ WEFT_WRAPPER int MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_coun
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Accumulate_c.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Accumulate_c.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win);
   return Accumulate_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, nullptr);
@@ -5537,8 +5567,8 @@ WEFT_WRAPPER int PMPI_Accumulate_c(const void* origin_addr, MPI_Count origin_cou
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Accumulate_c.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Accumulate_c.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win);
   return Accumulate_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, RETURN_ADDRESS);
@@ -5572,8 +5602,8 @@ WEFT_WRAPPER int MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origi
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
     MPI_Win win) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Get.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Get.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win);
   return Get_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, nullptr);
@@ -5582,8 +5612,8 @@ WEFT_WRAPPER int PMPI_Get(void* origin_addr, int origin_count, MPI_Datatype orig
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
     MPI_Win win) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Get.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Get.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win);
   return Get_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, RETURN_ADDRESS);
@@ -5617,8 +5647,8 @@ WEFT_WRAPPER int MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Dataty
     int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype,
     MPI_Win win) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Get_c.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Get_c.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win);
   return Get_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, nullptr);
@@ -5627,8 +5657,8 @@ WEFT_WRAPPER int PMPI_Get_c(void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Get_c.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Get_c.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win);
   return Get_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, RETURN_ADDRESS);
@@ -5666,8 +5696,8 @@ WEFT_WRAPPER int MPI_Get_accumulate(const void* origin_addr, int origin_count,
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   if (is_short(result_count, result_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Get_accumulate.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+    if (const auto passthrough = next_calls.Get_accumulate.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   return Get_accumulate_entered(origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
@@ -5678,8 +5708,8 @@ WEFT_WRAPPER int PMPI_Get_accumulate(const void* origin_addr, int origin_count,
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   if (is_short(result_count, result_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Get_accumulate.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+    if (const auto passthrough = next_calls.Get_accumulate.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   return Get_accumulate_entered(origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
@@ -5719,8 +5749,8 @@ WEFT_WRAPPER int MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   if (is_short(result_count, result_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Get_accumulate_c.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+    if (const auto passthrough = next_calls.Get_accumulate_c.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   return Get_accumulate_c_entered(origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
@@ -5731,8 +5761,8 @@ WEFT_WRAPPER int PMPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   if (is_short(result_count, result_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Get_accumulate_c.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+    if (const auto passthrough = next_calls.Get_accumulate_c.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   return Get_accumulate_c_entered(origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
@@ -5767,8 +5797,8 @@ WEFT_WRAPPER int MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
     MPI_Win win) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Put.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Put.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win);
   return Put_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, nullptr);
@@ -5777,8 +5807,8 @@ WEFT_WRAPPER int PMPI_Put(const void* origin_addr, int origin_count, MPI_Datatyp
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
     MPI_Win win) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Put.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Put.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win);
   return Put_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, RETURN_ADDRESS);
@@ -5812,8 +5842,8 @@ WEFT_WRAPPER int MPI_Put_c(const void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Put_c.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Put_c.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win);
   return Put_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, nullptr);
@@ -5822,8 +5852,8 @@ WEFT_WRAPPER int PMPI_Put_c(const void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Put_c.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Put_c.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win);
   return Put_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, RETURN_ADDRESS);
@@ -5858,8 +5888,8 @@ WEFT_WRAPPER int MPI_Raccumulate(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Raccumulate.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Raccumulate.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request);
   return Raccumulate_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request, nullptr);
@@ -5868,8 +5898,8 @@ WEFT_WRAPPER int PMPI_Raccumulate(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Raccumulate.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Raccumulate.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request);
   return Raccumulate_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request, RETURN_ADDRESS);
@@ -5904,8 +5934,8 @@ WEFT_WRAPPER int MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_cou
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Raccumulate_c.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Raccumulate_c.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request);
   return Raccumulate_c_entered(origin_addr, origin_count, origin_datatype, target_rank,
       target_disp, target_count, target_datatype, op, win, request, nullptr);
@@ -5914,8 +5944,8 @@ WEFT_WRAPPER int PMPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_co
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Raccumulate_c.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Raccumulate_c.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request);
   return Raccumulate_c_entered(origin_addr, origin_count, origin_datatype, target_rank,
       target_disp, target_count, target_datatype, op, win, request, RETURN_ADDRESS);
@@ -5949,8 +5979,8 @@ WEFT_WRAPPER int MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype orig
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
     MPI_Win win, MPI_Request* request) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rget.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Rget.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
   return Rget_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request, nullptr);
@@ -5959,8 +5989,8 @@ WEFT_WRAPPER int PMPI_Rget(void* origin_addr, int origin_count, MPI_Datatype ori
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
     MPI_Win win, MPI_Request* request) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rget.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Rget.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
   return Rget_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request, RETURN_ADDRESS);
@@ -5994,8 +6024,8 @@ WEFT_WRAPPER int MPI_Rget_c(void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rget_c.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Rget_c.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
   return Rget_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request, nullptr);
@@ -6004,8 +6034,8 @@ WEFT_WRAPPER int PMPI_Rget_c(void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rget_c.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Rget_c.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
   return Rget_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request, RETURN_ADDRESS);
@@ -6044,8 +6074,8 @@ WEFT_WRAPPER int MPI_Rget_accumulate(const void* origin_addr, int origin_count,
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   if (is_short(result_count, result_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rget_accumulate.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+    if (const auto passthrough = next_calls.Rget_accumulate.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   return Rget_accumulate_entered(origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
@@ -6056,8 +6086,8 @@ WEFT_WRAPPER int PMPI_Rget_accumulate(const void* origin_addr, int origin_count,
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   if (is_short(result_count, result_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rget_accumulate.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+    if (const auto passthrough = next_calls.Rget_accumulate.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   return Rget_accumulate_entered(origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
@@ -6097,8 +6127,8 @@ WEFT_WRAPPER int MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   if (is_short(result_count, result_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rget_accumulate_c.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+    if (const auto passthrough = next_calls.Rget_accumulate_c.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   return Rget_accumulate_c_entered(origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
@@ -6109,8 +6139,8 @@ WEFT_WRAPPER int PMPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origi
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   if (is_short(result_count, result_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rget_accumulate_c.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+    if (const auto passthrough = next_calls.Rget_accumulate_c.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   return Rget_accumulate_c_entered(origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
@@ -6145,8 +6175,8 @@ WEFT_WRAPPER int MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatyp
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
     MPI_Win win, MPI_Request* request) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rput.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Rput.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
   return Rput_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request, nullptr);
@@ -6155,8 +6185,8 @@ WEFT_WRAPPER int PMPI_Rput(const void* origin_addr, int origin_count, MPI_Dataty
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
     MPI_Win win, MPI_Request* request) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rput.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Rput.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
   return Rput_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request, RETURN_ADDRESS);
@@ -6190,8 +6220,8 @@ WEFT_WRAPPER int MPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rput_c.mpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Rput_c.mpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
   return Rput_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request, nullptr);
@@ -6200,8 +6230,8 @@ WEFT_WRAPPER int PMPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   if (is_short(origin_count, origin_datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Rput_c.pmpi_bound())
-      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+    if (const auto passthrough = next_calls.Rput_c.pmpi_bound())
+      return passthrough(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
   return Rput_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request, RETURN_ADDRESS);
@@ -6228,15 +6258,15 @@ static int Ibsend(bool nested, const void* buf, int count, MPI_Datatype datatype
 WEFT_WRAPPER int MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Ibsend.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Ibsend.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Ibsend_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Ibsend.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Ibsend.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Ibsend_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -6262,15 +6292,15 @@ static int Ibsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype 
 WEFT_WRAPPER int MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Ibsend_c.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Ibsend_c.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Ibsend_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Ibsend_c.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Ibsend_c.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Ibsend_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -6289,16 +6319,16 @@ static int Improbe(bool nested, int source, int tag, MPI_Comm comm, int* flag,
 }
 WEFT_WRAPPER int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
     MPI_Status* status) {
-  if (straight_epoch.load(std::memory_order_acquire) && nothing_under_way())
-    if (const auto straight = next_calls.Improbe.mpi_bound())
-      return straight(source, tag, comm, flag, message, status);
+  if (passthrough_epoch.load(std::memory_order_acquire) && nothing_under_way())
+    if (const auto passthrough = next_calls.Improbe.mpi_bound())
+      return passthrough(source, tag, comm, flag, message, status);
   return Improbe_entered(source, tag, comm, flag, message, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
     MPI_Status* status) {
-  if (straight_epoch.load(std::memory_order_acquire) && nothing_under_way())
-    if (const auto straight = next_calls.Improbe.pmpi_bound())
-      return straight(source, tag, comm, flag, message, status);
+  if (passthrough_epoch.load(std::memory_order_acquire) && nothing_under_way())
+    if (const auto passthrough = next_calls.Improbe.pmpi_bound())
+      return passthrough(source, tag, comm, flag, message, status);
   return Improbe_entered(source, tag, comm, flag, message, status, RETURN_ADDRESS);
 }
 
@@ -6322,15 +6352,15 @@ static int Imrecv(bool nested, void* buf, int count, MPI_Datatype datatype, MPI_
 WEFT_WRAPPER int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Imrecv.mpi_bound())
-      return straight(buf, count, datatype, message, request);
+    if (const auto passthrough = next_calls.Imrecv.mpi_bound())
+      return passthrough(buf, count, datatype, message, request);
   return Imrecv_entered(buf, count, datatype, message, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Imrecv.pmpi_bound())
-      return straight(buf, count, datatype, message, request);
+    if (const auto passthrough = next_calls.Imrecv.pmpi_bound())
+      return passthrough(buf, count, datatype, message, request);
   return Imrecv_entered(buf, count, datatype, message, request, RETURN_ADDRESS);
 }
 
@@ -6355,15 +6385,15 @@ static int Imrecv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype dataty
 WEFT_WRAPPER int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Imrecv_c.mpi_bound())
-      return straight(buf, count, datatype, message, request);
+    if (const auto passthrough = next_calls.Imrecv_c.mpi_bound())
+      return passthrough(buf, count, datatype, message, request);
   return Imrecv_c_entered(buf, count, datatype, message, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Imrecv_c.pmpi_bound())
-      return straight(buf, count, datatype, message, request);
+    if (const auto passthrough = next_calls.Imrecv_c.pmpi_bound())
+      return passthrough(buf, count, datatype, message, request);
   return Imrecv_c_entered(buf, count, datatype, message, request, RETURN_ADDRESS);
 }
 
@@ -6380,15 +6410,15 @@ static int Iprobe(bool nested, int source, int tag, MPI_Comm comm, int* flag, MP
   return Iprobe(entry.nested(), source, tag, comm, flag, status);
 }
 WEFT_WRAPPER int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  if (straight_epoch.load(std::memory_order_acquire) && nothing_under_way())
-    if (const auto straight = next_calls.Iprobe.mpi_bound())
-      return straight(source, tag, comm, flag, status);
+  if (passthrough_epoch.load(std::memory_order_acquire) && nothing_under_way())
+    if (const auto passthrough = next_calls.Iprobe.mpi_bound())
+      return passthrough(source, tag, comm, flag, status);
   return Iprobe_entered(source, tag, comm, flag, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  if (straight_epoch.load(std::memory_order_acquire) && nothing_under_way())
-    if (const auto straight = next_calls.Iprobe.pmpi_bound())
-      return straight(source, tag, comm, flag, status);
+  if (passthrough_epoch.load(std::memory_order_acquire) && nothing_under_way())
+    if (const auto passthrough = next_calls.Iprobe.pmpi_bound())
+      return passthrough(source, tag, comm, flag, status);
   return Iprobe_entered(source, tag, comm, flag, status, RETURN_ADDRESS);
 }
 
@@ -6412,15 +6442,15 @@ static int Irecv(bool nested, void* buf, int count, MPI_Datatype datatype, int s
 WEFT_WRAPPER int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Irecv.mpi_bound())
-      return straight(buf, count, datatype, source, tag, comm, request);
+    if (const auto passthrough = next_calls.Irecv.mpi_bound())
+      return passthrough(buf, count, datatype, source, tag, comm, request);
   return Irecv_entered(buf, count, datatype, source, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Irecv.pmpi_bound())
-      return straight(buf, count, datatype, source, tag, comm, request);
+    if (const auto passthrough = next_calls.Irecv.pmpi_bound())
+      return passthrough(buf, count, datatype, source, tag, comm, request);
   return Irecv_entered(buf, count, datatype, source, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -6445,15 +6475,15 @@ static int Irecv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatyp
 WEFT_WRAPPER int MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Irecv_c.mpi_bound())
-      return straight(buf, count, datatype, source, tag, comm, request);
+    if (const auto passthrough = next_calls.Irecv_c.mpi_bound())
+      return passthrough(buf, count, datatype, source, tag, comm, request);
   return Irecv_c_entered(buf, count, datatype, source, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Irecv_c.pmpi_bound())
-      return straight(buf, count, datatype, source, tag, comm, request);
+    if (const auto passthrough = next_calls.Irecv_c.pmpi_bound())
+      return passthrough(buf, count, datatype, source, tag, comm, request);
   return Irecv_c_entered(buf, count, datatype, source, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -6478,15 +6508,15 @@ static int Irsend(bool nested, const void* buf, int count, MPI_Datatype datatype
 WEFT_WRAPPER int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Irsend.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Irsend.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Irsend_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Irsend.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Irsend.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Irsend_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -6512,15 +6542,15 @@ static int Irsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype 
 WEFT_WRAPPER int MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Irsend_c.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Irsend_c.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Irsend_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Irsend_c.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Irsend_c.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Irsend_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -6545,15 +6575,15 @@ static int Isend(bool nested, const void* buf, int count, MPI_Datatype datatype,
 WEFT_WRAPPER int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Isend.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Isend.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Isend_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Isend.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Isend.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Isend_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -6579,15 +6609,15 @@ static int Isend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype d
 WEFT_WRAPPER int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Isend_c.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Isend_c.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Isend_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Isend_c.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Isend_c.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Isend_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -6620,8 +6650,8 @@ WEFT_WRAPPER int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype 
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(sendcount, sendtype) && is_short(recvcount, recvtype) && nothing_under_way())
-    if (const auto straight = next_calls.Isendrecv.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+    if (const auto passthrough = next_calls.Isendrecv.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
       source, recvtag, comm, request);
   return Isendrecv_entered(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request, nullptr);
@@ -6630,8 +6660,8 @@ WEFT_WRAPPER int PMPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype
     int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(sendcount, sendtype) && is_short(recvcount, recvtype) && nothing_under_way())
-    if (const auto straight = next_calls.Isendrecv.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+    if (const auto passthrough = next_calls.Isendrecv.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
       source, recvtag, comm, request);
   return Isendrecv_entered(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request, RETURN_ADDRESS);
@@ -6666,8 +6696,8 @@ WEFT_WRAPPER int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(sendcount, sendtype) && is_short(recvcount, recvtype) && nothing_under_way())
-    if (const auto straight = next_calls.Isendrecv_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+    if (const auto passthrough = next_calls.Isendrecv_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
       source, recvtag, comm, request);
   return Isendrecv_c_entered(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request, nullptr);
@@ -6676,8 +6706,8 @@ WEFT_WRAPPER int PMPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(sendcount, sendtype) && is_short(recvcount, recvtype) && nothing_under_way())
-    if (const auto straight = next_calls.Isendrecv_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+    if (const auto passthrough = next_calls.Isendrecv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
       source, recvtag, comm, request);
   return Isendrecv_c_entered(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request, RETURN_ADDRESS);
@@ -6706,16 +6736,16 @@ static int Isendrecv_replace(bool nested, void* buf, int count, MPI_Datatype dat
 WEFT_WRAPPER int MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Isendrecv_replace.mpi_bound())
-      return straight(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+    if (const auto passthrough = next_calls.Isendrecv_replace.mpi_bound())
+      return passthrough(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   return Isendrecv_replace_entered(buf, count, datatype, dest, sendtag, source, recvtag, comm,
       request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Isendrecv_replace.pmpi_bound())
-      return straight(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+    if (const auto passthrough = next_calls.Isendrecv_replace.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   return Isendrecv_replace_entered(buf, count, datatype, dest, sendtag, source, recvtag, comm,
       request, RETURN_ADDRESS);
 }
@@ -6743,16 +6773,16 @@ static int Isendrecv_replace_c(bool nested, void* buf, MPI_Count count, MPI_Data
 WEFT_WRAPPER int MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Isendrecv_replace_c.mpi_bound())
-      return straight(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+    if (const auto passthrough = next_calls.Isendrecv_replace_c.mpi_bound())
+      return passthrough(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   return Isendrecv_replace_c_entered(buf, count, datatype, dest, sendtag, source, recvtag, comm,
       request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Isendrecv_replace_c.pmpi_bound())
-      return straight(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+    if (const auto passthrough = next_calls.Isendrecv_replace_c.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   return Isendrecv_replace_c_entered(buf, count, datatype, dest, sendtag, source, recvtag, comm,
       request, RETURN_ADDRESS);
 }
@@ -6778,15 +6808,15 @@ static int Issend(bool nested, const void* buf, int count, MPI_Datatype datatype
 WEFT_WRAPPER int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Issend.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Issend.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Issend_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Issend.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Issend.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Issend_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -6812,15 +6842,15 @@ static int Issend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype 
 WEFT_WRAPPER int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Issend_c.mpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Issend_c.mpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Issend_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
-    if (const auto straight = next_calls.Issend_c.pmpi_bound())
-      return straight(buf, count, datatype, dest, tag, comm, request);
+    if (const auto passthrough = next_calls.Issend_c.pmpi_bound())
+      return passthrough(buf, count, datatype, dest, tag, comm, request);
   return Issend_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
@@ -6837,15 +6867,15 @@ static int Parrived(bool nested, MPI_Request request, int partition, int* flag) 
   return Parrived(entry.nested(), request, partition, flag);
 }
 WEFT_WRAPPER int MPI_Parrived(MPI_Request request, int partition, int* flag) {
-  if (straight_epoch.load(std::memory_order_acquire) && nothing_under_way())
-    if (const auto straight = next_calls.Parrived.mpi_bound())
-      return straight(request, partition, flag);
+  if (passthrough_epoch.load(std::memory_order_acquire) && nothing_under_way())
+    if (const auto passthrough = next_calls.Parrived.mpi_bound())
+      return passthrough(request, partition, flag);
   return Parrived_entered(request, partition, flag, nullptr);
 }
 WEFT_WRAPPER int PMPI_Parrived(MPI_Request request, int partition, int* flag) {
-  if (straight_epoch.load(std::memory_order_acquire) && nothing_under_way())
-    if (const auto straight = next_calls.Parrived.pmpi_bound())
-      return straight(request, partition, flag);
+  if (passthrough_epoch.load(std::memory_order_acquire) && nothing_under_way())
+    if (const auto passthrough = next_calls.Parrived.pmpi_bound())
+      return passthrough(request, partition, flag);
   return Parrived_entered(request, partition, flag, RETURN_ADDRESS);
 }
 
@@ -6873,7 +6903,7 @@ static int Cart_create(bool nested, MPI_Comm comm_old, int ndims, const int* dim
   if (nested) return made_of(comm_old, comm_cart, next(comm_old, ndims, dims, periods, reorder,
       comm_cart));
   BlockingCall guard(CallId::Cart_create);
-  meet(guard, comm_old);
+  join_collective(guard, comm_old);
   const int code = made_of(comm_old, comm_cart, next(comm_old, ndims, dims, periods, reorder,
       comm_cart));
   communicator_created(comm_cart, code);
@@ -6894,7 +6924,7 @@ static int Cart_sub(bool nested, MPI_Comm comm, const int* remain_dims, MPI_Comm
   const auto next = bound(next_calls.Cart_sub, CallId::Cart_sub);
   if (nested) return made_of(comm, newcomm, next(comm, remain_dims, newcomm));
   BlockingCall guard(CallId::Cart_sub);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = made_of(comm, newcomm, next(comm, remain_dims, newcomm));
   communicator_created(newcomm, code);
   return code;
@@ -6912,7 +6942,7 @@ static int Comm_create(bool nested, MPI_Comm comm, MPI_Group group, MPI_Comm* ne
   const auto next = bound(next_calls.Comm_create, CallId::Comm_create);
   if (nested) return made_of(comm, newcomm, next(comm, group, newcomm));
   BlockingCall guard(CallId::Comm_create);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = made_of(comm, newcomm, next(comm, group, newcomm));
   communicator_created(newcomm, code);
   return code;
@@ -6998,7 +7028,7 @@ static int Comm_split(bool nested, MPI_Comm comm, int color, int key, MPI_Comm* 
   const auto next = bound(next_calls.Comm_split, CallId::Comm_split);
   if (nested) return made_of(comm, newcomm, next(comm, color, key, newcomm));
   BlockingCall guard(CallId::Comm_split);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = made_of(comm, newcomm, next(comm, color, key, newcomm));
   communicator_created(newcomm, code);
   return code;
@@ -7017,7 +7047,7 @@ static int Comm_split_type(bool nested, MPI_Comm comm, int split_type, int key, 
   const auto next = bound(next_calls.Comm_split_type, CallId::Comm_split_type);
   if (nested) return made_of(comm, newcomm, next(comm, split_type, key, info, newcomm));
   BlockingCall guard(CallId::Comm_split_type);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = made_of(comm, newcomm, next(comm, split_type, key, info, newcomm));
   communicator_created(newcomm, code);
   return code;
@@ -7040,7 +7070,7 @@ static int Dist_graph_create(bool nested, MPI_Comm comm_old, int n, const int* s
   if (nested) return made_of(comm_old, comm_dist_graph, next(comm_old, n, sources, degrees,
       destinations, weights, info, reorder, comm_dist_graph));
   BlockingCall guard(CallId::Dist_graph_create);
-  meet(guard, comm_old);
+  join_collective(guard, comm_old);
   const int code = made_of(comm_old, comm_dist_graph, next(comm_old, n, sources, degrees,
       destinations, weights, info, reorder, comm_dist_graph));
   communicator_created(comm_dist_graph, code);
@@ -7069,7 +7099,7 @@ static int Dist_graph_create_adjacent(bool nested, MPI_Comm comm_old, int indegr
   if (nested) return made_of(comm_old, comm_dist_graph, next(comm_old, indegree, sources,
       sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph));
   BlockingCall guard(CallId::Dist_graph_create_adjacent);
-  meet(guard, comm_old);
+  join_collective(guard, comm_old);
   const int code = made_of(comm_old, comm_dist_graph, next(comm_old, indegree, sources,
       sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph));
   communicator_created(comm_dist_graph, code);
@@ -7096,7 +7126,7 @@ static int Graph_create(bool nested, MPI_Comm comm_old, int nnodes, const int* i
   if (nested) return made_of(comm_old, comm_graph, next(comm_old, nnodes, index, edges, reorder,
       comm_graph));
   BlockingCall guard(CallId::Graph_create);
-  meet(guard, comm_old);
+  join_collective(guard, comm_old);
   const int code = made_of(comm_old, comm_graph, next(comm_old, nnodes, index, edges, reorder,
       comm_graph));
   communicator_created(comm_graph, code);
@@ -7117,7 +7147,7 @@ static int Intercomm_merge(bool nested, MPI_Comm intercomm, int high, MPI_Comm* 
   const auto next = bound(next_calls.Intercomm_merge, CallId::Intercomm_merge);
   if (nested) return made_of(intercomm, newintracomm, next(intercomm, high, newintracomm));
   BlockingCall guard(CallId::Intercomm_merge);
-  meet(guard, intercomm);
+  join_collective(guard, intercomm);
   const int code = made_of(intercomm, newintracomm, next(intercomm, high, newintracomm));
   communicator_created(newintracomm, code);
   return code;
@@ -7146,8 +7176,8 @@ static int Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
 }
 [[gnu::noinline]] static int Allgather_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Allgather, CallId::Allgather)(sendbuf, sendcount,
       sendtype, recvbuf, recvcount, recvtype, comm);
@@ -7164,22 +7194,22 @@ static int Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
 }
 WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Allgather, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Allgather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Allgather.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Allgather.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, nullptr);
   return Allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Allgather, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Allgather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Allgather.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Allgather.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -7200,8 +7230,8 @@ static int Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
 [[gnu::noinline]] static int Allgather_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Allgather_c, CallId::Allgather_c)(sendbuf, sendcount,
       sendtype, recvbuf, recvcount, recvtype, comm);
@@ -7218,22 +7248,22 @@ static int Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
 }
 WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Allgather_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Allgather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Allgather_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Allgather_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, nullptr);
   return Allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Allgather_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Allgather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Allgather_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Allgather_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -7254,8 +7284,8 @@ static int Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
 [[gnu::noinline]] static int Allgatherv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Allgatherv, CallId::Allgatherv)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, comm);
@@ -7272,22 +7302,24 @@ static int Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
 WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Allgatherv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Allgatherv.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Allgatherv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Allgatherv.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
+  cached_calls.enters(known, nullptr);
   return Allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
 }
 WEFT_WRAPPER int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Allgatherv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Allgatherv.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Allgatherv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Allgatherv.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
 }
@@ -7310,8 +7342,8 @@ static int Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
 [[gnu::noinline]] static int Allgatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Allgatherv_c, CallId::Allgatherv_c)(sendbuf,
       sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
@@ -7328,22 +7360,24 @@ static int Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
 WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Allgatherv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Allgatherv_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Allgatherv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Allgatherv_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
+  cached_calls.enters(known, nullptr);
   return Allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
 }
 WEFT_WRAPPER int PMPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Allgatherv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Allgatherv_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Allgatherv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Allgatherv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
 }
@@ -7363,8 +7397,8 @@ static int Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
 }
 [[gnu::noinline]] static int Allreduce_entered(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Allreduce, CallId::Allreduce)(sendbuf, recvbuf,
       count, datatype, op, comm);
@@ -7381,22 +7415,22 @@ static int Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
 }
 WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Allreduce, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Allreduce, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Allreduce.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Allreduce.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  cached_calls.enters(known, nullptr);
   return Allreduce_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Allreduce, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Allreduce, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Allreduce.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Allreduce.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Allreduce_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -7415,8 +7449,8 @@ static int Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
 }
 [[gnu::noinline]] static int Allreduce_c_entered(const void* sendbuf, void* recvbuf,
     MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Allreduce_c, CallId::Allreduce_c)(sendbuf, recvbuf,
       count, datatype, op, comm);
@@ -7433,22 +7467,22 @@ static int Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
 }
 WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Allreduce_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Allreduce_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Allreduce_c.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Allreduce_c.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  cached_calls.enters(known, nullptr);
   return Allreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Allreduce_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Allreduce_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Allreduce_c.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Allreduce_c.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Allreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -7468,8 +7502,8 @@ static int Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
 }
 [[gnu::noinline]] static int Alltoall_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoall, CallId::Alltoall)(sendbuf, sendcount,
       sendtype, recvbuf, recvcount, recvtype, comm);
@@ -7486,22 +7520,22 @@ static int Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
 }
 WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Alltoall, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Alltoall, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Alltoall.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Alltoall.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, nullptr);
   return Alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Alltoall, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Alltoall, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Alltoall.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Alltoall.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -7522,8 +7556,8 @@ static int Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
 [[gnu::noinline]] static int Alltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoall_c, CallId::Alltoall_c)(sendbuf, sendcount,
       sendtype, recvbuf, recvcount, recvtype, comm);
@@ -7540,22 +7574,22 @@ static int Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
 }
 WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Alltoall_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Alltoall_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Alltoall_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Alltoall_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, nullptr);
   return Alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Alltoall_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Alltoall_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Alltoall_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Alltoall_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -7578,8 +7612,8 @@ static int Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdis
 [[gnu::noinline]] static int Alltoallv_entered(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallv, CallId::Alltoallv)(sendbuf, sendcounts,
       sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
@@ -7597,24 +7631,24 @@ static int Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdis
 WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Alltoallv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Alltoallv.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Alltoallv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Alltoallv.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Alltoallv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Alltoallv.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Alltoallv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Alltoallv.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
 }
@@ -7638,8 +7672,8 @@ static int Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const M
 [[gnu::noinline]] static int Alltoallv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallv_c, CallId::Alltoallv_c)(sendbuf,
       sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
@@ -7657,24 +7691,24 @@ static int Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const M
 WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Alltoallv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Alltoallv_c.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Alltoallv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Alltoallv_c.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Alltoallv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Alltoallv_c.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Alltoallv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Alltoallv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
 }
@@ -7698,8 +7732,8 @@ static int Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdis
 [[gnu::noinline]] static int Alltoallw_entered(const void* sendbuf, const int* sendcounts,
     const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallw, CallId::Alltoallw)(sendbuf, sendcounts,
       sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
@@ -7718,24 +7752,24 @@ static int Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdis
 WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Alltoallw), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Alltoallw.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Alltoallw), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Alltoallw.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Alltoallw), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Alltoallw.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Alltoallw), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Alltoallw.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
 }
@@ -7760,8 +7794,8 @@ static int Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const M
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallw_c, CallId::Alltoallw_c)(sendbuf,
       sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
@@ -7781,12 +7815,12 @@ WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcount
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Alltoallw_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Alltoallw_c.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Alltoallw_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Alltoallw_c.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
 }
@@ -7794,12 +7828,12 @@ WEFT_WRAPPER int PMPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Alltoallw_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Alltoallw_c.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Alltoallw_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Alltoallw_c.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
 }
@@ -7817,8 +7851,8 @@ static int Barrier(MPI_Comm comm) {
   return next(comm);
 }
 [[gnu::noinline]] static int Barrier_entered(MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Barrier, CallId::Barrier)(comm);
   const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
@@ -7830,19 +7864,19 @@ static int Barrier(MPI_Comm comm) {
   return Barrier(comm);
 }
 WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Barrier), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Barrier.mpi_bound())
-      return straight(comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Barrier), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Barrier.mpi_bound())
+      return passthrough(comm);
+  cached_calls.enters(known, nullptr);
   return Barrier_entered(comm);
 }
 WEFT_WRAPPER int PMPI_Barrier(MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Barrier), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Barrier.pmpi_bound())
-      return straight(comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Barrier), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Barrier.pmpi_bound())
+      return passthrough(comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Barrier_entered(comm);
 }
 
@@ -7859,8 +7893,8 @@ static int Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_C
 }
 [[gnu::noinline]] static int Bcast_entered(void* buffer, int count, MPI_Datatype datatype,
     int root, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Bcast, CallId::Bcast)(buffer, count, datatype, root,
       comm);
@@ -7876,20 +7910,20 @@ static int Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_C
 }
 WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Bcast), comm, count, datatype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Bcast.mpi_bound())
-      return straight(buffer, count, datatype, root, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Bcast), comm, count, datatype, root);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Bcast.mpi_bound())
+      return passthrough(buffer, count, datatype, root, comm);
+  cached_calls.enters(known, nullptr);
   return Bcast_entered(buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Bcast), comm, count, datatype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Bcast.pmpi_bound())
-      return straight(buffer, count, datatype, root, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Bcast), comm, count, datatype, root);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Bcast.pmpi_bound())
+      return passthrough(buffer, count, datatype, root, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Bcast_entered(buffer, count, datatype, root, comm);
 }
 
@@ -7907,8 +7941,8 @@ static int Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int roo
 }
 [[gnu::noinline]] static int Bcast_c_entered(void* buffer, MPI_Count count, MPI_Datatype datatype,
     int root, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Bcast_c, CallId::Bcast_c)(buffer, count, datatype,
       root, comm);
@@ -7924,20 +7958,22 @@ static int Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int roo
 }
 WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Bcast_c), comm, count, datatype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Bcast_c.mpi_bound())
-      return straight(buffer, count, datatype, root, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Bcast_c), comm, count, datatype,
+      root);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Bcast_c.mpi_bound())
+      return passthrough(buffer, count, datatype, root, comm);
+  cached_calls.enters(known, nullptr);
   return Bcast_c_entered(buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Bcast_c), comm, count, datatype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Bcast_c.pmpi_bound())
-      return straight(buffer, count, datatype, root, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Bcast_c), comm, count, datatype,
+      root);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Bcast_c.pmpi_bound())
+      return passthrough(buffer, count, datatype, root, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Bcast_c_entered(buffer, count, datatype, root, comm);
 }
 
@@ -7956,8 +7992,8 @@ static int Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
 }
 [[gnu::noinline]] static int Exscan_entered(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Exscan, CallId::Exscan)(sendbuf, recvbuf, count,
       datatype, op, comm);
@@ -7974,22 +8010,22 @@ static int Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
 }
 WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Exscan, sendbuf, recvbuf), comm, count,
-      datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Exscan.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Exscan, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Exscan.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  cached_calls.enters(known, nullptr);
   return Exscan_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Exscan, sendbuf, recvbuf), comm, count,
-      datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Exscan.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Exscan, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Exscan.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Exscan_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -8008,8 +8044,8 @@ static int Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
 }
 [[gnu::noinline]] static int Exscan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Exscan_c, CallId::Exscan_c)(sendbuf, recvbuf, count,
       datatype, op, comm);
@@ -8026,22 +8062,22 @@ static int Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
 }
 WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Exscan_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Exscan_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Exscan_c.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Exscan_c.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  cached_calls.enters(known, nullptr);
   return Exscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Exscan_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Exscan_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Exscan_c.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Exscan_c.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Exscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -8062,8 +8098,8 @@ static int Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, voi
 [[gnu::noinline]] static int Gather_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Gather, CallId::Gather)(sendbuf, sendcount, sendtype,
       recvbuf, recvcount, recvtype, root, comm);
@@ -8080,22 +8116,22 @@ static int Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, voi
 }
 WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Gather, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Gather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Gather.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Gather.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cached_calls.enters(known, nullptr);
   return Gather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Gather, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Gather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Gather.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Gather.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Gather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -8116,8 +8152,8 @@ static int Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendt
 [[gnu::noinline]] static int Gather_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Gather_c, CallId::Gather_c)(sendbuf, sendcount,
       sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -8134,22 +8170,22 @@ static int Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendt
 }
 WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Gather_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Gather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Gather_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Gather_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cached_calls.enters(known, nullptr);
   return Gather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Gather_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Gather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Gather_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Gather_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Gather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -8170,8 +8206,8 @@ static int Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 [[gnu::noinline]] static int Gatherv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Gatherv, CallId::Gatherv)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
@@ -8188,24 +8224,24 @@ static int Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Gatherv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Gatherv.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Gatherv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Gatherv.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Gatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
 }
 WEFT_WRAPPER int PMPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Gatherv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Gatherv.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Gatherv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Gatherv.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Gatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
 }
@@ -8228,8 +8264,8 @@ static int Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
 [[gnu::noinline]] static int Gatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Gatherv_c, CallId::Gatherv_c)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
@@ -8247,24 +8283,24 @@ static int Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
 WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Gatherv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Gatherv_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Gatherv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Gatherv_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Gatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm);
 }
 WEFT_WRAPPER int PMPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Gatherv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Gatherv_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Gatherv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Gatherv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Gatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm);
 }
@@ -8285,8 +8321,8 @@ static int Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype s
 }
 [[gnu::noinline]] static int Neighbor_allgather_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_allgather,
       CallId::Neighbor_allgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
@@ -8305,23 +8341,23 @@ static int Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype s
 }
 WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_allgather, sendbuf, recvbuf),
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_allgather, sendbuf, recvbuf),
       comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_allgather.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_allgather.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, nullptr);
   return Neighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_allgather, sendbuf, recvbuf),
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_allgather, sendbuf, recvbuf),
       comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_allgather.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_allgather.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -8343,8 +8379,8 @@ static int Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
 [[gnu::noinline]] static int Neighbor_allgather_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_allgather_c,
       CallId::Neighbor_allgather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
@@ -8364,24 +8400,24 @@ static int Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
 WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_allgather_c, sendbuf, recvbuf),
-      comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_allgather_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_allgather_c, sendbuf,
+      recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_allgather_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, nullptr);
   return Neighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_allgather_c, sendbuf, recvbuf),
-      comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_allgather_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_allgather_c, sendbuf,
+      recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_allgather_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -8404,8 +8440,8 @@ static int Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype 
 [[gnu::noinline]] static int Neighbor_allgatherv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_allgatherv,
       CallId::Neighbor_allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -8425,22 +8461,24 @@ static int Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype 
 WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_allgatherv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_allgatherv.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_allgatherv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_allgatherv.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
+  cached_calls.enters(known, nullptr);
   return Neighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_allgatherv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_allgatherv.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_allgatherv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_allgatherv.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
@@ -8463,8 +8501,8 @@ static int Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
 [[gnu::noinline]] static int Neighbor_allgatherv_c_entered(const void* sendbuf,
     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_allgatherv_c,
       CallId::Neighbor_allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -8484,22 +8522,24 @@ static int Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_allgatherv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_allgatherv_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_allgatherv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_allgatherv_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
+  cached_calls.enters(known, nullptr);
   return Neighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_allgatherv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_allgatherv_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_allgatherv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_allgatherv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
@@ -8520,8 +8560,8 @@ static int Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype se
 }
 [[gnu::noinline]] static int Neighbor_alltoall_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoall,
       CallId::Neighbor_alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -8539,23 +8579,23 @@ static int Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype se
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoall, sendbuf, recvbuf),
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoall, sendbuf, recvbuf),
       comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_alltoall.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_alltoall.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, nullptr);
   return Neighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoall, sendbuf, recvbuf),
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoall, sendbuf, recvbuf),
       comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_alltoall.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_alltoall.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -8577,8 +8617,8 @@ static int Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
 [[gnu::noinline]] static int Neighbor_alltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoall_c,
       CallId::Neighbor_alltoall_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
@@ -8598,24 +8638,24 @@ static int Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
 WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoall_c, sendbuf, recvbuf),
-      comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_alltoall_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoall_c, sendbuf,
+      recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_alltoall_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, nullptr);
   return Neighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoall_c, sendbuf, recvbuf),
-      comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_alltoall_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoall_c, sendbuf,
+      recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_alltoall_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -8639,8 +8679,8 @@ static int Neighbor_alltoallv(const void* sendbuf, const int* sendcounts, const 
 [[gnu::noinline]] static int Neighbor_alltoallv_entered(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallv,
       CallId::Neighbor_alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -8661,24 +8701,24 @@ static int Neighbor_alltoallv(const void* sendbuf, const int* sendcounts, const 
 WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_alltoallv.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_alltoallv.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Neighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_alltoallv.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_alltoallv.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
@@ -8702,8 +8742,8 @@ static int Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts
 [[gnu::noinline]] static int Neighbor_alltoallv_c_entered(const void* sendbuf,
     const MPI_Count* sendcounts, const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallv_c,
       CallId::Neighbor_alltoallv_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -8724,24 +8764,24 @@ static int Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts
 WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_alltoallv_c.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_alltoallv_c.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Neighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_alltoallv_c.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_alltoallv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
@@ -8765,8 +8805,8 @@ static int Neighbor_alltoallw(const void* sendbuf, const int* sendcounts, const 
 [[gnu::noinline]] static int Neighbor_alltoallw_entered(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallw,
       CallId::Neighbor_alltoallw)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -8787,24 +8827,24 @@ static int Neighbor_alltoallw(const void* sendbuf, const int* sendcounts, const 
 WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallw), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_alltoallw.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallw), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_alltoallw.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Neighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallw), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_alltoallw.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallw), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_alltoallw.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
@@ -8830,8 +8870,8 @@ static int Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts
     const MPI_Count* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallw_c,
       CallId::Neighbor_alltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -8853,12 +8893,12 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* 
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallw_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_alltoallw_c.mpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallw_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_alltoallw_c.mpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Neighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
@@ -8866,12 +8906,12 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallw_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Neighbor_alltoallw_c.pmpi_bound())
-      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+  const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallw_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Neighbor_alltoallw_c.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
@@ -8891,8 +8931,8 @@ static int Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
 }
 [[gnu::noinline]] static int Reduce_entered(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Reduce, CallId::Reduce)(sendbuf, recvbuf, count,
       datatype, op, root, comm);
@@ -8909,22 +8949,22 @@ static int Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
 }
 WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Reduce, sendbuf, recvbuf), comm, count,
-      datatype, op, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Reduce.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, root, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Reduce, sendbuf, recvbuf), comm,
+      count, datatype, op, root);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Reduce.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm);
+  cached_calls.enters(known, nullptr);
   return Reduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Reduce, sendbuf, recvbuf), comm, count,
-      datatype, op, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Reduce.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, root, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Reduce, sendbuf, recvbuf), comm,
+      count, datatype, op, root);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Reduce.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Reduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
@@ -8943,8 +8983,8 @@ static int Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
 }
 [[gnu::noinline]] static int Reduce_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Reduce_c, CallId::Reduce_c)(sendbuf, recvbuf, count,
       datatype, op, root, comm);
@@ -8961,22 +9001,22 @@ static int Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
 }
 WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Reduce_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Reduce_c, sendbuf, recvbuf), comm,
       count, datatype, op, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Reduce_c.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, root, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Reduce_c.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm);
+  cached_calls.enters(known, nullptr);
   return Reduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Reduce_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Reduce_c, sendbuf, recvbuf), comm,
       count, datatype, op, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Reduce_c.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, root, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Reduce_c.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Reduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
@@ -8995,8 +9035,8 @@ static int Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcou
 }
 [[gnu::noinline]] static int Reduce_scatter_entered(const void* sendbuf, void* recvbuf,
     const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Reduce_scatter, CallId::Reduce_scatter)(sendbuf,
       recvbuf, recvcounts, datatype, op, comm);
@@ -9012,20 +9052,20 @@ static int Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcou
 }
 WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Reduce_scatter), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Reduce_scatter.mpi_bound())
-      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Reduce_scatter), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Reduce_scatter.mpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  cached_calls.enters(known, nullptr);
   return Reduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Reduce_scatter), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Reduce_scatter.pmpi_bound())
-      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Reduce_scatter), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Reduce_scatter.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Reduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
@@ -9044,8 +9084,8 @@ static int Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcoun
 }
 [[gnu::noinline]] static int Reduce_scatter_block_entered(const void* sendbuf, void* recvbuf,
     int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Reduce_scatter_block,
       CallId::Reduce_scatter_block)(sendbuf, recvbuf, recvcount, datatype, op, comm);
@@ -9063,22 +9103,22 @@ static int Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcoun
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Reduce_scatter_block, sendbuf, recvbuf),
-      comm, recvcount, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Reduce_scatter_block.mpi_bound())
-      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Reduce_scatter_block, sendbuf,
+      recvbuf), comm, recvcount, datatype, op);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Reduce_scatter_block.mpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  cached_calls.enters(known, nullptr);
   return Reduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Reduce_scatter_block, sendbuf, recvbuf),
-      comm, recvcount, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Reduce_scatter_block.pmpi_bound())
-      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Reduce_scatter_block, sendbuf,
+      recvbuf), comm, recvcount, datatype, op);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Reduce_scatter_block.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Reduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
@@ -9098,8 +9138,8 @@ static int Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count 
 }
 [[gnu::noinline]] static int Reduce_scatter_block_c_entered(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Reduce_scatter_block_c,
       CallId::Reduce_scatter_block_c)(sendbuf, recvbuf, recvcount, datatype, op, comm);
@@ -9117,22 +9157,22 @@ static int Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count 
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Reduce_scatter_block_c, sendbuf,
+  const CachedCall* const known = cached_call(called(CallId::Reduce_scatter_block_c, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Reduce_scatter_block_c.mpi_bound())
-      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Reduce_scatter_block_c.mpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  cached_calls.enters(known, nullptr);
   return Reduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Reduce_scatter_block_c, sendbuf,
+  const CachedCall* const known = cached_call(called(CallId::Reduce_scatter_block_c, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Reduce_scatter_block_c.pmpi_bound())
-      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Reduce_scatter_block_c.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Reduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
@@ -9151,8 +9191,8 @@ static int Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count*
 }
 [[gnu::noinline]] static int Reduce_scatter_c_entered(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Reduce_scatter_c, CallId::Reduce_scatter_c)(sendbuf,
       recvbuf, recvcounts, datatype, op, comm);
@@ -9168,20 +9208,20 @@ static int Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count*
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Reduce_scatter_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Reduce_scatter_c.mpi_bound())
-      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Reduce_scatter_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Reduce_scatter_c.mpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  cached_calls.enters(known, nullptr);
   return Reduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Reduce_scatter_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Reduce_scatter_c.pmpi_bound())
-      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Reduce_scatter_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Reduce_scatter_c.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Reduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
@@ -9200,8 +9240,8 @@ static int Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype data
 }
 [[gnu::noinline]] static int Scan_entered(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Scan, CallId::Scan)(sendbuf, recvbuf, count,
       datatype, op, comm);
@@ -9218,22 +9258,22 @@ static int Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype data
 }
 WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Scan, sendbuf, recvbuf), comm, count,
+  const CachedCall* const known = cached_call(called(CallId::Scan, sendbuf, recvbuf), comm, count,
       datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Scan.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Scan.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  cached_calls.enters(known, nullptr);
   return Scan_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Scan, sendbuf, recvbuf), comm, count,
+  const CachedCall* const known = cached_call(called(CallId::Scan, sendbuf, recvbuf), comm, count,
       datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Scan.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Scan.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Scan_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -9252,8 +9292,8 @@ static int Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datat
 }
 [[gnu::noinline]] static int Scan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Scan_c, CallId::Scan_c)(sendbuf, recvbuf, count,
       datatype, op, comm);
@@ -9270,22 +9310,22 @@ static int Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datat
 }
 WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Scan_c, sendbuf, recvbuf), comm, count,
-      datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Scan_c.mpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  known_calls.enters(known, nullptr);
+  const CachedCall* const known = cached_call(called(CallId::Scan_c, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Scan_c.mpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  cached_calls.enters(known, nullptr);
   return Scan_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Scan_c, sendbuf, recvbuf), comm, count,
-      datatype, op);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Scan_c.pmpi_bound())
-      return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  const CachedCall* const known = cached_call(called(CallId::Scan_c, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Scan_c.pmpi_bound())
+      return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Scan_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -9306,8 +9346,8 @@ static int Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 [[gnu::noinline]] static int Scatter_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Scatter, CallId::Scatter)(sendbuf, sendcount,
       sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -9324,22 +9364,22 @@ static int Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 }
 WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Scatter, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Scatter, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Scatter.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Scatter.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cached_calls.enters(known, nullptr);
   return Scatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Scatter, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Scatter, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Scatter.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Scatter.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Scatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -9360,8 +9400,8 @@ static int Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
 [[gnu::noinline]] static int Scatter_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Scatter_c, CallId::Scatter_c)(sendbuf, sendcount,
       sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -9378,22 +9418,22 @@ static int Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
 }
 WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Scatter_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Scatter_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Scatter_c.mpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  known_calls.enters(known, nullptr);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Scatter_c.mpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cached_calls.enters(known, nullptr);
   return Scatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Scatter_c, sendbuf, recvbuf), comm,
+  const CachedCall* const known = cached_call(called(CallId::Scatter_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Scatter_c.pmpi_bound())
-      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Scatter_c.pmpi_bound())
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Scatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -9415,8 +9455,8 @@ static int Scatterv(const void* sendbuf, const int* sendcounts, const int* displ
 [[gnu::noinline]] static int Scatterv_entered(const void* sendbuf, const int* sendcounts,
     const int* displs, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Scatterv, CallId::Scatterv)(sendbuf, sendcounts,
       displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -9433,24 +9473,24 @@ static int Scatterv(const void* sendbuf, const int* sendcounts, const int* displ
 WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Scatterv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Scatterv.mpi_bound())
-      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Scatterv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Scatterv.mpi_bound())
+      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Scatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Scatterv), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Scatterv.pmpi_bound())
-      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Scatterv), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Scatterv.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Scatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm);
 }
@@ -9473,8 +9513,8 @@ static int Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const MP
 [[gnu::noinline]] static int Scatterv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_calls.found;
-  const void* const caller = known_calls.profiled_by;
+  const CachedCall* const known = cached_calls.found;
+  const void* const caller = cached_calls.profiled_by;
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Scatterv_c, CallId::Scatterv_c)(sendbuf, sendcounts,
       displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -9492,24 +9532,24 @@ static int Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const MP
 WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Scatterv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Scatterv_c.mpi_bound())
-      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Scatterv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Scatterv_c.mpi_bound())
+      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
-  known_calls.enters(known, nullptr);
+  cached_calls.enters(known, nullptr);
   return Scatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const KnownCall* const known = known_call(called(CallId::Scatterv_c), comm);
-  if (known && known->goes_straight())
-    if (const auto straight = next_calls.Scatterv_c.pmpi_bound())
-      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+  const CachedCall* const known = cached_call(called(CallId::Scatterv_c), comm);
+  if (known && known->passes_through())
+    if (const auto passthrough = next_calls.Scatterv_c.pmpi_bound())
+      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
-  known_calls.enters(known, RETURN_ADDRESS);
+  cached_calls.enters(known, RETURN_ADDRESS);
   return Scatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm);
 }
@@ -9617,7 +9657,7 @@ static int Comm_accept(bool nested, const char* port_name, MPI_Info info, int ro
   const auto next = bound(next_calls.Comm_accept, CallId::Comm_accept);
   if (nested) return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
   BlockingCall guard(CallId::Comm_accept);
-  meet(guard, comm);
+  join_collective(guard, comm);
   return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
@@ -9636,7 +9676,7 @@ static int Comm_connect(bool nested, const char* port_name, MPI_Info info, int r
   const auto next = bound(next_calls.Comm_connect, CallId::Comm_connect);
   if (nested) return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
   BlockingCall guard(CallId::Comm_connect);
-  meet(guard, comm);
+  join_collective(guard, comm);
   return made_of(comm, newcomm, next(port_name, info, root, comm, newcomm));
 }
 WEFT_WRAPPER int MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
@@ -9733,7 +9773,7 @@ static int Comm_spawn(bool nested, const char* command, char** argv, int maxproc
   if (nested) return made_of(comm, intercomm, next(command, argv, maxprocs, info, root, comm,
       intercomm, array_of_errcodes));
   BlockingCall guard(CallId::Comm_spawn);
-  meet(guard, comm);
+  join_collective(guard, comm);
   return made_of(comm, intercomm, next(command, argv, maxprocs, info, root, comm, intercomm,
       array_of_errcodes));
 }
@@ -9757,7 +9797,7 @@ static int Comm_spawn_multiple(bool nested, int count, char** array_of_commands,
   if (nested) return made_of(comm, intercomm, next(count, array_of_commands, array_of_argv,
       array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes));
   BlockingCall guard(CallId::Comm_spawn_multiple);
-  meet(guard, comm);
+  join_collective(guard, comm);
   return made_of(comm, intercomm, next(count, array_of_commands, array_of_argv, array_of_maxprocs,
       array_of_info, root, comm, intercomm, array_of_errcodes));
 }
@@ -9780,7 +9820,7 @@ static int File_close(bool nested, MPI_File* fh) {
   const auto next = bound(next_calls.File_close, CallId::File_close);
   if (nested) return next(fh);
   BlockingCall guard(CallId::File_close);
-  meet_of_file(guard, *fh);
+  join_collective_of_file(guard, *fh);
   const MPI_File closed = *fh;
   const int code = next(fh);
   if (code == MPI_SUCCESS) closed_file(guard, closed);
@@ -9800,7 +9840,7 @@ static int File_open(bool nested, MPI_Comm comm, const char* filename, int amode
   const auto next = bound(next_calls.File_open, CallId::File_open);
   if (nested) return next(comm, filename, amode, info, fh);
   BlockingCall guard(CallId::File_open);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = next(comm, filename, amode, info, fh);
   if (code == MPI_SUCCESS) opened_file(guard, *fh, comm);
   return code;
@@ -9820,7 +9860,7 @@ static int File_preallocate(bool nested, MPI_File fh, MPI_Offset size) {
   const auto next = bound(next_calls.File_preallocate, CallId::File_preallocate);
   if (nested) return next(fh, size);
   BlockingCall guard(CallId::File_preallocate);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, size);
 }
 WEFT_WRAPPER int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
@@ -9855,7 +9895,7 @@ static int File_read_all(bool nested, MPI_File fh, void* buf, int count, MPI_Dat
   const auto next = bound(next_calls.File_read_all, CallId::File_read_all);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_all);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -9874,7 +9914,7 @@ static int File_read_all_begin(bool nested, MPI_File fh, void* buf, int count,
   const auto next = bound(next_calls.File_read_all_begin, CallId::File_read_all_begin);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_all_begin);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_all_begin(MPI_File fh, void* buf, int count,
@@ -9894,7 +9934,7 @@ static int File_read_all_begin_c(bool nested, MPI_File fh, void* buf, MPI_Count 
   const auto next = bound(next_calls.File_read_all_begin_c, CallId::File_read_all_begin_c);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_all_begin_c);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
@@ -9913,7 +9953,7 @@ static int File_read_all_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
   const auto next = bound(next_calls.File_read_all_c, CallId::File_read_all_c);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_all_c);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
@@ -9932,7 +9972,7 @@ static int File_read_all_end(bool nested, MPI_File fh, void* buf, MPI_Status* st
   const auto next = bound(next_calls.File_read_all_end, CallId::File_read_all_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_all_end);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
@@ -9967,7 +10007,7 @@ static int File_read_at_all(bool nested, MPI_File fh, MPI_Offset offset, void* b
   const auto next = bound(next_calls.File_read_at_all, CallId::File_read_at_all);
   if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_at_all);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -9986,7 +10026,7 @@ static int File_read_at_all_begin(bool nested, MPI_File fh, MPI_Offset offset, v
   const auto next = bound(next_calls.File_read_at_all_begin, CallId::File_read_at_all_begin);
   if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_read_at_all_begin);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -10006,7 +10046,7 @@ static int File_read_at_all_begin_c(bool nested, MPI_File fh, MPI_Offset offset,
   const auto next = bound(next_calls.File_read_at_all_begin_c, CallId::File_read_at_all_begin_c);
   if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_read_at_all_begin_c);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
@@ -10025,7 +10065,7 @@ static int File_read_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, void*
   const auto next = bound(next_calls.File_read_at_all_c, CallId::File_read_at_all_c);
   if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_at_all_c);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
@@ -10044,7 +10084,7 @@ static int File_read_at_all_end(bool nested, MPI_File fh, void* buf, MPI_Status*
   const auto next = bound(next_calls.File_read_at_all_end, CallId::File_read_at_all_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_at_all_end);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
@@ -10099,7 +10139,7 @@ static int File_read_ordered(bool nested, MPI_File fh, void* buf, int count, MPI
   const auto next = bound(next_calls.File_read_ordered, CallId::File_read_ordered);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_ordered);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -10118,7 +10158,7 @@ static int File_read_ordered_begin(bool nested, MPI_File fh, void* buf, int coun
   const auto next = bound(next_calls.File_read_ordered_begin, CallId::File_read_ordered_begin);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_ordered_begin);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
@@ -10138,7 +10178,7 @@ static int File_read_ordered_begin_c(bool nested, MPI_File fh, void* buf, MPI_Co
   const auto next = bound(next_calls.File_read_ordered_begin_c, CallId::File_read_ordered_begin_c);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_ordered_begin_c);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
@@ -10157,7 +10197,7 @@ static int File_read_ordered_c(bool nested, MPI_File fh, void* buf, MPI_Count co
   const auto next = bound(next_calls.File_read_ordered_c, CallId::File_read_ordered_c);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_ordered_c);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
@@ -10176,7 +10216,7 @@ static int File_read_ordered_end(bool nested, MPI_File fh, void* buf, MPI_Status
   const auto next = bound(next_calls.File_read_ordered_end, CallId::File_read_ordered_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_ordered_end);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
@@ -10230,7 +10270,7 @@ static int File_seek_shared(bool nested, MPI_File fh, MPI_Offset offset, int whe
   const auto next = bound(next_calls.File_seek_shared, CallId::File_seek_shared);
   if (nested) return next(fh, offset, whence);
   BlockingCall guard(CallId::File_seek_shared);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, offset, whence);
 }
 WEFT_WRAPPER int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
@@ -10246,7 +10286,7 @@ static int File_set_atomicity(bool nested, MPI_File fh, int flag) {
   const auto next = bound(next_calls.File_set_atomicity, CallId::File_set_atomicity);
   if (nested) return next(fh, flag);
   BlockingCall guard(CallId::File_set_atomicity);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, flag);
 }
 WEFT_WRAPPER int MPI_File_set_atomicity(MPI_File fh, int flag) {
@@ -10262,7 +10302,7 @@ static int File_set_info(bool nested, MPI_File fh, MPI_Info info) {
   const auto next = bound(next_calls.File_set_info, CallId::File_set_info);
   if (nested) return next(fh, info);
   BlockingCall guard(CallId::File_set_info);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, info);
 }
 WEFT_WRAPPER int MPI_File_set_info(MPI_File fh, MPI_Info info) {
@@ -10278,7 +10318,7 @@ static int File_set_size(bool nested, MPI_File fh, MPI_Offset size) {
   const auto next = bound(next_calls.File_set_size, CallId::File_set_size);
   if (nested) return next(fh, size);
   BlockingCall guard(CallId::File_set_size);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, size);
 }
 WEFT_WRAPPER int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
@@ -10295,7 +10335,7 @@ static int File_set_view(bool nested, MPI_File fh, MPI_Offset disp, MPI_Datatype
   const auto next = bound(next_calls.File_set_view, CallId::File_set_view);
   if (nested) return next(fh, disp, etype, filetype, datarep, info);
   BlockingCall guard(CallId::File_set_view);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, disp, etype, filetype, datarep, info);
 }
 WEFT_WRAPPER int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
@@ -10313,7 +10353,7 @@ static int File_sync(bool nested, MPI_File fh) {
   const auto next = bound(next_calls.File_sync, CallId::File_sync);
   if (nested) return next(fh);
   BlockingCall guard(CallId::File_sync);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh);
 }
 WEFT_WRAPPER int MPI_File_sync(MPI_File fh) {
@@ -10348,7 +10388,7 @@ static int File_write_all(bool nested, MPI_File fh, const void* buf, int count,
   const auto next = bound(next_calls.File_write_all, CallId::File_write_all);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_all);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
@@ -10367,7 +10407,7 @@ static int File_write_all_begin(bool nested, MPI_File fh, const void* buf, int c
   const auto next = bound(next_calls.File_write_all_begin, CallId::File_write_all_begin);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_all_begin);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
@@ -10387,7 +10427,7 @@ static int File_write_all_begin_c(bool nested, MPI_File fh, const void* buf, MPI
   const auto next = bound(next_calls.File_write_all_begin_c, CallId::File_write_all_begin_c);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_all_begin_c);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -10406,7 +10446,7 @@ static int File_write_all_c(bool nested, MPI_File fh, const void* buf, MPI_Count
   const auto next = bound(next_calls.File_write_all_c, CallId::File_write_all_c);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_all_c);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -10425,7 +10465,7 @@ static int File_write_all_end(bool nested, MPI_File fh, const void* buf, MPI_Sta
   const auto next = bound(next_calls.File_write_all_end, CallId::File_write_all_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_all_end);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
@@ -10460,7 +10500,7 @@ static int File_write_at_all(bool nested, MPI_File fh, MPI_Offset offset, const 
   const auto next = bound(next_calls.File_write_at_all, CallId::File_write_at_all);
   if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_at_all);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
@@ -10479,7 +10519,7 @@ static int File_write_at_all_begin(bool nested, MPI_File fh, MPI_Offset offset, 
   const auto next = bound(next_calls.File_write_at_all_begin, CallId::File_write_at_all_begin);
   if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_write_at_all_begin);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -10499,7 +10539,7 @@ static int File_write_at_all_begin_c(bool nested, MPI_File fh, MPI_Offset offset
   const auto next = bound(next_calls.File_write_at_all_begin_c, CallId::File_write_at_all_begin_c);
   if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_write_at_all_begin_c);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -10518,7 +10558,7 @@ static int File_write_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, cons
   const auto next = bound(next_calls.File_write_at_all_c, CallId::File_write_at_all_c);
   if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_at_all_c);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -10537,7 +10577,7 @@ static int File_write_at_all_end(bool nested, MPI_File fh, const void* buf, MPI_
   const auto next = bound(next_calls.File_write_at_all_end, CallId::File_write_at_all_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_at_all_end);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
@@ -10592,7 +10632,7 @@ static int File_write_ordered(bool nested, MPI_File fh, const void* buf, int cou
   const auto next = bound(next_calls.File_write_ordered, CallId::File_write_ordered);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_ordered);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered(MPI_File fh, const void* buf, int count,
@@ -10611,7 +10651,7 @@ static int File_write_ordered_begin(bool nested, MPI_File fh, const void* buf, i
   const auto next = bound(next_calls.File_write_ordered_begin, CallId::File_write_ordered_begin);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_ordered_begin);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
@@ -10632,7 +10672,7 @@ static int File_write_ordered_begin_c(bool nested, MPI_File fh, const void* buf,
       CallId::File_write_ordered_begin_c);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_ordered_begin_c);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -10651,7 +10691,7 @@ static int File_write_ordered_c(bool nested, MPI_File fh, const void* buf, MPI_C
   const auto next = bound(next_calls.File_write_ordered_c, CallId::File_write_ordered_c);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_ordered_c);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -10670,7 +10710,7 @@ static int File_write_ordered_end(bool nested, MPI_File fh, const void* buf, MPI
   const auto next = bound(next_calls.File_write_ordered_end, CallId::File_write_ordered_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_ordered_end);
-  meet_of_file(guard, fh);
+  join_collective_of_file(guard, fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
@@ -10726,7 +10766,7 @@ static int Intercomm_create(bool nested, MPI_Comm local_comm, int local_leader, 
   if (nested) return made_of(local_comm, newintercomm, next(local_comm, local_leader, peer_comm,
       remote_leader, tag, newintercomm));
   BlockingCall guard(CallId::Intercomm_create);
-  after_held(local_comm);
+  after_deferred(local_comm);
   return made_of(local_comm, newintercomm, next(local_comm, local_leader, peer_comm, remote_leader,
       tag, newintercomm));
 }
@@ -11302,7 +11342,7 @@ static int Win_allocate(bool nested, MPI_Aint size, int disp_unit, MPI_Info info
   const auto next = bound(next_calls.Win_allocate, CallId::Win_allocate);
   if (nested) return next(size, disp_unit, info, comm, baseptr, win);
   BlockingCall guard(CallId::Win_allocate);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = next(size, disp_unit, info, comm, baseptr, win);
   if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   return code;
@@ -11324,7 +11364,7 @@ static int Win_allocate_c(bool nested, MPI_Aint size, MPI_Aint disp_unit, MPI_In
   const auto next = bound(next_calls.Win_allocate_c, CallId::Win_allocate_c);
   if (nested) return next(size, disp_unit, info, comm, baseptr, win);
   BlockingCall guard(CallId::Win_allocate_c);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = next(size, disp_unit, info, comm, baseptr, win);
   if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   return code;
@@ -11398,7 +11438,7 @@ static int Win_create(bool nested, void* base, MPI_Aint size, int disp_unit, MPI
   const auto next = bound(next_calls.Win_create, CallId::Win_create);
   if (nested) return next(base, size, disp_unit, info, comm, win);
   BlockingCall guard(CallId::Win_create);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = next(base, size, disp_unit, info, comm, win);
   if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   return code;
@@ -11420,7 +11460,7 @@ static int Win_create_c(bool nested, void* base, MPI_Aint size, MPI_Aint disp_un
   const auto next = bound(next_calls.Win_create_c, CallId::Win_create_c);
   if (nested) return next(base, size, disp_unit, info, comm, win);
   BlockingCall guard(CallId::Win_create_c);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = next(base, size, disp_unit, info, comm, win);
   if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   return code;
@@ -11441,7 +11481,7 @@ static int Win_create_dynamic(bool nested, MPI_Info info, MPI_Comm comm, MPI_Win
   const auto next = bound(next_calls.Win_create_dynamic, CallId::Win_create_dynamic);
   if (nested) return next(info, comm, win);
   BlockingCall guard(CallId::Win_create_dynamic);
-  meet(guard, comm);
+  join_collective(guard, comm);
   const int code = next(info, comm, win);
   if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
   return code;
@@ -11459,7 +11499,7 @@ static int Win_fence(bool nested, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_fence, CallId::Win_fence);
   if (nested) return next(assertion, win);
   BlockingCall guard(CallId::Win_fence);
-  meet_of_window(guard, win);
+  join_collective_of_window(guard, win);
   end_all(win);
   const int code = next(assertion, win);
   if (code == MPI_SUCCESS) begin_fence_epoch(assertion, win);
@@ -11602,7 +11642,7 @@ static int Win_set_info(bool nested, MPI_Win win, MPI_Info info) {
   const auto next = bound(next_calls.Win_set_info, CallId::Win_set_info);
   if (nested) return next(win, info);
   BlockingCall guard(CallId::Win_set_info);
-  meet_of_window(guard, win);
+  join_collective_of_window(guard, win);
   return next(win, info);
 }
 WEFT_WRAPPER int MPI_Win_set_info(MPI_Win win, MPI_Info info) {

@@ -42,7 +42,7 @@ Comparison::Comparison(CallId id, std::shared_ptr<Communicator> communicator,
 std::shared_ptr<Comparison> begin_comparison(Runtime& runtime, CallId id,
                                              Communicator& communicator,
                                              const Learner::Words& words) {
-  communicator.lend();
+  communicator.retain_for_request();
   const int tag = communicator.tags.of_single(communicator.next_in_sequence());
   auto comparison = std::make_shared<Comparison>(id, communicator.shared_from_this(),
                                                  schedule_of(communicator), tag, words);

@@ -1,5 +1,5 @@
-// Comparison: the ranks of a communicator exchange the times of a site's ways while the application
-// continues; of each word each rank gets the maximum.
+// Comparison: the ranks of a communicator exchange the times of a call class's variants while the
+// application continues; of each word each rank gets the maximum.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Keys consist of Weft's version, the machine and the MPI library, "learnt", the program, its ranks
-// and the user's settings, followed by the communicator and the site. Only rank 0 computes the
-// first part, and the other ranks get only lines with it.
+// and the user's settings, followed by the communicator and the call class. Only rank 0 computes
+// the first part, and the other ranks get only lines with it.
 #include "runtime/adaptive/learnt.h"
 
 #include <cstdio>
@@ -11,7 +11,7 @@
 
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
-#include "runtime/adaptive/sites.h"
+#include "runtime/adaptive/call_classes.h"
 #include "runtime/comm/communicators.h"
 #include "runtime/job/runtime.h"
 #include "select/cycle.h"
@@ -60,16 +60,16 @@ std::string communicator_words(const Communicator& communicator, bool by_message
 
 // Returns for instance " at=0x11c9:/home/user/app|0x1200:/home/user/app". Such signs in file names
 // are replaced by harmless ones.
-std::string places_words(const SiteRecord& record) {
+std::string places_words(const CallClassRecord& record) {
   std::string words;
   for (const std::string& place : record.places)
     if (!place.empty()) words += (words.empty() ? " at=" : "|") + plan_key({place});
   return words;
 }
 
-// The first position has the site's key, and records the number of positions.
-std::string key_at(const std::string& site, std::size_t position, std::size_t cycle) {
-  return position == 0 ? site : site + turn_words(position, cycle);
+// The first position has the call class's key, and records the number of positions.
+std::string key_at(const std::string& call_class, std::size_t position, std::size_t cycle) {
+  return position == 0 ? call_class : call_class + turn_words(position, cycle);
 }
 
 constexpr std::string_view kCycleRemark = "cycle=", kDepthRemark = "depth=";
@@ -83,15 +83,15 @@ std::size_t remark_of(const MeasuredPlan& plan, std::string_view name, std::size
   return number > 1 && number <= most ? number : 1;
 }
 
-MeasuredPlan plan_of_site(const SiteRecord& record) {
+MeasuredPlan plan_of_call_class(const CallClassRecord& record) {
   const Learner::Found& found = record.found;
   MeasuredPlan plan;
-  plan.algorithm = record.ways[static_cast<std::size_t>(found.way)];
-  for (std::size_t way = 0; way < record.ways.size(); ++way)
-    if (found.median_ns[way] > 0)
-      plan.candidates.push_back({record.ways[way], {}, found.median_ns[way]});
+  plan.algorithm = record.variants[static_cast<std::size_t>(found.variant)];
+  for (std::size_t variant = 0; variant < record.variants.size(); ++variant)
+    if (found.median_ns[variant] > 0)
+      plan.candidates.push_back({record.variants[variant], {}, found.median_ns[variant]});
   plan.doubts = found.pairs - found.won;
-  if (record.position == 0)  // of the site
+  if (record.position == 0)  // of the call class
     plan.remarks = "trials=" + std::to_string(found.calls_on_trial) +
                    " cost_ns=" + std::to_string(found.trials_cost_ns) + " ";
   if (found.pairs > 0) plan.remarks += "rounds=" + std::to_string(found.pairs) + " ";
@@ -110,13 +110,13 @@ std::string words_of_candidates(const MeasuredPlan& plan) {
   return words;
 }
 
-// Returns the time of each way; 0 if the text does not have it.
-std::vector<std::int64_t> times_in(const std::string& words, const std::vector<Choice>& ways) {
-  std::vector<std::int64_t> times(ways.size());
+// Returns the time of each variant; 0 if the text does not have it.
+std::vector<std::int64_t> times_in(const std::string& words, const std::vector<Choice>& variants) {
+  std::vector<std::int64_t> times(variants.size());
   std::istringstream stream(words);
-  std::string way, ns;
-  while (std::getline(stream, way, '=') && std::getline(stream, ns, ','))
-    if (const auto found = find_way(ways, way))
+  std::string variant, ns;
+  while (std::getline(stream, variant, '=') && std::getline(stream, ns, ','))
+    if (const auto found = find_variant(variants, variant))
       times[static_cast<std::size_t>(*found)] = std::stoll(ns);
   return times;
 }
@@ -129,9 +129,10 @@ Learnt& Learnt::own() {
   return *all;
 }
 
-std::string Learnt::words_of_site(const Communicator& communicator, const SiteKey& key) const {
+std::string Learnt::words_of_call_class(const Communicator& communicator,
+                                        const CallClassKey& key) const {
   std::string words = communicator_words(communicator, by_messages_);
-  // Other ways apply there: none that needs a communicator of its own.
+  // Other variants apply there: none that needs a communicator of its own.
   if (in_memory_)
     words += ", level kept";
   else if (!communicator.has_own)
@@ -157,41 +158,42 @@ void Learnt::read(Runtime& runtime) {
   text.resize(static_cast<std::size_t>(bytes));
   library_calls.Bcast(text.data(), static_cast<int>(bytes), handles.byte, 0, handles.comm_world);
   std::istringstream lines(text);
-  std::string key, way, times, cycle, depth;
-  while (std::getline(lines, key, '\t') && std::getline(lines, way, '\t') &&
+  std::string key, variant, times, cycle, depth;
+  while (std::getline(lines, key, '\t') && std::getline(lines, variant, '\t') &&
          std::getline(lines, times, '\t') && std::getline(lines, cycle, '\t') &&
          std::getline(lines, depth))
-    known_[key] = {way, times, std::stoul(cycle), std::stoi(depth)};
+    known_[key] = {variant, times, std::stoul(cycle), std::stoi(depth)};
 }
 
-std::vector<Learner::Known> Learnt::find(const Communicator& communicator, const SiteKey& key,
-                                         const std::vector<Choice>& ways) const {
-  const std::string site = words_of_site(communicator, key);
-  const auto first = known_.find(site);
+std::vector<Learner::Known> Learnt::find(const Communicator& communicator, const CallClassKey& key,
+                                         const std::vector<Choice>& variants) const {
+  const std::string call_class = words_of_call_class(communicator, key);
+  const auto first = known_.find(call_class);
   const std::size_t cycle = first == known_.end() ? 0 : first->second.cycle;
   std::vector<Learner::Known> known;
   for (std::size_t position = 0; position < cycle; ++position) {
-    const auto found = known_.find(key_at(site, position, cycle));
+    const auto found = known_.find(key_at(call_class, position, cycle));
     if (found == known_.end()) return {};
-    const auto way = find_way(ways, found->second.way);
-    if (!way) return {};
-    std::vector<std::int64_t> times = times_in(found->second.times, ways);
-    const std::int64_t period_ns = times[static_cast<std::size_t>(*way)];
+    const auto variant = find_variant(variants, found->second.variant);
+    if (!variant) return {};
+    std::vector<std::int64_t> times = times_in(found->second.times, variants);
+    const std::int64_t period_ns = times[static_cast<std::size_t>(*variant)];
     if (period_ns <= 0) return {};
-    known.push_back({*way, period_ns, found->second.depth, std::move(times)});
+    known.push_back({*variant, period_ns, found->second.depth, std::move(times)});
   }
   return known;
 }
 
 void Learnt::note(const Communicator& communicator) {
-  const Sites* const sites = communicator.attributes.find<Sites>();
-  if (!sites) return;
-  for (SiteRecord& record : sites->records(communicator)) note(communicator, std::move(record));
+  const CallClasses* const call_classes = communicator.attributes.find<CallClasses>();
+  if (!call_classes) return;
+  for (CallClassRecord& record : call_classes->records(communicator))
+    note(communicator, std::move(record));
 }
 
-void Learnt::note(const Communicator& communicator, SiteRecord record) {
+void Learnt::note(const Communicator& communicator, CallClassRecord record) {
   constexpr std::size_t kMost = 1000;  // a program with more repeats itself
-  record.key = words_of_site(communicator, record.site_key);
+  record.key = words_of_call_class(communicator, record.call_class_key);
   const std::string key = key_at(record.key, record.position, record.cycle);
   const std::lock_guard lock(mutex_);
   const auto known = records_.find(key);
@@ -202,7 +204,7 @@ void Learnt::note(const Communicator& communicator, SiteRecord record) {
 }
 
 // Communicators of one layout may have found cycles of different lengths.
-bool Learnt::is_of_its_site(const SiteRecord& record) const {
+bool Learnt::is_of_its_call_class(const CallClassRecord& record) const {
   const auto first = records_.find(record.key);
   return first != records_.end() && first->second.cycle == record.cycle;
 }
@@ -210,8 +212,8 @@ bool Learnt::is_of_its_site(const SiteRecord& record) const {
 LearntReport Learnt::report(const TrialBudget& budget) const {
   LearntReport report;
   for (const auto& [key, record] : records_)
-    if (is_of_its_site(record)) {
-      report.sites.push_back(record);
+    if (is_of_its_call_class(record)) {
+      report.call_classes.push_back(record);
       if (record.position == 0) report.won_ns += record.found.won_ns;
     }
   report.trials_cost_ns = budget.spent_ns();
@@ -221,8 +223,8 @@ LearntReport Learnt::report(const TrialBudget& budget) const {
 std::vector<PlanCache::Entry> Learnt::plans(const Config& config) const {
   std::vector<PlanCache::Entry> plans;
   for (const auto& [key, record] : records_)
-    if (record.rank == 0 && record.found.is_new() && is_of_its_site(record))
-      plans.emplace_back(prefix(config) + key, plan_of_site(record));
+    if (record.rank == 0 && record.found.is_new() && is_of_its_call_class(record))
+      plans.emplace_back(prefix(config) + key, plan_of_call_class(record));
   return plans;
 }
 

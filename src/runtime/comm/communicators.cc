@@ -20,7 +20,7 @@ std::atomic<int> next_number{0};
 
 // The fixed memory of each, however many ranks it has: docs/inside/scale.md. Besides there are its
 // entry in the registry, a piece of mapped memory and, once used, schedules.
-// The sites on it take the rest of 1,832 bytes (runtime/adaptive/sites.cc).
+// The call classes on it take the rest of 1,832 bytes (runtime/adaptive/call_classes.cc).
 static_assert(sizeof(Communicator) + sizeof(NodeMemory) + sizeof(NodeRoom) <= 1680);
 
 // Returns whether all ranks are of this job: spawned or connected processes may run without Weft.
@@ -53,16 +53,16 @@ void say_why_no_worker(const Error& why, const std::string& effect, bool speaks)
 
 }  // namespace
 
-Communicator::Communicator(MPI_Comm user, Shadow shadow, int rank, int size)
+Communicator::Communicator(MPI_Comm user, InternalCommunicator internal, int rank, int size)
     : user(user),
-      shadow(shadow.comm),
-      has_own(shadow.is_own),
-      tags(shadow.tags),
-      route{shadow.comm, shadow.ranks.get()},
+      internal(internal.comm),
+      has_own(internal.is_own),
+      tags(internal.tags),
+      route{internal.comm, internal.ranks.get()},
       rank(rank),
       size(size),
       number(next_number.fetch_add(1)),
-      shadow_(std::move(shadow)) {}
+      internal_(std::move(internal)) {}
 
 void Communicator::share_memory(const std::vector<int>& world_ranks) {
   nodes = nodes_of(world_ranks);
@@ -71,7 +71,7 @@ void Communicator::share_memory(const std::vector<int>& world_ranks) {
   const bool of_all = user == handles.comm_world && here > 1;
   const std::int64_t heaps = of_all ? bytes_for_heaps(here) : 0;
   const ErrorsReturn errors(user);
-  const RoomWanted wanted{has_own ? shadow : user, route, tags.of_single(next_in_sequence()),
+  const RoomWanted wanted{has_own ? internal : user, route, tags.of_single(next_in_sequence()),
                           heaps};
   auto found = room_on_node(wanted, rank, *nodes, world_ranks);
   if (!found) {
@@ -119,10 +119,10 @@ void Communicator::want_worker(Observer& observer) {
 
 Communicator::~Communicator() {
   if (node_room_ && !usable_.load()) node_room_->lose();
-  if (shadow == user) return;
+  if (internal == user) return;
   if (worker && wants_worker_) tried_workers.fetch_sub(1);
-  worker.reset();  // it may be inside a collective on the shadow
-  give_up(std::move(shadow_), freed.load() && !is_lent_.load(), usable_.load());
+  worker.reset();  // it may be inside a collective on the internal communicator
+  give_up(std::move(internal_), freed.load() && !is_retained_.load(), usable_.load());
 }
 
 std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
@@ -143,7 +143,7 @@ Communicators& Communicators::own() {
   return *all;
 }
 
-bool Communicators::may_have_shadow(MPI_Comm user) {
+bool Communicators::may_have_internal(MPI_Comm user) {
   if (is_of_session(user)) return false;
   int inter = 0, size = 0;
   library_calls.Comm_test_inter(user, &inter);
@@ -153,7 +153,7 @@ bool Communicators::may_have_shadow(MPI_Comm user) {
 }
 
 void Communicators::add(MPI_Comm user, const Hints& hints, const Wanted& wanted) {
-  if (!may_have_shadow(user)) return;
+  if (!may_have_internal(user)) return;
   int rank = 0, size = 0;
   library_calls.Comm_size(user, &size);
   library_calls.Comm_rank(user, &rank);
@@ -163,8 +163,8 @@ void Communicators::add(MPI_Comm user, const Hints& hints, const Wanted& wanted)
   if (starts_worker) worker = start_worker(*wanted.worker_for, wanted.worker_core);
   WhyNone why_none;
   const Wish wish{wanted.most_own, static_cast<bool>(worker)};
-  auto shadow = make_shadow(user, world_ranks, wish, &why_none);
-  if (!shadow) {
+  auto internal = make_internal(user, world_ranks, wish, &why_none);
+  if (!internal) {
     if (why_none.not_ready >= 0)
       say_why_no_worker(worker ? Error{} : worker.error(),
                         "collectives of this communicator go to the MPI library",
@@ -174,14 +174,14 @@ void Communicators::add(MPI_Comm user, const Hints& hints, const Wanted& wanted)
     crowded_out_.insert(user);
     return begin_epoch();
   }
-  auto communicator = std::make_shared<Communicator>(user, std::move(*shadow), rank, size);
+  auto communicator = std::make_shared<Communicator>(user, std::move(*internal), rank, size);
   communicator->hints = hints;
   communicator->neighbors = neighbors_of(user);
   if (communicator->has_own) communicator->worker = std::move(*worker);
   communicator->share_memory(world_ranks);
   if (wanted.leaders && communicator->has_own && communicator->nodes)
     communicator->leaders =
-        make_leaders(communicator->shadow, communicator->members(), rank, *communicator->nodes);
+        make_leaders(communicator->internal, communicator->members(), rank, *communicator->nodes);
   const std::lock_guard lock(mutex_);
   known_[user] = std::move(communicator);
   begin_epoch();
@@ -207,8 +207,9 @@ std::shared_ptr<Communicator> Communicators::find_or_make(MPI_Comm comm) {
   int rank = 0, size = 1;
   library_calls.Comm_rank(comm, &rank);
   library_calls.Comm_size(comm, &size);
-  auto shadow = make_shadow(comm, world_ranks_of(comm, size), {.needed = true});
-  return shadow ? std::make_shared<Communicator>(comm, std::move(*shadow), rank, size) : nullptr;
+  auto internal = make_internal(comm, world_ranks_of(comm, size), {.needed = true});
+  return internal ? std::make_shared<Communicator>(comm, std::move(*internal), rank, size)
+                  : nullptr;
 }
 
 std::shared_ptr<Communicator> Communicators::remove(MPI_Comm user) {
@@ -246,7 +247,7 @@ void Communicators::free_all() {
     known_.clear();
     begin_epoch();
   }
-  if (!has_worker) free_all_shadows();
+  if (!has_worker) free_all_internal();
 }
 
 void Communicators::put_back(std::shared_ptr<Communicator> removed) {

@@ -1,6 +1,6 @@
 // Communicators: Weft's data on the application's communicators. Each has an internal communicator
-// (runtime/comm/shadows.h), since Weft's messages must not match the application's. It is made
-// inside calls that are collective anyway, never inside MPI_I*.
+// (runtime/comm/internal_communicators.h), since Weft's messages must not match the application's.
+// It is made inside calls that are collective anyway, never inside MPI_I*.
 #pragma once
 
 #include <mpi.h>
@@ -17,8 +17,8 @@
 #include "engine/worker.h"
 #include "runtime/comm/attributes.h"
 #include "runtime/comm/hints.h"
+#include "runtime/comm/internal_communicators.h"
 #include "runtime/comm/neighbors.h"
-#include "runtime/comm/shadows.h"
 #include "runtime/node/node_memory.h"
 #include "schedule/schedule_cache.h"
 #include "transport/mpi/leaders.h"
@@ -37,21 +37,21 @@ std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& mem
 // takes effect when that has completed.
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
-  // If the shadow is `user` itself, there is no internal communicator; only the library's own
+  // If `internal` is `user` itself, Weft has no internal communicator; only the library's own
   // non-blocking calls then use this object.
-  Communicator(MPI_Comm user, Shadow shadow, int rank, int size);
+  Communicator(MPI_Comm user, InternalCommunicator internal, int rank, int size);
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
   const MPI_Comm user;
-  const MPI_Comm shadow;
+  const MPI_Comm internal;
   const bool has_own;  // which whole collectives of the library's need
   // Is set when the application has freed `user`. If no request was made, nothing is under way on
   // any rank, and all ranks free the internal communicator in that call.
   std::atomic<bool> freed{false};
   Processor processor = Processor::other;  // of all its ranks, where some share memory
-  const Tags tags;                         // on the shadow
+  const Tags tags;                         // on the internal communicator
   const Route route;                       // for messages there
   const int rank;
   const int size;
@@ -61,7 +61,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // that tag may still exist.
   bool has_tag_left() const { return initialised.load() < tags.each; }
   // Returns the ranks in MPI_COMM_WORLD, sorted, of an internal communicator that is not shared.
-  const std::vector<int>& members() const { return shadow_.members; }
+  const std::vector<int>& members() const { return internal_.members; }
   // Collective, once: finds out which ranks share memory, by their ranks in MPI_COMM_WORLD, and
   // sets that memory up.
   void share_memory(const std::vector<int>& world_ranks);
@@ -74,7 +74,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   // Notes, on all ranks alike, that a request was made for a collective on it, which may outlive
   // it.
-  void lend() { is_lent_.store(true, std::memory_order_relaxed); }
+  void retain_for_request() { is_retained_.store(true, std::memory_order_relaxed); }
 
   Hints hints;
   std::optional<Neighbors> neighbors;  // none: neighborhood collectives pass on
@@ -114,9 +114,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
  private:
   std::atomic<std::uint32_t> sequence_{0};
-  std::atomic<bool> is_lent_{false}, usable_{true};
+  std::atomic<bool> is_retained_{false}, usable_{true};
   bool wants_worker_ = false;
-  Shadow shadow_;
+  InternalCommunicator internal_;
   NodeRoom* node_room_ = nullptr;  // what `memory` is in, and has a share of
   std::mutex mutex_;               // guards schedules_
   ScheduleCache schedules_;
@@ -132,7 +132,7 @@ class OwnCommunicator {
   OwnCommunicator& operator=(const OwnCommunicator&) = delete;
 
   bool there() const;  // or the library has none to give
-  MPI_Comm get() const { return of_->has_own ? of_->shadow : made_; }
+  MPI_Comm get() const { return of_->has_own ? of_->internal : made_; }
 
  private:
   const std::shared_ptr<const Communicator> of_;
@@ -150,7 +150,7 @@ class Communicators {
 
   // Returns false for communicators of two groups, of one rank, with processes of other jobs, or of
   // sessions. The answer is the same on all its ranks.
-  static bool may_have_shadow(MPI_Comm user);
+  static bool may_have_internal(MPI_Comm user);
 
   // The wishes besides an internal communicator: one that is not shared, if there are fewer than
   // most_own; leaders and a worker, which need that. worker_for: nullptr if none is wanted;
@@ -162,8 +162,8 @@ class Communicators {
     int worker_core = -1;
   };
   // Collective over `user`: makes the internal communicator. If that is not possible (see
-  // may_have_shadow(), too many communicators, or some rank cannot start a wanted worker), nothing
-  // is kept and its calls pass on unchanged.
+  // may_have_internal(), too many communicators, or some rank cannot start a wanted worker),
+  // nothing is kept and its calls pass on unchanged.
   void add(MPI_Comm user, const Hints& hints, const Wanted& wanted);
   // Returns whether there was no internal communicator to spare for it.
   bool is_crowded_out(MPI_Comm user);

@@ -15,16 +15,16 @@ inline std::uint64_t epoch() {
   return current_epoch.load(std::memory_order_acquire);
 }
 
-// The epoch while short messages may go straight to the library (Runtime::lets_straight_on),
+// The epoch while short messages may pass through to the library (Runtime::lets_pass_through),
 // otherwise 0: one check covers both.
-inline std::atomic<std::uint64_t> straight_epoch{0};
+inline std::atomic<std::uint64_t> passthrough_epoch{0};
 
 // Is called when a communicator was made or freed, or a datatype or operator, whose handle may be
 // reused.
 inline void begin_epoch() {
   const std::uint64_t now = current_epoch.fetch_add(1, std::memory_order_release) + 1;
-  std::uint64_t before = straight_epoch.load();
-  while (before != 0 && before < now && !straight_epoch.compare_exchange_weak(before, now)) {
+  std::uint64_t before = passthrough_epoch.load();
+  while (before != 0 && before < now && !passthrough_epoch.compare_exchange_weak(before, now)) {
   }
 }
 

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-std::string words_of(const SiteKey& key) {
+std::string words_of(const CallClassKey& key) {
   std::string words = key.blocking ? "blocking " : "";
   words += kind_name(key.kind);
   if (key.kernel) words += ", predefined operator";
@@ -27,12 +27,12 @@ namespace {
 
 // Returns for instance "23 % less time than native (in 5 of 5 rounds, by chance 3 %)"; "" if
 // nothing was compared.
-std::string gain_words(const SiteRecord& record) {
+std::string gain_words(const CallClassRecord& record) {
   const Learner::Found& found = record.found;
   if (found.pairs == 0) return "";
-  const std::int64_t own = found.median_ns[static_cast<std::size_t>(found.way)];
+  const std::int64_t own = found.median_ns[static_cast<std::size_t>(found.variant)];
   const std::int64_t rival = found.median_ns[static_cast<std::size_t>(found.rival)];
-  const char* const other = record.ways[static_cast<std::size_t>(found.rival)].c_str();
+  const char* const other = record.variants[static_cast<std::size_t>(found.rival)].c_str();
   const double gain = 100.0 * (1.0 - static_cast<double>(own) / static_cast<double>(rival));
   const double percent = 100 * chance_of(found.won, found.pairs);
   char text[160];
@@ -61,12 +61,13 @@ std::string cost_words(std::int64_t ns) {
 
 std::string text_of(const LearntReport& report, double seconds) {
   std::string text;
-  for (const SiteRecord& record : report.sites) {
+  for (const CallClassRecord& record : report.call_classes) {
     const Learner::Found& found = record.found;
     if (!found.settled) continue;
-    text += "    " + words_of(record.site_key) + turn_words(record.position, record.cycle) + ", " +
-            std::to_string(record.ranks) +
-            " ranks: " + record.ways[static_cast<std::size_t>(found.way)] + gain_words(record);
+    text += "    " + words_of(record.call_class_key) + turn_words(record.position, record.cycle) +
+            ", " + std::to_string(record.ranks) +
+            " ranks: " + record.variants[static_cast<std::size_t>(found.variant)] +
+            gain_words(record);
     if (record.position == 0)
       text += "; " + std::to_string(found.calls_on_trial) + " of " + std::to_string(found.calls) +
               " calls on trial, which cost " + cost_words(found.trials_cost_ns);
@@ -85,22 +86,22 @@ std::string text_of(const LearntReport& report, double seconds) {
 
 std::string json_of(const LearntReport& report) {
   std::string text;
-  for (const SiteRecord& record : report.sites) {
+  for (const CallClassRecord& record : report.call_classes) {
     const Learner::Found& found = record.found;
     text += std::string(text.empty() ? "" : ",") + "\n{\"call\":\"" + call_name(record.id) +
-            "\",\"site\":\"" + words_of(record.site_key) +
+            "\",\"site\":\"" + words_of(record.call_class_key) +
             turn_words(record.position, record.cycle) +
             "\",\"ranks\":" + std::to_string(record.ranks) + ",\"way\":\"" +
-            record.ways[static_cast<std::size_t>(found.way)] +
+            record.variants[static_cast<std::size_t>(found.variant)] +
             "\",\"settled\":" + (found.settled ? "true" : "false") +
             ",\"calls\":" + std::to_string(found.calls) +
             ",\"calls_on_trial\":" + std::to_string(found.calls_on_trial) +
             ",\"trials_cost_us\":" + us_words(found.trials_cost_ns) +
             ",\"won_us\":" + us_words(found.won_ns) + ",\"rounds\":" + std::to_string(found.pairs) +
             ",\"rounds_won\":" + std::to_string(found.won) + ",\"ways\":[";
-    for (std::size_t way = 0; way < record.ways.size(); ++way)
-      text += std::string(way ? "," : "") + "{\"way\":\"" + record.ways[way] +
-              "\",\"period_us\":" + us_words(found.median_ns[way]) + "}";
+    for (std::size_t variant = 0; variant < record.variants.size(); ++variant)
+      text += std::string(variant ? "," : "") + "{\"way\":\"" + record.variants[variant] +
+              "\",\"period_us\":" + us_words(found.median_ns[variant]) + "}";
     text += "]}";
   }
   return text;

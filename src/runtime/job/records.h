@@ -1,4 +1,4 @@
-// Records: what became of calls, plans and sites, for the summary and for the file of plans.
+// Records: what became of calls, plans and call classes, for the summary and for the file of plans.
 #pragma once
 
 #include <cstddef>
@@ -33,39 +33,39 @@ struct PlanRecord {
   std::int64_t spent_ns = 0;
 };
 
-struct SiteKey {
+struct CallClassKey {
   Kind kind{};
   int size_class = 0;   // the payload has so many binary digits; -1: not known as a whole
   bool kernel = false;  // a reduction by a predefined operator of a predefined type
   bool blocking = false;
 
-  bool operator==(const SiteKey&) const = default;
+  bool operator==(const CallClassKey&) const = default;
 };
 
 // Returns for instance "allreduce, predefined operator, below 1 MiB".
-std::string words_of(const SiteKey& key);
+std::string words_of(const CallClassKey& key);
 // Returns ", call 2 of 3 in turn"; "" if all calls are alike.
 std::string turn_words(std::size_t position, std::size_t cycle);
 
-// The result of a site, for summary and cache.
-struct SiteRecord {
+// The result of a call class, for summary and cache.
+struct CallClassRecord {
   CallId id{};
-  SiteKey site_key;
+  CallClassKey call_class_key;
   std::string key;                      // with the communicator's layout; of what Learnt has noted
   std::size_t position = 0, cycle = 1;  // of the calls, as the learner has them
   int rank = 0, ranks = 0;
-  std::vector<std::string> ways;
+  std::vector<std::string> variants;
   Learner::Found found;
   std::vector<std::string> places;  // of its callers on rank 0, as caller_words() has them
 };
 
 // The results of this run, for the summary.
 struct LearntReport {
-  std::vector<SiteRecord> sites;
+  std::vector<CallClassRecord> call_classes;
   std::int64_t trials_cost_ns = 0;  // of all trials that this rank took part in
-  std::int64_t won_ns = 0;          // by the ways that were found
+  std::int64_t won_ns = 0;          // by the variants that were found
 };
-// Return a line for each site, and the members of a JSON array.
+// Return a line for each call class, and the members of a JSON array.
 std::string text_of(const LearntReport& report, double seconds);
 std::string json_of(const LearntReport& report);
 

@@ -116,7 +116,7 @@ void Runtime::activity(Activity what) {
   if (own_track) own_track->change(activity_name(what), now_ns());
 }
 
-bool Runtime::lets_straight_on() const {
+bool Runtime::lets_pass_through() const {
   return !several_callers_ && config.watchdog_s == 0 && library_is_next(&from_library);
 }
 

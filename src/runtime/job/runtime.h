@@ -16,7 +16,7 @@
 #include "select/selector.h"
 #include "select/split_rule.h"
 #include "select/trial_budget.h"
-#include "select/ways.h"
+#include "select/variants.h"
 #include "trace/trace.h"
 
 namespace weft {
@@ -25,7 +25,7 @@ namespace weft {
 enum class Scope : std::uint8_t { all, in_memory, nothing };
 
 // Says how many of the node's cores ranks have, the least first.
-enum class Room : std::uint8_t { cores_are_shared, a_core_each, a_core_to_spare };
+enum class CoreSubscription : std::uint8_t { cores_are_shared, a_core_each, a_core_to_spare };
 
 class Runtime : public Observer {
  public:
@@ -57,7 +57,7 @@ class Runtime : public Observer {
   // Returns the cores on which Weft's threads run on this node.
   const NodeCores& node_cores() const { return node_cores_; }
   // Returns what engine auto may try besides threads and callers; the same on all ranks.
-  const Beside& beside() const { return beside_; }
+  const JobResources& resources() const { return resources_; }
   bool native() const { return scope_ == Scope::nothing; }
   bool takes_all() const { return scope_ == Scope::all; }
   // Returns whether Weft takes only calls for which no thread calls MPI, so that thread level and
@@ -67,12 +67,14 @@ class Runtime : public Observer {
   bool has_memory_thread() const { return thread_may_ == ThreadMay::use_memory; }
   // Returns whether each rank has a core for that thread besides those on which the node's ranks
   // compute. The answer is the same on all ranks.
-  bool has_spare_core() const { return room_ == Room::a_core_to_spare; }
+  bool has_spare_core() const { return core_subscription_ == CoreSubscription::a_core_to_spare; }
   // Returns whether two ranks of a node have to share a core. The answer is the same on all ranks.
   // It is known only if has_memory_thread().
-  bool ranks_share_cores() const { return room_ == Room::cores_are_shared; }
+  bool ranks_share_cores() const {
+    return core_subscription_ == CoreSubscription::cores_are_shared;
+  }
   bool observing() const { return observing_; }
-  // Returns whether engine auto learns (runtime/adaptive/sites.h); the same on all ranks.
+  // Returns whether engine auto learns (runtime/adaptive/call_classes.h); the same on all ranks.
   bool learns() const { return learns_by_messages() || learns_in_memory(); }
   // Returns whether ranks compare by messages. They do not if only callers progress operations, or
   // if a thread may not call the library: a rank waiting inside the library could not take part.
@@ -86,9 +88,9 @@ class Runtime : public Observer {
   int tag_for(std::uint32_t sequence) const { return static_cast<int>(sequence % tags_); }
 
   // Returns whether calls for messages may go directly to the library while nothing of Weft's is
-  // under way: no other thread may start something meanwhile, nobody observes waits, and no other
-  // tool is in between, which would need the thread to be marked as inside MPI.
-  bool lets_straight_on() const;
+  // under way: no other thread may start something meanwhile, nobody observes waits, and no
+  // other tool is in between, which would need the thread to be marked as inside MPI.
+  bool lets_pass_through() const;
 
   // Returns whether every completion call of the application reaches Weft first, before any other
   // tool.
@@ -134,11 +136,11 @@ class Runtime : public Observer {
   // call.
   static inline std::atomic<Runtime*> active_{nullptr};
 
-  ThreadMay thread_may_;           // final before active()
-  bool operators_stay_ = false;    // the same
-  Room room_ = Room::a_core_each;  // the same
-  NodeCores node_cores_;           // the same
-  Beside beside_;                  // the same
+  ThreadMay thread_may_;                                                // final before active()
+  bool operators_stay_ = false;                                         // the same
+  CoreSubscription core_subscription_ = CoreSubscription::a_core_each;  // the same
+  NodeCores node_cores_;                                                // the same
+  JobResources resources_;                                              // the same
   std::atomic<bool> callers_go_on_{false};
   bool several_callers_ = false;
   bool level_is_raised_ = false;

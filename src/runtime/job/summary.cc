@@ -334,7 +334,7 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
 }
 
 void Summary::report(const Config& config, const std::string& remark, const char* mpi,
-                     Counted beside, const LearntReport& learnt, MPI_Comm all, int rank,
+                     Counted resources, const LearntReport& learnt, MPI_Comm all, int rank,
                      int ranks) {
   if (!wanted_) return;
   const double seconds = static_cast<double>(now_ns() - since_ns_) / 1e9;
@@ -350,9 +350,9 @@ void Summary::report(const Config& config, const std::string& remark, const char
   }
   library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
                        handles.int64, handles.sum, 0, all);
-  beside.left_to_agent = left_to_agent_;
+  resources.left_to_agent = left_to_agent_;
   Counted counted;
-  library_calls.Reduce(&beside, &counted, sizeof counted / sizeof(std::int64_t), handles.int64,
+  library_calls.Reduce(&resources, &counted, sizeof counted / sizeof(std::int64_t), handles.int64,
                        handles.sum, 0, all);
   if (rank != 0) return;
   if (!config.summary_json_file.empty())

@@ -83,7 +83,7 @@ class Summary {
   };
   // Collective over `all` ranks; rank 0 prints it (text) and writes it (JSON file), as asked for.
   // remark: a sentence about the whole run, in the text; "" for none.
-  void report(const Config& config, const std::string& remark, const char* mpi, Counted beside,
+  void report(const Config& config, const std::string& remark, const char* mpi, Counted resources,
               const LearntReport& learnt, MPI_Comm all, int rank, int ranks);
 
  private:

@@ -36,7 +36,7 @@ ShownBuffers BuffersToShow::in(const Call& call, std::span<const int> all_ranks,
   return {shown(input_, call, all_ranks, use), shown(result_, call, all_ranks, use)};
 }
 
-// Data that are not plain end the meeting like a buffer that cannot be seen.
+// Data that are not plain end the internal collective like a buffer that cannot be seen.
 ShownBuffer BuffersToShow::shown(const Part& part, const Call& call, std::span<const int> all_ranks,
                                  ProcessMemory::Use use) const {
   if (!plain_) return {ShownBuffer::kNotShared, 0};

@@ -43,24 +43,25 @@ namespace {
 constexpr std::uint64_t kTrial = 0x7765'6674'6465'736b;
 const std::uint64_t trial = kTrial;  // which the agent reads
 
-void fill(DeskMemory& desk) {
-  desk.process = getpid();
-  library_calls.Comm_rank(handles.comm_world, &desk.rank);
-  desk.trial = reinterpret_cast<std::uintptr_t>(&trial);
+void fill(MailboxMemory& mailbox) {
+  mailbox.process = getpid();
+  library_calls.Comm_rank(handles.comm_world, &mailbox.rank);
+  mailbox.trial = reinterpret_cast<std::uintptr_t>(&trial);
 }
 
-bool can_reach(const DeskMemory& desk) {
+bool can_reach(const MailboxMemory& mailbox) {
   std::uint64_t read = 0;
-  const auto moved =
-      OtherProcess(desk.process).read(reinterpret_cast<std::byte*>(&read), desk.trial, sizeof read);
+  const auto moved = OtherProcess(mailbox.process)
+                         .read(reinterpret_cast<std::byte*>(&read), mailbox.trial, sizeof read);
   return moved == OtherProcess::Moved::all && read == kTrial;
 }
 
 // The agent serves before this returns, if it could be started.
-std::unique_ptr<CoreAgent> start_agent(const std::shared_ptr<void>& memory, DeskMemory* own,
-                                       const std::vector<DeskMemory*>& desks, Observer& observer) {
-  for (DeskMemory* desk : desks) desk->is_reachable.store(can_reach(*desk) ? 1 : 0);
-  auto agent = std::make_unique<CoreAgent>(memory, own, desks, observer);
+std::unique_ptr<CoreAgent> start_agent(const std::shared_ptr<void>& memory, MailboxMemory* own,
+                                       const std::vector<MailboxMemory*>& mailboxes,
+                                       Observer& observer) {
+  for (MailboxMemory* mailbox : mailboxes) mailbox->is_reachable.store(can_reach(*mailbox) ? 1 : 0);
+  auto agent = std::make_unique<CoreAgent>(memory, own, mailboxes, observer);
   return agent->start() ? std::move(agent) : nullptr;
 }
 
@@ -78,22 +79,22 @@ AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& cor
   AgentOfCore found;
   const auto ranks = static_cast<std::int64_t>(core_of_thread.size());
   const auto memory =
-      memory_of_node(node, local_rank, ranks * static_cast<std::int64_t>(sizeof(DeskMemory)));
-  auto* const all = reinterpret_cast<DeskMemory*>(memory.get());
-  std::vector<DeskMemory*> desks;
+      memory_of_node(node, local_rank, ranks * static_cast<std::int64_t>(sizeof(MailboxMemory)));
+  auto* const all = reinterpret_cast<MailboxMemory*>(memory.get());
+  std::vector<MailboxMemory*> mailboxes;
   const int core = core_of_thread[static_cast<std::size_t>(local_rank)];
   for (std::size_t other = 0; all && core >= 0 && other < core_of_thread.size(); ++other)
-    if (core_of_thread[other] == core) desks.push_back(&all[other]);
-  DeskMemory* const own = all ? &all[local_rank] : nullptr;
+    if (core_of_thread[other] == core) mailboxes.push_back(&all[other]);
+  MailboxMemory* const own = all ? &all[local_rank] : nullptr;
   if (own) fill(*own);
   library_calls.Barrier(node);
-  found.shares_core = desks.size() > 1;
-  if (found.shares_core && desks.front() == own)
-    found.agent = start_agent(memory, own, desks, observer);
+  found.shares_core = mailboxes.size() > 1;
+  if (found.shares_core && mailboxes.front() == own)
+    found.agent = start_agent(memory, own, mailboxes, observer);
   library_calls.Barrier(node);
   if (!found.shares_core || own->is_reachable.load() == 0) return found;
-  found.is_refused = desks.front()->serves.load() != DeskMemory::Serves::yes;
-  if (!found.is_refused) found.desk.emplace(memory, own, desks.front());
+  found.is_refused = mailboxes.front()->serves.load() != MailboxMemory::Serves::yes;
+  if (!found.is_refused) found.mailbox.emplace(memory, own, mailboxes.front());
   return found;
 }
 

@@ -10,8 +10,8 @@
 
 #include "engine/baton.h"
 #include "engine/core_agent.h"
+#include "engine/mailbox.h"
 #include "engine/observer.h"
-#include "engine/orders.h"
 
 namespace weft {
 
@@ -21,11 +21,11 @@ Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_t
 
 // This rank's part in an agent.
 struct AgentOfCore {
-  std::optional<Desk> desk;          // none: there is no agent for it
+  std::optional<Mailbox> mailbox;    // none: there is no agent for it
   std::unique_ptr<CoreAgent> agent;  // in the lowest rank on its core
   bool shares_core = false;
   bool is_refused = false;       // there would be an agent, for which the system has no thread
-  const char* why_none() const;  // in words; without a desk
+  const char* why_none() const;  // in words; without a mailbox
 };
 // Takes the arguments of baton_for(). If two threads or more share a core, the agent is a thread of
 // its own, placed like theirs.

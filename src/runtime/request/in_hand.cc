@@ -44,7 +44,7 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Recipe& 
   id_ = id;
   call_ = call;
   communicator_ = recipe.communicator;
-  communicator_->lend();
+  communicator_->retain_for_request();
   number_ = communicator_->next_in_sequence();
   kernel_ = recipe.kernel;
   in_flight_ = in_flight;
@@ -90,8 +90,8 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Recipe& 
   if (state_ == AloneCall::State::over) [[likely]]
     return MPI_SUCCESS;
   communicator_->has_failed();
-  library_calls.Comm_call_errhandler(communicator_->user, kOtherCall);
-  return kOtherCall;
+  library_calls.Comm_call_errhandler(communicator_->user, kCollectiveMismatch);
+  return kCollectiveMismatch;
 }
 
 // While the call is looked at, an operator or a callback that calls MPI must not hand it over: so

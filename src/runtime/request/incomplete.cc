@@ -115,7 +115,7 @@ void finish_before_blocking(Runtime& runtime, MPI_Comm comm) {
 void finish_comparisons(Runtime& runtime) {
   const Communicator* world = Communicators::own().find(handles.comm_world);
   MPI_Request all_here = handles.request_null;
-  if (world) library_calls.Ibarrier(world->shadow, &all_here);
+  if (world) library_calls.Ibarrier(world->internal, &all_here);
   for (int here = world ? 0 : 1; !here;) {
     runtime.progress.poll();
     if (library_calls.Test(&all_here, &here, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;

@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// Returns whether no request is followed. A runtime is active whenever calls may go straight on.
+// Returns whether no request is followed. A runtime is active whenever calls may pass through on.
 inline bool nothing_followed() {
   return !Requests::own().watching() && known_transfers.load(std::memory_order_relaxed) == 0;
 }
@@ -22,7 +22,7 @@ inline bool nothing_followed() {
 // nothing under way and these are not its own.
 [[gnu::always_inline]] inline bool only_library(const MPI_Request* requests, int count = 1) {
   constexpr int kMostLookedAt = 16;
-  if (straight_epoch.load(std::memory_order_acquire) == 0) return false;
+  if (passthrough_epoch.load(std::memory_order_acquire) == 0) return false;
   if (!nothing_followed()) return false;
   if (Requests::own().held() == 0 && !InHand::own().any()) return true;
   if (!requests || count > kMostLookedAt || !nothing_under_way() ||
@@ -37,7 +37,7 @@ template <class Count>  // as the call has it: each conversion is an instruction
 bool is_short(Count count, MPI_Datatype type) {
   const KnownTypes::Known& known = known_types.at(type);
   return known.type == type && count < known.least_count &&
-         known_types.epoch == straight_epoch.load(std::memory_order_acquire);
+         known_types.epoch == passthrough_epoch.load(std::memory_order_acquire);
 }
 
 }  // namespace weft

@@ -101,7 +101,7 @@ void CollectiveOperation::finished(const Error* error) {
 }
 
 [[gnu::noinline]] void CollectiveOperation::failed(const Error& error) {
-  error_code_ = error.mpi_code != 0 ? error.mpi_code : kOtherCall;
+  error_code_ = error.mpi_code != 0 ? error.mpi_code : kCollectiveMismatch;
   temp_.abandon();
   communicator_->has_failed();
   transport_.give_up_leading();

@@ -16,8 +16,8 @@
 #include "base/buffer_pool.h"
 #include "base/immortal.h"
 #include "engine/alone.h"
+#include "engine/mailbox.h"
 #include "engine/operation.h"
-#include "engine/orders.h"
 #include "library/generated/call_ids.h"
 #include "runtime/call/call_copies.h"
 #include "runtime/comm/communicators.h"
@@ -99,7 +99,7 @@ class CollectiveOperation : public Operation {
  protected:
   const Call& call() const { return call_; }
   // Declares that its schedule is a collective of the library's.
-  void leave_to(Later& later) { transport_.leave_to(later); }
+  void leave_to(DeferredStep& later) { transport_.leave_to(later); }
   const Operands& operands() const { return operands_; }
   const NodeTurn& turn() const { return turn_; }
   bool works_on_copies() const { return copies_ != nullptr; }
@@ -166,7 +166,7 @@ int make_generalised_request(int (*completed)(void*), void* state, MPI_Request* 
 
 // The error code for ranks of one collective with different counts, as MPI has it; memory, unlike
 // messages, shows it on both sides.
-inline constexpr int kOtherCall = MPI_ERR_TRUNCATE;
+inline constexpr int kCollectiveMismatch = MPI_ERR_TRUNCATE;
 
 // The communicator on which an operation is carried out, its schedule and, for reductions, its
 // kernel; nullptr if MPI_Reduce_local must be used.
@@ -182,8 +182,8 @@ inline Operands operands_of(const Call& call, Kernel kernel, std::byte* temp) {
   return {{send, static_cast<std::byte*>(call.recvbuf), temp, nullptr}, kernel, nullptr};
 }
 
-// A library request of a non-blocking collective, watched for summary and trace, and where a site
-// counts the calls in flight.
+// A library request of a non-blocking collective, watched for summary and trace, and where a call
+// class counts the calls in flight.
 struct NativeRequest {
   CallId id;
   Times times;
@@ -198,12 +198,12 @@ void set_status(MPI_Status* status);
 // operator is rethrown.
 int call_error_handler(CollectiveOperation& operation, int code);
 
-// The number of communicators with deferred calls (runtime/start/held.h).
+// The number of communicators with deferred calls (runtime/start/deferred.h).
 inline std::atomic<int> holding{0};
 
 // Counts Weft's requests by a hash of their handles, so that the library's are recognised at once.
 inline std::array<std::atomic<std::uint16_t>, 4096> held_alike{};
-inline std::atomic<std::uint16_t>& held_like(MPI_Request request) {
+inline std::atomic<std::uint16_t>& deferred_like(MPI_Request request) {
   return held_alike[((std::uintptr_t)request * std::uint64_t{0x9E3779B97F4A7C15u}) >> 52];
 }
 
@@ -222,7 +222,7 @@ class Requests {
   }
   // Does likewise for a kept request, which the application holds now and then.
   void note(MPI_Request request, int change) {
-    held_like(request).fetch_add(static_cast<std::uint16_t>(change));
+    deferred_like(request).fetch_add(static_cast<std::uint16_t>(change));
   }
   std::shared_ptr<CollectiveOperation> find(MPI_Request request);
   // Returns nullptr if it is not Weft's or not persistent. Lives until the application frees the
@@ -239,7 +239,7 @@ class Requests {
   int held() const { return held_.load(std::memory_order_relaxed); }
   // Returns false if the request is certainly not Weft's.
   static bool may_be_held(MPI_Request request) {
-    return held_like(request).load(std::memory_order_relaxed) != 0;
+    return deferred_like(request).load(std::memory_order_relaxed) != 0;
   }
   // Returns the number of these that are started and not completed by the application.
   int active() const { return active_.load(std::memory_order_relaxed); }

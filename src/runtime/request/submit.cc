@@ -41,7 +41,7 @@ bool wants_thread(Engine engine, const Operation& operation) {
 
 // Returns false if the rank itself must carry it out.
 bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>& operation) {
-  if (!runtime.progress.has_desk()) return false;
+  if (!runtime.progress.has_mailbox()) return false;
   const auto work = operation->work();
   if (!work || !runtime.progress.leave_to_agent(operation, *work)) return false;
   runtime.summary.left_to_agent();
@@ -96,7 +96,8 @@ std::shared_ptr<const Schedule> library_schedule(const Call& call, const Communi
 
 std::shared_ptr<CollectiveOperation> library_operation(CallId id, const Call& call,
                                                        const Communicator& knows) {
-  auto users = std::make_shared<Communicator>(call.comm, Shadow{call.comm}, knows.rank, knows.size);
+  auto users = std::make_shared<Communicator>(call.comm, InternalCommunicator{call.comm},
+                                              knows.rank, knows.size);
   return std::make_shared<CollectiveOperation>(id, call, users, library_schedule(call, knows),
                                                nullptr, 0);
 }

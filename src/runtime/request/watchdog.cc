@@ -110,7 +110,7 @@ std::string list(const char* what, const std::set<int>& ranks) {
 
 // Returns what the current round waits for.
 std::string where(const Schedule& schedule, std::uint32_t round) {
-  if (schedule.next_section && round >= schedule.rounds())
+  if (schedule.next_batch && round >= schedule.rounds())
     return ", round " + std::to_string(round + 1);
   if (round >= schedule.rounds()) return ", at its end";
   std::set<int> from, to, awaited;
@@ -126,7 +126,7 @@ std::string where(const Schedule& schedule, std::uint32_t round) {
   }
   if (in_library) return ", inside the MPI library";
   return ", round " + std::to_string(round + 1) +
-         (schedule.next_section ? "" : " of " + std::to_string(schedule.rounds())) +
+         (schedule.next_batch ? "" : " of " + std::to_string(schedule.rounds())) +
          list("receives from rank", from) + list("sends to rank", to) +
          list("waits in shared memory for rank", awaited) +
          (calls_leaders ? ", in the MPI library's collective of the nodes' leaders" : "");

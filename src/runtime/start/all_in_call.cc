@@ -11,13 +11,13 @@
 #include "runtime/comm/communicators.h"
 #include "runtime/job/runtime.h"
 #include "runtime/request/incomplete.h"
-#include "runtime/start/held.h"
+#include "runtime/start/deferred.h"
 
 namespace weft {
 namespace {
 
-// The communicators on which the ranks of files or windows meet, as long as these exist. Never
-// destroyed: programs close files and free windows while the process exits.
+// The communicators on which the ranks of files or windows join_collective, as long as these exist.
+// Never destroyed: programs close files and free windows while the process exits.
 template <class Handle>
 class Places {
  public:
@@ -61,27 +61,27 @@ Places<MPI_Win>& windows() {
 
 }  // namespace
 
-void after_held(MPI_Comm comm) {
+void after_deferred(MPI_Comm comm) {
   Runtime* const runtime = Runtime::active();
   if (!runtime) return;
-  let_held_go(*runtime, comm);
+  release_deferred(*runtime, comm);
   finish_before_blocking(*runtime, comm);
 }
 
-void meet(BlockingCall& call, MPI_Comm comm) {
-  after_held(comm);
+void join_collective(BlockingCall& call, MPI_Comm comm) {
+  after_deferred(comm);
   if (!call.must_not_block()) return;
   call.drive([&](MPI_Request* request) { return library_calls.Ibarrier(comm, request); }, nullptr);
 }
 
-void meet_of_file(BlockingCall& call, MPI_File file) {
+void join_collective_of_file(BlockingCall& call, MPI_File file) {
   if (!call.must_not_block()) return;
-  if (const auto place = files().of(file)) meet(call, place->get());
+  if (const auto place = files().of(file)) join_collective(call, place->get());
 }
 
-void meet_of_window(BlockingCall& call, MPI_Win window) {
+void join_collective_of_window(BlockingCall& call, MPI_Win window) {
   if (!call.must_not_block()) return;
-  if (const auto place = windows().of(window)) meet(call, place->get());
+  if (const auto place = windows().of(window)) join_collective(call, place->get());
 }
 
 void opened_file(const BlockingCall& call, MPI_File file, MPI_Comm comm) {

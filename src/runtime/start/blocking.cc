@@ -12,7 +12,7 @@
 #include "runtime/request/incomplete.h"
 #include "runtime/request/submit.h"
 #include "runtime/request/watchdog.h"
-#include "runtime/start/held.h"
+#include "runtime/start/deferred.h"
 #include "runtime/start/operations.h"
 #include "runtime/start/plans.h"
 
@@ -38,7 +38,7 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
     done = execution.advance(polls);
     return !done || *done;
   });
-  return done ? MPI_SUCCESS : failed(call, kOtherCall);
+  return done ? MPI_SUCCESS : failed(call, kCollectiveMismatch);
 }
 
 // Carries out a call in memory alone, with nothing but the stack.
@@ -51,7 +51,7 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.use(turn, schedule);
   const bool done = carry_out_alone(runtime.progress, schedule, operands, turn);
-  return done ? MPI_SUCCESS : failed(call, kOtherCall);
+  return done ? MPI_SUCCESS : failed(call, kCollectiveMismatch);
 }
 
 // Carries out a call in memory, without a copy if all ranks' buffers are shared.
@@ -97,8 +97,8 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
 }
 
 // Carries out a call that is observed, or needs more than memory.
-[[gnu::noinline]] int carry_out_in_any_way(Runtime& runtime, CallId id, const Call& call,
-                                           const Plan& plan) {
+[[gnu::noinline]] int carry_out_in_any_variant(Runtime& runtime, CallId id, const Call& call,
+                                               const Plan& plan) {
   const WatchedCall watched(id);
   const std::int64_t entered = runtime.observing() ? now_ns() : 0;
   runtime.summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
@@ -115,23 +115,23 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return code;
 }
 
-// At a site of engine auto's.
-[[gnu::noinline]] Started carry_out_at_site(Runtime& runtime, CallId id, const Call& call,
-                                            const Answer& answer) {
+// At a call class of engine auto's.
+[[gnu::noinline]] Started carry_out_of_call_class(Runtime& runtime, CallId id, const Call& call,
+                                                  const Answer& answer) {
   const Plan& plan = *answer.plan;
-  Site& site = *plan.ways->site;
-  const int way = next_way_in_call(runtime, id, *plan.communicator, site);
-  const Plan& chosen = plan_of(runtime, call, plan, way);
-  const bool is_timed = site.learner.wants_own_time();
+  CallClass& call_class = *plan.variants->call_class;
+  const int variant = next_variant_in_call(runtime, id, *plan.communicator, call_class);
+  const Plan& chosen = plan_of(runtime, call, plan, variant);
+  const bool is_timed = call_class.learner.wants_own_time();
   if (chosen.declined) {
     runtime.summary.passed_on(id, *chosen.declined);
     Started left = declined(*chosen.declined, answer);
-    if (is_timed) left.site = &site;
+    if (is_timed) left.call_class = &call_class;
     return left;
   }
   const std::int64_t began_ns = is_timed ? now_ns() : 0;
-  const int code = carry_out_in_any_way(runtime, id, call, chosen);
-  if (is_timed) site.learner.took(now_ns() - began_ns);
+  const int code = carry_out_in_any_variant(runtime, id, call, chosen);
+  if (is_timed) call_class.learner.took(now_ns() - began_ns);
   return taken(code, answer);
 }
 
@@ -144,7 +144,7 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
 
 // Answers for a call that its wrapper does not know again.
 [[gnu::noinline]] Answer plan_for_blocking(Runtime& runtime, const Call& call) {
-  if (holding.load() > 0) let_held_go(runtime, call.comm);
+  if (holding.load() > 0) release_deferred(runtime, call.comm);
   return plan_for(runtime, call, Use::blocking);
 }
 
@@ -164,8 +164,8 @@ Started carry_out(CallId id, const Call& call, const Plan* known) {
     plan->communicator->next_in_sequence();
     return taken(carry_out_in_memory(*runtime, call, *plan), answer);
   }
-  if (plan->ways) return carry_out_at_site(*runtime, id, call, answer);
-  return taken(carry_out_in_any_way(*runtime, id, call, *plan), answer);
+  if (plan->variants) return carry_out_of_call_class(*runtime, id, call, answer);
+  return taken(carry_out_in_any_variant(*runtime, id, call, *plan), answer);
 }
 
 void DeclinedCall::begin() {
@@ -173,7 +173,7 @@ void DeclinedCall::begin() {
 }
 
 void DeclinedCall::end() const {
-  site_->learner.took(now_ns() - began_ns_);
+  call_class_->learner.took(now_ns() - began_ns_);
 }
 
 }  // namespace weft

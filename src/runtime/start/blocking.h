@@ -18,12 +18,12 @@ Started carry_out(CallId id, const Call& call, const Plan* known);
 // auto may need its duration.
 class DeclinedCall {
  public:
-  explicit DeclinedCall(const Started& declined) : site_(declined.site) {
-    if (site_) [[unlikely]]
+  explicit DeclinedCall(const Started& declined) : call_class_(declined.call_class) {
+    if (call_class_) [[unlikely]]
       begin();
   }
   ~DeclinedCall() {
-    if (site_) [[unlikely]]
+    if (call_class_) [[unlikely]]
       end();
   }
   DeclinedCall(const DeclinedCall&) = delete;
@@ -33,7 +33,7 @@ class DeclinedCall {
   void begin();
   void end() const;
 
-  Site* const site_;
+  CallClass* const call_class_;
   long long began_ns_ = 0;
 };
 

@@ -47,77 +47,77 @@ bool may_learn(const Asked& asked, const Shape& shape, const Choice& rule) {
   return may && !is_named(runtime, communicator, shape);
 }
 
-SiteKey key_of(const Shape& shape, Use use, Kernel kernel) {
+CallClassKey key_of(const Shape& shape, Use use, Kernel kernel) {
   const auto bytes = agreed_bytes(shape);
   return {shape.kind,
           bytes ? static_cast<int>(std::bit_width(static_cast<std::uint64_t>(*bytes))) : -1,
           kernel != nullptr, use == Use::blocking};
 }
 
-// Returns the rule's way of non-blocking calls inside one node.
+// Returns the rule's variant of non-blocking calls inside one node.
 Choice rule_in_memory(const Runtime& runtime, const Shape& shape, const Choice& choice) {
   if (!wins_as_request(runtime.library, shape, runtime.ranks_share_cores()))
     return {Engine::native, nullptr};
   return {engine_in_memory(runtime, shape, true), choice.algorithm};
 }
 
-std::vector<Choice> ways_of(const Runtime& runtime, const SiteKey& key, const Shape& shape,
-                            const Choice& rule, Processor processor) {
+std::vector<Choice> variants_of(const Runtime& runtime, const CallClassKey& key, const Shape& shape,
+                                const Choice& rule, Processor processor) {
   const Config& config = runtime.config;
   const Library library = runtime.library;
-  if (key.blocking) return ways_for_blocking(config, library, shape, processor);
+  if (key.blocking) return variants_for_blocking(config, library, shape, processor);
   if (!runtime.learns_in_memory()) {
-    Beside beside = runtime.beside();
-    beside.processor = processor;
-    return ways_for(config, library, shape, rule, beside);
+    JobResources resources = runtime.resources();
+    resources.processor = processor;
+    return variants_for(config, library, shape, rule, resources);
   }
-  return ways_in_memory(config, library, shape, rule_in_memory(runtime, shape, rule),
-                        runtime.has_spare_core(), processor);
+  return variants_in_memory(config, library, shape, rule_in_memory(runtime, shape, rule),
+                            runtime.has_spare_core(), processor);
 }
 
 // Returns nullptr if nothing is learnt about such calls.
-Site* site_of(const Asked& asked, const Shape& shape, const Choice& rule) {
+CallClass* call_class_of(const Asked& asked, const Shape& shape, const Choice& rule) {
   const auto& [runtime, call, communicator, use] = asked;
   const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
-  const SiteKey key = key_of(shape, use, kernel);
-  Sites& sites = communicator.attributes.find_or_make<Sites>();
+  const CallClassKey key = key_of(shape, use, kernel);
+  CallClasses& call_classes = communicator.attributes.find_or_make<CallClasses>();
   std::optional<SharedWords> memory;
   if (runtime.learns_in_memory()) {
-    memory = sites.memory_for(key, communicator.room);
+    memory = call_classes.memory_for(key, communicator.room);
     if (!memory) return nullptr;
   }
-  return sites.find_or_make(key, [&]() -> std::unique_ptr<Site> {
-    auto ways = ways_of(runtime, key, shape, rule, communicator.processor);
-    // These ways need a communicator of their own.
+  return call_classes.find_or_make(key, [&]() -> std::unique_ptr<CallClass> {
+    auto variants = variants_of(runtime, key, shape, rule, communicator.processor);
+    // These variants need a communicator of their own.
     if (!communicator.has_own)
-      std::erase_if(ways, [](const Choice& way) {
-        return way.engine == Engine::assist || way.engine == Engine::tcc;
+      std::erase_if(variants, [](const Choice& variant) {
+        return variant.engine == Engine::assist || variant.engine == Engine::tcc;
       });
     const Learn learn = runtime.config.learn;
     Learner::Settings settings;
     settings.seed =
         static_cast<std::uint64_t>(key.kind) * 64 + static_cast<std::uint64_t>(key.size_class + 1);
-    settings.known = Learnt::own().find(communicator, key, ways);
-    settings.conditional = worker_among(ways);
-    settings.ways_of_short = ways_by_callers(ways);
+    settings.known = Learnt::own().find(communicator, key, variants);
+    settings.conditional = worker_among(variants);
+    settings.variants_of_short = variants_by_callers(variants);
     settings.by_own_time = key.blocking;
     settings.by_least_time = key.blocking && waits_for_all(key.kind);
     settings.switches = learn == Learn::switching;
     settings.tries = learn != Learn::use;
-    settings.has_free_slots = sites.has_free_slots();
-    auto site = std::make_unique<Site>(sites, call.form, key, std::move(ways), settings,
-                                       runtime.trial_budget);
-    if (memory) site->in_memory.emplace(*memory, communicator.size);
-    return site;
+    settings.has_free_slots = call_classes.has_free_slots();
+    auto call_class = std::make_unique<CallClass>(call_classes, call.form, key, std::move(variants),
+                                                  settings, runtime.trial_budget);
+    if (memory) call_class->in_memory.emplace(*memory, communicator.size);
+    return call_class;
   });
 }
 
 // Returns what differs by shape within a class of sizes: the rule's choice, or a listed one if it
 // applies.
 Choice choice_on(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
-                 const Site& site, std::size_t way) {
-  if (way == 0) return choice_for(runtime, communicator, Use::request, shape, false);
-  const Choice& choice = site.ways[way];
+                 const CallClass& call_class, std::size_t variant) {
+  if (variant == 0) return choice_for(runtime, communicator, Use::request, shape, false);
+  const Choice& choice = call_class.variants[variant];
   const bool is_right = !choice.algorithm || applies(*choice.algorithm, shape);
   return is_right ? choice : choose(runtime.config, runtime.library, choice.engine, shape);
 }
@@ -139,19 +139,23 @@ Chosen chosen_for(const Asked& asked, const Eligible& eligible) {
   const auto& [runtime, call, communicator, use] = asked;
   const Choice rule = choice_for(runtime, communicator, use, eligible.shape, eligible.by_callers);
   if (!eligible.by_callers && may_learn(asked, eligible.shape, rule))
-    if (Site* site = site_of(asked, eligible.shape, rule)) return {.site = site};
+    if (CallClass* call_class = call_class_of(asked, eligible.shape, rule))
+      return {.call_class = call_class};
   const bool learns = use == Use::blocking && learns_blocking(runtime, communicator);
   if (learns) return {.declined = outside_memory(runtime)};
   if (rule.engine == Engine::native) return {.declined = Reason::rule};
   return {.choice = rule};
 }
 
-// The rule's way is found anew for each shape; for blocking calls it is the library's.
-Chosen chosen_at(const Asked& asked, const Eligible& eligible, const Site& site, int way) {
-  const auto place = static_cast<std::size_t>(way);
-  const bool as_listed = way > 0 || site.key.blocking;
-  if (as_listed && site.ways[place].engine == Engine::native) return {.declined = Reason::learnt};
-  const Choice choice = choice_on(asked.runtime, asked.communicator, eligible.shape, site, place);
+// The rule's variant is found anew for each shape; for blocking calls it is the library's.
+Chosen chosen_at(const Asked& asked, const Eligible& eligible, const CallClass& call_class,
+                 int variant) {
+  const auto place = static_cast<std::size_t>(variant);
+  const bool as_listed = variant > 0 || call_class.key.blocking;
+  if (as_listed && call_class.variants[place].engine == Engine::native)
+    return {.declined = Reason::learnt};
+  const Choice choice =
+      choice_on(asked.runtime, asked.communicator, eligible.shape, call_class, place);
   if (choice.engine == Engine::native) return {.declined = Reason::learnt};
   return {.choice = choice, .by_rule = !as_listed};
 }

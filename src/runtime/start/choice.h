@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "runtime/adaptive/sites.h"
+#include "runtime/adaptive/call_classes.h"
 #include "runtime/start/eligible.h"
 #include "select/selector.h"
 
@@ -14,13 +14,15 @@ struct Chosen {
   std::optional<Reason> declined{};
   Choice choice{};
   bool by_rule = true;  // inside one node the rule tells the engine, and whether the call is Weft's
-  Site* site = nullptr;  // engine auto learns about such calls: each has a choice of its own
+  CallClass* call_class =
+      nullptr;  // engine auto learns about such calls: each has a choice of its own
 };
 
 // Chooses by rank-invariant facts.
 Chosen chosen_for(const Asked& asked, const Eligible& eligible);
-// Chooses for a call of this site that goes this way.
-Chosen chosen_at(const Asked& asked, const Eligible& eligible, const Site& site, int way);
+// Chooses for a call of this call class that takes this variant.
+Chosen chosen_at(const Asked& asked, const Eligible& eligible, const CallClass& call_class,
+                 int variant);
 
 // Returns whether the user wants Weft's algorithm, even if the library's is faster.
 bool is_named(const Runtime& runtime, const Communicator& communicator, const Shape& shape);

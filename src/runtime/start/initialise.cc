@@ -14,11 +14,11 @@
 #include "runtime/request/incomplete.h"
 #include "runtime/request/persistent.h"
 #include "runtime/request/submit.h"
-#include "runtime/start/held.h"
+#include "runtime/start/deferred.h"
 #include "runtime/start/operations.h"
 #include "runtime/start/plans.h"
 #include "runtime/start/schedules.h"
-#include "runtime/trial/contest.h"
+#include "runtime/trial/native_comparison.h"
 #include "runtime/trial/request_memory.h"
 #include "runtime/trial/tuning.h"
 
@@ -47,7 +47,8 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
     library_calls.Comm_remote_size(call.comm, &size);
     rank = MPI_ROOT;  // the rank whose arrays count has this as its root
   }
-  auto communicator = std::make_shared<Communicator>(call.comm, Shadow{call.comm}, rank, size);
+  auto communicator =
+      std::make_shared<Communicator>(call.comm, InternalCommunicator{call.comm}, rank, size);
   if (is_neighborhood(call.kind)) communicator->neighbors = neighbors_of(call.comm);
   return std::make_shared<PersistentOperation>(
       id, call, communicator, library_schedule(call, *communicator), nullptr, 0, Engine::function);
@@ -65,28 +66,31 @@ const char* untuned(const Config& config, const Plan& plan) {
   return reduces(shape.kind) && !plan.kernel ? "the operator may not be tried out" : nullptr;
 }
 
-void tune(Runtime& runtime, Meeting& meeting, CallId id, const Call& call, Plan& plan) {
+void tune(Runtime& runtime, InternalCollective& internal_collective, CallId id, const Call& call,
+          Plan& plan) {
   if (const char* why = untuned(runtime.config, plan))
     return runtime.summary.planned(plan_by_rule(id, call, *plan.schedule, why));
-  plan.use(tuned_schedule(runtime, call, meeting, plan.kernel, plan.schedule));
+  plan.use(tuned_schedule(runtime, call, internal_collective, plan.kernel, plan.schedule));
   const Algorithm* algorithm = find_algorithm(call.kind, plan.schedule->algorithm);
   plan.needs = algorithm->needs;
 }
 
-bool holds_on_all(Meeting& meeting, bool value) {
-  const auto all = meeting.exchange(static_cast<int>(value));
+bool holds_on_all(InternalCollective& internal_collective, bool value) {
+  const auto all = internal_collective.exchange(static_cast<int>(value));
   return all && std::find(all->begin(), all->end(), 0) == all->end();
 }
 
 // Makes the plan a direct one, with the ranks' buffers, if all of these are shared. Collective.
-std::unique_ptr<PeerBuffers> peers_for(Meeting& meeting, const Call& call, Plan& plan) {
+std::unique_ptr<PeerBuffers> peers_for(InternalCollective& internal_collective, const Call& call,
+                                       Plan& plan) {
   if (!plan.direct) return nullptr;
   const ShownBuffers own = confirmed(shown_buffers(plan, call, ProcessMemory::Use::often));
-  const auto all = meeting.exchange(own);
+  const auto all = internal_collective.exchange(own);
   if (!all) return nullptr;
   auto peers = peers_of(*plan.communicator);
   const PeerBuffers::Found found = peers->know(*all, own);
-  if (!found.visible || (found.attached && !holds_on_all(meeting, found.reached))) return nullptr;
+  if (!found.visible || (found.attached && !holds_on_all(internal_collective, found.reached)))
+    return nullptr;
   if (found.attached) peers->agreed();
   plan.use(plan.direct.schedule);
   return peers;
@@ -102,12 +106,13 @@ struct OwnMemory {
 
 // Returns whether the library's own persistent call is as fast. Intel MPI's are left out: some of
 // them (2021.18: MPI_Gather_init, MPI_Scatter_init, MPI_Allgather_init) give wrong results.
-bool is_lost(Runtime& runtime, Meeting& meeting, const Call& call, const Plan& plan) {
+bool is_lost(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
+             const Plan& plan) {
   const Schedule& schedule = *plan.schedule;
   return runtime.library != Library::intelmpi &&
-         may_be_contested(runtime, *plan.communicator, schedule.shape, plan.kernel, false) &&
+         may_be_compared(runtime, *plan.communicator, schedule.shape, plan.kernel, false) &&
          !(schedule.is_direct && one_copy_rule().asked_for) &&
-         !is_won(runtime, meeting, call, schedule, plan.kernel, Rival::nonblocking);
+         !is_won(runtime, internal_collective, call, schedule, plan.kernel, Rival::nonblocking);
 }
 
 // Collective; returns nullopt on all ranks alike. The plan becomes the one to be replayed, or
@@ -115,20 +120,20 @@ bool is_lost(Runtime& runtime, Meeting& meeting, const Call& call, const Plan& p
 std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& call, bool in_library,
                                     Plan& plan) {
   Communicator& c = *plan.communicator;
-  Meeting meeting(runtime, id, c);
+  InternalCollective internal_collective(runtime, id, c);
   OwnMemory own;
-  own.peers = peers_for(meeting, call, plan);
-  if (!own.peers) tune(runtime, meeting, id, call, plan);
+  own.peers = peers_for(internal_collective, call, plan);
+  if (!own.peers) tune(runtime, internal_collective, id, call, plan);
   const bool is_open = !own.peers || own.peers->needs_kernel();  // whether it is the library's
-  if (is_open && in_library && is_lost(runtime, meeting, call, plan)) {
+  if (is_open && in_library && is_lost(runtime, internal_collective, call, plan)) {
     plan.declined = Reason::library_wins;
     return own;
   }
   if (!needs_memory(plan.needs)) return own;
-  auto node = memory_of_request(meeting, plan.schedule->node_bytes);
+  auto node = memory_of_request(internal_collective, plan.schedule->node_bytes);
   if (!node) return std::nullopt;
   own.node = std::move(*node);
-  if (plan.leads()) own.leaders = make_leaders(c.shadow, c.members(), c.rank, *c.nodes);
+  if (plan.leads()) own.leaders = make_leaders(c.internal, c.members(), c.rank, *c.nodes);
   return own.leaders || !plan.leads() ? std::optional(std::move(own)) : std::nullopt;
 }
 
@@ -183,7 +188,7 @@ Started left_to_library(Runtime& runtime, CallId id, const Call& call, bool in_l
 Started initialise_by(Runtime& runtime, CallId id, const Call& call, bool in_library, Plan plan,
                       MPI_Request* request) {
   Communicator& communicator = *plan.communicator;
-  communicator.lend();
+  communicator.retain_for_request();
   auto memory = settle(runtime, id, call, in_library, plan);
   if (plan.declined) return declined(*plan.declined);
   if (runtime.in_memory_only() && !memory)
@@ -207,7 +212,7 @@ Started initialise(CallId id, const Call& call, bool in_library, MPI_Request* re
   Runtime* runtime = request ? Runtime::active() : nullptr;
   if (!runtime) return {};
   InHand::own().hand_over();
-  if (holding.load() > 0) let_held_go(*runtime, call.comm);
+  if (holding.load() > 0) release_deferred(*runtime, call.comm);
   const Answer answer = plan_for(*runtime, call, Use::persistent);
   const Plan* const plan = answer.plan;
   if (plan && plan->communicator->has_tag_left())

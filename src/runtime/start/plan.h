@@ -11,7 +11,7 @@
 
 #include "base/config.h"
 #include "coll/algorithm.h"
-#include "runtime/adaptive/sites.h"
+#include "runtime/adaptive/call_classes.h"
 #include "runtime/job/summary.h"
 #include "runtime/node/shared_buffers.h"
 #include "runtime/request/requests.h"
@@ -21,7 +21,7 @@ namespace weft {
 // Says how the caller learns of the end.
 enum class Use : std::uint8_t { request, persistent, blocking };
 
-class Ways;
+class Variants;
 
 // Says how the data of a call go on this rank.
 enum class Data : std::uint8_t {
@@ -54,8 +54,8 @@ struct Plan : Recipe {
   Data data = Data::by_messages;
   Carrier carrier = Carrier::executor;
   DirectPlan direct;
-  std::int64_t bytes = 0;      // of this rank
-  std::shared_ptr<Ways> ways;  // engine auto learns: what is done differs by call
+  std::int64_t bytes = 0;              // of this rank
+  std::shared_ptr<Variants> variants;  // engine auto learns: what is done differs by call
 
   bool is_alone() const { return data != Data::by_messages; }
   bool leads() const { return needs == Needs::nodes_leaders; }
@@ -67,31 +67,31 @@ struct Plan : Recipe {
   }
 };
 
-// The plans of a call for the ways of its site. Each is made when its way is first taken, by the
-// thread that makes the call or, for a deferred call, by the thread that releases it; meanwhile the
-// first thread may look at its cached plans.
-class Ways {
+// The plans of a call for the variants of its call class. Each is made when its variant is first
+// taken, by the thread that makes the call or, for a deferred call, by the thread that releases it;
+// meanwhile the first thread may look at its cached plans.
+class Variants {
  public:
-  Ways(Site* of, std::size_t ways) : site(of), plans_(ways) {}
-  ~Ways() {
+  Variants(CallClass* of, std::size_t variants) : call_class(of), plans_(variants) {}
+  ~Variants() {
     for (const auto& plan : plans_) delete plan.load(std::memory_order_relaxed);
   }
-  Ways(const Ways&) = delete;
-  Ways& operator=(const Ways&) = delete;
+  Variants(const Variants&) = delete;
+  Variants& operator=(const Variants&) = delete;
 
-  // Returns nullptr if the way was not taken yet.
-  const Plan* plan(int way) const {
-    return plans_[static_cast<std::size_t>(way)].load(std::memory_order_acquire);
+  // Returns nullptr if the variant was not taken yet.
+  const Plan* plan(int variant) const {
+    return plans_[static_cast<std::size_t>(variant)].load(std::memory_order_acquire);
   }
-  // Stores a plan; once for each way, by one thread at a time.
-  const Plan& keep(int way, std::unique_ptr<const Plan> made) {
+  // Stores a plan; once for each variant, by one thread at a time.
+  const Plan& keep(int variant, std::unique_ptr<const Plan> made) {
     const Plan* const plan = made.release();
-    plans_[static_cast<std::size_t>(way)].store(plan, std::memory_order_release);
+    plans_[static_cast<std::size_t>(variant)].store(plan, std::memory_order_release);
     return *plan;
   }
   int count() const { return static_cast<int>(plans_.size()); }
 
-  Site* const site;
+  CallClass* const call_class;
   bool was_left = false;  // the last call was the library's
 
  private:

@@ -11,16 +11,16 @@
 #include "runtime/request/submit.h"
 #include "runtime/start/choice.h"
 #include "runtime/start/eligible.h"
-#include "runtime/start/recent_plans.h"
+#include "runtime/start/recent_plan_cache.h"
 #include "runtime/start/schedules.h"
-#include "runtime/trial/contest.h"
+#include "runtime/trial/native_comparison.h"
 
 namespace weft {
 namespace {
 
 // Returns whether calls that are left to the library may be passed on directly: nobody observes
 // them, and they need no other form, as where only callers progress operations (BlockingCall).
-bool may_go_straight(const Runtime& runtime) {
+bool may_pass_through(const Runtime& runtime) {
   return !runtime.observing() && !runtime.callers_only();
 }
 
@@ -34,12 +34,12 @@ bool wins_as_blocking(const Asked& asked, const Scheduled& found, const DirectPl
   const auto& [runtime, call, communicator, use] = asked;
   if (direct.by_kernel && one_copy_rule().asked_for) return true;
   const Schedule& schedule = direct.by_kernel ? *direct.schedule : *found.schedule;
-  if (!may_be_contested(runtime, communicator, schedule.shape, found.kernel, bool{direct}))
+  if (!may_be_compared(runtime, communicator, schedule.shape, found.kernel, bool{direct}))
     return true;
   const BlockingCall guard(call.form);
   let_worker_end(runtime, communicator);
-  Meeting meeting(runtime, call.form, communicator);
-  return is_won(runtime, meeting, call, schedule, found.kernel, Rival::blocking);
+  InternalCollective internal_collective(runtime, call.form, communicator);
+  return is_won(runtime, internal_collective, call, schedule, found.kernel, Rival::blocking);
 }
 
 // Returns whether a call whose data go at once may be carried out inline by its caller.
@@ -117,15 +117,15 @@ Plan planned(const Asked& asked) {
   if (found.declined) return declined(asked, *found.declined);
   const Chosen chosen = chosen_for(asked, found);
   if (chosen.declined) return declined(asked, *chosen.declined);
-  if (!chosen.site) return planned_by(asked, found, chosen);
+  if (!chosen.call_class) return planned_by(asked, found, chosen);
   Plan plan;
   plan.communicator = &asked.communicator;
-  plan.ways = std::make_shared<Ways>(chosen.site, chosen.site->ways.size());
+  plan.variants = std::make_shared<Variants>(chosen.call_class, chosen.call_class->variants.size());
   return plan;
 }
 
 Answer left_to_library(Reason reason, const Runtime& runtime, Alike alike, std::uint64_t epoch) {
-  return {nullptr, epoch, may_go_straight(runtime) ? alike : Alike::none, reason};
+  return {nullptr, epoch, may_pass_through(runtime) ? alike : Alike::none, reason};
 }
 
 Answer answer(const Plan& plan, const Runtime& runtime, Alike alike, std::uint64_t epoch) {
@@ -144,15 +144,15 @@ Answer answer(const Plan& plan, const Runtime& runtime, Alike alike, std::uint64
   // A refusal may depend on the addresses of the buffers, which similar calls do not share. Without
   // a topology the lengths of arrays are unknown.
   const bool alone = made.declined == Reason::arguments || made.declined == Reason::topology;
-  const Plan* plan =
-      alone ? RecentPlans::own().keep(made) : RecentPlans::own().add(call, use, began_at, made);
+  const Plan* plan = alone ? RecentPlanCache::own().keep(made)
+                           : RecentPlanCache::own().add(call, use, began_at, made);
   return answer(*plan, runtime, alone ? Alike::none : Alike::same_arguments, began_at);
 }
 
 }  // namespace
 
 Answer plan_for(Runtime& runtime, const Call& call, Use use) {
-  const Plan* plan = RecentPlans::find_own(call, use);
+  const Plan* plan = RecentPlanCache::find_own(call, use);
   if (!plan) [[unlikely]]
     return plan_made(runtime, call, use);
   return answer(*plan, runtime, Alike::same_arguments, epoch());
@@ -163,16 +163,16 @@ Answer leave_blocking(const Runtime& runtime) {
   return {.reason = runtime.native() ? Reason::engine_native : Reason::outside_memory};
 }
 
-const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {
-  const Site& site = *first.ways->site;
+const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant) {
+  const CallClass& call_class = *first.variants->call_class;
   const Asked asked{runtime, call, *first.communicator,
-                    site.key.blocking ? Use::blocking : Use::request};
+                    call_class.key.blocking ? Use::blocking : Use::request};
   const Eligible eligible{.shape = shape_of(call, *first.communicator)};
-  const Chosen chosen = chosen_at(asked, eligible, site, way);
+  const Chosen chosen = chosen_at(asked, eligible, call_class, variant);
   auto plan = std::make_unique<Plan>(chosen.declined ? declined(asked, *chosen.declined)
                                                      : planned_by(asked, eligible, chosen));
   if (plan->declined == Reason::rule) plan->declined = Reason::learnt;
-  return first.ways->keep(way, std::move(plan));
+  return first.variants->keep(variant, std::move(plan));
 }
 
 }  // namespace weft

@@ -14,11 +14,11 @@ Answer plan_for(Runtime& runtime, const Call& call, Use use);
 // each such call; without one, similar calls go directly to the library from now on.
 Answer leave_blocking(const Runtime& runtime);
 
-// Returns the plan of a call that goes this way.
-const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int way);
-inline const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {
-  const Plan* const made = first.ways->plan(way);
-  return made ? *made : make_plan_of(runtime, call, first, way);
+// Returns the plan of a call that takes this variant.
+const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant);
+inline const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant) {
+  const Plan* const made = first.variants->plan(variant);
+  return made ? *made : make_plan_of(runtime, call, first, variant);
 }
 
 }  // namespace weft

@@ -38,16 +38,16 @@ void verify_all_ranks(const Algorithm& algorithm, Shape shape, const Tuning& tun
 }
 #endif
 
-// Returns the schedule of this rank, in sections of so many laps. Debug builds verify the schedules
-// of all ranks together.
-Schedule built(const Algorithm& algorithm, const Shape& shape, int laps,
+// Returns the schedule of this rank, in batches of so many iterations. Debug builds verify the
+// schedules of all ranks together.
+Schedule built(const Algorithm& algorithm, const Shape& shape, int iterations,
                const Tuning& tuning = {}) {
 #ifndef NDEBUG
   // A direct schedule for data that are not plain ends at once, when the ranks have met.
   const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
   if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape, tuning);
 #endif
-  return build_in_sections(algorithm, shape, laps, tuning);
+  return build_in_batches(algorithm, shape, iterations, tuning);
 }
 
 int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& algorithm) {
@@ -107,7 +107,7 @@ std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicato
       Tuning tuning = tuning_of(choice, shape, communicator.processor);
       if (choice.split_levels == Config::kByModel)
         tuning.split_levels = split_levels(runtime, shape, *choice.algorithm);
-      return built(*choice.algorithm, shape, runtime.config.laps_at_a_time, tuning);
+      return built(*choice.algorithm, shape, runtime.config.iterations_at_a_time, tuning);
     });
   if (choice.engine == Engine::tcc)
     return communicator.schedule(shape, &library_blocking,

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "runtime/request/in_hand.h"
 #include "runtime/request/submit.h"
-#include "runtime/start/held.h"
+#include "runtime/start/deferred.h"
 #include "runtime/start/operations.h"
 #include "runtime/start/plans.h"
 
@@ -19,7 +19,7 @@ namespace {
                                                   const Plan& plan, std::atomic<int>* in_flight,
                                                   MPI_Request* request) {
   const std::int64_t entered = runtime.observing() ? now_ns() : 0;
-  plan.communicator->lend();
+  plan.communicator->retain_for_request();
   const int tag = next_tag(*plan.communicator);
   auto operation = single_operation<RequestedOperation>(id, call, plan, tag);
   const int code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
@@ -52,19 +52,19 @@ namespace {
 }
 
 // Starts a call at which the learner has something to note.
-[[gnu::noinline]] Started start_at_site(Runtime& runtime, CallId id, const Call& call,
-                                        const Answer& answer, MPI_Request* request) {
+[[gnu::noinline]] Started start_of_call_class(Runtime& runtime, CallId id, const Call& call,
+                                              const Answer& answer, MPI_Request* request) {
   const Plan& plan = *answer.plan;
-  Site& site = *plan.ways->site;
-  const auto way = next_way_now(runtime, id, *plan.communicator, site);
-  if (!way) return taken(hold(runtime, id, call, *plan.communicator, &plan, request), answer);
-  const Plan& chosen = plan_of(runtime, call, plan, *way);
+  CallClass& call_class = *plan.variants->call_class;
+  const auto variant = next_variant_now(runtime, id, *plan.communicator, call_class);
+  if (!variant) return taken(defer(runtime, id, call, *plan.communicator, &plan, request), answer);
+  const Plan& chosen = plan_of(runtime, call, plan, *variant);
   if (!chosen.declined)
-    return taken(start_by(runtime, id, call, chosen, &site.in_flight, request), answer);
+    return taken(start_by(runtime, id, call, chosen, &call_class.in_flight, request), answer);
   Started left = declined(*chosen.declined, answer);
-  if (site.learner.is_watching()) {
-    plan.communicator->lend();  // the watch may outlive it
-    left.site = &site;
+  if (call_class.learner.is_watching()) {
+    plan.communicator->retain_for_request();  // the watch may outlive it
+    left.call_class = &call_class;
   }
   return left;
 }
@@ -76,29 +76,29 @@ Started start(CallId id, const Call& call, const Plan* known, MPI_Request* reque
   if (!runtime) [[unlikely]]
     return {};
   InHand::own().hand_over();
-  // Its wrapper remembers a known call already, and needs no answer.
+  // Its wrapper remembers a cached call already, and needs no answer.
   if (known && start_in_hand(*runtime, id, call, *known, nullptr, request)) [[likely]]
     return taken(MPI_SUCCESS);
   const Answer answer = known ? Answer{known} : plan_for(*runtime, call, Use::request);
   const Plan* const plan = answer.plan;
   if (holding.load(std::memory_order_acquire) > 0) [[unlikely]]
-    if (const auto code = hold_behind_others(*runtime, id, call, plan, request))
+    if (const auto code = defer_behind_others(*runtime, id, call, plan, request))
       return taken(*code, answer);
   if (!plan) return declined(answer);
-  if (!plan->ways) {
+  if (!plan->variants) {
     if (!known && start_in_hand(*runtime, id, call, *plan, nullptr, request))
       return taken(MPI_SUCCESS, answer);
     return taken(start_operation(*runtime, id, call, *plan, nullptr, request), answer);
   }
-  Site& site = *plan->ways->site;
-  const auto way = next_way_at_once(*runtime, *plan->communicator, site);
-  if (!way) [[unlikely]]
-    return start_at_site(*runtime, id, call, answer, request);
-  const Plan& chosen = plan_of(*runtime, call, *plan, *way);
-  plan->ways->was_left = chosen.declined.has_value();
-  if (plan->ways->was_left) [[unlikely]]
+  CallClass& call_class = *plan->variants->call_class;
+  const auto variant = next_variant_at_once(*runtime, *plan->communicator, call_class);
+  if (!variant) [[unlikely]]
+    return start_of_call_class(*runtime, id, call, answer, request);
+  const Plan& chosen = plan_of(*runtime, call, *plan, *variant);
+  plan->variants->was_left = chosen.declined.has_value();
+  if (plan->variants->was_left) [[unlikely]]
     return declined(*chosen.declined, answer);
-  return taken(start_by(*runtime, id, call, chosen, &site.in_flight, request), answer);
+  return taken(start_by(*runtime, id, call, chosen, &call_class.in_flight, request), answer);
 }
 
 void passed_on(CallId id, const Started& declined, const MPI_Request* request, int code) {
@@ -106,13 +106,13 @@ void passed_on(CallId id, const Started& declined, const MPI_Request* request, i
   if (!runtime || code != MPI_SUCCESS) return;
   runtime->summary.passed_on(id, declined.reason);
   const bool non_blocking = call_name(id)[4] == 'I';  // not a persistent initialisation
-  Site* const site = declined.site;
-  if ((!runtime->observing() && !site) || !non_blocking) return;
+  CallClass* const call_class = declined.call_class;
+  if ((!runtime->observing() && !call_class) || !non_blocking) return;
   NativeRequest record{id, {now_ns(), 0, 0}};
-  if (site) {
-    site->in_flight.fetch_add(1, std::memory_order_relaxed);
+  if (call_class) {
+    call_class->in_flight.fetch_add(1, std::memory_order_relaxed);
     record.communicator = declined.plan->communicator->shared_from_this();
-    record.in_flight = &site->in_flight;
+    record.in_flight = &call_class->in_flight;
   }
   Requests::own().watch(*request, std::move(record));
 }

@@ -9,8 +9,8 @@ namespace weft {
 struct Started : Answer {
   bool taken = false;  // Weft has it, and the request is the application's; else nothing was posted
   int code = 0;        // of a call that Weft has taken: the application's
-  // The site that wants to know how the library carries the call out; nullptr: none does.
-  Site* site = nullptr;
+  // The call class that wants to know how the library carries the call out; nullptr: none does.
+  CallClass* call_class = nullptr;
 };
 
 inline Started taken(int code, const Answer& answer = {}) {

@@ -8,7 +8,7 @@
 
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
-#include "runtime/comm/shadows.h"
+#include "runtime/comm/internal_communicators.h"
 
 namespace weft {
 namespace {

@@ -16,36 +16,37 @@ bool are_alike_on_each_node(const std::vector<std::int64_t>& wanted, const Nodes
 }
 
 // Communicates by Weft's own collectives.
-class MeetingTalk final : public SegmentTalk {
+class InternalTalk final : public SegmentTalk {
  public:
-  explicit MeetingTalk(Meeting& meeting) : meeting_(meeting), c_(meeting.communicator()) {}
+  explicit InternalTalk(InternalCollective& internal_collective)
+      : internal_collective_(internal_collective), c_(internal_collective.communicator()) {}
 
   std::optional<SegmentOffer> of_first(const SegmentOffer& own) override {
-    const auto all = meeting_.exchange(own);
+    const auto all = internal_collective_.exchange(own);
     if (!all) return std::nullopt;
     return (*all)[static_cast<std::size_t>(c_.nodes->ranks(c_.nodes->of(c_.rank)).front())];
   }
 
   std::optional<Lacking> who_lacks(bool this_rank) override {
-    const auto all = meeting_.exchange(this_rank ? 'n' : 'y');
+    const auto all = internal_collective_.exchange(this_rank ? 'n' : 'y');
     if (!all) return std::nullopt;
     const auto lowest = std::find(all->begin(), all->end(), 'n') - all->begin();
     return lacking(static_cast<int>(lowest), c_.size, c_.rank);
   }
 
  private:
-  Meeting& meeting_;
+  InternalCollective& internal_collective_;
   const Communicator& c_;
 };
 
-bool agree_on_room(Meeting& meeting, std::int64_t bytes) {
-  Communicator& c = meeting.communicator();
+bool agree_on_room(InternalCollective& internal_collective, std::int64_t bytes) {
+  Communicator& c = internal_collective.communicator();
   const bool fits = c.room.fits(bytes);
-  const auto wanted = meeting.exchange(fits ? bytes : -bytes);
+  const auto wanted = internal_collective.exchange(fits ? bytes : -bytes);
   if (!wanted || !are_alike_on_each_node(*wanted, *c.nodes)) return false;
   const auto has_room = [](std::int64_t of_rank) { return of_rank >= 0; };
   if (std::all_of(wanted->begin(), wanted->end(), has_room)) return true;
-  MeetingTalk talk(meeting);
+  InternalTalk talk(internal_collective);
   auto segment = segment_by(talk, c.rank, c.nodes->place(c.rank), fits ? 0 : bytes);
   if (segment && *segment) c.room = SegmentRoom(std::move(*segment));
   return segment.has_value();
@@ -53,12 +54,12 @@ bool agree_on_room(Meeting& meeting, std::int64_t bytes) {
 
 }  // namespace
 
-std::optional<std::unique_ptr<NodeMemory>> memory_of_request(Meeting& meeting,
-                                                             std::int64_t window_bytes) {
-  Communicator& c = meeting.communicator();
+std::optional<std::unique_ptr<NodeMemory>> memory_of_request(
+    InternalCollective& internal_collective, std::int64_t window_bytes) {
+  Communicator& c = internal_collective.communicator();
   const int node = c.nodes->of(c.rank), ranks = c.nodes->ranks_on(node);
   const bool is_alone = ranks == 1;
-  if (!agree_on_room(meeting, is_alone ? 0 : NodeWindows::bytes(ranks, window_bytes)))
+  if (!agree_on_room(internal_collective, is_alone ? 0 : NodeWindows::bytes(ranks, window_bytes)))
     return std::nullopt;
   if (is_alone) return nullptr;
   struct Own {

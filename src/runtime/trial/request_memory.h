@@ -5,14 +5,14 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/trial/meeting.h"
+#include "runtime/trial/internal_collective.h"
 
 namespace weft {
 
-// Collective over the communicator of `meeting`. window_bytes: 0 if this rank is alone on its node,
-// which then has none. Returns nothing on all ranks if there is no memory, or if the ranks of a
-// node want different sizes; the reason is reported once.
-std::optional<std::unique_ptr<NodeMemory>> memory_of_request(Meeting& meeting,
-                                                             std::int64_t window_bytes);
+// Collective over the communicator of `internal collective`. window_bytes: 0 if this rank is alone
+// on its node, which then has none. Returns nothing on all ranks if there is no memory, or if the
+// ranks of a node want different sizes; the reason is reported once.
+std::optional<std::unique_ptr<NodeMemory>> memory_of_request(
+    InternalCollective& internal_collective, std::int64_t window_bytes);
 
 }  // namespace weft

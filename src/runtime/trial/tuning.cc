@@ -32,10 +32,10 @@ constexpr std::int64_t kSaysNothing = INT64_MIN;
 
 class Tuner {
  public:
-  Tuner(Runtime& runtime, Meeting& meeting, const Call& call, Kernel kernel,
+  Tuner(Runtime& runtime, InternalCollective& internal_collective, const Call& call, Kernel kernel,
         const Schedule& by_rule, bool at_once, PlanRecord& record)
       : runtime_(runtime),
-        meeting_(meeting),
+        internal_collective_(internal_collective),
         call_(call),
         kernel_(kernel),
         shape_(by_rule.shape),
@@ -48,7 +48,7 @@ class Tuner {
     if (is_first()) key_ = key();
     if (!meet()) return chosen_;
     const Shape trial = shape_on_trial(shape_);
-    Candidates candidates(trial, by_rule_, at_once_, runtime_.config.laps_at_a_time);
+    Candidates candidates(trial, by_rule_, at_once_, runtime_.config.iterations_at_a_time);
     // The previous winner comes right after the rule's, so that no budget ends before its turn.
     candidates.bring_forward(chosen_);
     measure(trial, candidates);
@@ -97,9 +97,10 @@ class Tuner {
   // Returns nothing if ranks make different calls.
   std::optional<Facts> greatest(const Facts& own) {
     const std::int64_t number = call_number();
-    Meeting::Words words{number, ~number};  // only of equal numbers both are their own greatest
+    InternalCollective::Words words{number,
+                                    ~number};  // only of equal numbers both are their own greatest
     std::copy(own.begin(), own.end(), words.begin() + 2);
-    const auto all = meeting_.greatest(words);
+    const auto all = internal_collective_.greatest(words);
     if (!all || (*all)[0] != number || (*all)[1] != ~number) return std::nullopt;
     Facts facts;
     std::copy(all->begin() + 2, all->end(), facts.begin());
@@ -145,7 +146,7 @@ class Tuner {
   // Collective; returns false if ranks are in different calls.
   bool run(const Schedule& schedule, const CallOnTrial& trial, int repetitions) {
     for (int i = 0; i < repetitions; ++i)
-      if (!meeting_.carry_out(schedule, trial.call(), kernel_)) return false;
+      if (!internal_collective_.carry_out(schedule, trial.call(), kernel_)) return false;
     return true;
   }
 
@@ -223,7 +224,7 @@ class Tuner {
   }
 
   Runtime& runtime_;
-  Meeting& meeting_;
+  InternalCollective& internal_collective_;
   const Call& call_;
   const Kernel kernel_;
   const Shape& shape_;
@@ -251,23 +252,24 @@ PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
   return record;
 }
 
-std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& call, Meeting& meeting,
+std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& call,
+                                               InternalCollective& internal_collective,
                                                Kernel kernel,
                                                std::shared_ptr<const Schedule> by_rule) {
   const std::int64_t began = now_ns();
-  PlanRecord record = plan_by_rule(meeting.id(), call, *by_rule, "");
+  PlanRecord record = plan_by_rule(internal_collective.id(), call, *by_rule, "");
   const Candidate before{find_algorithm(call.kind, by_rule->algorithm), by_rule->tuning};
   const bool has_thread =
       runtime.has_memory_thread() && needs_no_library(call.kind, kernel != nullptr);
   const bool at_once = runtime.in_memory_only() && !has_thread;
   const Candidate chosen =
-      Tuner(runtime, meeting, call, kernel, *by_rule, at_once, record).choose();
+      Tuner(runtime, internal_collective, call, kernel, *by_rule, at_once, record).choose();
   record.plan.algorithm = chosen.algorithm->name;
   record.plan.tuning = chosen.tuning;
   auto schedule = by_rule;
   if (chosen != before)
-    schedule = std::make_shared<const Schedule>(build_in_sections(
-        *chosen.algorithm, by_rule->shape, runtime.config.laps_at_a_time, chosen.tuning));
+    schedule = std::make_shared<const Schedule>(build_in_batches(
+        *chosen.algorithm, by_rule->shape, runtime.config.iterations_at_a_time, chosen.tuning));
   // This holds whatever the cache says: blocking calls of the application rely on it.
   if (at_once && !needs_no_later_help(*schedule, false)) schedule = by_rule;
   record.spent_ns = now_ns() - began;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/job/records.h"
-#include "runtime/trial/meeting.h"
+#include "runtime/trial/internal_collective.h"
 #include "shm/reduction.h"
 #include "transport/mpi/call.h"
 
@@ -23,7 +23,8 @@ PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
 
 // Collective; waits for all ranks like a blocking collective. Returns the schedule to take in place
 // of `by_rule`; the choice is the same on all ranks. kernel: for reductions.
-std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& call, Meeting& meeting,
+std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& call,
+                                               InternalCollective& internal_collective,
                                                Kernel kernel,
                                                std::shared_ptr<const Schedule> by_rule);
 

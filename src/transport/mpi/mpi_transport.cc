@@ -70,7 +70,7 @@ Result<bool> MpiTransport::start(const Step& step) {
       code = without_exception([&] { return library_blocking(call_, route_.comm); });
       break;
     case StepKind::library_nonblocking:
-      if (later_) return later_->begin();
+      if (deferred_step_) return deferred_step_->begin();
       code = without_exception([&] {
         return library_nonblocking(call_, route_.comm,
                                    &requests_[static_cast<std::size_t>(posted_++)]);
@@ -174,7 +174,7 @@ Result<bool> MpiTransport::test() {
 }
 
 [[gnu::noinline]] Result<bool> MpiTransport::test_otherwise() {
-  if (later_) return later_->over();
+  if (deferred_step_) return deferred_step_->over();
   Result<bool> result = false;
   const int code = without_exception([&] {
     result = test_posted();

@@ -37,8 +37,8 @@ class MpiTransport final : public Transport {
   void give_up_leading();
 
   // Leaves its only step, a collective of the library's, to `later`.
-  void leave_to(Later& later) {
-    later_ = &later;
+  void leave_to(DeferredStep& later) {
+    deferred_step_ = &later;
     tests_otherwise_ = true;
   }
 
@@ -81,13 +81,13 @@ class MpiTransport final : public Transport {
   const int tag_;
   const bool runs_operator_;  // perhaps one of the application's
   bool tests_otherwise_;
-  std::array<MPI_Request, 4> few_;  // most schedules post no more in a round
-  std::vector<MPI_Request> many_;   // else
-  MPI_Request* const requests_;     // of the round, either here or there
-  int posted_ = 0;                  // since the round began
-  int tested_ = 0;                  // of those, complete
-  Later* later_ = nullptr;          // nullptr: its steps are its own
-  Leaders* leaders_ = nullptr;      // of schedules with calls of leaders
+  std::array<MPI_Request, 4> few_;         // most schedules post no more in a round
+  std::vector<MPI_Request> many_;          // else
+  MPI_Request* const requests_;            // of the round, either here or there
+  int posted_ = 0;                         // since the round began
+  int tested_ = 0;                         // of those, complete
+  DeferredStep* deferred_step_ = nullptr;  // nullptr: its steps are its own
+  Leaders* leaders_ = nullptr;             // of schedules with calls of leaders
   std::uint32_t turn_ = 0;
   std::uint32_t calls_left_ = 0;
   Exception exception_;

@@ -1,5 +1,5 @@
 /* A tool between Weft and the MPI library, whose MPI_Allreduce of zeroes takes no time: those of a
- * contest, and of the programs that run with it. Says at the end how many there were. */
+ * native_comparison, and of the programs that run with it. Says at the end how many there were. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,5 +1,5 @@
 /* A tool between Weft and the MPI library, whose MPI_Allreduce of zeroes takes no time in the first
- * two calls of each side's turn in a contest, and long in those that count. */
+ * two calls of each side's turn in a native_comparison, and long in those that count. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

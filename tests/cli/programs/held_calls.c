@@ -1,5 +1,5 @@
-/* held_calls [LIBRARY]: on a ring of two ranks rank 0 starts many collectives before the other one
- * starts any, among them such as come with arrays, of which it need not know all. Each of its
+/* deferred_calls [LIBRARY]: on a ring of two ranks rank 0 starts many collectives before the other
+ * one starts any, among them such as come with arrays, of which it need not know all. Each of its
  * neighbors is the other rank. LIBRARY is loaded first, such as a device's driver. */
 #include <dlfcn.h>
 #include <mpi.h>

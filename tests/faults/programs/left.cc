@@ -128,7 +128,7 @@ class Alone {
 
 constexpr int kInts = 1 << 16;
 
-// Later calls are right: all that was under way is completed, and more.
+// DeferredStep calls are right: all that was under way is completed, and more.
 template <class Act>
 void around(MPI_Comm comm, const char* what, Act act) {
   Sum sum(kInts, comm);

@@ -1,5 +1,5 @@
-/* many_sites CALLS: non-blocking collectives of 78 kinds and sizes, one of each; then CALLS of the
- * last three of these in turns; then all once more. Results are checked. */
+/* many_call_classes CALLS: non-blocking collectives of 78 kinds and sizes, one of each; then CALLS
+ * of the last three of these in turns; then all once more. Results are checked. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-// Orders: programs that ranks on one core leave to a single thread, the core agent, in memory that
-// their processes share. Each rank has a desk there with room for several orders, and writes only
-// to its own. An order is either its rank's or the agent's.
-// With K threads on a core the kernel switches them whether they have work or not; a single thread
-// with all programs continues any that can (JHPCN jh250041, Topic 1).
+// Commands: programs that ranks on one core leave to a single thread, the core agent, in memory
+// that their processes share. Each rank has a mailbox there with room for several commands, and
+// writes only to its own. A command is either its rank's or the agent's. With K threads on a core
+// the kernel switches them whether they have work or not; a single thread with all programs
+// continues any that can (JHPCN jh250041, Topic 1).
 #pragma once
 
 #include <pthread.h>
@@ -49,7 +49,7 @@ struct Work {
 std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn, const Operation::Rest& rest);
 
-struct alignas(64) Order {
+struct alignas(64) Command {
   enum class State : std::uint32_t {
     none,
     open,      // either may take it
@@ -59,66 +59,67 @@ struct alignas(64) Order {
   };
   std::atomic<State> state;
   std::atomic<std::uint32_t> wanted;  // its rank waits until the agent lets it go
-  std::uint64_t number;               // another one for each order on this desk
+  std::uint64_t number;               // another one for each command in this mailbox
   Work work;                          // of whoever has it in hand
 };
 
-// A rank's desk in shared memory, initially zero.
-struct DeskMemory {
-  static constexpr int kOrders = 32;
+// A rank's mailbox in shared memory, initially zero.
+struct MailboxMemory {
+  static constexpr int kCommands = 32;
 
-  // These are used by the agent of this core, in the desk of its own rank.
+  // These are used by the agent of this core, in the mailbox of its own rank.
   Baton::Place agent;
   enum class Serves : std::uint32_t { not_yet, yes, no_more, has_ended };
   std::atomic<Serves> serves;
   pthread_mutex_t alive;  // the agent's thread has it: the kernel tells when that ends
 
-  // These are set by the rank before anybody leaves orders.
+  // These are set by the rank before anybody leaves commands.
   alignas(64) pid_t process;
   int rank;                                 // in MPI_COMM_WORLD
   std::uintptr_t trial;                     // of a number there that the agent reads
   std::atomic<std::uint32_t> is_reachable;  // by the agent
 
-  alignas(64) std::atomic<std::uint32_t> open;  // orders that are open or held
-  std::atomic<std::uint32_t> returned;          // orders that are
+  alignas(64) std::atomic<std::uint32_t> open;  // commands that are open or held
+  std::atomic<std::uint32_t> returned;          // commands that are
   std::atomic<std::uint32_t> wake;              // futex of the rank's own progress thread
-  std::array<Order, kOrders> orders;
+  std::array<Command, kCommands> commands;
 };
 
-// The rank's side of its desk. Thread-safe, except that only one thread at a time may call leave().
-class Desk {
+// The rank's side of its mailbox. Thread-safe, except that only one thread at a time may call
+// leave().
+class Mailbox {
  public:
   static constexpr int kNone = -1;
 
-  // memory: keeps both desks alive. agents: the desk of the agent's own rank.
-  Desk(std::shared_ptr<void> memory, DeskMemory* own, DeskMemory* agents);
+  // memory: keeps both mailboxes alive. agents: the mailbox of the agent's own rank.
+  Mailbox(std::shared_ptr<void> memory, MailboxMemory* own, MailboxMemory* agents);
 
-  // Leaves an order and returns its number; kNone if there is no room, or no agent.
+  // Leaves a command and returns its number; kNone if there is no room, or no agent.
   int leave(const Work& work);
 
-  bool is_under_way(int order) const {
-    const Order::State now = at(order).state.load(std::memory_order_acquire);
-    return now == Order::State::open || now == Order::State::held;
+  bool is_under_way(int command) const {
+    const Command::State now = at(command).state.load(std::memory_order_acquire);
+    return now == Command::State::open || now == Command::State::held;
   }
-  // Takes an order back for its rank; waits until the agent has released it. Returns nullopt if the
-  // agent has ended while it carried the order out.
+  // Takes a command back for its rank; waits until the agent has released it. Returns nullopt if
+  // the agent has ended while it carried the command out.
   struct Rest {
     bool over = false, begun = false;
     std::uint32_t next = 0;
   };
-  std::optional<Rest> take(int order);
+  std::optional<Rest> take(int command);
 
   bool some_have_returned() const { return own_->returned.load() > 0; }
-  // Returns a counter that changes when an order is returned.
+  // Returns a counter that changes when a command is returned.
   std::atomic<std::uint32_t>& wake() const { return own_->wake; }
   bool agent_has_ended() const;
 
  private:
-  Order& at(int order) const { return own_->orders[static_cast<std::size_t>(order)]; }
+  Command& at(int command) const { return own_->commands[static_cast<std::size_t>(command)]; }
 
   std::shared_ptr<void> memory_;
-  DeskMemory* own_;
-  DeskMemory* agents_;
+  MailboxMemory* own_;
+  MailboxMemory* agents_;
   Baton agent_;  // calls it
   std::uint64_t left_ = 0;
 };

@@ -1,5 +1,5 @@
-// KnownCalls: the decisions for the collectives that a thread made last, so that a wrapper need not
-// ask again, and passes the library's calls on at once. It is separate from the plans, since a
+// CachedCalls: the decisions for the collectives that a thread made last, so that a wrapper need
+// not ask again, and passes the library's calls on at once. It is separate from the plans, since a
 // short collective takes so few instructions that the look for its plan would matter.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace weft {
 
-struct KnownCall {
+struct CachedCall {
   static constexpr std::size_t kMostWords = 5;
 
   std::uint64_t epoch;
@@ -28,28 +28,28 @@ struct KnownCall {
   const Plan* plan;  // nullptr: the library's
 
   // Returns whether the call is the library's and Weft has nothing else to do meanwhile.
-  [[gnu::always_inline]] bool goes_straight() const { return !plan && nothing_meanwhile(); }
-  // Returns whether this is a non-blocking call that its site leaves to the library, and counts it
-  // there. profiled_by: as for Entry (hooks.h).
-  bool goes_straight_at_site(const void* profiled_by) const {
-    return plan && plan->ways && plan->ways->was_left && nothing_meanwhile() &&
-           is_left_at_site(profiled_by);
+  [[gnu::always_inline]] bool passes_through() const { return !plan && nothing_meanwhile(); }
+  // Returns whether this is a non-blocking call that its call class leaves to the library, and
+  // counts it there. profiled_by: as for Entry (hooks.h).
+  bool passes_through_of_class(const void* profiled_by) const {
+    return plan && plan->variants && plan->variants->was_left && nothing_meanwhile() &&
+           is_left_of_call_class(profiled_by);
   }
 
  private:
   [[gnu::always_inline]] bool nothing_meanwhile() const {
-    return epoch == straight_epoch.load(std::memory_order_acquire) && nothing_under_way() &&
+    return epoch == passthrough_epoch.load(std::memory_order_acquire) && nothing_under_way() &&
            holding.load(std::memory_order_acquire) == 0;
   }
   // Returns whether a non-blocking call, about which engine auto learns, can go to the library at
-  // once: that way is in use and nothing is to be noted. The call is then counted. Calls from
-  // inside MPI do not belong to the site.
-  bool is_left_at_site(const void* profiled_by) const;
+  // once: that variant is in use and nothing is to be noted. The call is then counted. Calls from
+  // inside MPI do not belong to the call class.
+  bool is_left_of_call_class(const void* profiled_by) const;
 };
 
-struct KnownCalls {
+struct CachedCalls {
   static constexpr std::size_t kMost = 32;
-  static const std::array<KnownCall, kMost> kNone;
+  static const std::array<CachedCall, kMost> kNone;
 
   template <class... Words>
   static std::size_t place_of(std::uint32_t called, MPI_Comm comm, Words... words) {
@@ -59,12 +59,12 @@ struct KnownCalls {
     return (sum * 0x9E3779B97F4A7C15u) >> 59;
   }
   // Is called by the wrapper with what it has found, or nullptr. profiled_by: as for Entry.
-  void enters(const KnownCall* known, const void* by) {
+  void enters(const CachedCall* known, const void* by) {
     found = known;
     profiled_by = by;
   }
   // Returns this thread's table for writing; the first call makes it.
-  KnownCall* own();
+  CachedCall* own();
   // Removes a plan that is about to be destroyed.
   void forget(const Plan& plan) {
     for (std::size_t i = 0; made && i < kMost; ++i)
@@ -72,12 +72,12 @@ struct KnownCalls {
   }
   void forget_all();
 
-  const KnownCall* found;
+  const CachedCall* found;
   const void* profiled_by;
-  const KnownCall* all = kNone.data();
-  KnownCall* made;  // the same; nullptr: none is known yet
+  const CachedCall* all = kNone.data();
+  CachedCall* made;  // the same; nullptr: none is known yet
 };
-extern constinit thread_local KnownCalls known_calls __attribute__((tls_model("initial-exec")));
+extern constinit thread_local CachedCalls cached_calls __attribute__((tls_model("initial-exec")));
 
 // Returns a code of whether the buffers are MPI_IN_PLACE, or equal.
 inline std::uint32_t buffers_of(const void* send, const void* recv) {
@@ -91,13 +91,13 @@ inline std::uint32_t called(CallId id) {
   return static_cast<std::uint32_t>(id) + 1;
 }
 
-// Returns the known call with these arguments, or nullptr. words: the arguments besides buffers and
-// communicator; none for calls with arrays.
+// Returns the cached call with these arguments, or nullptr. words: the arguments besides buffers
+// and communicator; none for calls with arrays.
 template <class... Words>
-[[gnu::always_inline]] inline const KnownCall* known_call(std::uint32_t called, MPI_Comm comm,
-                                                          Words... words) {
-  static_assert(sizeof...(words) <= KnownCall::kMostWords);
-  const KnownCall& known = known_calls.all[KnownCalls::place_of(called, comm, words...)];
+[[gnu::always_inline]] inline const CachedCall* cached_call(std::uint32_t called, MPI_Comm comm,
+                                                            Words... words) {
+  static_assert(sizeof...(words) <= CachedCall::kMostWords);
+  const CachedCall& known = cached_calls.all[CachedCalls::place_of(called, comm, words...)];
   if (known.called != called || known.comm != comm) return nullptr;
   [[maybe_unused]] std::size_t i = 0;
   if (!((known.words[i++] == (std::uintptr_t)words) && ...)) return nullptr;
@@ -109,7 +109,7 @@ template <class... Words>
 void remember_call(const Answer& answer, bool has_arrays, std::uint32_t called, MPI_Comm comm,
                    Words... words) {
   if (answer.alike < (has_arrays ? Alike::all : Alike::same_arguments)) return;
-  known_calls.own()[KnownCalls::place_of(called, comm, words...)] = {
+  cached_calls.own()[CachedCalls::place_of(called, comm, words...)] = {
       answer.epoch, called, comm, {(std::uintptr_t)words...}, answer.plan};
 }
 

@@ -1,6 +1,6 @@
 // Measures Weft's form of a call against the library's own. Rank 0 looks the result of earlier runs
 // up in the cache of plans; without one the ranks measure, and agree on the times after each trial.
-#include "runtime/trial/contest.h"
+#include "runtime/trial/native_comparison.h"
 
 #include <algorithm>
 #include <bit>
@@ -21,8 +21,8 @@ namespace weft {
 namespace {
 
 constexpr const char* kLibrary = "library";
-// A part of the key that changes whenever contests are held differently, so that earlier results do
-// not count.
+// A part of the key that changes whenever native comparisons are made differently, so that earlier
+// results do not count.
 constexpr const char* kMethod = "warm";
 constexpr std::int64_t kNever_ns = INT64_MAX / 16;
 // The most rounds in which both sides take turns, and the duration of each. Fewer than kEnough
@@ -32,7 +32,8 @@ constexpr int kLeastRepetitions = 2, kMostRepetitions = 100;
 constexpr std::int64_t kTime_ns = 20'000;
 // The calls before a measurement of long calls, since the other side has filled the caches.
 constexpr int kWarmUps = 2;
-// A contest is repeated in later runs until it has been won twice and clearly, or so often.
+// A native comparison is repeated in later runs until it has been won twice and clearly, or so
+// often.
 constexpr int kMostDoubts = 4;
 // Afterwards a call that the library has won stays the library's. One that Weft has won is checked
 // briefly in each run, for that run only: a virtual machine's host moves its cores, and the same
@@ -61,36 +62,37 @@ void note_look(const std::string& key, bool won) {
 }
 
 // The measured result for a collective of at most so many bytes and, if it reduces, of one operator
-// and type: whether Weft's way or the library's is taken. It rests on facts that all ranks know.
-struct Verdict {
+// and type: whether Weft's variant or the library's is taken. It rests on facts that all ranks
+// know.
+struct NativeResult {
   Kind kind;
   std::uint64_t most_bytes;
   bool blocking;   // else persistent
-  bool by_kernel;  // Weft's way is one copy by the kernel
+  bool by_kernel;  // Weft's variant is one copy by the kernel
   MPI_Op op;
   MPI_Datatype type;
   bool won = false;  // Weft's
 
-  bool is_about(const Verdict& other) const {
+  bool is_about(const NativeResult& other) const {
     return kind == other.kind && most_bytes == other.most_bytes && blocking == other.blocking &&
            by_kernel == other.by_kernel && op == other.op && type == other.type;
   }
 };
 
-// The verdicts of one communicator. Only its blocking calls and initialisations use them.
-struct Verdicts {
-  std::vector<Verdict> all;
+// The results of one communicator. Only its blocking calls and initialisations use them.
+struct NativeResults {
+  std::vector<NativeResult> all;
 };
 
-class Contest {
+class NativeComparison {
   // The state that rank 0 knows; `decided` holds for this run.
   enum class Known : std::int8_t { others, nothing, in_doubt, settled, decided };
 
  public:
-  Contest(Runtime& runtime, Meeting& meeting, const Call& call, const Schedule& schedule,
-          Kernel kernel, Rival rival)
+  NativeComparison(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
+                   const Schedule& schedule, Kernel kernel, Rival rival)
       : runtime_(runtime),
-        meeting_(meeting),
+        internal_collective_(internal_collective),
         call_(call),
         schedule_(schedule),
         kernel_(kernel),
@@ -107,9 +109,9 @@ class Contest {
                         : before_->doubts > 0        ? Known::in_doubt
                         : now || !may_be_looked_at() ? Known::decided
                                                      : Known::settled;
-    const auto told = meeting_.greatest({static_cast<std::int64_t>(known), was_won});
+    const auto told = internal_collective_.greatest({static_cast<std::int64_t>(known), was_won});
     began_ns_ = now_ns();
-    if (!told) return true;  // ranks make different calls, which Weft's way finds out
+    if (!told) return true;  // ranks make different calls, which Weft's variant finds out
     known_ = static_cast<Known>((*told)[0]);
     won_ = (*told)[1] != 0;
     return known_ == Known::decided ? won_ : measured();
@@ -150,7 +152,7 @@ class Contest {
   bool run(const Side& side, int times, const Schedule& schedule, const CallOnTrial& call) {
     for (int i = 0; i < times; ++i)
       if (side.is_library ? !by_library(call.call())
-                          : !meeting_.carry_out(schedule, call.call(), kernel_))
+                          : !internal_collective_.carry_out(schedule, call.call(), kernel_))
         return false;
     return true;
   }
@@ -164,7 +166,7 @@ class Contest {
     const std::int64_t began = now_ns();
     if (!run(side, side.repetitions, schedule, call)) return std::nullopt;
     const std::int64_t each_ns = (now_ns() - began) / side.repetitions;
-    const auto agreed = meeting_.greatest({each_ns, now_ns() - began_ns_});
+    const auto agreed = internal_collective_.greatest({each_ns, now_ns() - began_ns_});
     if (!agreed) return std::nullopt;
     const std::int64_t slowest_ns = std::max<std::int64_t>((*agreed)[0], 1);
     if (is_warm) side.least_ns = std::min(side.least_ns, slowest_ns);
@@ -186,8 +188,9 @@ class Contest {
     const Schedule schedule =
         build(*find_algorithm(shape.kind, schedule_.algorithm), shape, schedule_.tuning);
     const CallOnTrial call(shape, call_, schedule.temp_bytes);
-    const OwnCommunicator own(meeting_.communicator());
-    const auto all_there = meeting_.greatest({call.there() ? 0 : 1, own.there() ? 0 : 1});
+    const OwnCommunicator own(internal_collective_.communicator());
+    const auto all_there =
+        internal_collective_.greatest({call.there() ? 0 : 1, own.there() ? 0 : 1});
     if (!all_there || (*all_there)[0] != 0) return true;
     if ((*all_there)[1] != 0) return told_before();
     of_library_ = &own;
@@ -242,7 +245,7 @@ class Contest {
   }
 
   Runtime& runtime_;
-  Meeting& meeting_;
+  InternalCollective& internal_collective_;
   const Call& call_;
   const Schedule& schedule_;
   const Kernel kernel_;
@@ -257,8 +260,8 @@ class Contest {
 
 }  // namespace
 
-bool may_be_contested(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
-                      Kernel kernel, bool tries_direct) {
+bool may_be_compared(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
+                     Kernel kernel, bool tries_direct) {
   if (tries_direct && (runtime.config.shared_heap_bytes > 0 || process_memory())) return false;
   const std::string* hint = communicator.hints.algorithm_for(shape.kind);
   return shape.on_one_node && engine_for(runtime, communicator) == Engine::automatic &&
@@ -266,22 +269,23 @@ bool may_be_contested(const Runtime& runtime, const Communicator& communicator, 
          (kernel || !reduces(shape.kind)) && !why_settled(runtime.config, shape, hint);
 }
 
-bool is_won(Runtime& runtime, Meeting& meeting, const Call& call, const Schedule& schedule,
-            Kernel kernel, Rival rival) {
+bool is_won(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
+            const Schedule& schedule, Kernel kernel, Rival rival) {
   const Kind kind = schedule.shape.kind;
   const std::int64_t bytes = *agreed_bytes(schedule.shape);
   const bool reduction = reduces(kind);  // else types may differ between ranks
-  auto& known = meeting.communicator().attributes.find_or_make<Verdicts>().all;
-  const Verdict asked{kind,
-                      std::bit_ceil(static_cast<std::uint64_t>(bytes)),
-                      rival == Rival::blocking,
-                      schedule.is_direct,
-                      reduction ? call.op : handles.op_null,
-                      reduction ? call.recvtype : handles.byte};
-  for (const Verdict& verdict : known)
-    if (verdict.is_about(asked)) return verdict.won;
+  auto& known = internal_collective.communicator().attributes.find_or_make<NativeResults>().all;
+  const NativeResult asked{kind,
+                           std::bit_ceil(static_cast<std::uint64_t>(bytes)),
+                           rival == Rival::blocking,
+                           schedule.is_direct,
+                           reduction ? call.op : handles.op_null,
+                           reduction ? call.recvtype : handles.byte};
+  for (const NativeResult& result : known)
+    if (result.is_about(asked)) return result.won;
   known.push_back(asked);
-  known.back().won = Contest(runtime, meeting, call, schedule, kernel, rival).is_won();
+  known.back().won =
+      NativeComparison(runtime, internal_collective, call, schedule, kernel, rival).is_won();
   return known.back().won;
 }
 

@@ -1,7 +1,7 @@
-// Internal communicators are made in calls that are collective anyway. Each rank gives up a lane by
-// itself. One that is not shared is freed in such a call when all ranks have finished with it, or
-// in the application's own call if nothing can be under way.
-#include "runtime/comm/shadows.h"
+// Internal communicators are made in calls that are collective anyway. Each rank gives up a tag
+// range by itself. One that is not shared is freed in such a call when all ranks have finished with
+// it, or in the application's own call if nothing can be under way.
+#include "runtime/comm/internal_communicators.h"
 
 #include <algorithm>
 #include <array>
@@ -39,9 +39,9 @@ AllSpares& spares() {
   return *instance;
 }
 
-void put_by(Shadow shadow) {
+void put_by(InternalCommunicator internal) {
   const std::lock_guard lock(spares().mutex);
-  spares().of[std::move(shadow.members)].by_number.emplace(shadow.number, shadow.comm);
+  spares().of[std::move(internal.members)].by_number.emplace(internal.number, internal.comm);
 }
 
 struct Spare {
@@ -97,21 +97,21 @@ std::int64_t new_number(int world_rank) {
   return (made.fetch_add(1) + 1) << 32 | world_rank;
 }
 
-// The shared communicator and its lanes. Never destroyed, like the spares.
+// The shared communicator and its tag ranges. Never destroyed, like the spares.
 struct Common {
-  explicit Common(const TagsOfAll& tags) : tags(tags), lanes(tags.lanes) {}
+  explicit Common(const TagsOfAll& tags) : tags(tags), tag_ranges(tags.tag_ranges) {}
 
   MPI_Comm comm = handles.comm_null;
   const TagsOfAll tags;
   bool is_the_worlds = false;  // which was the first to get it, for itself
   std::mutex mutex;            // guards the rest
-  Lanes lanes;
+  TagRanges tag_ranges;
   bool one_is_chosen = false;  // with other ranks, just now
 };
 Common* the_common = nullptr;
 
-// Two threads that agree with other ranks at the same time could choose the same lane: one of them
-// goes without, on all its ranks.
+// Two threads that agree with other ranks at the same time could choose the same tag range: one of
+// them goes without, on all its ranks.
 class Choosing {
  public:
   Choosing() {
@@ -131,9 +131,9 @@ class Choosing {
   bool may_;
 };
 
-int first_of_free_lanes() {
+int first_of_free_tag_ranges() {
   const std::lock_guard lock(the_common->mutex);
-  return the_common->lanes.first_of_free();
+  return the_common->tag_ranges.first_of_free();
 }
 
 // The words that the ranks of a communicator exchange when it is made; of each the maximum counts.
@@ -145,7 +145,7 @@ enum Word : std::uint8_t {
   kManyOwn,   // as many as were wanted
   kMostHere,  // as many as there may be
   kBusy,
-  kFirstLane,
+  kFirstTagRange,
   kWords,
 };
 using Words = std::array<std::int64_t, kWords>;
@@ -167,7 +167,7 @@ std::optional<Words> agree(MPI_Comm comm, const std::vector<int>& members, const
   words[kManyOwn] = own >= wish.most_own ? 1 : 0;
   words[kMostHere] = own >= kMostOwn ? 1 : 0;
   words[kBusy] = busy ? 1 : 0;
-  words[kFirstLane] = first_of_free_lanes();
+  words[kFirstTagRange] = first_of_free_tag_ranges();
   Words greatest{};
   const int code = library_calls.Allreduce(words.data(), greatest.data(), kWords, handles.int64,
                                            handles.max, comm);
@@ -179,49 +179,51 @@ std::optional<Words> agree(MPI_Comm comm, const std::vector<int>& members, const
   return greatest;
 }
 
-// Collective; only used once some rank has used all lanes.
+// Collective; only used once some rank has used all tag ranges.
 int free_on_all(MPI_Comm comm) {
   std::vector<std::int64_t> own;
   {
     const std::lock_guard lock(the_common->mutex);
-    own = the_common->lanes.free_bits();
+    own = the_common->tag_ranges.free_bits();
   }
   auto all = own;
   const int code = library_calls.Allreduce(own.data(), all.data(), static_cast<int>(own.size()),
                                            handles.int64, handles.band, comm);
-  return code == MPI_SUCCESS ? Lanes::lowest_of(all) : -1;
+  return code == MPI_SUCCESS ? TagRanges::lowest_of(all) : -1;
 }
 
-std::optional<Shadow> take_lane(MPI_Comm user, const std::vector<int>& world_ranks,
-                                const Words& agreed) {
-  if (the_common->comm == handles.comm_null || agreed[kBusy] != 0 || the_common->tags.lanes < 1)
+std::optional<InternalCommunicator> take_tag_range(MPI_Comm user,
+                                                   const std::vector<int>& world_ranks,
+                                                   const Words& agreed) {
+  if (the_common->comm == handles.comm_null || agreed[kBusy] != 0 ||
+      the_common->tags.tag_ranges < 1)
     return std::nullopt;
   // The shared communicator has no processes of other jobs.
   if (std::any_of(world_ranks.begin(), world_ranks.end(), [](int rank) { return rank < 0; }))
     return std::nullopt;
-  auto lane = static_cast<int>(agreed[kFirstLane]);
-  if (lane >= the_common->tags.lanes) lane = free_on_all(user);
-  if (lane < 0) return std::nullopt;
+  auto tag_range = static_cast<int>(agreed[kFirstTagRange]);
+  if (tag_range >= the_common->tags.tag_ranges) tag_range = free_on_all(user);
+  if (tag_range < 0) return std::nullopt;
   const std::lock_guard lock(the_common->mutex);
-  the_common->lanes.take(lane);
+  the_common->tag_ranges.take(tag_range);
   auto ranks = shared_map(world_ranks);
   if (ranks->is_identity()) ranks = nullptr;
-  return Shadow{.comm = the_common->comm,
-                .tags = the_common->tags.of(lane),
-                .lane = lane,
-                .ranks = std::move(ranks)};
+  return InternalCommunicator{.comm = the_common->comm,
+                              .tags = the_common->tags.of(tag_range),
+                              .tag_range = tag_range,
+                              .ranks = std::move(ranks)};
 }
 
-std::optional<Shadow> own_shadow(MPI_Comm made, const std::vector<int>& members,
-                                 const Words& agreed) {
+std::optional<InternalCommunicator> own_internal(MPI_Comm made, const std::vector<int>& members,
+                                                 const Words& agreed) {
   if (made == handles.comm_null) return std::nullopt;
   library_calls.Comm_set_errhandler(made, handles.errors_return);
   own_alive.fetch_add(1);
-  return Shadow{.comm = made,
-                .is_own = true,
-                .tags = the_common->tags.alone(),
-                .number = agreed[kNumber],
-                .members = members};
+  return InternalCommunicator{.comm = made,
+                              .is_own = true,
+                              .tags = the_common->tags.alone(),
+                              .number = agreed[kNumber],
+                              .members = members};
 }
 
 }  // namespace
@@ -246,7 +248,7 @@ MPI_Comm communicator_like(MPI_Comm comm) {
   return code == MPI_SUCCESS ? made : handles.comm_null;
 }
 
-void begin_shadows(int greatest_tag) {
+void begin_internal_communicators(int greatest_tag) {
   the_common = new Common(TagsOfAll(greatest_tag));
 }
 
@@ -268,8 +270,9 @@ bool may_have_own(int most) {
 
 // Errors are returned to Weft meanwhile: the application has its communicator, and goes on without
 // Weft.
-std::optional<Shadow> make_shadow(MPI_Comm user, const std::vector<int>& world_ranks,
-                                  const Wish& wish, WhyNone* why_none) {
+std::optional<InternalCommunicator> make_internal(MPI_Comm user,
+                                                  const std::vector<int>& world_ranks,
+                                                  const Wish& wish, WhyNone* why_none) {
   const ErrorsReturn errors(user);
   if (!errors.do_return()) return std::nullopt;
   std::vector<int> members = world_ranks;
@@ -284,53 +287,53 @@ std::optional<Shadow> make_shadow(MPI_Comm user, const std::vector<int>& world_r
   }
   if (user == handles.comm_world && !std::exchange(the_common->is_the_worlds, true) &&
       common() != handles.comm_null)
-    return Shadow{.comm = common(), .is_own = true, .tags = the_common->tags.alone()};
+    return InternalCommunicator{.comm = common(), .is_own = true, .tags = the_common->tags.alone()};
   if ((*agreed)[kManyOwn] == 0)
-    if (auto own = own_shadow(communicator_like(user), members, *agreed)) return own;
-  if (auto shared = take_lane(user, world_ranks, *agreed)) return shared;
+    if (auto own = own_internal(communicator_like(user), members, *agreed)) return own;
+  if (auto shared = take_tag_range(user, world_ranks, *agreed)) return shared;
   if ((*agreed)[kMostHere] != 0 && !wish.needed) {
     if (why_none) why_none->others_have_all = true;
     return std::nullopt;
   }
-  return own_shadow(communicator_like(user), members, *agreed);
+  return own_internal(communicator_like(user), members, *agreed);
 }
 
-void give_up(Shadow shadow, bool at_once, bool usable) {
-  if (shadow.lane >= 0) {
+void give_up(InternalCommunicator internal, bool at_once, bool usable) {
+  if (internal.tag_range >= 0) {
     const std::lock_guard lock(the_common->mutex);
-    if (usable) the_common->lanes.give_back(shadow.lane);
-  } else if (shadow.number == 0) {
-    return;  // of MPI_COMM_WORLD: it is what the lanes share
+    if (usable) the_common->tag_ranges.give_back(internal.tag_range);
+  } else if (internal.number == 0) {
+    return;  // of MPI_COMM_WORLD: it is what the tag ranges share
   } else if (at_once) {
-    free_now(shadow.comm);
+    free_now(internal.comm);
   } else {
-    put_by(std::move(shadow));
+    put_by(std::move(internal));
   }
 }
 
-std::optional<Shadow> split_own(MPI_Comm comm, const std::vector<int>& members, int color,
-                                int key) {
+std::optional<InternalCommunicator> split_own(MPI_Comm comm, const std::vector<int>& members,
+                                              int color, int key) {
   const auto agreed = agree(comm, members, {.most_own = kMostOwn}, false);
   MPI_Comm made = handles.comm_null;
   if (!agreed || (*agreed)[kManyOwn] != 0 ||
       library_calls.Comm_split(comm, color, key, &made) != MPI_SUCCESS)
     return std::nullopt;
-  return own_shadow(made, members, *agreed);
+  return own_internal(made, members, *agreed);
 }
 
 // A communicator that a request still holds, which was never freed, is no spare. Then no rank frees
 // any: another rank might wait in MPI_Comm_free for the one that this rank does not free.
-void free_all_shadows() {
+void free_all_internal() {
   if (common() == handles.comm_null) return;
   std::int64_t held = own_alive.load() - spares_here();
   {
     const std::lock_guard lock(the_common->mutex);
-    held += the_common->lanes.in_use();
+    held += the_common->tag_ranges.in_use();
   }
-  std::int64_t most_held = 0;
+  std::int64_t most_deferred = 0;
   const int code =
-      library_calls.Allreduce(&held, &most_held, 1, handles.int64, handles.max, common());
-  if (code != MPI_SUCCESS || most_held != 0) return;
+      library_calls.Allreduce(&held, &most_deferred, 1, handles.int64, handles.max, common());
+  if (code != MPI_SUCCESS || most_deferred != 0) return;
   free_spares();
   library_calls.Comm_free(&the_common->comm);
 }

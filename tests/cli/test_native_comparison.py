@@ -28,7 +28,7 @@ def compiled(source, place, *options):
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    return compiled("levels.c", tmp_path_factory.mktemp("contest"))
+    return compiled("levels.c", tmp_path_factory.mktemp("comparison"))
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_what_the_other_side_leaves_in_the_caches_is_no_part_of_a_long_call(run,
 
 
 def settle(cache, winner):
-    """Makes the cache say that the call's contest has ended so, without a doubt."""
+    """Makes the cache say that the call's comparison has ended so, without a doubt."""
     key, plan, doubts, times = verdict(cache)
     settled = "\t".join([key, winner + plan[plan.index("/") :], "0", times])
     cache.write_text(cache.read_text().replace("\t".join([key, plan, doubts, times]), settled))

@@ -1,7 +1,7 @@
-// Lanes: numbers by which several communicators share one internal communicator. The messages of
-// each use a tag range of their own and the ranks' numbers in MPI_COMM_WORLD. They exist since an
-// MPI library may have no more than about 2,000 communicators, which belong to the application. A
-// number is free on a rank while the rank has no operation in progress with it. Ranks agree on a
+// Tag ranges: numbers by which several communicators share one internal communicator. The messages
+// of each use a tag range of their own and the ranks' numbers in MPI_COMM_WORLD. They exist since
+// an MPI library may have no more than about 2,000 communicators, which belong to the application.
+// A number is free on a rank while the rank has no operation in progress with it. Ranks agree on a
 // number that is free on all of them. So no rank receives a message of an earlier use: its sender's
 // message was received before the number was free on both.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// The tags of an internal communicator, or of a lane: as many for single collectives as for
+// The tags of an internal communicator, or of a tag range: as many for single collectives as for
 // persistent ones, which keep theirs. Both numbers are powers of two, and `first` is a multiple of
 // both.
 struct Tags {
@@ -34,29 +34,29 @@ struct Tags {
 };
 
 // Divides the tags up to the library's greatest: the first half for communicators that are not
-// shared, the rest for lanes. The greatest tag is never used.
+// shared, the rest for tag ranges. The greatest tag is never used.
 struct TagsOfAll {
   explicit TagsOfAll(std::int64_t greatest)
       : half(static_cast<std::uint32_t>(std::bit_floor(static_cast<std::uint64_t>(greatest) + 1)) /
              2),
-        of_lane(half / kLong >= kPlenty ? kLong : std::min(half / 2, kShort)),
-        lanes(static_cast<int>(std::min(half / of_lane - 1, kMostLanes))) {}
+        of_tag_range(half / kLong >= kPlenty ? kLong : std::min(half / 2, kShort)),
+        tag_ranges(static_cast<int>(std::min(half / of_tag_range - 1, kMostTagRanges))) {}
 
   Tags alone() const { return {0, half / 2}; }
-  Tags of(int lane) const {
-    return {half + static_cast<std::uint32_t>(lane) * of_lane, of_lane / 2};
+  Tags of(int tag_range) const {
+    return {half + static_cast<std::uint32_t>(tag_range) * of_tag_range, of_tag_range / 2};
   }
 
   static constexpr std::uint32_t kLong = 1 << 16, kShort = 1 << 13, kPlenty = 1 << 10,
-                                 kMostLanes = 1 << 14;
-  std::uint32_t half, of_lane;
-  int lanes;
+                                 kMostTagRanges = 1 << 14;
+  std::uint32_t half, of_tag_range;
+  int tag_ranges;
 };
 
 // The numbers in use on this rank. Not thread-safe.
-class Lanes {
+class TagRanges {
  public:
-  explicit Lanes(int count) : count_(count) {}
+  explicit TagRanges(int count) : count_(count) {}
 
   // Returns a number from which all are free here; the maximum over all ranks is free on all of
   // them.
@@ -79,13 +79,13 @@ class Lanes {
     return -1;
   }
 
-  void take(int lane) {
-    const auto word = static_cast<std::size_t>(lane / 64);
+  void take(int tag_range) {
+    const auto word = static_cast<std::size_t>(tag_range / 64);
     if (word >= used_.size()) used_.resize(word + 1);
-    used_[word] |= std::uint64_t{1} << (lane % 64);
+    used_[word] |= std::uint64_t{1} << (tag_range % 64);
   }
-  void give_back(int lane) {
-    used_[static_cast<std::size_t>(lane / 64)] &= ~(std::uint64_t{1} << (lane % 64));
+  void give_back(int tag_range) {
+    used_[static_cast<std::size_t>(tag_range / 64)] &= ~(std::uint64_t{1} << (tag_range % 64));
     while (!used_.empty() && used_.back() == 0) used_.pop_back();
   }
   int in_use() const {

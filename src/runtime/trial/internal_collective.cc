@@ -1,5 +1,5 @@
 // Exchanges are allgathers or allreduces, whose schedules the communicator caches.
-#include "runtime/trial/meeting.h"
+#include "runtime/trial/internal_collective.h"
 
 #include "engine/alone.h"
 #include "library/handles.h"
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-bool Meeting::carry_out(const Schedule& schedule, const Call& call, Kernel kernel) {
+bool InternalCollective::carry_out(const Schedule& schedule, const Call& call, Kernel kernel) {
   communicator_.note_use(schedule);
   InHand::own().hand_over();
   const bool done = try_to_carry_out(schedule, call, kernel);
@@ -19,14 +19,16 @@ bool Meeting::carry_out(const Schedule& schedule, const Call& call, Kernel kerne
   return done;
 }
 
-bool Meeting::try_to_carry_out(const Schedule& schedule, const Call& call, Kernel kernel) {
+bool InternalCollective::try_to_carry_out(const Schedule& schedule, const Call& call,
+                                          Kernel kernel) {
   if (schedule.is_direct) return carry_out_directly(schedule, call, kernel);
   return schedule.shape.on_one_node && schedule.node_bytes > 0
              ? carry_out_alone(schedule, call, kernel)
              : carry_out_by_messages(schedule, call, kernel);
 }
 
-bool Meeting::carry_out_alone(const Schedule& schedule, const Call& call, Kernel kernel) {
+bool InternalCollective::carry_out_alone(const Schedule& schedule, const Call& call,
+                                         Kernel kernel) {
   const TempBuffer temp(schedule.temp_bytes);
   const NodeTurn turn = communicator_.memory->windows().next(Ends::in_order, schedule);
   Operands operands = operands_of(call, kernel, temp.data());
@@ -34,7 +36,8 @@ bool Meeting::carry_out_alone(const Schedule& schedule, const Call& call, Kernel
   return weft::carry_out_alone(runtime_.progress, schedule, operands, turn);
 }
 
-bool Meeting::carry_out_directly(const Schedule& schedule, const Call& call, Kernel kernel) {
+bool InternalCollective::carry_out_directly(const Schedule& schedule, const Call& call,
+                                            Kernel kernel) {
   NodeMemory& memory = *communicator_.memory;
   const TempBuffer temp(schedule.temp_bytes);
   const NodeTurn turn = memory.windows().next(Ends::in_order, schedule);
@@ -52,7 +55,8 @@ bool Meeting::carry_out_directly(const Schedule& schedule, const Call& call, Ker
   return done && !execution.declined();
 }
 
-bool Meeting::carry_out_by_messages(const Schedule& schedule, const Call& call, Kernel kernel) {
+bool InternalCollective::carry_out_by_messages(const Schedule& schedule, const Call& call,
+                                               Kernel kernel) {
   const std::shared_ptr<const Schedule> not_owned(std::shared_ptr<void>(), &schedule);
   const int tag = communicator_.tags.of_single(communicator_.next_in_sequence());
   const auto operation = std::make_shared<CollectiveOperation>(
@@ -63,7 +67,7 @@ bool Meeting::carry_out_by_messages(const Schedule& schedule, const Call& call, 
   return operation->error_code() == MPI_SUCCESS;
 }
 
-bool Meeting::carry_out(Kind kind, const Layout& data, Call call, Kernel kernel) {
+bool InternalCollective::carry_out(Kind kind, const Layout& data, Call call, Kernel kernel) {
   Shape shape;
   shape.kind = call.kind = kind;
   shape.rank = communicator_.rank;
@@ -77,7 +81,7 @@ bool Meeting::carry_out(Kind kind, const Layout& data, Call call, Kernel kernel)
   return carry_out(*schedule, call, kernel);
 }
 
-bool Meeting::exchange(const void* own, void* all, std::int64_t bytes) {
+bool InternalCollective::exchange(const void* own, void* all, std::int64_t bytes) {
   Call call;
   call.sendbuf = own;
   call.recvbuf = all;
@@ -87,7 +91,7 @@ bool Meeting::exchange(const void* own, void* all, std::int64_t bytes) {
   return carry_out(Kind::allgather, data, call, nullptr);
 }
 
-std::optional<Meeting::Words> Meeting::greatest(const Words& own) {
+std::optional<InternalCollective::Words> InternalCollective::greatest(const Words& own) {
   Words all{};
   Call call;
   call.sendbuf = own.data();

@@ -1,5 +1,6 @@
-// RecentPlans: the plans of the calls that this thread made last, since programs repeat themselves.
-// It is bounded in bytes, like ScheduleCache. Plans that it drops are removed from KnownCalls.
+// RecentPlanCache: the plans of the calls that this thread made last, since programs repeat
+// themselves. It is bounded in bytes, like ScheduleCache. Plans that it drops are removed from
+// CachedCalls.
 #pragma once
 
 #include <algorithm>
@@ -8,16 +9,16 @@
 #include <cstdint>
 
 #include "runtime/job/epoch.h"
-#include "runtime/start/known_calls.h"
+#include "runtime/start/cached_calls.h"
 #include "runtime/start/plan.h"
 #include "transport/mpi/call.h"
 
 namespace weft {
 
-class RecentPlans {
+class RecentPlanCache {
  public:
   // Returns this thread's object; the first call makes it.
-  static RecentPlans& own() { return of_this_thread_ ? *of_this_thread_ : made(); }
+  static RecentPlanCache& own() { return of_this_thread_ ? *of_this_thread_ : made(); }
   static const Plan* find_own(const Call& call, Use use) {
     return of_this_thread_ ? of_this_thread_->find(call, use) : nullptr;
   }
@@ -54,7 +55,7 @@ class RecentPlans {
     Entry& to_be_replaced();
   };
 
-  static RecentPlans& made();
+  static RecentPlanCache& made();
   const Plan* find(const Call& call, Use use);
   void drop_if_too_many(const Entry& last);
   Set& set_of(const Call& call, Use use);
@@ -74,7 +75,7 @@ class RecentPlans {
 
   // The object is on the heap, since libraries have little thread-local space. It is made again if
   // the program still calls MPI after its threads' objects are gone.
-  static constinit thread_local RecentPlans* of_this_thread_
+  static constinit thread_local RecentPlanCache* of_this_thread_
       __attribute__((tls_model("initial-exec")));
 
   std::array<Set, 16> sets_{};
@@ -82,7 +83,7 @@ class RecentPlans {
   Plan unremembered_;
 };
 
-inline const Plan* RecentPlans::find(const Call& call, Use use) {
+inline const Plan* RecentPlanCache::find(const Call& call, Use use) {
   const std::uint64_t now = epoch();
   const std::uint32_t buffers = buffers_of(call);
   const auto fits = [&](const Entry& entry) {
@@ -95,7 +96,7 @@ inline const Plan* RecentPlans::find(const Call& call, Use use) {
   return nullptr;
 }
 
-inline bool RecentPlans::Entry::has_same_counts(const Call& other) const {
+inline bool RecentPlanCache::Entry::has_same_counts(const Call& other) const {
   if (!call.has_arrays()) [[likely]]
     return call.recvcounts.is_like(other.recvcounts, 0) &&
            call.sendcounts.is_like(other.sendcounts, 0);
@@ -107,7 +108,7 @@ inline bool RecentPlans::Entry::has_same_counts(const Call& other) const {
          same_types(call.sendtypes, other.sendtypes, sends);
 }
 
-inline RecentPlans::Set& RecentPlans::set_of(const Call& call, Use use) {
+inline RecentPlanCache::Set& RecentPlanCache::set_of(const Call& call, Use use) {
   const auto count = [](const Numbers& numbers) {
     return numbers.is_array() ? 0 : numbers.one<std::uint64_t>();
   };

@@ -1,4 +1,4 @@
-// Meeting: the ranks of a communicator exchange data and try out schedules by Weft's own
+// InternalCollective: the ranks of a communicator exchange data and try out schedules by Weft's own
 // collectives while a persistent collective is initialised. The library's are not used: on one node
 // the first of each kind costs tens of microseconds, and milliseconds if ranks share a core.
 #pragma once
@@ -16,10 +16,10 @@ namespace weft {
 class Runtime;
 
 // All functions are collective over the communicator, and wait for its ranks.
-class Meeting {
+class InternalCollective {
  public:
   // id: the initialising call.
-  Meeting(Runtime& runtime, CallId id, Communicator& communicator)
+  InternalCollective(Runtime& runtime, CallId id, Communicator& communicator)
       : runtime_(runtime), id_(id), communicator_(communicator) {}
 
   CallId id() const { return id_; }

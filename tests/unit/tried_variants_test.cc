@@ -1,5 +1,6 @@
-// Which way is preferred by what was measured: how much slower the library's own may be and stay.
-#include "select/tried_ways.h"
+// Which variant is preferred by what was measured: how much slower the library's own may be and
+// stay.
+#include "select/tried_variants.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +9,10 @@ namespace {
 
 constexpr int kNative = 1;
 
-// Of the ways "the rule's, native, another", in so many rounds, each slower for all than the one
-// before.
+// Of the variants "the rule's, native, another", in so many rounds, each slower for all than the
+// one before.
 int preferred(std::vector<std::int64_t> ns, int rounds, int drift_percent = 10) {
-  TriedWays tried(ns.size(), kNative, false);
+  TriedVariants tried(ns.size(), kNative, false);
   for (int round = 0; round < rounds; ++round) {
     std::vector<std::int64_t> now = ns;
     for (std::int64_t& time : now) time += time * round * drift_percent / 100;
@@ -20,7 +21,7 @@ int preferred(std::vector<std::int64_t> ns, int rounds, int drift_percent = 10) 
   return tried.preferred();
 }
 
-TEST(TriedWays, TheSurerTheBestIsTheLessMayTheLibrarysBeSlower) {
+TEST(TriedVariants, TheSurerTheBestIsTheLessMayTheLibrarysBeSlower) {
   EXPECT_EQ(preferred({2000, 1045, 1000}, 2), kNative);
   EXPECT_EQ(preferred({2000, 1055, 1000}, 2), 2);
   EXPECT_EQ(preferred({2000, 1025, 1000}, 3), kNative);
@@ -29,39 +30,39 @@ TEST(TriedWays, TheSurerTheBestIsTheLessMayTheLibrarysBeSlower) {
   EXPECT_EQ(preferred({2000, 1025, 1000}, 6), 2);
 }
 
-TEST(TriedWays, WhatIsFasterInItsSlowestRoundIsTakenForLess) {
+TEST(TriedVariants, WhatIsFasterInItsSlowestRoundIsTakenForLess) {
   EXPECT_EQ(preferred({2000, 1015, 1000}, 3, 0), 2);
   EXPECT_EQ(preferred({2000, 1015, 1000}, 3), kNative);
   EXPECT_EQ(preferred({2000, 1015, 1000}, 2, 0), kNative);
   EXPECT_EQ(preferred({2000, 1005, 1000}, 3, 0), kNative);
 }
 
-TEST(TriedWays, TheRulesStaysWithinOnePerCent) {
+TEST(TriedVariants, TheRulesStaysWithinOnePerCent) {
   EXPECT_EQ(preferred({1005, 2000, 1000}, 6), 0);
   EXPECT_EQ(preferred({1015, 2000, 1000}, 6), 2);
 }
 
 // The best won one of two rounds, in which the other took a little longer, or twice as long.
-TEST(TriedWays, DoubtsCountOnlyWhereTheDifferenceIsLessThanHalf) {
+TEST(TriedVariants, DoubtsCountOnlyWhereTheDifferenceIsLessThanHalf) {
   for (const std::int64_t librarys : {1300, 2000}) {
-    TriedWays tried(3, kNative, false);
+    TriedVariants tried(3, kNative, false);
     tried.add_round({9000, librarys, 1000});
     tried.add_round({9000, librarys, 5000});
     EXPECT_EQ(tried.preferred(), librarys == 1300 ? kNative : 2);
   }
 }
 
-TEST(TriedWays, AWayThatWinsMostRoundsDoesSoSeldomByChance) {
+TEST(TriedVariants, AVariantThatWinsMostRoundsDoesSoSeldomByChance) {
   EXPECT_DOUBLE_EQ(chance_of(0, 0), 1);
   EXPECT_DOUBLE_EQ(chance_of(0, 7), 1);
   EXPECT_DOUBLE_EQ(chance_of(5, 5), 1.0 / 32);
   EXPECT_DOUBLE_EQ(chance_of(8, 9), 10.0 / 512);
 }
 
-// As the library's own stays, whichever way it is.
-TEST(TriedWays, WhatIsInUseIsBeatenByWhatIsSurelyFaster) {
+// As the library's own stays, whichever variant it is.
+TEST(TriedVariants, WhatIsInUseIsBeatenByWhatIsSurelyFaster) {
   const auto is_beaten = [](std::int64_t in_use, std::int64_t rival, int rounds) {
-    TriedWays tried(3, kNative, false);
+    TriedVariants tried(3, kNative, false);
     tried.leave_out(0);
     for (int round = 0; round < rounds; ++round)
       tried.add_round({0, rival + rival * round / 10, in_use + in_use * round / 10});
@@ -74,8 +75,8 @@ TEST(TriedWays, WhatIsInUseIsBeatenByWhatIsSurelyFaster) {
   EXPECT_FALSE(is_beaten(1045, 1000, 1));
 }
 
-TEST(TriedWays, WhatIsOutIsNotTheBest) {
-  TriedWays tried(3, kNative, false);
+TEST(TriedVariants, WhatIsOutIsNotTheBest) {
+  TriedVariants tried(3, kNative, false);
   tried.add_round({1000, 2000, 1500});
   tried.leave_out(0);
   EXPECT_EQ(tried.best(), 2);

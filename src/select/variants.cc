@@ -1,5 +1,5 @@
 // Lists the choices that are worth trying.
-#include "select/ways.h"
+#include "select/variants.h"
 
 #include <algorithm>
 
@@ -16,10 +16,11 @@ bool is_same(const Choice& one, const Choice& other) {
          one.split_levels == other.split_levels && one.part_bytes == other.part_bytes;
 }
 
-void add(std::vector<Choice>& ways, const Choice& way) {
-  const auto same = [&](const Choice& other) { return is_same(way, other); };
-  if (ways.size() < Learner::kMostWays && std::none_of(ways.begin(), ways.end(), same))
-    ways.push_back(way);
+void add(std::vector<Choice>& variants, const Choice& variant) {
+  const auto same = [&](const Choice& other) { return is_same(variant, other); };
+  if (variants.size() < Learner::kMostVariants &&
+      std::none_of(variants.begin(), variants.end(), same))
+    variants.push_back(variant);
 }
 
 // From this size on several algorithms are tried, since the better one depends on the network;
@@ -44,21 +45,21 @@ bool is_long(const Shape& shape) {
 }
 
 // Adds, for long data, algorithms other than `known`.
-void add_others(std::vector<Choice>& ways, Engine engine, const Shape& shape,
+void add_others(std::vector<Choice>& variants, Engine engine, const Shape& shape,
                 const Algorithm* known, bool in_memory = false) {
   if (!is_long(shape)) return;
   int others = 0;
   for (const Algorithm& algorithm : algorithms()) {
     if (others == kMostOthers) break;
     if (&algorithm == known || !is_worth_trying(algorithm, shape, in_memory)) continue;
-    add(ways, {engine, &algorithm});
+    add(variants, {engine, &algorithm});
     ++others;
   }
 }
 
 // Adds another part size for data longer than the default part, where ranks share memory: the first
 // one that makes a difference.
-void add_parts(std::vector<Choice>& ways, Engine engine, const Shape& shape,
+void add_parts(std::vector<Choice>& variants, Engine engine, const Shape& shape,
                const Algorithm* algorithm, Processor processor) {
   if (!algorithm || !needs_memory(algorithm->needs) || is_direct(*algorithm)) return;
   if (agreed_bytes(shape).value_or(0) <= Tuning{}.part_bytes) return;
@@ -67,7 +68,7 @@ void add_parts(std::vector<Choice>& ways, Engine engine, const Shape& shape,
     Tuning other = usual;
     other.part_bytes = part_bytes;
     if (other == usual || !parts_differ(shape, *algorithm, usual, other)) continue;
-    return add(ways, {.engine = engine, .algorithm = algorithm, .part_bytes = part_bytes});
+    return add(variants, {.engine = engine, .algorithm = algorithm, .part_bytes = part_bytes});
   }
 }
 
@@ -94,93 +95,95 @@ const Algorithm* tree_for(const Choice& by_thread, const Shape& shape) {
 }
 
 // Adds the tree split at the model's S, S - 1 and S + 1.
-void add_splits(std::vector<Choice>& ways, const Choice& by_thread, const Shape& shape,
+void add_splits(std::vector<Choice>& variants, const Choice& by_thread, const Shape& shape,
                 const NodeCores& cores) {
   const Algorithm* const tree = cores.free > 0 ? tree_for(by_thread, shape) : nullptr;
   if (!tree) return;
-  add(ways, {by_thread.engine, tree});
+  add(variants, {by_thread.engine, tree});
   const int arity = std::string_view(tree->name) == "k-nomial" ? kKnomialRadix : 2;
   const int levels = best_split(cores, shape, arity);
   for (const int other : {levels - 1, levels + 1})
     if (other >= 0 && other <= tree_levels(shape.size, arity))
-      add(ways, {by_thread.engine, tree, other});
+      add(variants, {by_thread.engine, tree, other});
 }
 
-int place_of(Engine engine, const std::vector<Choice>& ways) {
-  const auto found = std::find_if(ways.begin(), ways.end(),
-                                  [&](const Choice& way) { return way.engine == engine; });
-  return found == ways.end() ? -1 : static_cast<int>(found - ways.begin());
+int place_of(Engine engine, const std::vector<Choice>& variants) {
+  const auto found = std::find_if(variants.begin(), variants.end(),
+                                  [&](const Choice& variant) { return variant.engine == engine; });
+  return found == variants.end() ? -1 : static_cast<int>(found - variants.begin());
 }
 
 }  // namespace
 
-std::vector<Choice> ways_for(const Config& config, Library library, const Shape& shape,
-                             const Choice& rule, const Beside& beside) {
-  std::vector<Choice> ways = {rule};
-  add(ways, {Engine::native, nullptr});
+std::vector<Choice> variants_for(const Config& config, Library library, const Shape& shape,
+                                 const Choice& rule, const JobResources& resources) {
+  std::vector<Choice> variants = {rule};
+  add(variants, {Engine::native, nullptr});
   const Choice by_thread = choose(config, library, Engine::thread, shape);
-  add(ways, by_thread);
-  add(ways, choose(config, library, Engine::function, shape));
-  if (!is_neighborhood(shape.kind)) add(ways, {Engine::assist, nullptr});
-  add_others(ways, Engine::thread, shape, by_thread.algorithm);
-  add_parts(ways, Engine::thread, shape, by_thread.algorithm, beside.processor);
+  add(variants, by_thread);
+  add(variants, choose(config, library, Engine::function, shape));
+  if (!is_neighborhood(shape.kind)) add(variants, {Engine::assist, nullptr});
+  add_others(variants, Engine::thread, shape, by_thread.algorithm);
+  add_parts(variants, Engine::thread, shape, by_thread.algorithm, resources.processor);
   // An agent reaches only the node's memory.
-  if (beside.agents && shape.on_one_node) add(ways, {Engine::agent, by_thread.algorithm});
-  add_splits(ways, by_thread, shape, beside.cores);
+  if (resources.agents && shape.on_one_node) add(variants, {Engine::agent, by_thread.algorithm});
+  add_splits(variants, by_thread, shape, resources.cores);
   // Handing a call over to a worker takes longer than transferring short data.
-  if (is_long(shape) && may_be_blocking(library, shape.kind)) add(ways, {Engine::tcc, nullptr});
-  return ways;
+  if (is_long(shape) && may_be_blocking(library, shape.kind)) add(variants, {Engine::tcc, nullptr});
+  return variants;
 }
 
-std::vector<Choice> ways_in_memory(const Config& config, Library library, const Shape& shape,
-                                   const Choice& rule, bool spare_cores, Processor processor) {
+std::vector<Choice> variants_in_memory(const Config& config, Library library, const Shape& shape,
+                                       const Choice& rule, bool spare_cores, Processor processor) {
   const Algorithm* const own = choose(config, library, Engine::function, shape).algorithm;
-  std::vector<Choice> ways = {rule};
-  add(ways, {Engine::native, nullptr});
-  add(ways, {Engine::function, own});
-  add(ways, {Engine::thread, own});
+  std::vector<Choice> variants = {rule};
+  add(variants, {Engine::native, nullptr});
+  add(variants, {Engine::function, own});
+  add(variants, {Engine::thread, own});
   const Engine engine = spare_cores ? Engine::thread : Engine::function;
-  add_others(ways, engine, shape, own, true);
-  add_parts(ways, engine, shape, own, processor);
-  return ways;
+  add_others(variants, engine, shape, own, true);
+  add_parts(variants, engine, shape, own, processor);
+  return variants;
 }
 
-std::vector<Choice> ways_for_blocking(const Config& config, Library library, const Shape& shape,
-                                      Processor processor) {
+std::vector<Choice> variants_for_blocking(const Config& config, Library library, const Shape& shape,
+                                          Processor processor) {
   const Choice by_callers = choose(config, library, Engine::function, shape);
-  std::vector<Choice> ways = {{Engine::native, nullptr}, by_callers};
-  add_others(ways, Engine::function, shape, by_callers.algorithm);
-  add_parts(ways, Engine::function, shape, by_callers.algorithm, processor);
-  return ways;
+  std::vector<Choice> variants = {{Engine::native, nullptr}, by_callers};
+  add_others(variants, Engine::function, shape, by_callers.algorithm);
+  add_parts(variants, Engine::function, shape, by_callers.algorithm, processor);
+  return variants;
 }
 
-int native_among(const std::vector<Choice>& ways) {
-  return place_of(Engine::native, ways);
+int native_among(const std::vector<Choice>& variants) {
+  return place_of(Engine::native, variants);
 }
 
-int worker_among(const std::vector<Choice>& ways) {
-  return place_of(Engine::tcc, ways);
+int worker_among(const std::vector<Choice>& variants) {
+  return place_of(Engine::tcc, variants);
 }
 
-std::uint32_t ways_by_callers(const std::vector<Choice>& ways) {
+std::uint32_t variants_by_callers(const std::vector<Choice>& variants) {
   std::uint32_t bits = 0;
-  for (std::size_t way = 0; way < ways.size(); ++way)
-    if (ways[way].engine == Engine::native || ways[way].engine == Engine::function)
-      bits |= std::uint32_t{1} << way;
+  for (std::size_t variant = 0; variant < variants.size(); ++variant)
+    if (variants[variant].engine == Engine::native || variants[variant].engine == Engine::function)
+      bits |= std::uint32_t{1} << variant;
   return bits;
 }
 
-std::string way_words(const Choice& way) {
-  std::string words = engine_name(way.engine);
-  if (way.algorithm) words += std::string(" ") + way.algorithm->name;
-  if (way.split_levels != Config::kByModel) words += " split " + std::to_string(way.split_levels);
-  if (way.part_bytes != 0) words += " parts " + std::to_string(way.part_bytes / 1024) + " KiB";
+std::string variant_words(const Choice& variant) {
+  std::string words = engine_name(variant.engine);
+  if (variant.algorithm) words += std::string(" ") + variant.algorithm->name;
+  if (variant.split_levels != Config::kByModel)
+    words += " split " + std::to_string(variant.split_levels);
+  if (variant.part_bytes != 0)
+    words += " parts " + std::to_string(variant.part_bytes / 1024) + " KiB";
   return words;
 }
 
-std::optional<int> find_way(const std::vector<Choice>& ways, std::string_view words) {
-  for (std::size_t i = 0; i < ways.size(); ++i)
-    if (way_words(ways[i]) == words) return static_cast<int>(i);
+std::optional<int> find_variant(const std::vector<Choice>& variants, std::string_view words) {
+  for (std::size_t i = 0; i < variants.size(); ++i)
+    if (variant_words(variants[i]) == words) return static_cast<int>(i);
   return std::nullopt;
 }
 

@@ -1,11 +1,11 @@
 // Manages a thread's cached plans, which are freed when the thread ends.
-#include "runtime/start/recent_plans.h"
+#include "runtime/start/recent_plan_cache.h"
 
 #include "runtime/call/shape.h"
 
 namespace weft {
 
-constinit thread_local RecentPlans* RecentPlans::of_this_thread_
+constinit thread_local RecentPlanCache* RecentPlanCache::of_this_thread_
     __attribute__((tls_model("initial-exec"))) = nullptr;
 
 namespace {
@@ -14,8 +14,8 @@ std::size_t bytes_of(const Plan& plan) {
   std::size_t bytes = 0;
   for (const Schedule* schedule : {plan.schedule.get(), plan.direct.schedule.get()})
     if (schedule) bytes += weft::bytes_of(*schedule);
-  for (int way = 0; plan.ways && way < plan.ways->count(); ++way)
-    if (const Plan* const made = plan.ways->plan(way)) bytes += bytes_of(*made);
+  for (int variant = 0; plan.variants && variant < plan.variants->count(); ++variant)
+    if (const Plan* const made = plan.variants->plan(variant)) bytes += bytes_of(*made);
   return bytes;
 }
 
@@ -23,23 +23,24 @@ std::size_t bytes_of(const Plan& plan) {
 
 struct AtThreadEnd {
   ~AtThreadEnd() {
-    delete RecentPlans::of_this_thread_;
-    RecentPlans::of_this_thread_ = nullptr;
-    known_calls.forget_all();
+    delete RecentPlanCache::of_this_thread_;
+    RecentPlanCache::of_this_thread_ = nullptr;
+    cached_calls.forget_all();
   }
   // Frees this thread's plans when it ends.
   static void clean_up() { static thread_local AtThreadEnd at_thread_end; }
 };
 
-[[gnu::noinline]] RecentPlans& RecentPlans::made() {
+[[gnu::noinline]] RecentPlanCache& RecentPlanCache::made() {
   AtThreadEnd::clean_up();
-  of_this_thread_ = new RecentPlans;
+  of_this_thread_ = new RecentPlanCache;
   return *of_this_thread_;
 }
 
-const Plan* RecentPlans::add(const Call& call, Use use, std::uint64_t made_at, const Plan& plan) {
+const Plan* RecentPlanCache::add(const Call& call, Use use, std::uint64_t made_at,
+                                 const Plan& plan) {
   Entry& entry = set_of(call, use).to_be_replaced();
-  known_calls.forget(entry.plan);
+  cached_calls.forget(entry.plan);
   entry = Entry{0, use, buffers_of(call), 0, 0, call, plan, {}};
   if (call.has_arrays() && !entry.keep_arrays()) return keep(plan);
   entry.epoch = made_at;
@@ -48,7 +49,7 @@ const Plan* RecentPlans::add(const Call& call, Use use, std::uint64_t made_at, c
 }
 
 // Keeps the last plan in any case, since programs repeat their calls.
-void RecentPlans::drop_if_too_many(const Entry& last) {
+void RecentPlanCache::drop_if_too_many(const Entry& last) {
   constexpr std::size_t kMost_bytes = std::size_t{1} << 20;
   std::size_t bytes = 0;
   for (const Set& set : sets_)
@@ -57,18 +58,18 @@ void RecentPlans::drop_if_too_many(const Entry& last) {
   for (Set& set : sets_)
     for (Entry& entry : set.entries)
       if (&entry != &last) {
-        known_calls.forget(entry.plan);
+        cached_calls.forget(entry.plan);
         entry = {};
       }
 }
 
-RecentPlans::Entry& RecentPlans::Set::to_be_replaced() {
+RecentPlanCache::Entry& RecentPlanCache::Set::to_be_replaced() {
   for (Entry& entry : entries)
     if (entry.epoch != weft::epoch()) return entry;
   return entries[next++ % entries.size()];
 }
 
-bool RecentPlans::Entry::keep_arrays() {
+bool RecentPlanCache::Entry::keep_arrays() {
   constexpr int kMostPeers = 4096;
   const Communicator& communicator = *plan.communicator;
   sends = static_cast<int>(array_length(call, communicator, Direction::send));
@@ -78,7 +79,7 @@ bool RecentPlans::Entry::keep_arrays() {
   return true;
 }
 
-std::size_t RecentPlans::Entry::bytes() const {
+std::size_t RecentPlanCache::Entry::bytes() const {
   const std::size_t arrays_bytes =
       arrays.size() * static_cast<std::size_t>(std::max(sends, recvs)) * sizeof(std::int64_t);
   return arrays_bytes + bytes_of(plan);

@@ -1,5 +1,5 @@
-// Which sites of a communicator are kept where there are more than there is room for.
-#include "select/sites_in_use.h"
+// Which call classes of a communicator are kept where there are more than there is room for.
+#include "select/call_classes_in_use.h"
 
 #include <gtest/gtest.h>
 
@@ -10,22 +10,22 @@
 namespace weft {
 namespace {
 
-struct Site {
+struct CallClass {
   int key;
   CallsMade made{};
 };
 
 class Program {
  public:
-  // Of the site with this key, or of one for which there is no room. True: sites have been
-  // forgotten.
+  // Of the call class with this key, or of one for which there is no room. True: call classes have
+  // been forgotten.
   bool call(int key) {
-    Site* site = sites.find_or_make(key, [&] {
+    CallClass* call_class = call_classes.find_or_make(key, [&] {
       ++made;
-      return std::make_unique<Site>(Site{key});
+      return std::make_unique<CallClass>(CallClass{key});
     });
-    if (!site) ++without_room;
-    return sites.count_call(site ? site->made : others_);
+    if (!call_class) ++without_room;
+    return call_classes.count_call(call_class ? call_class->made : others_);
   }
   bool call(int key, int times) {
     bool forgotten = false;
@@ -34,26 +34,27 @@ class Program {
   }
   std::set<int> kept() {
     std::set<int> keys;
-    sites.let_go_forgotten([](const Site&) { return true; });
-    sites.for_each([&](const Site& site) { keys.insert(site.key); });
+    call_classes.let_go_forgotten([](const CallClass&) { return true; });
+    call_classes.for_each([&](const CallClass& call_class) { keys.insert(call_class.key); });
     return keys;
   }
 
   int made = 0, without_room = 0;
-  SitesInUse<Site> sites{{.most = 4, .calls_between_looks = 100, .most_forgotten = 2}};
+  CallClassesInUse<CallClass> call_classes{
+      {.most = 4, .calls_between_looks = 100, .most_forgotten = 2}};
 
  private:
   CallsMade others_;
 };
 
-TEST(SitesInUse, AllAreKeptWhereThereIsRoom) {
+TEST(CallClassesInUse, AllAreKeptWhereThereIsRoom) {
   Program program;
   for (int key : {1, 2, 3, 4}) program.call(key);
   EXPECT_FALSE(program.call(1, 1000));
   EXPECT_EQ(program.kept(), (std::set{1, 2, 3, 4}));
 }
 
-TEST(SitesInUse, WhatIsNoLongerCalledMakesRoom) {
+TEST(CallClassesInUse, WhatIsNoLongerCalledMakesRoom) {
   Program program;
   for (int key : {1, 2, 3, 4}) program.call(key, 10 * key);
   EXPECT_TRUE(program.call(5, 200));
@@ -62,23 +63,23 @@ TEST(SitesInUse, WhatIsNoLongerCalledMakesRoom) {
   EXPECT_EQ(program.kept(), (std::set{3, 4, 5, 6}));
 }
 
-TEST(SitesInUse, NoneIsForgottenWhereThereIsRoomForAll) {
+TEST(CallClassesInUse, NoneIsForgottenWhereThereIsRoomForAll) {
   Program program;
-  program.sites.have_room_for_all();
+  program.call_classes.have_room_for_all();
   for (int call = 0; call < 10'000; ++call) EXPECT_FALSE(program.call(call / 100));
   EXPECT_EQ(program.made, 100);
   EXPECT_EQ(program.without_room, 0);
 }
 
 // What is called now and then stays, and nothing is forgotten again and again.
-TEST(SitesInUse, WhatIsCalledInTurnsStays) {
+TEST(CallClassesInUse, WhatIsCalledInTurnsStays) {
   Program program;
   for (int call = 0; call < 10'000; ++call) EXPECT_FALSE(program.call(call % 6));
   EXPECT_EQ(program.kept(), (std::set{0, 1, 2, 3}));
   EXPECT_EQ(program.made, 4);
 }
 
-TEST(SitesInUse, PhasesWithOtherSitesEachGetTheirRoom) {
+TEST(CallClassesInUse, PhasesWithOtherSitesEachGetTheirRoom) {
   Program program;
   for (int phase = 0; phase < 5; ++phase) {
     for (int call = 0; call < 600; ++call) program.call(10 * phase + call % 3);
@@ -88,18 +89,18 @@ TEST(SitesInUse, PhasesWithOtherSitesEachGetTheirRoom) {
 }
 
 // Calls that were made before may still be under way.
-TEST(SitesInUse, WhatIsForgottenIsThereAsLongAsItIsNeeded) {
+TEST(CallClassesInUse, WhatIsForgottenIsThereAsLongAsItIsNeeded) {
   Program program;
   for (int key : {1, 2, 3, 4}) program.call(key);
   EXPECT_TRUE(program.call(5, 300));
   std::set<int> gone;
-  program.sites.let_go_forgotten([&](const Site& site) {
-    gone.insert(site.key);
-    return site.key == 1;
+  program.call_classes.let_go_forgotten([&](const CallClass& call_class) {
+    gone.insert(call_class.key);
+    return call_class.key == 1;
   });
   EXPECT_EQ(gone, (std::set{1, 2}));
   std::set<int> there;
-  program.sites.for_each([&](const Site& site) { there.insert(site.key); });
+  program.call_classes.for_each([&](const CallClass& call_class) { there.insert(call_class.key); });
   EXPECT_EQ(there, (std::set{2, 3, 4, 5}));
 }
 

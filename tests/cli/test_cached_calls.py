@@ -5,7 +5,7 @@ import pytest
 
 pytestmark = pytest.mark.covering
 
-PROGRAM = "known_calls"
+PROGRAM = "cached_calls"
 TWO_NODES = ["-launcher", "fork", "-hosts", "a:2,b:2"]
 WAYS = {
     "auto": [],

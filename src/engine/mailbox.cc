@@ -1,6 +1,6 @@
-// The state of an order alone says who has it. It is changed by compare-and-exchange wherever both
+// The state of a command alone says who has it. It is changed by compare-and-exchange wherever both
 // sides may change it.
-#include "engine/orders.h"
+#include "engine/mailbox.h"
 
 #include <sched.h>
 
@@ -45,62 +45,62 @@ std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
   return work;
 }
 
-Desk::Desk(std::shared_ptr<void> memory, DeskMemory* own, DeskMemory* agents)
+Mailbox::Mailbox(std::shared_ptr<void> memory, MailboxMemory* own, MailboxMemory* agents)
     : memory_(memory),
       own_(own),
       agents_(agents),
       agent_(std::move(memory), &own->agent, {&agents->agent}) {}
 
-// The agent first closes and then looks for orders, so that one of the two sees the other.
-int Desk::leave(const Work& work) {
-  if (agents_->serves.load() != DeskMemory::Serves::yes) return kNone;
-  for (int i = 0; i < DeskMemory::kOrders; ++i) {
-    Order& order = at(i);
-    if (order.state.load(std::memory_order_acquire) != Order::State::none) continue;
-    order.work = work;
-    order.number = ++left_;
-    order.wanted.store(0, std::memory_order_relaxed);
+// The agent first closes and then looks for commands, so that one of the two sees the other.
+int Mailbox::leave(const Work& work) {
+  if (agents_->serves.load() != MailboxMemory::Serves::yes) return kNone;
+  for (int i = 0; i < MailboxMemory::kCommands; ++i) {
+    Command& command = at(i);
+    if (command.state.load(std::memory_order_acquire) != Command::State::none) continue;
+    command.work = work;
+    command.number = ++left_;
+    command.wanted.store(0, std::memory_order_relaxed);
     own_->open.fetch_add(1);
-    order.state.store(Order::State::open);
+    command.state.store(Command::State::open);
     agent_.call_others();
     return i;
   }
   return kNone;
 }
 
-std::optional<Desk::Rest> Desk::take(int number) {
+std::optional<Mailbox::Rest> Mailbox::take(int number) {
   constexpr int kLooksPerQuestion = 256;
-  Order& order = at(number);
-  order.wanted.store(1, std::memory_order_relaxed);
+  Command& command = at(number);
+  command.wanted.store(1, std::memory_order_relaxed);
   for (int looks = 1;; ++looks) {
-    Order::State now = order.state.load(std::memory_order_acquire);
-    if (now == Order::State::held) {
+    Command::State now = command.state.load(std::memory_order_acquire);
+    if (now == Command::State::held) {
       if (looks % kLooksPerQuestion == 0 && agent_has_ended()) return std::nullopt;
       sched_yield();
       continue;
     }
-    if (now == Order::State::open) {
-      if (!order.state.compare_exchange_strong(now, Order::State::held)) continue;
+    if (now == Command::State::open) {
+      if (!command.state.compare_exchange_strong(now, Command::State::held)) continue;
       own_->open.fetch_sub(1);
-    } else if (now == Order::State::returned) {
+    } else if (now == Command::State::returned) {
       own_->returned.fetch_sub(1);
     }
-    const Rest rest{now == Order::State::over, order.work.begun, order.work.next};
-    order.state.store(Order::State::none, std::memory_order_release);
+    const Rest rest{now == Command::State::over, command.work.begun, command.work.next};
+    command.state.store(Command::State::none, std::memory_order_release);
     return rest;
   }
 }
 
 // The first to get the mutex learns that its owner has ended, and tells the others.
-bool Desk::agent_has_ended() const {
+bool Mailbox::agent_has_ended() const {
   const int code = pthread_mutex_trylock(&agents_->alive);
   if (code == EBUSY) return false;
   if (code == EOWNERDEAD) {
-    agents_->serves.store(DeskMemory::Serves::has_ended);
+    agents_->serves.store(MailboxMemory::Serves::has_ended);
     pthread_mutex_consistent(&agents_->alive);
   }
   pthread_mutex_unlock(&agents_->alive);
-  return agents_->serves.load() == DeskMemory::Serves::has_ended;
+  return agents_->serves.load() == MailboxMemory::Serves::has_ended;
 }
 
 }  // namespace weft

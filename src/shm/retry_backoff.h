@@ -1,5 +1,5 @@
-// Habits: decides whether calls like this one look for shared buffers. After failures it is tried
-// more and more rarely; after a success, every time. Each call has a habit of its own, since
+// RetryBackoff: decides whether calls like this one look for shared buffers. After failures it is
+// tried more and more rarely; after a success, every time. Each call has a habit of its own, since
 // another one's result says nothing about it.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-class Habits {
+class RetryBackoff {
  public:
   // Must be called once for each call.
   bool worth_trying(std::uint32_t fingerprint) {
@@ -35,9 +35,9 @@ class Habits {
     std::uint8_t left = 0;   // of these
   };
   // Fingerprints are odd.
-  Habit& habit(std::uint32_t fingerprint) { return habits_[fingerprint >> 1]; }
+  Habit& habit(std::uint32_t fingerprint) { return backoffs_[fingerprint >> 1]; }
 
-  std::array<Habit, 1u << (kFingerprintBits - 1)> habits_{};
+  std::array<Habit, 1u << (kFingerprintBits - 1)> backoffs_{};
 };
 
 }  // namespace weft

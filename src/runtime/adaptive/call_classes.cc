@@ -1,0 +1,186 @@
+// Finds the next variant of a call class, by comparisons with which its ranks agree.
+#include "runtime/adaptive/call_classes.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/clock.h"
+#include "coll/algorithm.h"
+#include "runtime/adaptive/caller.h"
+#include "runtime/adaptive/comparison.h"
+#include "runtime/adaptive/learnt.h"
+#include "runtime/job/epoch.h"
+#include "runtime/request/in_hand.h"
+#include "runtime/request/watchdog.h"
+
+namespace weft {
+
+// Part of what is kept of each communicator: docs/inside/scale.md.
+static_assert(sizeof(CallClasses) <= 152);
+CallClass::CallClass(CallClasses& among, CallId id, const CallClassKey& key,
+                     std::vector<Choice> candidates, const Learner::Settings& settings,
+                     TrialBudget& budget)
+    : among(among),
+      id(id),
+      key(key),
+      variants(std::move(candidates)),
+      learner(variants.size(), native_among(variants), settings, budget) {}
+
+CallClass::~CallClass() = default;
+
+void CallClass::look_at_caller() {
+  constexpr int kMostLooks = 16;
+  constexpr std::size_t kMostCallers = 4;
+  if (looks_at_callers_ == kMostLooks || callers.size() == kMostCallers) return;
+  ++looks_at_callers_;
+  const std::uintptr_t caller = application_caller();
+  if (caller != 0 && std::find(callers.begin(), callers.end(), caller) == callers.end())
+    callers.push_back(caller);
+}
+
+namespace {
+
+// All ranks find the same, whichever comes first.
+void look_at_comparison(CallClass& call_class) {
+  if (const auto greatest = call_class.in_memory->look())
+    call_class.learner.agreed(*greatest);
+  else
+    call_class.learner.agreed_to_look_later();
+}
+
+}  // namespace
+
+std::optional<int> next_variant(Runtime& runtime, CallId id, Communicator& communicator,
+                                CallClass& call_class, const Made& made) {
+  if (call_class.comparison && call_class.comparison->done()) {
+    call_class.learner.agreed(call_class.comparison->result());
+    call_class.comparison.reset();
+  }
+  TrialTurn& turn = call_class.among.turn;
+  auto step = call_class.learner.next(made.at_ns, made.in_flight, turn);
+  if (!step && call_class.in_memory) {
+    look_at_comparison(call_class);
+    step = call_class.learner.next(made.at_ns, made.in_flight, turn);
+  }
+  if (!step) return std::nullopt;
+  if (step->compare && worker_among(call_class.variants) >= 0) {
+    communicator.want_worker(runtime);
+    if (!communicator.worker) call_class.learner.say_unable();
+  }
+  if (step->compare && call_class.in_memory)
+    call_class.in_memory->publish(call_class.learner.words());
+  else if (step->compare)
+    call_class.comparison = begin_comparison(runtime, id, communicator, call_class.learner.words());
+  return step->variant;
+}
+
+std::optional<int> next_variant_now(Runtime& runtime, CallId id, Communicator& communicator,
+                                    CallClass& call_class) {
+  if (call_class.comparison && !call_class.comparison->done()) runtime.progress.poll();
+  if (communicator.rank == 0 && call_class.learner.is_learning()) call_class.look_at_caller();
+  return next_variant(runtime, id, communicator, call_class,
+                      {call_class.learner.wants_time() ? now_ns() : 0,
+                       call_class.in_flight.load(std::memory_order_relaxed)});
+}
+
+int next_variant_in_call(Runtime& runtime, CallId id, Communicator& communicator,
+                         CallClass& call_class) {
+  if (const auto variant = next_variant_at_once(runtime, communicator, call_class)) return *variant;
+  if (communicator.rank == 0 && call_class.learner.is_learning()) call_class.look_at_caller();
+  const Made made{call_class.learner.wants_time() ? now_ns() : 0, 0};
+  while (true) {
+    if (const auto variant = next_variant(runtime, id, communicator, call_class, made))
+      return *variant;
+    const WatchedCall watched_call(id);
+    runtime.progress.drive_until([&] { return call_class.comparison->done(); },
+                                 [] { sched_yield(); });
+  }
+}
+
+// Only non-blocking calls whose size all ranks know, and with a predefined operator or none, come
+// here; so kind and class of sizes identify them.
+std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key, SegmentRoom& room) {
+  constexpr std::int64_t kSizeClasses = 32;  // up to 2 GiB
+  constexpr std::int64_t kBytes = ComparisonsInMemory::kWords * sizeof(std::int64_t);
+  constexpr std::int64_t kBytesOfAll = to_pages(kKinds * kSizeClasses * kBytes);
+  // The first answer is final: ranks may ask again at different calls, with different room by then.
+  has_no_memory_ = has_no_memory_ || (!memory_ && !room.fits(kBytesOfAll));
+  if (has_no_memory_) return std::nullopt;
+  if (!memory_) {
+    memory_ = room.take(kBytesOfAll);
+    in_use_.have_room_for_all();
+  }
+  const std::int64_t number = static_cast<int>(key.kind) * kSizeClasses + key.size_class;
+  return SharedWords(memory_.get() + number * kBytes);
+}
+
+CallClass& CallClasses::without_room(bool blocking) {
+  auto& call_class = without_room_[blocking];
+  if (call_class) return *call_class;
+  CallClassKey key;
+  key.blocking = blocking;
+  Learner::Settings settings;
+  settings.tries = false;
+  call_class = std::make_unique<CallClass>(*this, CallId{}, key, std::vector<Choice>(1), settings,
+                                           Runtime::active()->trial_budget);
+  return *call_class;
+}
+
+void CallClasses::forget_comparisons() {
+  in_use_.for_each([](CallClass& call_class) { call_class.comparison.reset(); });
+}
+
+namespace {
+
+// Returns a record for each position of the call class's cycle.
+std::vector<CallClassRecord> records_of(const CallClass& call_class,
+                                        const Communicator& communicator) {
+  CallClassRecord record;
+  record.id = call_class.id;
+  record.call_class_key = call_class.key;
+  record.rank = communicator.rank;
+  record.ranks = communicator.size;
+  for (const Choice& variant : call_class.variants)
+    record.variants.push_back(variant_words(variant));
+  for (const std::uintptr_t caller : call_class.callers)
+    record.places.push_back(caller_words(caller));
+  record.cycle = call_class.learner.cycle();
+  std::vector<CallClassRecord> records;
+  for (; record.position < record.cycle; ++record.position) {
+    record.found = call_class.learner.found(record.position);
+    records.push_back(record);
+  }
+  return records;
+}
+
+}  // namespace
+
+std::vector<CallClassRecord> CallClasses::records(const Communicator& communicator) const {
+  std::vector<CallClassRecord> records;
+  in_use_.for_each([&](const CallClass& call_class) {
+    for (CallClassRecord& record : records_of(call_class, communicator))
+      records.push_back(std::move(record));
+  });
+  return records;
+}
+
+// Plans that name a forgotten call class are no longer found; calls that name it are in flight.
+void CallClasses::forgotten(Runtime& runtime, const Communicator& communicator) {
+  begin_epoch();
+  InHand::own().hand_over();  // what is in hand does not say so at its call class
+  in_use_.let_go_forgotten([&](const CallClass& call_class) {
+    if (call_class.in_flight.load(std::memory_order_acquire) > 0) return false;
+    for (CallClassRecord& record : records_of(call_class, communicator))
+      Learnt::own().note(communicator, std::move(record));
+    return true;
+  });
+}
+
+void forget_comparisons(Communicator& communicator) {
+  if (CallClasses* const call_classes = communicator.attributes.find<CallClasses>())
+    call_classes->forget_comparisons();
+}
+
+}  // namespace weft

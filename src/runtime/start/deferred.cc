@@ -1,0 +1,327 @@
+// Keeps deferred calls, and releases them in order.
+#include "runtime/start/deferred.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/adaptive/call_classes.h"
+#include "runtime/call/shape.h"
+#include "runtime/comm/communicators.h"
+#include "runtime/job/runtime.h"
+#include "runtime/request/persistent.h"
+#include "runtime/request/requests.h"
+#include "runtime/request/submit.h"
+#include "runtime/start/operations.h"
+#include "runtime/start/plans.h"
+#include "select/calls_in_order.h"
+
+namespace weft {
+namespace {
+
+// Holds the deferred calls of one communicator.
+using DeferredCalls = CallsInOrder<std::shared_ptr<DeferredCall>>;
+
+// A deferred call with a request of Weft's. Advancing it first releases the calls deferred before
+// it.
+class DeferredOperation : public RequestedOperation, public DeferredCall, private DeferredStep {
+ public:
+  DeferredOperation(Runtime& runtime, CallId id, const Call& call,
+                    std::shared_ptr<Communicator> communicator);
+
+ protected:
+  Result<bool> begin() override;
+  virtual bool has_begun() const = 0;
+  Runtime& runtime() const { return runtime_; }
+
+ private:
+  Runtime& runtime_;
+  DeferredCalls& deferred_;  // on its communicator
+};
+
+class DeferredCollective final : public DeferredOperation {
+ public:
+  // plan: nullptr if the call is the library's.
+  DeferredCollective(Runtime& runtime, CallId id, const Call& call,
+                     std::shared_ptr<Communicator> communicator, const Plan* plan);
+  bool try_to_start() override;
+
+ private:
+  Result<bool> over() override;
+  bool has_begun() const override { return has_begun_.load(std::memory_order_acquire); }
+  bool goes_on();
+  std::shared_ptr<CollectiveOperation> carried_by(const Plan* variant);
+  void count(const Plan* variant) const;
+  bool begins_by_worker(const Plan& variant) const;
+
+  const std::optional<Plan> plan_;
+  Made made_;
+  std::shared_ptr<CollectiveOperation> carried_;
+  bool by_worker_ = false;
+  std::atomic<bool> has_begun_{
+      false};  // last: other threads may advance what is carried from then on
+};
+
+// MPI_Comm_idup and MPI_Comm_idup_with_info, made by the library on the application's communicator.
+// The new communicator gets the error handler that the old one had at the application's call.
+class DeferredDuplication final : public DeferredOperation {
+ public:
+  // info: none for MPI_Comm_idup.
+  DeferredDuplication(Runtime& runtime, CallId id, std::shared_ptr<Communicator> communicator,
+                      std::optional<MPI_Info> info, MPI_Comm* made);
+  ~DeferredDuplication() override;
+  bool try_to_start() override;
+
+ private:
+  Result<bool> begin() override;
+  Result<bool> over() override;
+  bool has_begun() const override { return has_begun_.load(std::memory_order_acquire); }
+
+  std::optional<MPI_Info> info_;  // a copy
+  MPI_Errhandler errhandler_{};
+  MPI_Comm* const made_;
+  MPI_Request librarys_{};
+  int code_;
+  std::atomic<bool> has_begun_{false};
+  bool may_call_back_;  // copying attributes may run functions of the application's
+};
+
+// A deferred start of a persistent operation, which already has its request.
+class DeferredStart final : public DeferredCall {
+ public:
+  DeferredStart(Runtime& runtime, std::shared_ptr<PersistentOperation> operation)
+      : runtime_(runtime), operation_(std::move(operation)) {}
+  bool try_to_start() override;
+
+ private:
+  Runtime& runtime_;
+  const std::shared_ptr<PersistentOperation> operation_;
+};
+
+void release(DeferredCalls& calls) {
+  if (!calls.release()) return;
+  holding.fetch_sub(1);
+  begin_epoch();
+}
+
+}  // namespace
+
+DeferredOperation::DeferredOperation(Runtime& runtime, CallId id, const Call& call,
+                                     std::shared_ptr<Communicator> communicator)
+    : RequestedOperation(id, call, communicator, library_schedule(call, *communicator), nullptr, 0),
+      runtime_(runtime),
+      deferred_(communicator->attributes.find_or_make<DeferredCalls>()) {
+  leave_to(*this);
+  compute_as_here();
+  if (runtime.observing()) times.started = now_ns();
+}
+
+Result<bool> DeferredOperation::begin() {
+  if (!has_begun()) release(deferred_);
+  return has_begun();
+}
+
+DeferredCollective::DeferredCollective(Runtime& runtime, CallId id, const Call& call,
+                                       std::shared_ptr<Communicator> communicator, const Plan* plan)
+    : DeferredOperation(runtime, id, call, std::move(communicator)),
+      plan_(plan ? std::optional(*plan) : std::nullopt) {
+  if (plan_ && plan_->carrier == Carrier::callers) leave_to_callers();
+  if (!plan_ || !plan_->variants) return;
+  CallClass& call_class = *plan_->variants->call_class;
+  made_ = {now_ns(), call_class.in_flight.load(std::memory_order_relaxed)};
+  count_in(call_class.in_flight);
+}
+
+bool DeferredCollective::try_to_start() {
+  if (!has_begun() && goes_on()) has_begun_.store(true, std::memory_order_release);
+  return has_begun();
+}
+
+bool DeferredCollective::goes_on() {
+  const Plan* variant = plan_ ? &*plan_ : nullptr;
+  if (variant && variant->variants) {
+    const auto next =
+        next_variant(runtime(), id(), communicator(), *variant->variants->call_class, made_);
+    if (!next) return false;
+    variant = &plan_of(runtime(), call(), *plan_, *next);
+  }
+  carried_ = carried_by(variant);
+  count(variant);
+  const ComputesAs caller(computes_as());
+  if (!carried_->has_memory()) return true;
+  if (variant && !variant->declined && begins_by_worker(*variant)) {
+    submit(runtime(), variant->engine, carried_);
+    by_worker_ = true;
+  } else if (!carried_->by_callers()) {
+    carried_->advance();
+  }
+  return true;
+}
+
+// The worker then carries it out; this operation only checks for its end.
+bool DeferredCollective::begins_by_worker(const Plan& variant) const {
+  const bool whole = variant.engine == Engine::tcc || variant.engine == Engine::assist;
+  return whole && variant.communicator->worker;
+}
+
+// Counts the call for the summary as if it had begun in its start.
+void DeferredCollective::count(const Plan* variant) const {
+  Summary& summary = runtime().summary;
+  if (!variant || variant->declined)
+    summary.passed_on(id(), variant ? *variant->declined : Reason::arguments);
+  else
+    summary.handled(id(), variant->bytes, variant->schedule->node_bytes > 0);
+}
+
+std::shared_ptr<CollectiveOperation> DeferredCollective::carried_by(const Plan* variant) {
+  if (!variant || variant->declined) return library_operation(id(), call(), communicator());
+  return operation_in_order(id(), call(), *variant);
+}
+
+Result<bool> DeferredCollective::over() {
+  if (!carried_->has_memory()) return Error{"", MPI_ERR_NO_MEM};
+  if (by_worker_ ? !carried_->done() : !carried_->advance()) return false;
+  if (carried_->error_code() != MPI_SUCCESS) return Error{"", carried_->error_code()};
+  return true;
+}
+
+DeferredDuplication::DeferredDuplication(Runtime& runtime, CallId id,
+                                         std::shared_ptr<Communicator> communicator,
+                                         std::optional<MPI_Info> info, MPI_Comm* made)
+    : DeferredOperation(runtime, id, Call{.comm = communicator->user}, communicator),
+      made_(made),
+      librarys_(handles.request_null),
+      code_(library_calls.Comm_get_errhandler(this->communicator().user, &errhandler_)),
+      may_call_back_(!runtime.operators_stay()) {
+  if (!may_call_back_) leave_to_callers();
+  if (!info) return;
+  info_ = handles.info_null;
+  if (*info != handles.info_null && code_ == MPI_SUCCESS)
+    code_ = library_calls.Info_dup(*info, &*info_);
+}
+
+DeferredDuplication::~DeferredDuplication() {
+  if (info_ && *info_ != handles.info_null) library_calls.Info_free(&*info_);
+}
+
+// Runs on a caller, or on the thread while a caller is blocked.
+Result<bool> DeferredDuplication::begin() {
+  const bool before = std::exchange(may_call_back_, true);
+  const auto begun = DeferredOperation::begin();
+  may_call_back_ = before;
+  return begun;
+}
+
+bool DeferredDuplication::try_to_start() {
+  if (!may_call_back_) return false;
+  const MPI_Comm user = communicator().user;
+  if (code_ == MPI_SUCCESS)
+    code_ = info_ ? library_calls.Comm_idup_with_info(user, *info_, made_, &librarys_)
+                  : library_calls.Comm_idup(user, made_, &librarys_);
+  has_begun_.store(true, std::memory_order_release);
+  return true;
+}
+
+Result<bool> DeferredDuplication::over() {
+  int flag = 0;
+  if (code_ == MPI_SUCCESS) code_ = library_calls.Test(&librarys_, &flag, MPI_STATUS_IGNORE);
+  if (code_ == MPI_SUCCESS && !flag) return false;
+  if (code_ == MPI_SUCCESS) code_ = library_calls.Comm_set_errhandler(*made_, errhandler_);
+  if (errhandler_ != MPI_Errhandler{}) library_calls.Errhandler_free(&errhandler_);
+  if (code_ != MPI_SUCCESS) return Error{"", code_};
+  return true;
+}
+
+bool DeferredStart::try_to_start() {
+  if (!operation_->advance()) runtime_.progress.submit(operation_, runtime_.threads_allowed());
+  return true;
+}
+
+namespace {
+
+// Adds the call behind those deferred on the communicator.
+void defer(Communicator& communicator, std::shared_ptr<DeferredCall> call) {
+  if (!communicator.attributes.find_or_make<DeferredCalls>().defer(std::move(call))) return;
+  holding.fetch_add(1);
+  begin_epoch();
+}
+
+int give_request(Runtime& runtime, Communicator& communicator,
+                 std::shared_ptr<DeferredOperation> operation, MPI_Request* request) {
+  communicator.retain_for_request();
+  if (const int code = operation->make_request(); code != MPI_SUCCESS)
+    return call_error_handler(*operation, code);
+  *request = operation->request();
+  Requests::own().add(operation);
+  Requests::own().activated();
+  defer(communicator, operation);
+  runtime.progress.submit(std::move(operation), runtime.threads_allowed());
+  return MPI_SUCCESS;
+}
+
+// Returns the communicator if calls are deferred on it, else nullptr.
+Communicator* defers_calls(MPI_Comm comm) {
+  if (holding.load(std::memory_order_acquire) == 0) return nullptr;
+  Communicator* communicator = Communicators::own().find(comm);
+  const DeferredCalls* deferred =
+      communicator ? communicator->attributes.find<DeferredCalls>() : nullptr;
+  return deferred && deferred->any() ? communicator : nullptr;
+}
+
+}  // namespace
+
+int defer(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
+          const Plan* plan, MPI_Request* request) {
+  auto operation = std::make_shared<DeferredCollective>(runtime, id, call,
+                                                        communicator.shared_from_this(), plan);
+  return give_request(runtime, communicator, std::move(operation), request);
+}
+
+std::optional<int> defer_behind_others(Runtime& runtime, CallId id, const Call& call,
+                                       const Plan* plan, MPI_Request* request) {
+  Communicator* communicator = defers_calls(call.comm);
+  if (!communicator) return std::nullopt;
+  if (plan && plan->variants)
+    plan->variants->call_class->among.count_call(runtime, *communicator,
+                                                 *plan->variants->call_class);
+  return defer(runtime, id, call, *communicator, plan, request);
+}
+
+std::optional<int> defer_duplication(Runtime& runtime, CallId id, MPI_Comm comm,
+                                     std::optional<MPI_Info> info, MPI_Comm* made,
+                                     MPI_Request* request) {
+  Communicator* communicator = defers_calls(comm);
+  if (!communicator) return std::nullopt;
+  return give_request(runtime, *communicator,
+                      std::make_shared<DeferredDuplication>(
+                          runtime, id, communicator->shared_from_this(), info, made),
+                      request);
+}
+
+// No deferred request of its own keeps earlier calls alive, so that these may be gone by now.
+bool defer_start(Runtime& runtime, PersistentOperation& operation) {
+  Communicator& own = operation.communicator();
+  if (own.internal != own.user) return false;
+  Communicator* communicator = defers_calls(own.user);
+  if (!communicator) return false;
+  defer(*communicator, std::make_shared<DeferredStart>(runtime, operation.shared_from_this()));
+  release(communicator->attributes.find_or_make<DeferredCalls>());
+  return true;
+}
+
+void release_deferred(Runtime& runtime, MPI_Comm comm) {
+  if (holding.load() == 0) return;
+  const Communicator* communicator = Communicators::own().find(comm);
+  if (!communicator) return;
+  const auto* deferred = communicator->attributes.find<DeferredCalls>();
+  if (!deferred) return;
+  runtime.progress.drive_until([&] { return !deferred->any(); }, [] { sched_yield(); });
+}
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+// Variants: the choices of engine and algorithm among which a call class may learn
+// (select/learner.h). A further variant is one more entry here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "select/selector.h"
+#include "select/split_rule.h"
+
+namespace weft {
+
+// The executors other than threads and callers, with facts for the rules; the same on all ranks.
+struct JobResources {
+  bool agents = false;  // threads of several ranks share a core, somewhere
+  NodeCores cores{};    // of all nodes, where they are alike and the user leaves the split open
+  Processor processor = Processor::other;  // of all ranks of the communicator, as it has it
+};
+
+// Returns all variants that apply, the rule's choice first and without duplicates. The result is
+// the same on all ranks.
+std::vector<Choice> variants_for(const Config& config, Library library, const Shape& shape,
+                                 const Choice& rule, const JobResources& resources);
+
+// Returns the variants inside one node, where Weft's thread calls no MPI: the library's own call,
+// and those that need only the node's memory, progressed by callers and by the thread. rule: one of
+// these. spare_cores: all ranks have a core for their thread.
+std::vector<Choice> variants_in_memory(const Config& config, Library library, const Shape& shape,
+                                       const Choice& rule, bool spare_cores, Processor processor);
+
+// Returns the variants of a blocking collective over several nodes: the library's own call first,
+// then Weft's rounds, which its callers progress.
+std::vector<Choice> variants_for_blocking(const Config& config, Library library, const Shape& shape,
+                                          Processor processor);
+
+// Returns the index of the variant that leaves the call to the library; -1 if there is none.
+int native_among(const std::vector<Choice>& variants);
+
+// Returns the index of the variant for which each rank needs a worker, which the system may refuse;
+// -1 if there is none.
+int worker_among(const std::vector<Choice>& variants);
+
+// Returns a bit mask of the variants for which nothing but the calls themselves is needed.
+std::uint32_t variants_by_callers(const std::vector<Choice>& variants);
+
+// Returns for instance "thread ring", "native", "thread binomial split 2" or "function node-ring
+// parts 256 KiB", as it is stored and shown to users.
+std::string variant_words(const Choice& variant);
+// Returns the variant's index, if there is such a variant.
+std::optional<int> find_variant(const std::vector<Choice>& variants, std::string_view words);
+
+}  // namespace weft
