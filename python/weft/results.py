@@ -251,11 +251,11 @@ def is_of_bench(path: Path) -> bool:
 
 def of_record(path: Path) -> Result:
     """Of weft advise; what it says of itself is of the run, not of this reading."""
-    from weft.advise import analysis, store
+    from weft.advise import analysis, as_data, store
 
     record = store.read(path)
     advice = analysis.analyse(record)
-    found = analysis.as_json(advice)
+    found = as_data.as_json(advice)
     facts = {name: found[name] for name in ("mpi", "ranks", "headline")}
     facts |= {"weft": record.about.get("weft"), "command": shlex.join(advice.command)}
     return Result("advise", facts, of_advice(found).rows)

@@ -273,13 +273,13 @@ def told_where_it_fails() -> Iterator[None]:
 
 
 def present(advice: "Advice", files: Files) -> None:
-    from weft.advise import analysis, show, timeline
+    from weft.advise import as_data, show, timeline
     from weft.advise import page as page_of
 
     written = []
     with told_where_it_fails():
         if files.json:
-            json_of.write(files.json, analysis.as_json(advice))
+            json_of.write(files.json, as_data.as_json(advice))
             written.append(f"sites: {files.json}")
         if files.trace:
             timeline.write_trace(files.trace, advice.timeline)
