@@ -28,8 +28,9 @@ OUT = ROOT / "src" / "interpose" / "generated"
 notice = functools.partial(NOTICE.format, script="generate_wrappers.py")
 # Calls whose non-blocking form is not named after them.
 TESTS = {"Win_wait": "MPI_Win_test"}
-# What a collective call without such a form is made on -> how its ranks wait for each other before.
-MEETINGS = {
+# The function by which the ranks of a collective call without such a form wait for each other first,
+# by the kind of object on which the call is made.
+JOINED_BY = {
     "comm": "join_collective",
     "file": "join_collective_of_file",
     "file_inout": "join_collective_of_file",
@@ -98,9 +99,9 @@ def joining(call):
         return [f"  after_deferred({argument(call, 'comm')});"]
     if not call.get("collective"):
         return []
-    role = next(role for role in MEETINGS if argument(call, role))
+    role = next(role for role in JOINED_BY if argument(call, role))
     given = f"*{argument(call, role)}" if role.endswith("inout") else argument(call, role)
-    return [f"  {MEETINGS[role]}(guard, {given});"]
+    return [f"  {JOINED_BY[role]}(guard, {given});"]
 
 
 def passed_on(call):
