@@ -70,8 +70,8 @@ class Progress {
 
   // Advances all operations once, unless another thread is doing so.
   void poll();
-  // Does so for a test of the application's, in which the library may not poll.
-  void poll_for_test() {
+  // Does so in MPI_Test and its like, where the library itself may not poll.
+  void poll_in_test_call() {
     poll_library_if_due();
     poll();
   }

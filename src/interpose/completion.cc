@@ -402,7 +402,7 @@ int test(MPI_Request* request, int* flag, MPI_Status* status) {
     *flag = persistent.test();
     return *flag ? persistent.complete(status) : MPI_SUCCESS;
   }
-  runtime->progress.poll_for_test();
+  runtime->progress.poll_in_test_call();
   Lasting<Completion> completion(*runtime, CallId::Test, 1, request);
   const int code = next_calls.Test(completion->for_library(), flag, status);
   return completion->finish_single(code, *flag ? 0 : MPI_UNDEFINED);
@@ -412,7 +412,7 @@ int test_all(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) 
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Testall(count, requests, flag, statuses);
   Lasting<Completion> completion(*runtime, CallId::Testall, count, requests);
-  runtime->progress.poll_for_test();
+  runtime->progress.poll_in_test_call();
   *flag = 0;
   if (completion->persistent_pending()) return MPI_SUCCESS;
   const int code = next_calls.Testall(count, completion->for_library(), flag, statuses);
@@ -423,7 +423,7 @@ int test_any(int count, MPI_Request* requests, int* index, int* flag, MPI_Status
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Testany(count, requests, index, flag, status);
   Lasting<Completion> completion(*runtime, CallId::Testany, count, requests);
-  runtime->progress.poll_for_test();
+  runtime->progress.poll_in_test_call();
   const int code = completion->test_any(index, flag, status);
   return completion->finish_single(code, *flag ? *index : MPI_UNDEFINED);
 }
@@ -433,7 +433,7 @@ int test_some(int count, MPI_Request* requests, int* completed, int* indices,
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Testsome(count, requests, completed, indices, statuses);
   Lasting<Completion> completion(*runtime, CallId::Testsome, count, requests);
-  runtime->progress.poll_for_test();
+  runtime->progress.poll_in_test_call();
   const int code = completion->test_some(completed, indices, statuses);
   return completion->finish_array(code, statuses, indices, *completed);
 }

@@ -36,7 +36,7 @@ class PersistentAlone {
   // Brings everything under way forward once.
   bool test() {
     const bool in_hand = operation_->hold();
-    runtime_.progress.poll_for_test();
+    runtime_.progress.poll_in_test_call();
     return in_hand ? operation_->go_on_in_hand() : operation_->done();
   }
 
