@@ -28,8 +28,8 @@ OUT = ROOT / "src" / "interpose" / "generated"
 notice = functools.partial(NOTICE.format, script="generate_wrappers.py")
 # Calls whose non-blocking form is not named after them.
 TESTS = {"Win_wait": "MPI_Win_test"}
-# The function by which the ranks of a collective call without such a form wait for each other first,
-# by the kind of object on which the call is made.
+# The ranks of a collective call without such a form first wait for each other. This is the function
+# by which they do, for each kind of object on which the call is made.
 JOINED_BY = {
     "comm": "join_collective",
     "file": "join_collective_of_file",
