@@ -33,6 +33,10 @@ constexpr int kRestsBeforeTrials = 3;
 // several calls, of which the first quarter does not count.
 constexpr std::int64_t kShortPeriod_ns = 100'000;
 constexpr int kCallsOfShortSlot = 4;
+// Where only the time of the last rank to come counts, a rank that another variant let go late would
+// come last. The first call of a slot does not count, so that the last rank to come to the second
+// one was kept by the same variant.
+constexpr int kCallsOfSlotByLeastTime = 2;
 // A settled variant may take another time than it did in trials, since its calls now follow each
 // other. Then slots of four times as many consecutive calls are tried, up to this limit.
 constexpr int kMostInARow = 16;
@@ -116,8 +120,11 @@ void Learner::set_slots(Position& position) const {
         static_cast<int>(std::clamp(kShortestSlot_ns / ns, kLeastCallsOfSlot, kMostCallsOfSlot));
   else if (ns < kShortPeriod_ns)
     position.slot_calls = kCallsOfShortSlot;
+  else if (by_least_time_)
+    position.slot_calls = kCallsOfSlotByLeastTime;
+  const bool is_pair = position.slot_calls == kCallsOfSlotByLeastTime;
   position.slot_calls *= in_a_row_;
-  position.slot_warm_ups = position.slot_calls / 4;
+  position.slot_warm_ups = is_pair ? in_a_row_ : position.slot_calls / 4;
 }
 
 // For tests: makes one or two positions, with any variant at each.

@@ -36,7 +36,10 @@ bool Learner::find_position(const TrialTurn& turn) {
 int Learner::rounds_of_next(const Position& position) const {
   if (again_)
     return again_->rounds_won(rival_, position.variant).second == 0 ? 1 : kRoundsWithRival - 1;
-  return switches_ ? 2 : kRounds[position.stages];
+  if (switches_) return 2;
+  // A slot of several calls is no accident.
+  if (by_least_time_ && position.stages == 0 && position.slot_calls > 1) return 1;
+  return kRounds[position.stages];
 }
 
 std::int64_t Learner::cost_of_rival_ns(const Position& position, int rival) const {

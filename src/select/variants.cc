@@ -35,7 +35,9 @@ bool is_worth_trying(const Algorithm& algorithm, const Shape& shape, bool in_mem
   const std::string_view name = algorithm.name;
   const bool long_chain = name == "linear" || name == "chain";
   const bool in_order = name.find("in-order") != std::string_view::npos;
-  return algorithm.kind == shape.kind && !is_direct(algorithm) && !in_order &&
+  // Recursive doubling has as many rounds as the way up a binomial tree alone.
+  const bool up_and_down = algorithm.kind == Kind::allreduce && name == "binomial";
+  return algorithm.kind == shape.kind && !is_direct(algorithm) && !in_order && !up_and_down &&
          (!in_memory || needs_node(algorithm.needs)) && algorithm.needs != Needs::nodes_leaders &&
          !(long_chain && shape.size > kManyRanks) && applies(algorithm, shape);
 }

@@ -41,15 +41,19 @@ class Program {
   void begin_communicator() { turns_.assign(clocks_.size(), {}); }
 
   // A blocking call of the call class, and computation of so long after it. late_ns: how much later
-  // than they could be ranks come to it.
-  int blocking_call(int number, std::int64_t computation_ns,
-                    std::vector<std::int64_t> late_ns = {}) {
+  // than they could be ranks come to it. kept_ns: how much longer than the others a variant keeps
+  // the last rank, which then comes late to the next call.
+  int blocking_call(
+      int number, std::int64_t computation_ns, std::vector<std::int64_t> late_ns = {},
+      const std::function<std::int64_t(int variant)>& kept_ns = [](int) { return 0; }) {
     late_ns.resize(clocks_.size());
     const std::int64_t last_ns = *std::max_element(late_ns.begin(), late_ns.end());
     const int variant = call(number);
     for (std::size_t rank = 0; rank < clocks_.size(); ++rank) {
       Learner& learner = *call_classes_[static_cast<std::size_t>(number)].learners[rank];
-      if (learner.wants_own_time()) learner.took(last_call_ns_ + last_ns - late_ns[rank]);
+      const bool is_kept = rank + 1 == clocks_.size();
+      if (learner.wants_own_time())
+        learner.took(last_call_ns_ + last_ns - late_ns[rank] + (is_kept ? kept_ns(variant) : 0));
     }
     for (auto& clock : clocks_) clock += last_ns + computation_ns;
     return variant;

@@ -459,6 +459,30 @@ TEST(Learner, RanksThatComeLateToABlockingCallAreNoVariantsFault) {
   }
 }
 
+// As of a reduction to a root that broadcasts the result: the root, which is let go early, would come
+// last to none of the next calls.
+TEST(Learner, AVariantThatLetsOneRankGoLateIsAsLongAsForThatRank) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Program program;
+    Learner::Settings settings;
+    settings.seed = seed;
+    settings.by_own_time = settings.by_least_time = true;
+    const int call_class = program.add_call_class(4, variants_of({10, 10, 10, 10}), settings);
+    std::int64_t late_ns = 0;  // rank 1 to the next call
+    int variant = 0, tried = 0;
+    for (int call = 0; call < 100; ++call) {
+      variant = program.blocking_call(call_class, 1'000'000, {0, late_ns},
+                                      [&](int variant) { return variant == 2 ? 20'000'000 : 0; });
+      late_ns = variant == 2 ? 20'000'000 : 0;
+      tried += variant == 2 ? 1 : 0;
+    }
+    EXPECT_NE(variant, 2) << seed;
+    EXPECT_EQ(tried, 2) << seed;
+    const auto found = program.learner(call_class).found();
+    EXPECT_NEAR(static_cast<double>(found.median_ns[2]) / 1e6, 30, 1) << seed;
+  }
+}
+
 // Such as one in which a rank came late.
 TEST(Learner, OneLongBlockingCallDoesNotTakeItFromTheLibrary) {
   Program program(1);
