@@ -33,9 +33,9 @@ constexpr int kRestsBeforeTrials = 3;
 // several calls, of which the first quarter does not count.
 constexpr std::int64_t kShortPeriod_ns = 100'000;
 constexpr int kCallsOfShortSlot = 4;
-// Where only the time of the last rank to come counts, a rank that another variant let go late would
-// come last. The first call of a slot does not count, so that the last rank to come to the second
-// one was kept by the same variant.
+// Where a collective waits for all ranks, only the time of the rank that arrived last counts. A
+// variant that releases a rank late makes the next call's time short, not its own. So two calls
+// make a slot and the first does not count: the same variant then decides who arrives last.
 constexpr int kCallsOfSlotByLeastTime = 2;
 // A settled variant may take another time than it did in trials, since its calls now follow each
 // other. Then slots of four times as many consecutive calls are tried, up to this limit.

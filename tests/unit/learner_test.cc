@@ -459,9 +459,8 @@ TEST(Learner, RanksThatComeLateToABlockingCallAreNoVariantsFault) {
   }
 }
 
-// As of a reduction to a root that broadcasts the result: the root, which is let go early, would come
-// last to none of the next calls.
-TEST(Learner, AVariantThatLetsOneRankGoLateIsAsLongAsForThatRank) {
+// A reduction to a root that then broadcasts the result is such a variant: the root returns early.
+TEST(Learner, AVariantThatReleasesARankLateIsMeasuredOnThatRank) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Program program;
     Learner::Settings settings;
