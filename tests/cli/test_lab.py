@@ -257,5 +257,11 @@ def test_cores_are_shared_out():
     assert share_cores(2, 1, [0, 1, 2, 3]) == ["0", "1"]
     assert share_cores(2, 2, [0, 1, 2, 3]) == ["0,1", "2,3"]
     assert share_cores(2, 4, [0, 1, 2, 3]) == ["0,1", "2,3"]
-    assert make_plan(3, 1, "1gbit", "256kb", "0").cores == ["0", "0", "0"]
-    assert make_plan(2, 1, "1gbit", "256kb", ["0,2", "4,6"]).cores == ["0,2", "4,6"]
+    assert make_plan(3, 1, "1gbit", None, "0").cores == ["0", "0", "0"]
+    assert make_plan(2, 1, "1gbit", None, ["0,2", "4,6"]).cores == ["0,2", "4,6"]
+
+
+def test_the_burst_follows_the_rate():
+    assert make_plan(2, 1, "200mbit", None, None).burst == "64kb"
+    assert make_plan(2, 1, "1gbit", None, None).burst == "244kb"
+    assert make_plan(2, 1, "1gbit", "16kb", None).burst == "16kb"

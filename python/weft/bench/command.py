@@ -148,7 +148,7 @@ def bench(
         Optional[str],
         typer.Option(
             help="Nodes joined by slow links on this machine, as in"
-            " nodes=2,per-node=1,rate=200mbit,burst=256kb,delay=1ms.",
+            " nodes=2,per-node=1,rate=200mbit,burst=64kb,delay=1ms.",
             show_default="nodes=2,rate=200mbit",
             metavar="SETTINGS",
             rich_help_panel=WHERE,

@@ -34,13 +34,14 @@ def run(
         ),
     ] = "200mbit",
     burst: Annotated[
-        str,
+        Optional[str],
         typer.Option(
             help="What passes at full speed; keep messages above it.",
+            show_default="what passes in 2 ms, at least 64kb",
             metavar="SIZE",
             rich_help_panel=LINKS,
         ),
-    ] = "256kb",
+    ] = None,
     delay: Annotated[
         str,
         typer.Option(

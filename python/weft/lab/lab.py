@@ -70,7 +70,7 @@ class Lab:
         nodes: int,
         per_node: int = 1,
         rate: str = "200mbit",
-        burst: str = "256kb",
+        burst: str | None = None,
         mpi: str | Implementation | None = None,
         cores: str | Sequence[str] | None = None,
         check: bool = True,

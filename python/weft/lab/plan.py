@@ -18,6 +18,9 @@ MAX_NODES = 64
 RATE_BITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 NANOSECONDS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 MAX_DELAY_NS = 10**9
+# A link that was idle has saved up a burst, which a program that does not overlap then sends for
+# nothing. A smaller burst does not reach the rate, since the kernel's timer comes late.
+BURST_SECONDS, LEAST_BURST_KB = 0.002, 64
 
 
 class LabError(Exception):
@@ -29,7 +32,7 @@ class Plan:
     nodes: int
     per_node: int = 1
     rate: str = "200mbit"
-    burst: str = "256kb"
+    burst: str = ""
     delay_ns: int = 0  # of each frame between two nodes, beside what rate and system take
     cores: list[str] = field(default_factory=list)  # per node, in the form taskset takes
 
@@ -43,20 +46,20 @@ class Plan:
 
     @property
     def rate_bits_per_second(self) -> float:
-        number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", self.rate).groups()
-        return float(number) * RATE_BITS[unit]
+        return bits_per_second(self.rate)
 
 
 def make_plan(
     nodes: int,
     per_node: int,
     rate: str,
-    burst: str,
+    burst: str | None,
     cores: str | Sequence[str] | None,
     delay: str = "0",
 ) -> Plan:
     """A plan, or LabError for what cannot be.
 
+    burst: None for what passes in BURST_SECONDS, at least LEAST_BURST_KB.
     cores: as --cores has them, or each node's in the form that taskset takes.
     """
     if not 1 <= nodes <= MAX_NODES:
@@ -68,7 +71,7 @@ def make_plan(
         or float(re.match(r"[\d.]+", rate)[0]) <= 0
     ):
         raise LabError(f"--rate needs a number with bit, kbit, mbit or gbit, not '{rate}'")
-    if not re.fullmatch(r"[1-9]\d*(b|kb|mb)", burst):
+    if burst is not None and not re.fullmatch(r"[1-9]\d*(b|kb|mb)", burst):
         raise LabError(f"--burst needs a number with b, kb or mb, not '{burst}'")
     delay_ns = parse_delay(delay)
     allowed = sorted(os.sched_getaffinity(0))
@@ -77,7 +80,17 @@ def make_plan(
     else:
         shares = list(cores or ()) or share_cores(nodes, per_node, allowed)
     of_nodes = [shares[i % len(shares)] for i in range(nodes)]
-    return Plan(nodes, per_node, rate, burst, delay_ns, of_nodes)
+    return Plan(nodes, per_node, rate, burst or usual_burst(rate), delay_ns, of_nodes)
+
+
+def bits_per_second(rate: str) -> float:
+    number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", rate).groups()
+    return float(number) * RATE_BITS[unit]
+
+
+def usual_burst(rate: str) -> str:
+    kilobytes = round(bits_per_second(rate) / 8 / 1024 * BURST_SECONDS)
+    return f"{max(kilobytes, LEAST_BURST_KB)}kb"
 
 
 def parse_delay(text: str) -> int:
