@@ -5,7 +5,7 @@
 
 #include "engine/progress.h"
 #include "schedule/schedule.h"
-#include "shm/node_windows.h"
+#include "shm/node_buffers.h"
 #include "transport/operands.h"
 
 namespace weft {

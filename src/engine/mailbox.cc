@@ -13,8 +13,9 @@ namespace weft {
 // If the rank's floating-point exceptions raise signals, these must be raised in its own process.
 std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn, const Operation::Rest& rest) {
-  NodeWindows* const windows = turn.windows();
-  const auto memory = windows ? known_segments().place_of(windows->memory()) : std::nullopt;
+  NodeBuffers* const node_buffers = turn.node_buffers();
+  const auto memory =
+      node_buffers ? known_segments().place_of(node_buffers->memory()) : std::nullopt;
   if (!memory) return std::nullopt;
   const Program& program = schedule.program;
   const auto next = std::find_if(program.begin(), program.end(), [&](const Instruction& one) {
@@ -29,9 +30,9 @@ std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
             .kernel = {},
             .computes_as = FloatingPoint::of_this_thread(),
             .memory = *memory,
-            .place = windows->rank(),
-            .places = windows->ranks(),
-            .window_bytes = windows->window_bytes(),
+            .place = node_buffers->rank(),
+            .places = node_buffers->ranks(),
+            .buffer_bytes = node_buffers->buffer_bytes(),
             .turn = turn};
   if (reduces(schedule.shape.kind)) {
     work.kernel = operands.reduce ? name_of(operands.reduce) : std::nullopt;
@@ -39,7 +40,7 @@ std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
   }
   for (std::size_t buffer = 0; buffer < work.base.size(); ++buffer) {
     const auto at = reinterpret_cast<std::uintptr_t>(operands.base[buffer]);
-    const auto from = reinterpret_cast<std::uintptr_t>(windows->memory());
+    const auto from = reinterpret_cast<std::uintptr_t>(node_buffers->memory());
     work.base[buffer] = is_in_node(static_cast<Buffer>(buffer)) ? at - from : at;
   }
   return work;

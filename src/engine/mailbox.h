@@ -20,7 +20,7 @@
 #include "engine/operation.h"
 #include "schedule/schedule.h"
 #include "shm/known_segments.h"
-#include "shm/node_windows.h"
+#include "shm/node_buffers.h"
 #include "shm/reduction.h"
 #include "transport/operands.h"
 
@@ -36,12 +36,12 @@ struct Work {
   std::uint32_t signals_before = 0;  // counters go on from there
   std::optional<KernelName> kernel;  // where it reduces
   FloatingPoint computes_as;         // in that case
-  // The windows' memory, and the arguments with which they were made.
+  // The node buffers' memory, and the arguments with which they were made.
   KnownSegments::Place memory;
   int place = 0, places = 0;
-  std::int64_t window_bytes = 0;
+  std::int64_t buffer_bytes = 0;
   NodeTurn turn;
-  // An address in the rank's process, or the distance from the windows' memory, by Buffer.
+  // An address in the rank's process, or the distance from the node buffers' memory, by Buffer.
   std::array<std::uintptr_t, kBuffers> base{};
 };
 

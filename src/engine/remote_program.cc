@@ -24,8 +24,8 @@ bool RemoteProgram::begin(const Work& work, pid_t process) {
   segment_ = known_segments().find(work.memory.token);
   if (!segment_) return false;
   std::byte* const memory = segment_->data() + work.memory.offset;
-  windows_.emplace(memory, work.place, work.places, work.window_bytes);
-  turn_ = work.turn.in(*windows_);
+  node_buffers_.emplace(memory, work.place, work.places, work.buffer_bytes);
+  turn_ = work.turn.in(*node_buffers_);
   is_own_ = process == getpid();
   process_.emplace(process);
   base_ = work.base;
@@ -41,7 +41,7 @@ bool RemoteProgram::begin(const Work& work, pid_t process) {
 }
 
 void RemoteProgram::end() {
-  windows_.reset();
+  node_buffers_.reset();
   segment_.reset();
 }
 
@@ -85,7 +85,7 @@ const Instruction* RemoteProgram::instruction(std::uint32_t index) {
 RemoteProgram::Place RemoteProgram::place(Buffer buffer, std::int64_t offset) const {
   const std::uintptr_t at =
       base_[static_cast<std::size_t>(buffer)] + static_cast<std::uintptr_t>(offset);
-  if (is_in_node(buffer)) return {windows_->memory() + at, 0};
+  if (is_in_node(buffer)) return {node_buffers_->memory() + at, 0};
   return is_own_ ? Place{reinterpret_cast<std::byte*>(at), 0} : Place{nullptr, at};
 }
 

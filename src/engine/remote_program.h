@@ -20,7 +20,7 @@ namespace weft {
 
 class RemoteProgram {
  public:
-  // process: the rank's. False: this process does not map the memory of the windows.
+  // process: the rank's. False: this process does not map the memory of the node buffers.
   bool begin(const Work& work, pid_t process);
 
   enum class State : std::uint8_t {
@@ -52,7 +52,7 @@ class RemoteProgram {
   static constexpr std::uint32_t kFetched = 64;
 
   std::shared_ptr<Segment> segment_;
-  std::optional<NodeWindows> windows_;
+  std::optional<NodeBuffers> node_buffers_;
   NodeTurn turn_;
   bool is_own_ = false;  // the rank is this process's own
   std::optional<OtherProcess> process_;

@@ -117,7 +117,7 @@ Operand got_by(const Step& step);
 Operand result_of(const Step& step);
 
 // The node's memory begins with one line for each rank: the counter, a word that nobody reads
-// (shm/node_windows.h), and payload in the same cache line.
+// (shm/node_buffers.h), and payload in the same cache line.
 inline constexpr std::int64_t kLineBytes = 64;
 inline constexpr int kSignalBits = 20;       // most signals of a rank in one schedule: 2^20 - 1
 inline constexpr int kFingerprintBits = 12;  // never 0
@@ -205,7 +205,7 @@ struct Schedule {
   bool is_split() const { return rounds_at_start > 0 || left_from_round != kNever; }
 
   // Returns whether others wait for later steps of this rank, or will wait in another collective
-  // for the window that this one uses in the node's memory.
+  // for the node buffer that this one uses.
   bool is_awaited() const {
     return sends_after_first_round || receives_after_first_round || node_bytes > 0;
   }

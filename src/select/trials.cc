@@ -10,8 +10,8 @@ constexpr int kMostRounds = 12;
 constexpr int kMostRepetitions = 32;
 // The desired duration of a trial: long compared with reading the clock and the agreement.
 constexpr std::int64_t kTrial_ns = 20'000;
-// The number of memory windows that calls use in turn (shm/node_windows.h), and that of long calls.
-constexpr std::int64_t kWindows = 4, kWindowsOfLong = 2;
+// The number of node buffers that calls use in turn (shm/node_buffers.h), and that of long calls.
+constexpr std::int64_t kNodeBuffers = 4, kNodeBuffersOfLong = 2;
 // Calls longer than this hardly find anything in the caches.
 constexpr std::int64_t kLongest_ns = 200'000;
 // The number of times after which a candidate may be judged for good.
@@ -22,11 +22,12 @@ bool is_clearly_less(std::int64_t ns, std::int64_t other_ns) {
   return ns * 10 <= other_ns * 9;
 }
 
-// Returns the calls before a trial that put each window's memory where consecutive calls have it.
+// Returns the calls before a trial that put each node buffer's memory where consecutive calls have
+// it.
 int warm_ups_of(std::int64_t each_ns) {
   if (each_ns > kLongest_ns) return 0;
   const std::int64_t fitting = kTrial_ns / std::max<std::int64_t>(each_ns, 1);
-  return static_cast<int>(std::clamp(fitting, kWindowsOfLong, kWindows));
+  return static_cast<int>(std::clamp(fitting, kNodeBuffersOfLong, kNodeBuffers));
 }
 
 }  // namespace

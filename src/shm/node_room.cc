@@ -1,6 +1,6 @@
 // A room is reused only when each of its ranks has left it, as its page says. The numbering of its
-// windows continues, since all ranks have taken the same turns; so their pages stay warm. Memory of
-// the room that was handed out must be zero when it is handed out again.
+// node buffers continues, since all ranks have taken the same turns; so their pages stay warm.
+// Memory of the room that was handed out must be zero when it is handed out again.
 #include "shm/node_room.h"
 
 #include <pthread.h>
@@ -21,16 +21,16 @@ bool is_forked_child() {
 
 }  // namespace
 
-std::int64_t NodeRoom::bytes(int ranks, std::int64_t window_bytes) {
-  return kPageBytes + NodeWindows::bytes(ranks, window_bytes);
+std::int64_t NodeRoom::bytes(int ranks, std::int64_t buffer_bytes) {
+  return kPageBytes + NodeBuffers::bytes(ranks, buffer_bytes);
 }
 
 NodeRoom::NodeRoom(std::shared_ptr<Segment> segment, Group group, int place,
-                   std::int64_t window_bytes)
+                   std::int64_t buffer_bytes)
     : members_(std::move(group.members)),
       rest_{std::move(segment)},
-      windows_(rest_.segment->data() + kPageBytes, place, static_cast<int>(members_->size()),
-               window_bytes),
+      node_buffers_(rest_.segment->data() + kPageBytes, place, static_cast<int>(members_->size()),
+                    buffer_bytes),
       is_alone_(group.is_alone) {
   static_assert(sizeof(Shared) <= kPageBytes);
   rest_.next = begin_of_rest();
@@ -54,12 +54,12 @@ void NodeRoom::enter() {
   is_spread_.store(false, std::memory_order_relaxed);
   rest_.next = begin_of_rest();
   const auto clears = static_cast<std::uint16_t>(shared().clears.load());
-  windows_.begin_again(std::exchange(clears_, clears) != clears);
+  node_buffers_.begin_again(std::exchange(clears_, clears) != clears);
 }
 
 void NodeRoom::leave() {
   Shared& page = shared();
-  const std::uint64_t own = windows_.taken() + 1;
+  const std::uint64_t own = node_buffers_.taken() + 1;
   std::uint64_t others = 0;
   const bool agree = page.turns_1.compare_exchange_strong(others, own) || others == own;
   if (!agree || is_lost_.load(std::memory_order_relaxed)) page.state.fetch_or(kRetired);
@@ -67,14 +67,14 @@ void NodeRoom::leave() {
   if (is_spread) page.state.fetch_or(kClear);
   if (is_spread || given_away() > 0) rest_.segment->forget_pages();
   const std::uint64_t left = (page.state.fetch_add(1) & kLeft) + 1;
-  if (left == static_cast<std::uint64_t>(windows_.ranks())) settle();
+  if (left == static_cast<std::uint64_t>(node_buffers_.ranks())) settle();
 }
 
 // Is called by the last rank to leave. Another rank may give the room up meanwhile.
 void NodeRoom::settle() {
   Shared& page = shared();
   std::uint64_t state = page.state.load();
-  bool is_well = (state & kRetired) == 0 && windows_.are_at_rest();
+  bool is_well = (state & kRetired) == 0 && node_buffers_.are_at_rest();
   if (is_well && given_away() > 0)
     is_well = rest_.segment->clear_pages(begin_of_rest(), given_away());
   if (is_well && (state & kClear) != 0) {
@@ -90,9 +90,9 @@ void NodeRoom::settle() {
 }
 
 std::shared_ptr<NodeRoom> NodeRooms::add(std::shared_ptr<Segment> segment, NodeRoom::Group group,
-                                         int place, std::int64_t window_bytes) {
+                                         int place, std::int64_t buffer_bytes) {
   return lend(
-      std::make_unique<NodeRoom>(std::move(segment), std::move(group), place, window_bytes));
+      std::make_unique<NodeRoom>(std::move(segment), std::move(group), place, buffer_bytes));
 }
 
 std::shared_ptr<NodeRoom> NodeRooms::lend(std::unique_ptr<NodeRoom> room) {

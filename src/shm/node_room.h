@@ -1,8 +1,8 @@
-// NodeRoom: the memory of a communicator on one node. A page says who uses it; the windows follow,
-// and then space for whatever else the communicator needs.
-// NodeRooms: the rooms that no communicator of this process uses at the moment. Creating and
-// mapping a segment takes two dozen system calls, and its first pages as many faults; the next
-// communicator of the same ranks reuses them.
+// NodeRoom: the memory of a communicator on one node. A page says who uses it; the node buffers
+// follow, and then space for whatever else the communicator needs. NodeRooms: the rooms that no
+// communicator of this process uses at the moment. Creating and mapping a segment takes two dozen
+// system calls, and its first pages as many faults; the next communicator of the same ranks reuses
+// them.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 #include <mutex>
 #include <vector>
 
-#include "shm/node_windows.h"
+#include "shm/node_buffers.h"
 #include "shm/segment_room.h"
 
 namespace weft {
@@ -25,22 +25,23 @@ class NodeRoom {
     bool is_alone = true;  // their communicators have no ranks on other nodes
   };
 
-  // Returns the bytes of the page and the windows.
-  static std::int64_t bytes(int ranks, std::int64_t window_bytes);
+  // Returns the bytes of the page and the node buffers.
+  static std::int64_t bytes(int ranks, std::int64_t buffer_bytes);
 
   // segment: has bytes() and whatever else is needed, initially zero. place: this rank's index in
   // the group.
-  NodeRoom(std::shared_ptr<Segment> segment, Group group, int place, std::int64_t window_bytes);
+  NodeRoom(std::shared_ptr<Segment> segment, Group group, int place, std::int64_t buffer_bytes);
 
   // The token is equal on all ranks that share the room, and unique.
   std::uint64_t token() const { return rest_.segment->name().token; }
   bool is_of(const Group& group) const {
     return group.members == members_ && group.is_alone == is_alone_;
   }
-  NodeWindows& windows() { return windows_; }
+  NodeBuffers& node_buffers() { return node_buffers_; }
   SegmentRoom::Space& rest() { return rest_; }
 
-  // Notes that much of the windows was written: those pages are to be given back to the system.
+  // Notes that much of the node buffers was written: those pages are to be given back to the
+  // system.
   void spread() { is_spread_.store(true, std::memory_order_relaxed); }
   // Notes that data may still arrive in the room, so that nobody may reuse it.
   void lose() { is_lost_.store(true, std::memory_order_relaxed); }
@@ -53,8 +54,9 @@ class NodeRoom {
     // From the lowest bit on: the number of ranks that have left, kClear and kRetired; or, once all
     // have left, kIdle or kRetired alone. From bit kUse on: how often the room has been claimed.
     std::atomic<std::uint64_t> state;
-    std::atomic<std::uint64_t> turns_1;  // of the windows', as counted by the first to leave; and 1
-    std::atomic<std::uint32_t> clears;   // how often the windows have become zero again
+    std::atomic<std::uint64_t>
+        turns_1;  // of the node buffers', as counted by the first to leave; and 1
+    std::atomic<std::uint32_t> clears;  // how often the node buffers have become zero again
   };
   static constexpr std::uint64_t kUse = std::uint64_t{1} << 32, kRetired = 1u << 31,
                                  kIdle = 1u << 30, kClear = 1u << 29, kLeft = kClear - 1;
@@ -64,7 +66,9 @@ class NodeRoom {
   static std::uint16_t use_of(std::uint64_t state) {
     return static_cast<std::uint16_t>(state / kUse);
   }
-  std::int64_t begin_of_rest() const { return bytes(windows_.ranks(), windows_.window_bytes()); }
+  std::int64_t begin_of_rest() const {
+    return bytes(node_buffers_.ranks(), node_buffers_.buffer_bytes());
+  }
   std::int64_t given_away() const { return rest_.next - begin_of_rest(); }
   // Require that all ranks have left the room. From then on all ranks use it again, or none ever
   // will.
@@ -82,7 +86,7 @@ class NodeRoom {
 
   const std::shared_ptr<const std::vector<int>> members_;
   SegmentRoom::Space rest_;
-  NodeWindows windows_;
+  NodeBuffers node_buffers_;
   // The last use and clearing that this rank knows of. It misses none, so that a few bits suffice.
   std::uint16_t use_ = 0, clears_ = 0;
   const bool is_alone_;
@@ -97,7 +101,7 @@ class NodeRooms {
 
   // Adds a new room.
   std::shared_ptr<NodeRoom> add(std::shared_ptr<Segment> segment, NodeRoom::Group group, int place,
-                                std::int64_t window_bytes);
+                                std::int64_t buffer_bytes);
   // Is called by the group's first rank, which sends the token to the others. Returns a room that
   // all of them have left and that each must take now; nullptr if there is none.
   std::shared_ptr<NodeRoom> take(const NodeRoom::Group& group);

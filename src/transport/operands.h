@@ -8,7 +8,7 @@
 
 #include "schedule/schedule.h"
 #include "shm/copy.h"
-#include "shm/node_windows.h"
+#include "shm/node_buffers.h"
 #include "shm/reduction.h"
 #include "transport/peer_buffers.h"
 

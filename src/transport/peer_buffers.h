@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "schedule/schedule.h"
-#include "shm/node_windows.h"
+#include "shm/node_buffers.h"
 #include "shm/one_copy.h"
 #include "shm/process_memory.h"
 #include "shm/shared_ranges.h"

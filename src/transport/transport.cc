@@ -6,10 +6,10 @@
 #include <utility>
 
 namespace weft {
-// When the operation is over, rightly or not, it ends its use of the window.
+// Ends the use of the node buffer when the operation is over, successful or not.
 Result<bool> Execution::advance(int polls, bool callers_part) {
-  const bool has_window = turn_ && turn_->memory();
-  if (!begun_ && has_window && !turn_->may_begin()) return false;
+  const bool has_node_buffer = turn_ && turn_->memory();
+  if (!begun_ && has_node_buffer && !turn_->may_begin()) return false;
   if (!begun_) begin();
   State state = go_on(polls, callers_part);
   if (state == State::declined && otherwise_) {
@@ -20,7 +20,7 @@ Result<bool> Execution::advance(int polls, bool callers_part) {
   }
   if (state == State::held_up) return false;
   if (state == State::over && otherwise_) turn_->looked(true);
-  if (has_window) turn_->end(state == State::over && schedule_->synchronizing);
+  if (has_node_buffer) turn_->end(state == State::over && schedule_->synchronizing);
   if (state == State::failed) return std::move(*error_);
   declined_ = state == State::declined;
   return true;

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "schedule/schedule.h"
-#include "shm/node_windows.h"
+#include "shm/node_buffers.h"
 #include "transport/operands.h"
 
 namespace weft {

@@ -41,12 +41,12 @@ class NodeCall {
  public:
   explicit NodeCall(const Call& call) : memory(call), schedules(build_all(call)) {
     const std::int64_t bytes = schedules[0].node_bytes;
-    segment_ = shared_memory(NodeWindows::bytes(call.size, bytes));
+    segment_ = shared_memory(NodeBuffers::bytes(call.size, bytes));
     for (int rank = 0; rank < call.size; ++rank) {
       const Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
       temp_.emplace_back(static_cast<std::size_t>(schedule.temp_bytes));
-      windows_.emplace_back(segment_->data(), rank, call.size, bytes);
-      turns.push_back(windows_.back().next(Ends::any_time, schedule));
+      node_buffers_.emplace_back(segment_->data(), rank, call.size, bytes);
+      turns.push_back(node_buffers_.back().next(Ends::any_time, schedule));
       operands.push_back({{memory.send(rank), memory.recv(rank), temp_.back().data()},
                           find_kernel(Element::float64, Operator::sum),
                           nullptr});
@@ -66,7 +66,7 @@ class NodeCall {
 
  private:
   std::shared_ptr<Segment> segment_;
-  std::deque<NodeWindows> windows_;
+  std::deque<NodeBuffers> node_buffers_;
   std::deque<std::vector<std::byte>> temp_;
 };
 
@@ -240,8 +240,8 @@ TEST(CoreAgent, ReturnsASumThatCannotBeWrittenWithItsOperandsUntouched) {
   auto* const private_pages = static_cast<double*>(
       mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   std::iota(private_pages, private_pages + kCount, 1.0);
-  const auto segment = shared_memory(NodeWindows::bytes(1, kPages * kPage + kPage));
-  NodeWindows windows(segment->data(), 0, 1, kPages * kPage + kPage);
+  const auto segment = shared_memory(NodeBuffers::bytes(1, kPages * kPage + kPage));
+  NodeBuffers node_buffers(segment->data(), 0, 1, kPages * kPage + kPage);
   Schedule schedule;
   schedule.shape.kind = Kind::allreduce;
   schedule.program = {{.kind = Instruction::Kind::reduce,
@@ -251,7 +251,7 @@ TEST(CoreAgent, ReturnsASumThatCannotBeWrittenWithItsOperandsUntouched) {
                        .first_at = kPage,
                        .amount = kCount},
                       {.kind = Instruction::Kind::end, .step = 1}};
-  const NodeTurn turn = windows.next(Ends::any_time, schedule);
+  const NodeTurn turn = node_buffers.next(Ends::any_time, schedule);
   std::iota(reinterpret_cast<double*>(turn.memory() + kPage),
             reinterpret_cast<double*>(turn.memory() + kPage) + kCount, 1.0);
   Operands operands{{nullptr, reinterpret_cast<std::byte*>(private_pages)},

@@ -167,11 +167,11 @@ Schedule held_up_by_rank_2() {
 
 TEST(Execution, BringsMessagesForwardWhileAWaitHoldsUpTheirRound) {
   const Schedule schedule = held_up_by_rank_2();
-  const std::int64_t window_bytes = 2 * kLineBytes;
-  const auto bytes = static_cast<std::size_t>(NodeWindows::bytes(2, window_bytes));
+  const std::int64_t buffer_bytes = 2 * kLineBytes;
+  const auto bytes = static_cast<std::size_t>(NodeBuffers::bytes(2, buffer_bytes));
   std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t));
   auto* begin = reinterpret_cast<std::byte*>(memory.data());
-  NodeWindows of_rank_0(begin, 0, 2, window_bytes), of_rank_2(begin, 1, 2, window_bytes);
+  NodeBuffers of_rank_0(begin, 0, 2, buffer_bytes), of_rank_2(begin, 1, 2, buffer_bytes);
   const NodeTurn turn = of_rank_0.next(Ends::in_order, schedule);
   ScriptedTransport transport;
   transport.complete = false;

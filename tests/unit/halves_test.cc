@@ -1,5 +1,5 @@
-// Windows in the node's memory, and halves there that change places: two ranks write where they
-// have read last.
+// Node buffers, and the halves of node memory that swap: two ranks write where they have read
+// last.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,16 +27,16 @@ class TwoRanks {
     call.algorithm = find_algorithm(kind, "node-flat");
     schedules_ = build_all(call);
     const std::int64_t bytes = schedules_[0].node_bytes;
-    memory_.resize(static_cast<std::size_t>(NodeWindows::bytes(kRanks, bytes)));
+    memory_.resize(static_cast<std::size_t>(NodeBuffers::bytes(kRanks, bytes)));
     for (int rank = 0; rank < kRanks; ++rank)
-      windows_.push_back(std::make_unique<NodeWindows>(memory_.data(), rank, kRanks, bytes));
+      node_buffers_.push_back(std::make_unique<NodeBuffers>(memory_.data(), rank, kRanks, bytes));
   }
 
   // In the next turn.
   Places places(int rank) {
     const auto i = static_cast<std::size_t>(rank);
     Operands operands;
-    operands.use(windows_[i]->next(Ends::in_order, schedules_[i]), schedules_[i]);
+    operands.use(node_buffers_[i]->next(Ends::in_order, schedules_[i]), schedules_[i]);
     Places found;
     for (const Step& step : schedules_[i].steps) {
       if (!is_local(step.kind)) continue;
@@ -54,23 +54,23 @@ class TwoRanks {
  private:
   std::vector<Schedule> schedules_;
   std::vector<std::byte> memory_;
-  std::vector<std::unique_ptr<NodeWindows>> windows_;
+  std::vector<std::unique_ptr<NodeBuffers>> node_buffers_;
 };
 
-constexpr int kWindows = 4;
+constexpr int kNodeBuffers = 4;
 
 TEST(Halves, EachRankWritesWhereItHasReadLast) {
   for (const Kind kind : {Kind::allreduce, Kind::allgather}) {
     TwoRanks ranks(kind, 1000);
     std::vector<Places> before[kRanks];
-    for (int turn = 0; turn < 3 * kWindows; ++turn) {
+    for (int turn = 0; turn < 3 * kNodeBuffers; ++turn) {
       Places of[kRanks] = {ranks.places(0), ranks.places(1)};
       EXPECT_EQ(of[0].written, of[1].read);
       EXPECT_EQ(of[1].written, of[0].read);
       for (int rank = 0; rank < kRanks; ++rank) {
         ASSERT_EQ(of[rank].written.size(), 1u);
-        if (turn >= kWindows) {
-          const Places& last = before[rank][static_cast<std::size_t>(turn - kWindows)];
+        if (turn >= kNodeBuffers) {
+          const Places& last = before[rank][static_cast<std::size_t>(turn - kNodeBuffers)];
           EXPECT_EQ(of[rank].written, last.read);
         }
         before[rank].push_back(of[rank]);
@@ -88,16 +88,17 @@ TEST(Halves, SoItIsFromPartToPart) {
     EXPECT_EQ(of[0].written[part], of[0].read[part - 2]);
 }
 
-TEST(NodeWindows, LongOperationsKeepToTwo) {
+TEST(NodeBuffers, LongOperationsKeepToTwo) {
   constexpr std::int64_t kBytes = 1024;
-  std::vector<std::byte> memory(static_cast<std::size_t>(NodeWindows::bytes(1, kBytes)));
-  NodeWindows windows(memory.data(), 0, 1, kBytes);
+  std::vector<std::byte> memory(static_cast<std::size_t>(NodeBuffers::bytes(1, kBytes)));
+  NodeBuffers node_buffers(memory.data(), 0, 1, kBytes);
   const auto used = [&](bool is_long) {
     Schedule schedule;
     schedule.is_long = is_long;
     std::set<std::byte*> all;
-    for (int turn = 0; turn < 2 * kWindows; ++turn) {
-      const NodeTurn next = windows.next(turn % 2 == 0 ? Ends::in_order : Ends::any_time, schedule);
+    for (int turn = 0; turn < 2 * kNodeBuffers; ++turn) {
+      const NodeTurn next =
+          node_buffers.next(turn % 2 == 0 ? Ends::in_order : Ends::any_time, schedule);
       EXPECT_TRUE(next.may_begin());
       next.end(true);
       all.insert(next.memory());

@@ -55,32 +55,31 @@ class Memories {
   explicit Memories(const Nodes& nodes) {
     for (int rank = 0; rank < kRanks; ++rank) {
       const int ranks = nodes.ranks_on(nodes.of(rank));
-      const std::int64_t window_bytes = ranks * (kLineBytes + kNodeBytesPerRank);
+      const std::int64_t buffer_bytes = ranks * (kLineBytes + kNodeBytesPerRank);
       std::vector<std::byte>& memory = memories_[nodes.of(rank)];
-      memory.resize(static_cast<std::size_t>(NodeWindows::bytes(ranks, window_bytes)));
-      windows_.emplace_back(memory.data(), nodes.place(rank), ranks, window_bytes);
+      memory.resize(static_cast<std::size_t>(NodeBuffers::bytes(ranks, buffer_bytes)));
+      node_buffers_.emplace_back(memory.data(), nodes.place(rank), ranks, buffer_bytes);
     }
   }
   NodeTurn turn(const Schedule& schedule) {
-    NodeWindows& windows = windows_[static_cast<std::size_t>(schedule.shape.rank)];
-    return windows.next(Ends::any_time, schedule);
+    NodeBuffers& node_buffers = node_buffers_[static_cast<std::size_t>(schedule.shape.rank)];
+    return node_buffers.next(Ends::any_time, schedule);
   }
 
  private:
   std::map<int, std::vector<std::byte>> memories_;  // by node
-  std::deque<NodeWindows> windows_;                 // by rank
+  std::deque<NodeBuffers> node_buffers_;            // by rank
 };
 
 struct Running {
   Running(Turns& turns, Memories& memories, int* refusals, SimNetwork& network, SimLeaders& leaders,
           const SimModel& model, int operation, const Schedule& schedule,
           std::span<const SimRank> buffers, const SimOperator& op)
-      : window(memories.turn(schedule)),
-        transport(turns, refusals, network, leaders, model, operation, schedule, buffers, op,
-                  window),
-        execution(schedule, &transport, nullptr, &window) {}
+      : turn(memories.turn(schedule)),
+        transport(turns, refusals, network, leaders, model, operation, schedule, buffers, op, turn),
+        execution(schedule, &transport, nullptr, &turn) {}
 
-  NodeTurn window;
+  NodeTurn turn;
   InTurn transport;
   Execution execution;
 };

@@ -1,5 +1,5 @@
 // Schedules in the node's memory, for real: a thread for each rank, one memory, one operation after
-// the other or two at once. What the verifier proves of each schedule, and what NodeWindows keeps
+// the other or two at once. What the verifier proves of each schedule, and what NodeBuffers keeps
 // apart, a thread sanitizer sees here.
 #include <gtest/gtest.h>
 
@@ -113,7 +113,7 @@ OneCopy* copies_of(int rank) {
 // One rank's part of it.
 class Part {
  public:
-  Part(Operation& operation, int rank, NodeWindows& windows)
+  Part(Operation& operation, int rank, NodeBuffers& node_buffers)
       : schedule_(operation.schedules[static_cast<std::size_t>(rank)]),
         direct_(operation.direct.empty() ? nullptr
                                          : &operation.direct[static_cast<std::size_t>(rank)]),
@@ -121,7 +121,7 @@ class Part {
             std::max(schedule_.temp_bytes, direct_ ? direct_->temp_bytes : 0))),
         peers_(all_addresses(), all_ranks(operation.schedules.size()),
                processes_of(rank, rank != operation.unable), copies_of(rank)),
-        turn_(turn(operation.ends, windows)),
+        turn_(turn(operation.ends, node_buffers)),
         operands_{{operation.memory.send(rank), operation.memory.recv(rank), temp_.data()},
                   find_kernel(Element::float64, Operator::sum),
                   &peers_},
@@ -147,9 +147,9 @@ class Part {
   bool was_direct() const { return execution_.was_direct(); }
 
  private:
-  NodeTurn turn(Ends ends, NodeWindows& windows) const {
+  NodeTurn turn(Ends ends, NodeBuffers& node_buffers) const {
     const Schedule& first = direct_ ? *direct_ : schedule_;
-    return first.node_bytes > 0 ? windows.next(ends, first) : NodeTurn();
+    return first.node_bytes > 0 ? node_buffers.next(ends, first) : NodeTurn();
   }
   // Some ranks' buffers may be seen as they are.
   static ShownBuffer shown(const std::byte* at, int rank, const Operation& operation) {
@@ -195,14 +195,14 @@ class Node {
     void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
   };
 
-  std::int64_t window_bytes() const { return most_node_bytes(ranks_); }
+  std::int64_t buffer_bytes() const { return most_node_bytes(ranks_); }
   std::size_t bytes() const {
-    return static_cast<std::size_t>(NodeWindows::bytes(ranks_, window_bytes()));
+    return static_cast<std::size_t>(NodeBuffers::bytes(ranks_, buffer_bytes()));
   }
 
   // Two may be outstanding that end at any time. Odd ranks turn to the last one first.
   void run_rank(int rank, std::deque<Operation>& operations) {
-    NodeWindows windows(memory_.get(), rank, ranks_, window_bytes());
+    NodeBuffers node_buffers(memory_.get(), rank, ranks_, buffer_bytes());
     std::list<Part> outstanding;
     const auto advance_all = [&] {
       outstanding.remove_if([this](Part& part) { return advance(part); });
@@ -212,11 +212,11 @@ class Node {
       if (operation.ends == Ends::any_time) {
         while (outstanding.size() > 1) advance_all();
         outstanding.emplace(rank % 2 == 0 ? outstanding.end() : outstanding.begin(), operation,
-                            rank, windows);
+                            rank, node_buffers);
         continue;
       }
-      Part part(operation, rank, windows);
-      while (!advance(part)) advance_all();  // whose window it may be waiting for
+      Part part(operation, rank, node_buffers);
+      while (!advance(part)) advance_all();  // whose node buffer it may be waiting for
     }
     while (!outstanding.empty()) advance_all();
   }
@@ -244,16 +244,16 @@ TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
       const CallMemory untouched(call);
       CallMemory memory(call);
       const std::int64_t bytes = schedules[0].node_bytes;
-      std::vector<std::byte> node(static_cast<std::size_t>(NodeWindows::bytes(kRanks, bytes)));
-      std::deque<NodeWindows> windows;
+      std::vector<std::byte> node(static_cast<std::size_t>(NodeBuffers::bytes(kRanks, bytes)));
+      std::deque<NodeBuffers> node_buffers;
       std::deque<NodeTurn> turns;
       std::deque<PeerBuffers> peers;
       std::deque<Operands> operands;
       std::deque<Execution> executions;
       for (int rank = 0; rank < kRanks; ++rank) {
         const Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
-        turns.push_back(
-            windows.emplace_back(node.data(), rank, kRanks, bytes).next(Ends::in_order, schedule));
+        turns.push_back(node_buffers.emplace_back(node.data(), rank, kRanks, bytes)
+                            .next(Ends::in_order, schedule));
         ShownBuffers shown;
         if (rank == hidden) shown.input.memory = ShownBuffer::kNotShared;
         peers.emplace_back(all_addresses(), all_ranks(kRanks)).begin(shown);

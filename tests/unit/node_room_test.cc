@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kWindowBytes = 64 << 10, kFurther = 1 << 20;
+constexpr std::int64_t kBufferBytes = 64 << 10, kFurther = 1 << 20;
 
 NodeRoom::Group group_of(std::vector<int> members, bool is_alone) {
   return {std::make_shared<const std::vector<int>>(std::move(members)), is_alone};
@@ -38,10 +38,10 @@ class NodeRoomTest : public testing::Test {
   }
 
   Pair made(const NodeRoom::Group& group = kGroup) {
-    auto segment = owned(Segment::create(NodeRoom::bytes(2, kWindowBytes) + kFurther));
+    auto segment = owned(Segment::create(NodeRoom::bytes(2, kBufferBytes) + kFurther));
     auto attached = owned(Segment::attach(segment->name()));
-    return {first_.add(segment, group, 0, kWindowBytes),
-            second_.add(attached, group, 1, kWindowBytes)};
+    return {first_.add(segment, group, 0, kBufferBytes),
+            second_.add(attached, group, 1, kBufferBytes)};
   }
 
   // As the ranks do that make a communicator.
@@ -53,8 +53,8 @@ class NodeRoomTest : public testing::Test {
   // A collective in which each rank waits for the other.
   static void use(const Pair& pair, Ends ends = Ends::in_order) {
     Schedule schedule;
-    const NodeTurn one = pair.first->windows().next(ends, schedule);
-    const NodeTurn other = pair.second->windows().next(ends, schedule);
+    const NodeTurn one = pair.first->node_buffers().next(ends, schedule);
+    const NodeTurn other = pair.second->node_buffers().next(ends, schedule);
     for (const NodeTurn& turn : {one, other}) {
       EXPECT_TRUE(turn.may_begin());
       turn.signal(1);
@@ -71,7 +71,7 @@ class NodeRoomTest : public testing::Test {
   NodeRooms first_, second_;
 };
 
-TEST_F(NodeRoomTest, TheNextOfTheSameRanksGetsItWithItsWindowsAsTheyAre) {
+TEST_F(NodeRoomTest, TheNextOfTheSameRanksGetsItWithItsNodeBuffersAsTheyAre) {
   Pair pair = made();
   const std::uint64_t token = pair.first->token();
   for (int i = 0; i < 7; ++i) use(pair, i % 3 == 0 ? Ends::any_time : Ends::in_order);
@@ -80,7 +80,7 @@ TEST_F(NodeRoomTest, TheNextOfTheSameRanksGetsItWithItsWindowsAsTheyAre) {
     pair = taken();
     ASSERT_TRUE(pair.first && pair.second);
     EXPECT_EQ(pair.first->token(), token);
-    EXPECT_EQ(pair.second->windows().taken(), 7u + 5u * static_cast<unsigned>(times));
+    EXPECT_EQ(pair.second->node_buffers().taken(), 7u + 5u * static_cast<unsigned>(times));
     for (int i = 0; i < 5; ++i) use(pair, i % 2 == 0 ? Ends::any_time : Ends::in_order);
   }
 }
@@ -139,9 +139,9 @@ TEST_F(NodeRoomTest, PagesOfLongCallsGoBackToTheSystem) {
     EXPECT_EQ(fstat(segment->descriptor(), &file), 0);
     return file.st_blocks * 512;
   };
-  std::fill_n(pair.first->windows().memory() + NodeWindows::bytes(2, kWindowBytes) / 2,
-              kWindowBytes, std::byte{1});
-  EXPECT_GE(resident(), kWindowBytes);
+  std::fill_n(pair.first->node_buffers().memory() + NodeBuffers::bytes(2, kBufferBytes) / 2,
+              kBufferBytes, std::byte{1});
+  EXPECT_GE(resident(), kBufferBytes);
   for (const Room& room : {pair.first, pair.second}) room->spread();
   pair = {};
   EXPECT_LE(resident(), kPageBytes);
@@ -166,15 +166,15 @@ TEST_F(NodeRoomTest, OneIsNotUsedAgainWhere) {
   EXPECT_FALSE(after([](const Pair& pair) { pair.first->lose(); }));
   EXPECT_FALSE(after([](const Pair& pair) { pair.second->lose(); }));
   EXPECT_FALSE(after([&](const Pair& pair) {  // ranks that have taken different turns
-    pair.second->windows().next(Ends::in_order, schedule).end(false);
+    pair.second->node_buffers().next(Ends::in_order, schedule).end(false);
   }));
   EXPECT_FALSE(after([&](const Pair& pair) {  // a call that has not ended
-    pair.first->windows().next(Ends::any_time, schedule);
-    pair.second->windows().next(Ends::any_time, schedule).end(false);
+    pair.first->node_buffers().next(Ends::any_time, schedule);
+    pair.second->node_buffers().next(Ends::any_time, schedule).end(false);
   }));
   EXPECT_FALSE(after([](const Pair& pair) {  // pages that cannot be given back
     // Sanitizers make nothing of mlock().
-    ASSERT_EQ(syscall(SYS_mlock, pair.second->windows().memory(), 1), 0);
+    ASSERT_EQ(syscall(SYS_mlock, pair.second->node_buffers().memory(), 1), 0);
     for (const Room& room : {pair.first, pair.second}) room->spread();
   }));
 }
@@ -266,7 +266,7 @@ class RanksAtOnce {
       taken_over += room != nullptr;
       if (!room)
         segment = std::make_shared<Segment>(
-            std::move(*Segment::create(NodeRoom::bytes(kRanks, kWindowBytes) + kPiece)));
+            std::move(*Segment::create(NodeRoom::bytes(kRanks, kBufferBytes) + kPiece)));
       told_token_ = room ? room->token() : 0;
       if (segment) told_name_ = segment->name();
     }
@@ -275,12 +275,13 @@ class RanksAtOnce {
     if (rank > 0 && told_token_ == 0)
       segment = std::make_shared<Segment>(std::move(*Segment::attach(told_name_)));
     meet_.arrive_and_wait();  // the name holds, and what was told has been read
-    return segment ? own.add(segment, group_, rank, kWindowBytes) : room;
+    return segment ? own.add(segment, group_, rank, kBufferBytes) : room;
   }
 
   static void use(NodeRoom& room, int rank, bool any_time) {
     Schedule schedule;
-    const NodeTurn turn = room.windows().next(any_time ? Ends::any_time : Ends::in_order, schedule);
+    const NodeTurn turn =
+        room.node_buffers().next(any_time ? Ends::any_time : Ends::in_order, schedule);
     while (!turn.may_begin()) std::this_thread::yield();
     turn.signal(1);
     for (int other = 0; other < kRanks; ++other)

@@ -81,9 +81,9 @@ void Communicator::share_memory(const std::vector<int>& world_ranks) {
   if (*found) {
     node_room_ = found->get();
     room = SegmentRoom(std::shared_ptr<SegmentRoom::Space>(*found, &node_room_->rest()));
-    memory =
-        std::make_unique<NodeMemory>(std::shared_ptr<NodeWindows>(*found, &node_room_->windows()),
-                                     on_one_node() ? ranks_that_share(world_ranks) : nullptr);
+    memory = std::make_unique<NodeMemory>(
+        std::shared_ptr<NodeBuffers>(*found, &node_room_->node_buffers()),
+        on_one_node() ? ranks_that_share(world_ranks) : nullptr);
   }
   if (of_all) tell_of_heaps_in(room.take(heaps));
   if (on_one_node()) domains = domains_of(world_ranks);
@@ -100,7 +100,7 @@ std::atomic<int> tried_workers{0};
 
 // Lines are always written, and a page for each rank may stay allocated.
 void Communicator::note_use(const Schedule& schedule) {
-  if (node_room_ && schedule.node_bytes > node_room_->windows().ranks() * kPageBytes)
+  if (node_room_ && schedule.node_bytes > node_room_->node_buffers().ranks() * kPageBytes)
     node_room_->spread();
 }
 

@@ -233,7 +233,7 @@ std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, 
                                                       const Nodes& nodes,
                                                       const std::vector<int>& world_ranks) {
   const int node = nodes.of(rank), place = nodes.place(rank), ranks = nodes.ranks_on(node);
-  const std::int64_t window_bytes = most_node_bytes(ranks);
+  const std::int64_t buffer_bytes = most_node_bytes(ranks);
   const bool several = nodes.count() > 1;
   auto group = group_of(nodes, node, world_ranks);
   NodeTalk talk(wanted, rank, nodes);
@@ -242,13 +242,13 @@ std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, 
   if (const auto token = talk.told(room ? room->token() : 0); token != 0 && !room)
     room = node_rooms().take(group, token);
   if (room && !several) return room;  // nobody can lack what all have had before
-  const std::int64_t bytes = NodeRoom::bytes(ranks, window_bytes) + wanted.further_bytes;
+  const std::int64_t bytes = NodeRoom::bytes(ranks, buffer_bytes) + wanted.further_bytes;
   auto segment = segment_by(talk, rank, place, room || ranks == 1 ? 0 : bytes);
   if (!segment) return std::nullopt;
   if (!*segment) return room;
   // Leaders send data from there between nodes, so that the library may see it.
   if (!several) (*segment)->keep_from_library();
-  return node_rooms().add(std::move(*segment), std::move(group), place, window_bytes);
+  return node_rooms().add(std::move(*segment), std::move(group), place, buffer_bytes);
 }
 
 }  // namespace weft

@@ -22,18 +22,18 @@
 
 namespace weft {
 
-// The windows, and what the ranks see of each other's buffers.
+// The node buffers, and what the ranks see of each other's buffers.
 class NodeMemory {
  public:
-  // sharing: the ranks of these windows, sorted as in MPI_COMM_WORLD, if they can access each
+  // sharing: the ranks of these node buffers, sorted as in MPI_COMM_WORLD, if they can access each
   // other's heaps.
-  explicit NodeMemory(std::shared_ptr<NodeWindows> windows,
+  explicit NodeMemory(std::shared_ptr<NodeBuffers> node_buffers,
                       std::shared_ptr<const std::vector<int>> sharing = nullptr)
-      : windows_(std::move(windows)),
+      : node_buffers_(std::move(node_buffers)),
         sharing_(std::move(sharing)),
         peers_(shared_ranges(), this->sharing(), process_memory(), one_copy()) {}
 
-  NodeWindows& windows() { return *windows_; }
+  NodeBuffers& node_buffers() { return *node_buffers_; }
   // Returns the sorted ranks in MPI_COMM_WORLD; empty if they cannot access each other's heaps.
   std::span<const int> sharing() const {
     return sharing_ ? std::span<const int>(*sharing_) : std::span<const int>();
@@ -42,7 +42,7 @@ class NodeMemory {
   PeerBuffers& peers() { return peers_; }
 
  private:
-  const std::shared_ptr<NodeWindows> windows_;
+  const std::shared_ptr<NodeBuffers> node_buffers_;
   const std::shared_ptr<const std::vector<int>> sharing_;
   PeerBuffers peers_;
 };
@@ -81,7 +81,7 @@ struct RoomWanted {
   MPI_Comm comm;       // of them all, whose errors return
   const Route& route;  // for messages among them, with this tag
   int tag;
-  std::int64_t further_bytes;  // beside windows, alike on a node
+  std::int64_t further_bytes;  // beside node buffers, alike on a node
 };
 
 // Collective over the ranks, which are on these nodes and have these ranks in MPI_COMM_WORLD.

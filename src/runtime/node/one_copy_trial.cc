@@ -56,11 +56,11 @@ struct OneCopyTrial::Buffers {
     std::vector<std::byte> recv = std::vector<std::byte>(kRanks * kMost);
   };
   Buffers(std::byte* memory, int place, const std::array<int, kRanks>& world_ranks, OneCopy& copies)
-      : windows(memory, place, kRanks, most_node_bytes(kRanks)),
+      : node_buffers(memory, place, kRanks, most_node_bytes(kRanks)),
         ranks(world_ranks),
         peers(shared_ranges(), ranks, nullptr, &copies) {}
 
-  NodeWindows windows;
+  NodeBuffers node_buffers;
   const std::array<int, kRanks> ranks;
   PeerBuffers peers;
   std::array<Set, 2> sets;
@@ -78,7 +78,7 @@ OneCopyTrial::~OneCopyTrial() = default;
 
 std::int64_t OneCopyTrial::bytes() {
   static_assert(sizeof(Board) <= kPageBytes);
-  return kPageBytes + NodeWindows::bytes(kRanks, most_node_bytes(kRanks));
+  return kPageBytes + NodeBuffers::bytes(kRanks, most_node_bytes(kRanks));
 }
 
 OneCopyTrial::Result OneCopyTrial::measure(std::int64_t budget_ns) {
@@ -165,7 +165,7 @@ void OneCopyTrial::carry_out(const Step& step, std::size_t set) {
   ShownBuffers shown;
   if (step.of_all || is_root) shown.input = copies_.shown(send, step.bytes, send);
   buffers_->peers.begin(shown);
-  const NodeTurn turn = buffers_->windows.next(Ends::in_order, schedule);
+  const NodeTurn turn = buffers_->node_buffers.next(Ends::in_order, schedule);
   operands.use(turn, schedule);
   Execution execution(schedule, nullptr, &operands, &turn);
   for (auto done = execution.advance(kPolls); done && !*done; done = execution.advance(kPolls))

@@ -49,12 +49,12 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Recipe& 
   kernel_ = recipe.kernel;
   in_flight_ = in_flight;
   if (kernel_) computes_as_ = FloatingPoint::of_this_thread();
-  communicator_->memory->windows().next(Ends::any_time, *schedule_, &turn_);
+  communicator_->memory->node_buffers().next(Ends::any_time, *schedule_, &turn_);
   operands_ = operands_of(call_, kernel_, nullptr);
   operands_.use(turn_, *schedule_);
   alone_.emplace(*schedule_, operands_, turn_);
   // A look at a line that is too early delays it, so that the others' signals are not looked for
-  // here. A rank that is ahead finds its window in use for a moment, which is shorter than a
+  // here. A rank that is ahead finds its node buffer in use for a moment, which is shorter than a
   // hand-over.
   constexpr int kLooks = 200;
   for (int look = 0; look < kLooks; ++look) {

@@ -125,7 +125,7 @@ class PersistentOperation final : public CollectiveOperation,
   }
   started_before_ = true;
   offered_ = false;
-  if (node_) take_turn(node_->windows(), Ends::in_order, schedule());
+  if (node_) take_turn(node_->node_buffers(), Ends::in_order, schedule());
   if (leaders_) lead(*leaders_);
   announced_ = false;
   carrier_started_ = false;

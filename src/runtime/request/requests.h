@@ -43,8 +43,8 @@ class CollectiveOperation : public Operation {
 
   // Takes the turn in the node's memory. Must precede the first advance() of each start if the
   // schedule needs that memory. first: its schedule, or the one that is tried before.
-  void take_turn(NodeWindows& windows, Ends ends, const Schedule& first) {
-    windows.next(ends, first, &turn_);
+  void take_turn(NodeBuffers& node_buffers, Ends ends, const Schedule& first) {
+    node_buffers.next(ends, first, &turn_);
     operands_.use(turn_, schedule());
   }
 

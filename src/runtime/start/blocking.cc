@@ -22,7 +22,7 @@ namespace {
 // Does as take_turn(), for a collective on the caller's stack.
 inline NodeTurn turn_in_order(const Plan& plan, const Schedule& first) {
   if (first.node_bytes == 0) return {};
-  return plan.communicator->memory->windows().next(Ends::in_order, first);
+  return plan.communicator->memory->node_buffers().next(Ends::in_order, first);
 }
 
 int failed(const Call& call, int code) {

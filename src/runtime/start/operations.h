@@ -32,7 +32,8 @@ inline const Schedule& first_of(const Plan& plan) {
 inline void take_turn(CollectiveOperation& operation, const Plan& plan, Ends ends) {
   if (Leaders* leaders = plan.communicator->leaders.get()) operation.lead(*leaders);
   const Schedule& first = first_of(plan);
-  if (first.node_bytes > 0) operation.take_turn(plan.communicator->memory->windows(), ends, first);
+  if (first.node_bytes > 0)
+    operation.take_turn(plan.communicator->memory->node_buffers(), ends, first);
 }
 
 ShownBuffers shown_buffers(const Plan& plan, const Call& call,

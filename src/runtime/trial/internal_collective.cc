@@ -30,7 +30,7 @@ bool InternalCollective::try_to_carry_out(const Schedule& schedule, const Call& 
 bool InternalCollective::carry_out_alone(const Schedule& schedule, const Call& call,
                                          Kernel kernel) {
   const TempBuffer temp(schedule.temp_bytes);
-  const NodeTurn turn = communicator_.memory->windows().next(Ends::in_order, schedule);
+  const NodeTurn turn = communicator_.memory->node_buffers().next(Ends::in_order, schedule);
   Operands operands = operands_of(call, kernel, temp.data());
   operands.use(turn, schedule);
   return weft::carry_out_alone(runtime_.progress, schedule, operands, turn);
@@ -40,7 +40,7 @@ bool InternalCollective::carry_out_directly(const Schedule& schedule, const Call
                                             Kernel kernel) {
   NodeMemory& memory = *communicator_.memory;
   const TempBuffer temp(schedule.temp_bytes);
-  const NodeTurn turn = memory.windows().next(Ends::in_order, schedule);
+  const NodeTurn turn = memory.node_buffers().next(Ends::in_order, schedule);
   Operands operands = operands_of(call, kernel, temp.data());
   operands.use(turn, schedule);
   operands.peers = &memory.peers();
@@ -62,7 +62,7 @@ bool InternalCollective::carry_out_by_messages(const Schedule& schedule, const C
   const auto operation = std::make_shared<CollectiveOperation>(
       id_, call, communicator_.shared_from_this(), not_owned, kernel, tag);
   if (schedule.node_bytes > 0)
-    operation->take_turn(communicator_.memory->windows(), Ends::in_order, schedule);
+    operation->take_turn(communicator_.memory->node_buffers(), Ends::in_order, schedule);
   carry_to_its_end(runtime_, operation);
   return operation->error_code() == MPI_SUCCESS;
 }

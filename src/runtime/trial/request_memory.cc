@@ -55,22 +55,22 @@ bool agree_on_room(InternalCollective& internal_collective, std::int64_t bytes) 
 }  // namespace
 
 std::optional<std::unique_ptr<NodeMemory>> memory_of_request(
-    InternalCollective& internal_collective, std::int64_t window_bytes) {
+    InternalCollective& internal_collective, std::int64_t buffer_bytes) {
   Communicator& c = internal_collective.communicator();
   const int node = c.nodes->of(c.rank), ranks = c.nodes->ranks_on(node);
   const bool is_alone = ranks == 1;
-  if (!agree_on_room(internal_collective, is_alone ? 0 : NodeWindows::bytes(ranks, window_bytes)))
+  if (!agree_on_room(internal_collective, is_alone ? 0 : NodeBuffers::bytes(ranks, buffer_bytes)))
     return std::nullopt;
   if (is_alone) return nullptr;
   struct Own {
     std::shared_ptr<std::byte> memory;
-    NodeWindows windows;
+    NodeBuffers node_buffers;
   };
-  auto memory = c.room.take(NodeWindows::bytes(ranks, window_bytes));
+  auto memory = c.room.take(NodeBuffers::bytes(ranks, buffer_bytes));
   std::byte* const begin = memory.get();
   const std::shared_ptr<Own> own(
-      new Own{std::move(memory), {begin, c.nodes->place(c.rank), ranks, window_bytes}});
-  return std::make_unique<NodeMemory>(std::shared_ptr<NodeWindows>(own, &own->windows));
+      new Own{std::move(memory), {begin, c.nodes->place(c.rank), ranks, buffer_bytes}});
+  return std::make_unique<NodeMemory>(std::shared_ptr<NodeBuffers>(own, &own->node_buffers));
 }
 
 }  // namespace weft

@@ -9,10 +9,10 @@
 
 namespace weft {
 
-// Collective over the communicator of `internal collective`. window_bytes: 0 if this rank is alone
+// Collective over the communicator of `internal collective`. buffer_bytes: 0 if this rank is alone
 // on its node, which then has none. Returns nothing on all ranks if there is no memory, or if the
 // ranks of a node want different sizes; the reason is reported once.
 std::optional<std::unique_ptr<NodeMemory>> memory_of_request(
-    InternalCollective& internal_collective, std::int64_t window_bytes);
+    InternalCollective& internal_collective, std::int64_t buffer_bytes);
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "schedule/schedule.h"
-#include "shm/node_windows.h"
+#include "shm/node_buffers.h"
 
 namespace weft {
 
@@ -19,10 +19,10 @@ class SimNode {
     const std::int64_t bytes = schedule.node_bytes;
     if (bytes == 0) return {};
     const int ranks = ranks_here(schedule.shape);
-    if (!memory_) memory_.reset(zeroed(NodeWindows::bytes(ranks, bytes)));
-    windows_.emplace_back(memory_.get(), place_of(schedule.shape, schedule.shape.rank), ranks,
-                          bytes);
-    return windows_.back().next(Ends::in_order, schedule);
+    if (!memory_) memory_.reset(zeroed(NodeBuffers::bytes(ranks, bytes)));
+    node_buffers_.emplace_back(memory_.get(), place_of(schedule.shape, schedule.shape.rank), ranks,
+                               bytes);
+    return node_buffers_.back().next(Ends::in_order, schedule);
   }
 
  private:
@@ -34,7 +34,7 @@ class SimNode {
     void operator()(std::byte* memory) const { std::free(memory); }
   };
   std::unique_ptr<std::byte, Free> memory_;
-  std::deque<NodeWindows> windows_;
+  std::deque<NodeBuffers> node_buffers_;
 };
 
 }  // namespace weft

@@ -1,16 +1,16 @@
-// NodeWindows: memory that all ranks of a node share, divided into windows that operations use in
-// turn. A window holds one line per rank (a counter and a few bytes of payload, schedule.h), then
+// NodeBuffers: memory that all ranks of a node share, divided into buffers that operations use in
+// turn. A buffer holds one line per rank (a counter and a few bytes of payload, schedule.h), then
 // what the schedule asked for, then a line per rank that tells where its buffers are. (The last is
 // separate so that a schedule which continues after unsuccessful sharing may use its own lines
 // while others still read what was shown.)
-// Windows take turns since an operation may begin on one rank while another rank still reads for
-// the previous one. With several windows nobody waits for that unless a rank runs far ahead. Long
+// Buffers take turns since an operation may begin on one rank while another rank still reads for
+// the previous one. With several buffers nobody waits for that unless a rank runs far ahead. Long
 // operations use only the first two: their memory is then more likely to be in a cache, which
 // matters more.
 // Each rank publishes in few lines which operations it has ended, since the next write to a line
 // that others read costs a transfer between caches. Operations in order are covered by the last
 // one. Of the others, one that ends while no other is under way announces that all before it have
-// ended, too; otherwise it announces its own end in a line of its window.
+// ended, too; otherwise it announces its own end in a line of its buffer.
 #pragma once
 
 #include <array>
@@ -25,20 +25,20 @@
 
 namespace weft {
 
-class NodeWindows;
+class NodeBuffers;
 
-// The use of a window by an operation. A counter holds, from the highest bits to the lowest, the
-// number of the use, the fingerprint of the call and the number of signals: no use begins at zero
-// again before 2^32 - 1 others.
+// The use of a node buffer by an operation. A counter holds, from the highest bits to the lowest,
+// the number of the use, the fingerprint of the call and the number of signals: no use begins at
+// zero again before 2^32 - 1 others.
 class NodeTurn {
  public:
   NodeTurn() = default;
 
   std::byte* memory() const { return memory_; }  // Buffer::node; nullptr: no turn
-  NodeWindows* windows() const { return windows_; }
-  // Returns the same turn by another process's windows over the same memory, made for the same
+  NodeBuffers* node_buffers() const { return buffers_; }
+  // Returns the same turn by another process's node buffers over the same memory, made for the same
   // rank.
-  NodeTurn in(NodeWindows& others) const;
+  NodeTurn in(NodeBuffers& others) const;
   bool is_odd() const;  // every other use of that memory
 
   // Sets the counter of this rank. A rank that sees the value also sees all earlier writes.
@@ -60,23 +60,23 @@ class NodeTurn {
   void answer(bool reaches) const;
   std::optional<bool> answer_of(int place) const;
   // worth_looking() says whether this operation should try shared buffers; looked() notes the
-  // result. Both may be called only between may_begin() and end(): all earlier events in the window
-  // are then over on all ranks, so that all come to the same answer.
+  // result. Both may be called only between may_begin() and end(): all earlier events in the node
+  // buffer are then over on all ranks, so that all come to the same answer.
   bool worth_looking() const;
   void looked(bool found) const;
 
-  // Returns true once no rank uses the window for an earlier operation any more.
+  // Returns true once no rank uses the node buffer for an earlier operation any more.
   bool may_begin() const;
   // Must precede end(). The next operation most likely begins by writing this rank's line, which
   // other cores have read. A write to its spare word now makes this core own the line by then. (A
   // prefetch for writing took longer.) It only pays for operations within lines: during a longer
   // one, waiting ranks take the line back.
   void own_next_line() const;
-  // Ends this rank's use of the window. synchronizing: no rank ends before all have begun.
+  // Ends this rank's use of the node buffer. synchronizing: no rank ends before all have begun.
   void end(bool synchronizing) const;
 
  private:
-  friend class NodeWindows;
+  friend class NodeBuffers;
 
   // The comparison also holds when the counter has wrapped around.
   static bool is_reached(std::uint64_t value, std::uint64_t counter) {
@@ -97,44 +97,44 @@ class NodeTurn {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(line));
   }
 
-  NodeWindows* windows_ = nullptr;
+  NodeBuffers* buffers_ = nullptr;
   std::byte* memory_ = nullptr;
   std::byte* own_line_ = nullptr;
   std::uint64_t base_ = 0;
   std::uint64_t number_ = 0;  // of the operation, from 1 on
-  std::uint64_t before_ = 0;  // of the one that used the window before; 0: none
-  std::uint32_t window_ = 0;
+  std::uint64_t before_ = 0;  // of the one that used the node buffer before; 0: none
+  std::uint32_t buffer_ = 0;
   bool in_order_ = false;
   bool after_in_order_ = false;  // so was the one before
 };
 
-// The order in which an operation ends relative to others on the same windows.
+// The order in which an operation ends relative to others in the same node buffers.
 enum class Ends : std::uint8_t {
   in_order,  // on each rank before the next one begins: blocking calls, starts of one request
   any_time,
 };
 
-class NodeWindows {
+class NodeBuffers {
  public:
-  static std::int64_t bytes(int ranks, std::int64_t window_bytes);
+  static std::int64_t bytes(int ranks, std::int64_t buffer_bytes);
 
   // `memory` must be page-aligned, of bytes(), initially zero, and outlive this object.
-  // window_bytes: the size of the lines and what follows them.
-  NodeWindows(std::byte* memory, int rank, int ranks, std::int64_t window_bytes);
-  NodeWindows(const NodeWindows&) = delete;
-  NodeWindows& operator=(const NodeWindows&) = delete;
+  // buffer_bytes: the size of the lines and what follows them.
+  NodeBuffers(std::byte* memory, int rank, int ranks, std::int64_t buffer_bytes);
+  NodeBuffers(const NodeBuffers&) = delete;
+  NodeBuffers& operator=(const NodeBuffers&) = delete;
 
   std::byte* memory() const { return memory_; }
-  // These are the arguments with which other processes make windows over the same memory.
+  // These are the arguments with which other processes make node buffers over the same memory.
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
-  std::int64_t window_bytes() const { return window_bytes_ - ranks_ * kLineBytes; }
+  std::int64_t buffer_bytes() const { return buffer_bytes_ - ranks_ * kLineBytes; }
 
   // Return the number of turns that this rank has taken, and whether all ranks have ended all of
   // them.
   std::uint64_t taken() const { return taken_; }
   bool are_at_rest();
-  // Prepares windows at rest for other operations than before. anew: the memory is zero again.
+  // Prepares node buffers at rest for other operations than before. anew: the memory is zero again.
   void begin_again(bool anew);
 
   // Returns the turn of the next operation. All ranks must take the same turns in the same order.
@@ -152,10 +152,10 @@ class NodeWindows {
   friend class NodeTurn;
   using Counter = std::atomic_ref<std::uint64_t>;
   static constexpr std::int64_t kOverOffset = 8;
-  static constexpr unsigned kWindows = 4, kOfLong = 2;  // powers of two: turns are cheap to tell
+  static constexpr unsigned kBuffers = 4, kOfLong = 2;  // powers of two: turns are cheap to tell
 
-  // This rank's view of a window; all ranks have the same.
-  struct Window {
+  // This rank's view of a node buffer; all ranks have the same.
+  struct View {
     std::byte* memory = nullptr;
     std::uint64_t uses = 0;
     std::uint64_t last = 0;  // the number of the operation that used it last
@@ -164,31 +164,33 @@ class NodeWindows {
 
   Counter passed(int rank) const;  // the last operation in order that the rank has ended
   // For operations that end at any time: the one up to which the rank has ended all, and the last
-  // one in the window that announced its own end.
+  // one in the node buffer that announced its own end.
   Counter over(int rank) const;
-  Counter released(std::uint32_t window, int rank) const;
+  Counter released(std::uint32_t buffer, int rank) const;
   bool all_have_passed(std::uint64_t number) {
     return all_passed_.load(std::memory_order_acquire) >= number || look_who_passed(number);
   }
   bool look_who_passed(std::uint64_t number);
   // Returns whether all ranks have ended this operation, which may end at any time and is the last
-  // one in its window.
-  bool all_have_ended(std::uint32_t window, std::uint64_t number) {
-    return all_over_.load(std::memory_order_acquire) >= number || look_who_ended(window, number);
+  // one in its node buffer.
+  bool all_have_ended(std::uint32_t buffer, std::uint64_t number) {
+    return all_over_.load(std::memory_order_acquire) >= number || look_who_ended(buffer, number);
   }
-  bool look_who_ended(std::uint32_t window, std::uint64_t number);
-  void end_at_any_time(std::uint32_t window, std::uint64_t number);
+  bool look_who_ended(std::uint32_t buffer, std::uint64_t number);
+  void end_at_any_time(std::uint32_t buffer, std::uint64_t number);
 
-  std::byte* const memory_;  // begins with what each rank has ended; the windows lie behind that
+  std::byte* const
+      memory_;  // begins with what each rank has ended; the node buffers lie behind that
   const int rank_;
   const int ranks_;
-  const std::int64_t window_bytes_;  // what is shown included
+  const std::int64_t buffer_bytes_;  // what is shown included
   std::uint64_t taken_ = 0;
   // The number of turns that end at any time, and how many of them have ended here. (An agent ends
-  // turns by windows of its own, which have taken none; later ones then announce their own ends.)
+  // turns by node buffers of its own, which have taken none; later ones then announce their own
+  // ends.)
   std::atomic<std::uint32_t> taken_at_any_time_{0}, ended_at_any_time_{0};
-  std::array<Window, kWindows> state_{};
-  std::array<std::unique_ptr<RetryBackoff>, kWindows>
+  std::array<View, kBuffers> views_{};
+  std::array<std::unique_ptr<RetryBackoff>, kBuffers>
       backoffs_;  // made where buffers are looked for
   // The operation up to which all ranks have ended those in order, and the same for those that end
   // at any time. Written after reading the ranks' counters (release), and read where it is relied
@@ -196,64 +198,65 @@ class NodeWindows {
   std::atomic<std::uint64_t> all_passed_{0}, all_over_{0};
 };
 
-inline void NodeWindows::next(Ends ends, const Schedule& schedule, NodeTurn* turn) {
+inline void NodeBuffers::next(Ends ends, const Schedule& schedule, NodeTurn* turn) {
   turn->number_ = ++taken_;
-  turn->window_ =
-      static_cast<std::uint32_t>(turn->number_ & ((schedule.is_long ? kOfLong : kWindows) - 1));
-  Window& window = state_[turn->window_];
-  turn->windows_ = this;
-  turn->memory_ = window.memory;
+  turn->buffer_ =
+      static_cast<std::uint32_t>(turn->number_ & ((schedule.is_long ? kOfLong : kBuffers) - 1));
+  View& buffer = views_[turn->buffer_];
+  turn->buffers_ = this;
+  turn->memory_ = buffer.memory;
   turn->own_line_ = turn->memory_ + rank_ * kLineBytes;
-  turn->base_ = ++window.uses << (kSignalBits + kFingerprintBits) |
+  turn->base_ = ++buffer.uses << (kSignalBits + kFingerprintBits) |
                 std::uint64_t{schedule.fingerprint} << kSignalBits;
   turn->in_order_ = ends == Ends::in_order;
-  turn->before_ = window.last;
-  turn->after_in_order_ = window.last_in_order;
-  window.last = turn->number_;
-  window.last_in_order = turn->in_order_;
+  turn->before_ = buffer.last;
+  turn->after_in_order_ = buffer.last_in_order;
+  buffer.last = turn->number_;
+  buffer.last_in_order = turn->in_order_;
   if (turn->in_order_) return;
   const std::uint32_t before = taken_at_any_time_.load(std::memory_order_relaxed);
   taken_at_any_time_.store(before + 1, std::memory_order_relaxed);
 }
 
-inline NodeWindows::Counter NodeWindows::passed(int rank) const {
+inline NodeBuffers::Counter NodeBuffers::passed(int rank) const {
   return NodeTurn::counter_at(memory_ + rank * kLineBytes);
 }
 
-inline NodeWindows::Counter NodeWindows::over(int rank) const {
+inline NodeBuffers::Counter NodeBuffers::over(int rank) const {
   return NodeTurn::counter_at(memory_ + rank * kLineBytes + kOverOffset);
 }
 
-inline NodeWindows::Counter NodeWindows::released(std::uint32_t window, int rank) const {
-  const auto line = static_cast<std::int64_t>(window + 1) * ranks_ + rank;
+inline NodeBuffers::Counter NodeBuffers::released(std::uint32_t buffer, int rank) const {
+  const auto line = static_cast<std::int64_t>(buffer + 1) * ranks_ + rank;
   return NodeTurn::counter_at(memory_ + line * kLineBytes);
 }
 
 // The operation counts as ended after its end was published: one that finds no other under way has
 // thus seen all that they published. The number taken is read after that, and so includes all that
 // have ended.
-inline void NodeWindows::end_at_any_time(std::uint32_t window, std::uint64_t number) {
+inline void NodeBuffers::end_at_any_time(std::uint32_t buffer, std::uint64_t number) {
   const std::uint32_t ended = ended_at_any_time_.load(std::memory_order_acquire);
   const bool alone = taken_at_any_time_.load(std::memory_order_relaxed) - ended == 1;
-  (alone ? over(rank_) : released(window, rank_)).store(number, std::memory_order_release);
+  (alone ? over(rank_) : released(buffer, rank_)).store(number, std::memory_order_release);
   ended_at_any_time_.fetch_add(1, std::memory_order_acq_rel);
 }
 
-inline NodeTurn NodeTurn::in(NodeWindows& others) const {
+inline NodeTurn NodeTurn::in(NodeBuffers& others) const {
   NodeTurn turn = *this;
-  turn.windows_ = &others;
-  turn.memory_ = others.state_[window_].memory;
+  turn.buffers_ = &others;
+  turn.memory_ = others.views_[buffer_].memory;
   turn.own_line_ = turn.memory_ + others.rank_ * kLineBytes;
   return turn;
 }
 
 inline std::byte* NodeTurn::shown_by(int place) const {
-  return memory_ + windows_->window_bytes_ - (windows_->ranks_ - place) * kLineBytes;
+  return memory_ + buffers_->buffer_bytes_ - (buffers_->ranks_ - place) * kLineBytes;
 }
 
-// The answer is stored as a counter, so that one of an earlier use of the window is not mistaken.
+// The answer is stored as a counter, so that one of an earlier use of the node buffer is not
+// mistaken.
 inline void NodeTurn::answer(bool reaches) const {
-  counter_at(shown_by(windows_->rank_) + kAnswerOffset)
+  counter_at(shown_by(buffers_->rank_) + kAnswerOffset)
       .store(base_ + (reaches ? 1 : 2), std::memory_order_release);
 }
 
@@ -265,7 +268,7 @@ inline std::optional<bool> NodeTurn::answer_of(int place) const {
 }
 
 inline RetryBackoff& NodeTurn::backoff() const {
-  auto& backoff = windows_->backoffs_[window_];
+  auto& backoff = buffers_->backoffs_[buffer_];
   if (!backoff) [[unlikely]]
     backoff = std::make_unique<RetryBackoff>();
   return *backoff;
@@ -285,20 +288,20 @@ inline void NodeTurn::looked(bool found) const {
 
 inline bool NodeTurn::may_begin() const {
   if (before_ == 0) return true;
-  return after_in_order_ ? windows_->all_have_passed(before_)
-                         : windows_->all_have_ended(window_, before_);
+  return after_in_order_ ? buffers_->all_have_passed(before_)
+                         : buffers_->all_have_ended(buffer_, before_);
 }
 
 inline void NodeTurn::own_next_line() const {
-  const NodeWindows& all = *windows_;
-  std::byte* const window = all.state_[(number_ + 1) % NodeWindows::kWindows].memory;
-  counter_at(window + all.rank_ * kLineBytes + kSpareOffset)
+  const NodeBuffers& all = *buffers_;
+  std::byte* const buffer = all.views_[(number_ + 1) % NodeBuffers::kBuffers].memory;
+  counter_at(buffer + all.rank_ * kLineBytes + kSpareOffset)
       .store(number_, std::memory_order_relaxed);
 }
 
 inline void NodeTurn::end(bool synchronizing) const {
-  NodeWindows& all = *windows_;
-  if (!in_order_) return all.end_at_any_time(window_, number_);
+  NodeBuffers& all = *buffers_;
+  if (!in_order_) return all.end_at_any_time(buffer_, number_);
   all.passed(all.rank_).store(number_, std::memory_order_release);
   // All ranks have begun this operation, so that all have ended the previous ones.
   if (synchronizing) all.all_passed_.store(number_ - 1, std::memory_order_release);

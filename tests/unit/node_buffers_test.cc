@@ -1,7 +1,6 @@
-// Whose turn it is in the node's memory: whoever begins in a window begins once all ranks have
-// ended what was there before, in whatever order each of them ends; and what ranks tell each other
-// of that lies in few lines.
-#include "shm/node_windows.h"
+// Turns in node buffers: an operation begins once all ranks have ended the previous one there,
+// in whatever order each of them ends. Ranks publish that in few slots.
+#include "shm/node_buffers.h"
 
 #include <gtest/gtest.h>
 
@@ -21,9 +20,9 @@ constexpr std::int64_t kBytes = 1024;
 class Ranks {
  public:
   explicit Ranks(int ranks)
-      : memory_(static_cast<std::size_t>(NodeWindows::bytes(ranks, kBytes))), all_(ranks) {
+      : memory_(static_cast<std::size_t>(NodeBuffers::bytes(ranks, kBytes))), all_(ranks) {
     for (int rank = 0; rank < ranks; ++rank)
-      windows_.emplace_back(memory_.data(), rank, ranks, kBytes);
+      node_buffers_.emplace_back(memory_.data(), rank, ranks, kBytes);
   }
 
   std::size_t count() const { return all_.size(); }
@@ -41,7 +40,7 @@ class Ranks {
     schedule.is_long = is_long;
     Rank& one = all_[rank];
     one.open.insert(one.turns.size());
-    one.turns.push_back(windows_[rank].next(ends, schedule));
+    one.turns.push_back(node_buffers_[rank].next(ends, schedule));
     one.waits_for_last = ends == Ends::in_order;
   }
   void end(std::size_t rank, std::size_t number) {
@@ -52,8 +51,8 @@ class Ranks {
   }
   std::size_t taken(std::size_t rank) const { return all_[rank].turns.size(); }
 
-  // All have ended the last turn before this one in the same window.
-  bool window_is_free(std::size_t rank, std::size_t number) {
+  // All have ended the last turn before this one in the same node buffer.
+  bool buffer_is_free(std::size_t rank, std::size_t number) {
     for (std::size_t before = number; before-- > 0;) {
       if (turn(rank, before).memory() != turn(rank, number).memory()) continue;
       return std::all_of(all_.begin(), all_.end(), [&](const Rank& one) {
@@ -70,11 +69,11 @@ class Ranks {
     bool waits_for_last = false;
   };
   std::vector<std::byte> memory_;
-  std::deque<NodeWindows> windows_;
+  std::deque<NodeBuffers> node_buffers_;
   std::vector<Rank> all_;
 };
 
-TEST(NodeWindows, AWindowIsFreeOnceAllHaveEndedWhatWasThere) {
+TEST(NodeBuffers, ABufferIsFreeOnceAllHaveEndedWhatWasThere) {
   constexpr std::size_t kTurns = 200;
   for (unsigned seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
@@ -89,7 +88,7 @@ TEST(NodeWindows, AWindowIsFreeOnceAllHaveEndedWhatWasThere) {
       const std::size_t rank = below(ranks.count());
       auto& open = ranks.open(rank);
       for (const std::size_t number : open)
-        ASSERT_EQ(ranks.turn(rank, number).may_begin(), ranks.window_is_free(rank, number));
+        ASSERT_EQ(ranks.turn(rank, number).may_begin(), ranks.buffer_is_free(rank, number));
       const std::size_t next = ranks.taken(rank);
       if (next < kTurns && ranks.may_take(rank) && below(2) == 0) {
         ranks.take(rank, turns[next].first, turns[next].second);
@@ -112,7 +111,7 @@ std::set<std::size_t> lines_written(const std::vector<std::byte>& memory) {
   return lines;
 }
 
-TEST(NodeWindows, WhatEndsBeforeTheNextBeginsIsToldInOneLineOfEachRank) {
+TEST(NodeBuffers, WhatEndsBeforeTheNextBeginsIsToldInOneSlotOfEachRank) {
   Ranks ranks(2);
   for (std::size_t number = 0; number < 20; ++number) {
     for (const std::size_t rank : {0u, 1u}) {
@@ -124,12 +123,12 @@ TEST(NodeWindows, WhatEndsBeforeTheNextBeginsIsToldInOneLineOfEachRank) {
   EXPECT_EQ(lines_written(ranks.memory()), (std::set<std::size_t>{0, 1}));
 }
 
-TEST(NodeWindows, AfterSomeThatOverlappedItIsSoAgain) {
+TEST(NodeBuffers, AfterSomeThatOverlappedItIsSoAgain) {
   Ranks ranks(1);
   ranks.take(0, Ends::any_time, false);
   ranks.take(0, Ends::any_time, false);
   ranks.end(0, 1);
-  EXPECT_EQ(lines_written(ranks.memory()).size(), 1u);  // of its window
+  EXPECT_EQ(lines_written(ranks.memory()).size(), 1u);  // of its node buffer
   ranks.end(0, 0);
   EXPECT_EQ(lines_written(ranks.memory()).size(), 2u);
   for (std::size_t number = 2; number < 20; ++number) {

@@ -1,6 +1,6 @@
-// Assigns turns. The memory begins with the operations that each rank has ended; the windows
+// Assigns turns. The memory begins with the operations that each rank has ended; the buffers
 // follow.
-#include "shm/node_windows.h"
+#include "shm/node_buffers.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-std::int64_t front_bytes(int ranks, int windows) {
-  return to_pages((windows + 1) * ranks * kLineBytes);
+std::int64_t front_bytes(int ranks, int buffers) {
+  return to_pages((buffers + 1) * ranks * kLineBytes);
 }
 
 // Without it a waiting core takes the line back and forth: a signal is seen five times as late.
@@ -23,17 +23,17 @@ void pause() {
 
 }  // namespace
 
-std::int64_t NodeWindows::bytes(int ranks, std::int64_t window_bytes) {
-  return front_bytes(ranks, kWindows) + kWindows * to_pages(window_bytes + ranks * kLineBytes);
+std::int64_t NodeBuffers::bytes(int ranks, std::int64_t buffer_bytes) {
+  return front_bytes(ranks, kBuffers) + kBuffers * to_pages(buffer_bytes + ranks * kLineBytes);
 }
 
-NodeWindows::NodeWindows(std::byte* memory, int rank, int ranks, std::int64_t window_bytes)
+NodeBuffers::NodeBuffers(std::byte* memory, int rank, int ranks, std::int64_t buffer_bytes)
     : memory_(memory),
       rank_(rank),
       ranks_(ranks),
-      window_bytes_(to_pages(window_bytes + ranks * kLineBytes)) {
-  std::byte* next = memory + front_bytes(ranks, kWindows);
-  for (Window& window : state_) window.memory = std::exchange(next, next + window_bytes_);
+      buffer_bytes_(to_pages(buffer_bytes + ranks * kLineBytes)) {
+  std::byte* next = memory + front_bytes(ranks, kBuffers);
+  for (View& buffer : views_) buffer.memory = std::exchange(next, next + buffer_bytes_);
 }
 
 NodeTurn::Seen NodeTurn::look_again(int rank, std::uint32_t value, int polls) const {
@@ -42,7 +42,7 @@ NodeTurn::Seen NodeTurn::look_again(int rank, std::uint32_t value, int polls) co
     const std::uint64_t counter = counter_of(rank);
     if (is_seen(counter, value)) return Seen::yes;
     if (counter >> kUse != base_ >> kUse) {
-      if (is_reached(base_, counter)) return Seen::yes;  // in a later use of the window
+      if (is_reached(base_, counter)) return Seen::yes;  // in a later use of the buffer
     } else if (counter >> kSignalBits != base_ >> kSignalBits) {
       return Seen::other_call;
     }
@@ -51,7 +51,7 @@ NodeTurn::Seen NodeTurn::look_again(int rank, std::uint32_t value, int polls) co
   }
 }
 
-bool NodeWindows::look_who_passed(std::uint64_t number) {
+bool NodeBuffers::look_who_passed(std::uint64_t number) {
   std::uint64_t least = passed(0).load(std::memory_order_acquire);
   for (int rank = 1; rank < ranks_; ++rank)
     least = std::min(least, passed(rank).load(std::memory_order_acquire));
@@ -59,35 +59,35 @@ bool NodeWindows::look_who_passed(std::uint64_t number) {
   return least >= number;
 }
 
-bool NodeWindows::look_who_ended(std::uint32_t window, std::uint64_t number) {
+bool NodeBuffers::look_who_ended(std::uint32_t buffer, std::uint64_t number) {
   std::uint64_t least = UINT64_MAX;
   for (int rank = 0; rank < ranks_; ++rank) {
     const std::uint64_t over_up_to = over(rank).load(std::memory_order_acquire);
     least = std::min(least, over_up_to);
-    if (over_up_to < number && released(window, rank).load(std::memory_order_acquire) < number)
+    if (over_up_to < number && released(buffer, rank).load(std::memory_order_acquire) < number)
       return false;
   }
   all_over_.store(least, std::memory_order_release);
   return true;
 }
 
-bool NodeWindows::are_at_rest() {
-  for (std::uint32_t window = 0; window < kWindows; ++window) {
-    const auto& [memory, uses, last, last_in_order] = state_[window];
-    if (last != 0 && !(last_in_order ? all_have_passed(last) : all_have_ended(window, last)))
+bool NodeBuffers::are_at_rest() {
+  for (std::uint32_t buffer = 0; buffer < kBuffers; ++buffer) {
+    const auto& [memory, uses, last, last_in_order] = views_[buffer];
+    if (last != 0 && !(last_in_order ? all_have_passed(last) : all_have_ended(buffer, last)))
       return false;
   }
   return true;
 }
 
-void NodeWindows::begin_again(bool anew) {
+void NodeBuffers::begin_again(bool anew) {
   for (auto& backoff : backoffs_) backoff.reset();
   if (!anew) return;
   taken_ = 0;
   for (auto* count : {&taken_at_any_time_, &ended_at_any_time_})
     count->store(0, std::memory_order_relaxed);
   for (auto* number : {&all_passed_, &all_over_}) number->store(0, std::memory_order_relaxed);
-  for (Window& window : state_) window = Window{.memory = window.memory};
+  for (View& buffer : views_) buffer = View{.memory = buffer.memory};
 }
 
 }  // namespace weft
