@@ -15,7 +15,7 @@ namespace {
 
 class Allgather {
  public:
-  // A slot has a piece of a block of each node.
+  // A rank shows a piece of a block of each node.
   explicit Allgather(Builder& b)
       : b_(b),
         s_(b.shape()),
@@ -52,7 +52,7 @@ class Allgather {
     b_.leaders(Kind::allgather, 0, piece, of_all);
   }
 
-  // Copies this rank's own slot first, then those of the following places.
+  // Copies what this rank shows first, then what those of the following places show.
   void copy_out() {
     const auto places = static_cast<int>(here_.size());
     for (int i = 0; i < places; ++i) {

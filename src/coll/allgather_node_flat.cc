@@ -1,6 +1,6 @@
 // Allgather and allgatherv in the node's memory: every rank copies its block there part after part,
 // and copies the others' out. With blocks of n bytes each rank copies (p + 1) n, in place p n;
-// blocks of a few bytes travel in the cache lines of the counters. By domains, each rank fetches
+// blocks of a few bytes travel in the ranks' slots. By domains, each rank fetches
 // its share of the blocks of others for its domain, so that each block crosses a border once for
 // each of the d - 1 other domains, the least. Graham, Shipman, MPI support for multi-core
 // architectures, EuroPVM/MPI 2008; Li, Hoefler, Snir, NUMA-aware shared-memory collective
@@ -37,7 +37,7 @@ class Allgather {
         domain_(domains.of(s_.rank)),
         homes_(domains, s_.size),
         part_(domains.count() > 1
-                  ? NodeParts(b, longest_block(s_), 1, kFetched, INT64_MAX, homes_.slots())
+                  ? NodeParts(b, longest_block(s_), 1, kFetched, INT64_MAX, homes_.most_held())
                   : NodeParts::exchanged(b, longest_block(s_), 1)),
         own_(b, outgoing(s_, s_.rank), part_.is_cut()) {
     if (domains.count() == 1 && !part_.is_cut()) b.exchanges_once();
@@ -63,7 +63,7 @@ class Allgather {
   std::int64_t count(int block) const { return part_.count(bytes_of(s_, block)); }
   Location shared(int block, int domain) const {
     const DomainHomes::Home& home = homes_.of(block, domain);
-    return part_.of(home.rank, home.slot);
+    return part_.of(home.rank, home.index);
   }
 
   void fetch() {

@@ -1,8 +1,8 @@
 // Allreduce in the node's memory by recursive doubling: in each of log(p) steps two ranks show each
-// other their partial sums, in separate slots for each step; short data travel in the ranks' lines.
-// If p is no power of two, a preliminary step reduces it to one: the even rank of some pairs gives
-// its vector to the other one and takes the result from it. For short vectors and too many ranks
-// for a single exchange: each rank copies n bytes and reduces n log(p).
+// other their partial sums, in separate memory for each step; short data travel in the ranks'
+// slots. If p is no power of two, a preliminary step reduces it to one: the even rank of some pairs
+// gives its vector to the other one and takes the result from it. For short vectors and too many
+// ranks for a single exchange: each rank copies n bytes and reduces n log(p).
 // Partial sums are those of consecutive ranks, so that the result is right for operators that do
 // not commute, and identical on all ranks.
 // Jocksch, Piccinali, shared-memory persistent allreduce (first step to 2^n)
@@ -90,7 +90,7 @@ class Doubling {
   const Fold fold_;
   const bool is_folded_;
   const int steps_;
-  const int shows_;  // slots of a rank
+  const int shows_;  // partial sums of a rank
   NodeParts part_;
 };
 

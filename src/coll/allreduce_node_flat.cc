@@ -1,7 +1,6 @@
 // Allreduce in the node's memory, flat: every rank puts its vector there and reduces all of them by
-// itself. One exchange, so the least latency; short vectors travel in the cache lines of the
-// counters that tell of them. Each rank copies n bytes and reduces (p - 1) n, which is too much for
-// long vectors.
+// itself. One exchange, so the least latency; short vectors travel in the ranks' slots. Each rank
+// copies n bytes and reduces (p - 1) n, which is too much for long vectors.
 // All ranks combine in the same order, so that the result is the same, bit for bit, everywhere and
 // right for operators that do not commute.
 // Jocksch, Piccinali, shared-memory persistent allreduce (short messages, no special treatment)

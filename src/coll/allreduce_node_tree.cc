@@ -32,15 +32,15 @@ class Tree {
     if (tree_.children.size() > 1) scratch_ = b.temp(part.count(), Unit::recv);
   }
 
-  // Adds the children's vectors to `own`, into this rank's slot. A sum must not overwrite its lower
-  // operand, so that two places are used in turn.
+  // Adds the children's vectors to `own`, and shows the sum. A sum must not overwrite its lower
+  // operand, so that it alternates between two locations.
   void reduce(Location own) {
-    const Location slot = part_.of(b_.shape().rank);
-    if (tree_.children.empty()) b_.copy(own, slot, part_.count());
+    const Location shown = part_.of(b_.shape().rank);
+    if (tree_.children.empty()) b_.copy(own, shown, part_.count());
     Location sum = own;
     for (std::size_t left = tree_.children.size(); left > 0; --left) {
       const int child = tree_.children[tree_.children.size() - left];
-      const Location into = left % 2 == 1 ? slot : scratch_;
+      const Location into = left % 2 == 1 ? shown : scratch_;
       part_.wait(child, 1, signals_of(child));
       b_.reduce(sum, part_.of(child), into, part_.count());
       sum = into;

@@ -58,17 +58,17 @@ class Exchange {
   }
 
   void copy_in(const NodeParts& part) {
-    Packer slot(b_, Packer::Way::pack, part.of(s_.rank));
+    Packer packer(b_, Packer::Way::pack, part.of(s_.rank));
     for (std::int64_t i = part.begin(); i < part.begin() + part.count(); ++i) {
       part.wait_until_read(pieces_.peer(i - part.distance_of_reuse()));
       const int peer = pieces_.peer(i);
       const Operand piece = pieces_.of(given_[static_cast<std::size_t>(peer)], i);
       if (peer == s_.rank)
-        slot.skip(piece);
+        packer.skip(piece);
       else
-        slot.add(piece);
+        packer.add(piece);
     }
-    slot.finish();
+    packer.finish();
   }
 
   void copy_out(const NodeParts& part) {

@@ -1,6 +1,6 @@
 // Bcast in the node's memory: the root copies the data there part after part, the others copy them
 // out, all at once. Each rank copies n bytes, however many ranks there are; a few bytes travel in
-// the line of the root's counter. By domains, d of them, one rank of each other domain copies the
+// the root's slot. By domains, d of them, one rank of each other domain copies the
 // data from there to memory of its own for the others, so that (d - 1) n bytes cross their borders,
 // the least. Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
 #include "coll/build_functions.h"

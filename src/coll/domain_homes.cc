@@ -18,7 +18,7 @@ DomainHomes::DomainHomes(const Domains& domains, int ranks)
   }
 }
 
-int DomainHomes::slots() const {
+int DomainHomes::most_held() const {
   std::size_t most = 0;
   for (const std::vector<int>& blocks : held_) most = std::max(most, blocks.size());
   return static_cast<int>(most);

@@ -16,14 +16,14 @@ class DomainHomes {
 
   struct Home {
     int rank;
-    int slot;  // of those that it holds
+    int index;  // among the blocks that it holds
   };
   const Home& of(int block, int domain) const {
     return homes_[static_cast<std::size_t>(domain)][static_cast<std::size_t>(block)];
   }
-  // Returns the blocks that a rank holds, by slot.
+  // Returns the blocks that a rank holds, by index.
   const std::vector<int>& held_by(int rank) const { return held_[static_cast<std::size_t>(rank)]; }
-  int slots() const;  // of any rank, at most
+  int most_held() const;  // by any rank
 
  private:
   std::vector<std::vector<Home>> homes_;  // by domain and block

@@ -1,5 +1,5 @@
 // NodeParts: the data that ranks show each other in the node's memory, part after part, in one or
-// several slots per rank. Short data travel in the ranks' lines. Longer data use two places in
+// several slots per rank. Short data travel in the ranks' slots. Longer data use two places in
 // turn, so that the next part can be written while the previous one is still being read.
 // A rank signals once per part (or as often as told), when it has written its slot for this part
 // and has read all it needs of the previous one. So a rank that has waited for a reader's signal of
@@ -58,7 +58,7 @@ class NodeParts {
   // Returns a rank's slot for this part.
   Location of(int rank, int slot = 0) const {
     const int place = place_of(b_.shape(), rank);
-    if (in_lines_) return b_.line(place);
+    if (in_slots_) return b_.slot(place);
     const std::int64_t in_own = (places_of_slot() * slot + part_ % kPlaces) * stride_;
     if (!change_hands_) return places_ + (place * own_bytes_ + in_own);
     const bool is_first = (place + part_ / kPlaces) % 2 == 0;
@@ -103,9 +103,9 @@ class NodeParts {
         most_(std::min({count, most, fitting(slot_bytes(part_bytes, slots), extent)})),
         stride_(to_lines(most_ * extent)),
         own_bytes_(places_of_slot() * slots * stride_),
-        in_lines_(!is_cut() && slots == 1 && most_ * extent <= kLinePayloadBytes),
+        in_slots_(!is_cut() && slots == 1 && most_ * extent <= kSlotPayloadBytes),
         change_hands_(change_hands) {
-    if (in_lines_ || is_alone()) return;
+    if (in_slots_ || is_alone()) return;
     const bool has_pages = own_bytes_ > kPageBytes;
     const std::int64_t last = own_bytes_;
     if (has_pages) own_bytes_ = kNodeBytesPerRank;
@@ -134,7 +134,7 @@ class NodeParts {
   const std::int64_t most_;  // elements of one part
   const std::int64_t stride_;
   std::int64_t own_bytes_;  // of a rank's memory
-  const bool in_lines_;
+  const bool in_slots_;
   const bool change_hands_;
   Location places_;
   std::int64_t part_ = 0;

@@ -32,7 +32,7 @@ NodeRing::NodeRing(Builder& b, const Domains& domains, std::vector<std::int64_t>
       blocks_(b.shape().size),
       parts_(NodeParts::in_step(b, longest(borders_), b.shape().recv.extent,
                                 blocks_ + (domains.count() > 1 ? static_cast<int>(result) : 0),
-                                homes_.slots())) {}
+                                homes_.most_held())) {}
 
 std::int64_t NodeRing::offset(int block) const {
   const std::int64_t element = borders_[static_cast<std::size_t>(block)] + parts_.begin();
@@ -56,7 +56,7 @@ int NodeRing::neighbour(int rank, int distance) const {
 // to its own last.
 int NodeRing::nth_signal(int rank, int block) const {
   const DomainHomes::Home& home = homes_.of(block, domains_.of(rank));
-  int nth = 1 + home.slot;
+  int nth = 1 + home.index;
   for (int at = neighbour(rank, -1); at != home.rank; at = neighbour(at, -1))
     nth += static_cast<int>(homes_.held_by(at).size());
   return nth;

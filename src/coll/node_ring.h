@@ -49,7 +49,7 @@ class NodeRing {
   std::int64_t count(int block) const { return parts_.count(length(block)); }
   Location shared(int block, int domain) const {
     const DomainHomes::Home& home = homes_.of(block, domain);
-    return parts_.of(home.rank, home.slot);
+    return parts_.of(home.rank, home.index);
   }
 
   void add_to_blocks(int home, bool is_first, Location own);

@@ -34,11 +34,11 @@ NodeSums::NodeSums(Builder& b, int leaders, Result result, int leader_place)
       most_(std::min(blocks_.length(0), most_elements(b))),
       parts_((blocks_.length(0) + most_ - 1) / most_),
       all_at_the_leader_(leaders == 1 && parts_ == 1),
-      in_lines_(all_at_the_leader_ && most_ * b.extent(Unit::recv) <= kLinePayloadBytes) {
-  if (ranks_ == 1 || in_lines_) return;
+      in_slots_(all_at_the_leader_ && most_ * b.extent(Unit::recv) <= kSlotPayloadBytes) {
+  if (ranks_ == 1 || in_slots_) return;
   stride_ = round_up(most_ * b.extent(Unit::recv));
-  const int slots = all_at_the_leader_ ? ranks_ : leaders_;
-  slots_ = b.node(std::min(parts_, kPlaces) * slots * stride_);
+  const int owners = all_at_the_leader_ ? ranks_ : leaders_;
+  memory_ = b.node(std::min(parts_, kPlaces) * owners * stride_);
 }
 
 std::int64_t NodeSums::offset_of(int block, std::int64_t part) const {
@@ -49,15 +49,15 @@ std::int64_t NodeSums::count_of(int block, std::int64_t part) const {
   return std::clamp<std::int64_t>(blocks_.length(block) - part * most_, 0, most_);
 }
 
-Location NodeSums::slot(int slot, std::int64_t part) const {
-  if (in_lines_) return b_.line(slot);
-  const int slots = all_at_the_leader_ ? ranks_ : leaders_;
-  return slots_ + (part % kPlaces * slots + slot) * stride_;
+Location NodeSums::memory_of(int index, std::int64_t part) const {
+  if (in_slots_) return b_.slot(index);
+  const int owners = all_at_the_leader_ ? ranks_ : leaders_;
+  return memory_ + (part % kPlaces * owners + index) * stride_;
 }
 
 Location NodeSums::shared(std::int64_t part) const {
   if (ranks_ == 1) return {Buffer::recv, offset_of(block_, part)};
-  return slot(all_at_the_leader_ ? leader_place_ : block_, part);
+  return memory_of(all_at_the_leader_ ? leader_place_ : block_, part);
 }
 
 void NodeSums::reduce(std::int64_t part, Location own) {
@@ -72,14 +72,14 @@ void NodeSums::reduce(std::int64_t part, Location own) {
 
 void NodeSums::reduce_all_at_the_leader(Location own) {
   if (!leads()) {
-    b_.copy(b_.input(), slot(place_, 0), most_);
+    b_.copy(b_.input(), memory_of(place_, 0), most_);
     b_.signal();
     return;
   }
   const auto at = [&](int place) {
     if (place == place_) return b_.input();
     b_.wait(rank_at(place), added(place, 0, 1));
-    return slot(place, 0);
+    return memory_of(place, 0);
   };
   reduce_in_order(b_, ranks_, at, own, most_);
 }
@@ -87,7 +87,7 @@ void NodeSums::reduce_all_at_the_leader(Location own) {
 void NodeSums::add_to_block(int block, std::int64_t part, Location own) {
   const int leader = leader_of(block);
   const int above = ring_at(place_, 1, ranks_);
-  const Location input = b_.input() + offset_of(block, part), sum = slot(block, part);
+  const Location input = b_.input() + offset_of(block, part), sum = memory_of(block, part);
   const std::int64_t count = count_of(block, part);
   if (above == leader) {
     b_.copy(input, sum, count);
@@ -122,7 +122,7 @@ void NodeSums::copy_out(std::int64_t part) {
     const std::int64_t count = count_of(block, part);
     if (count == 0) continue;
     if (leader != place_) b_.wait(rank_at(leader), published(leader, part));
-    const Location at = slot(all_at_the_leader_ ? leader_place_ : block, part);
+    const Location at = memory_of(all_at_the_leader_ ? leader_place_ : block, part);
     b_.copy(at, Location{Buffer::recv, offset_of(block, part)}, count);
   }
 }

@@ -59,7 +59,8 @@ class NodeSums {
   int rank_at(int place) const { return rank_here(b_.shape(), place); }
   std::int64_t offset_of(int block, std::int64_t part) const;
   std::int64_t count_of(int block, std::int64_t part) const;
-  Location slot(int slot, std::int64_t part) const;
+  // Returns where the sum of a block lies or, if all are added at the leader, the vector of a rank.
+  Location memory_of(int index, std::int64_t part) const;
 
   void reduce_all_at_the_leader(Location own);
   void add_to_block(int block, std::int64_t part, Location own);
@@ -82,9 +83,9 @@ class NodeSums {
   const std::int64_t most_;
   const std::int64_t parts_;
   const bool all_at_the_leader_;
-  const bool in_lines_;
+  const bool in_slots_;
   std::int64_t stride_ = 0;
-  Location slots_;
+  Location memory_;
 };
 
 }  // namespace weft

@@ -24,11 +24,11 @@ void reduce_node_flat(Builder& b) {
       continue;
     }
     part.signal_if_reused();
-    const auto slot = [&](int rank) {
+    const auto operand = [&](int rank) {
       part.wait(rank);
       return rank == s.root && !copies_in ? b.input() + offset : part.of(rank);
     };
-    reduce_in_order(b, s.size, slot, Location{Buffer::recv, offset}, part.count());
+    reduce_in_order(b, s.size, operand, Location{Buffer::recv, offset}, part.count());
   }
 }
 

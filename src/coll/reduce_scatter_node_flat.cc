@@ -24,22 +24,22 @@ Operand piece_of(const Shape& s, const NodeParts& part, int rank) {
   return {block.at + part.begin() * s.recv.extent, part.count(block.count), block.unit};
 }
 
-// Returns how far into each slot this rank's block lies.
+// Returns the offset of this rank's block in what every other rank shows.
 std::int64_t copy_in(Builder& b, const NodeParts& part) {
   const Shape& s = b.shape();
-  Packer slot(b, Packer::Way::pack, part.of(s.rank));
+  Packer packer(b, Packer::Way::pack, part.of(s.rank));
   std::int64_t end = 0, own = 0;
   for (int rank = 0; rank < s.size; ++rank) {
     const Operand piece = piece_of(s, part, rank);
     if (rank == s.rank) {
       own = end;
-      slot.skip(piece);
+      packer.skip(piece);
     } else {
-      slot.add(piece);
+      packer.add(piece);
     }
     end += payload_bytes(b, piece);
   }
-  slot.finish();
+  packer.finish();
   return own;
 }
 

@@ -23,11 +23,11 @@ void sum_of_first(Builder& b, int ranks) {
       part.signal_if_reused();
     }
     if (ranks == 0) continue;
-    const auto slot = [&](int rank) {
+    const auto operand = [&](int rank) {
       part.wait(rank);
       return rank == s.rank ? b.input() + offset : part.of(rank);
     };
-    reduce_in_order(b, ranks, slot, Location{Buffer::recv, offset}, part.count());
+    reduce_in_order(b, ranks, operand, Location{Buffer::recv, offset}, part.count());
   }
 }
 

@@ -23,7 +23,7 @@ AloneCall::State AloneCall::go_on(int polls) {
       return seen == NodeTurn::Seen::no ? State::held_up : end(false);
     } else if (next->kind == Instruction::Kind::end) {
       next_ = next;
-      if (schedule_.is_short) turn_.own_next_line();
+      if (schedule_.is_short) turn_.own_next_slot();
       return end(true);
     } else {
       operands_.carry_out(*next);

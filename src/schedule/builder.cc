@@ -67,12 +67,12 @@ Location Builder::temp(std::int64_t count, Unit unit) {
   return origin;
 }
 
-void Builder::use_lines() {
-  if (schedule_.node_bytes == 0) schedule_.node_bytes = ranks_here(shape()) * kLineBytes;
+void Builder::use_slots() {
+  if (schedule_.node_bytes == 0) schedule_.node_bytes = ranks_here(shape()) * kSlotBytes;
 }
 
 Location Builder::node(std::int64_t bytes, std::int64_t alignment) {
-  use_lines();
+  use_slots();
   const Location origin{Buffer::node, align(schedule_.node_bytes, alignment)};
   schedule_.node_bytes = align(origin.offset + bytes);
   return origin;
@@ -82,9 +82,9 @@ void Builder::halve(Location at, std::int64_t stride, bool change) {
   schedule_.halves = {at.offset, stride, change};
 }
 
-Location Builder::line(int place) {
-  use_lines();
-  return {Buffer::node, place * kLineBytes + kLineHeaderBytes};
+Location Builder::slot(int place) {
+  use_slots();
+  return {Buffer::node, place * kSlotBytes + kSlotHeaderBytes};
 }
 
 std::int64_t Builder::extent(Unit unit) const {
@@ -141,14 +141,14 @@ void Builder::copy(Location from, Location to, std::int64_t count, Unit unit) {
 
 // Others wait for this rank's progress wherever it signals after it has waited.
 std::uint32_t Builder::signal() {
-  use_lines();
+  use_slots();
   if (has_waited_) schedule_.sends_after_first_round = true;
   append({.kind = StepKind::signal, .value = ++signals_});
   return signals_;
 }
 
 void Builder::wait(int peer, std::uint32_t value) {
-  use_lines();
+  use_slots();
   has_waited_ = true;
   waited_for_.resize(static_cast<std::size_t>(shape().size));
   std::uint32_t& before = waited_for_[static_cast<std::size_t>(peer)];
@@ -159,7 +159,7 @@ void Builder::wait(int peer, std::uint32_t value) {
 
 void Builder::meet(Shows shows) {
   const Shape& s = shape();
-  use_lines();
+  use_slots();
   schedule_.is_direct = true;
   schedule_.shows_input = shows == Shows::input || shows == Shows::both;
   schedule_.shows_result = shows == Shows::result || shows == Shows::both;
@@ -213,7 +213,7 @@ Schedule Builder::finish() {
   end_round();
   if (schedule_.left_from_round == schedule_.rounds()) schedule_.left_from_round = Schedule::kNever;
   schedule_.is_long = agreed_bytes(shape()).value_or(0) > kLong_bytes;
-  schedule_.is_short = schedule_.node_bytes == ranks_here(shape()) * kLineBytes;
+  schedule_.is_short = schedule_.node_bytes == ranks_here(shape()) * kSlotBytes;
   schedule_.fingerprint = fingerprint(schedule_);
   schedule_.program = compile(schedule_);
   return std::move(schedule_);

@@ -42,8 +42,8 @@ class Builder {
   Location node(std::int64_t bytes, std::int64_t alignment = kLineBytes);
   // Turns node memory at `at`, and that at `stride` bytes after it, into half_a and half_b.
   void halve(Location at, std::int64_t stride, bool change);
-  // Returns the payload (kLinePayloadBytes) of the line of the rank with this node rank.
-  Location line(int place);
+  // Returns the payload (kSlotPayloadBytes) of the slot of the rank with this node rank.
+  Location slot(int place);
 
   void send(int peer, const Operand& from) { message(StepKind::send, peer, from); }
   void send(int peer, Location from, std::int64_t count, Unit unit = Unit::recv);
@@ -95,7 +95,7 @@ class Builder {
   void message(StepKind kind, int peer, const Operand& operand);
 
   void find(int rank);
-  void use_lines();
+  void use_slots();
   bool is_in_batch();
 
   Schedule schedule_;

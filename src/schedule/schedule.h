@@ -3,8 +3,8 @@
 // Steps of a round start in order; sends and receives are posted, and complete at the end of the
 // round; reductions and copies are carried out when reached. So a local step must not touch data of
 // a send or receive of the same round.
-// Ranks of one node also communicate in shared memory: each has a line there, a counter with a few
-// bytes next to it. A rank publishes its stores by a signal (which increments its counter), and
+// Ranks of one node also communicate in shared memory: each has a slot there, a counter with a few
+// bytes of payload. A rank publishes its stores by a signal (which increments its counter), and
 // waits until another's counter has reached a value; a wait blocks the following steps. Jocksch,
 // Piccinali, shared-memory persistent allreduce (the barrier is integrated in the data's flow).
 // If the users' buffers themselves are in shared memory, a schedule may be direct: each rank shows
@@ -116,14 +116,15 @@ Operand got_by(const Step& step);
 // Returns the operand that a local step writes.
 Operand result_of(const Step& step);
 
-// The node's memory begins with one line for each rank: the counter, a word that nobody reads
-// (shm/node_buffers.h), and payload in the same cache line.
-inline constexpr std::int64_t kLineBytes = 64;
+inline constexpr std::int64_t kLineBytes = 64;  // a cache line
+// The node's memory begins with a slot for each rank, a cache line: the counter, a word that nobody
+// reads (shm/node_buffers.h), and payload.
+inline constexpr std::int64_t kSlotBytes = kLineBytes;
 inline constexpr int kSignalBits = 20;       // most signals of a rank in one schedule: 2^20 - 1
 inline constexpr int kFingerprintBits = 12;  // never 0
 inline constexpr std::int64_t kSpareOffset = 8;
-inline constexpr std::int64_t kLineHeaderBytes = 16;
-inline constexpr std::int64_t kLinePayloadBytes = kLineBytes - kLineHeaderBytes;
+inline constexpr std::int64_t kSlotHeaderBytes = 16;
+inline constexpr std::int64_t kSlotPayloadBytes = kSlotBytes - kSlotHeaderBytes;
 // Describes one of a rank's buffers in a step `show`: its place in memory that processes share
 // (SharedRanges), or in a process's own memory, of which others attach the pages that they need
 // (ProcessMemory).
@@ -143,10 +144,11 @@ struct ShownBuffer {
 struct ShownBuffers {
   ShownBuffer input, result;
 };
-// After that, in the same line, a rank answers whether it reaches the others' shown buffers.
+// Behind its shown buffers, in the same cache line, a rank answers whether it reaches the others'
+// shown buffers.
 inline constexpr std::int64_t kAnswerOffset = kLineBytes - 8;
 static_assert(sizeof(ShownBuffers) <= kAnswerOffset);
-// The most node memory per rank that a schedule may use besides the lines, which then take whole
+// The most node memory per rank that a schedule may use besides the slots, which then take whole
 // pages: two places of 256 KiB (select/selector.h).
 inline constexpr std::int64_t kNodeBytesPerRank = 512 * 1024;
 inline constexpr std::int64_t kPageBytes = 4096;
@@ -154,8 +156,8 @@ constexpr std::int64_t to_pages(std::int64_t bytes) {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 inline constexpr std::int64_t most_node_bytes(int ranks) {
-  const std::int64_t lines = to_pages(ranks * kLineBytes);
-  return lines + ranks * kNodeBytesPerRank;
+  const std::int64_t slots = to_pages(ranks * kSlotBytes);
+  return slots + ranks * kNodeBytesPerRank;
 }
 
 // In an exchange between two ranks each writes next time where it has read: a core gains ownership
@@ -174,10 +176,10 @@ struct Schedule {
   std::vector<std::uint32_t> round_ends;  // index past the last step of each round
   Program program;                        // of one that may stand alone (engine/alone.h)
   std::int64_t temp_bytes = 0;            // size of the temp buffer, 64-byte aligned
-  std::int64_t node_bytes = 0;            // of the node's memory, lines included; 0: none
+  std::int64_t node_bytes = 0;            // of the node's memory, slots included; 0: none
   Halves halves;
   bool is_long = false;   // known to all ranks alike
-  bool is_short = false;  // all that it has in the node's memory is in the lines
+  bool is_short = false;  // all that it has in the node's memory is in the slots
   // A hash of facts that all ranks of a call share, by which they notice a mismatch; for schedules
   // with node_bytes.
   std::uint32_t fingerprint = 0;

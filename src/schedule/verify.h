@@ -12,7 +12,7 @@ namespace weft {
 
 // Checks one rank's schedule by itself:
 //  - the rounds cover the steps, in order; peers are other ranks of the call;
-//  - operands lie inside the buffers (temp and node: in bytes, outside the lines' counters; send
+//  - operands lie inside the buffers (temp and node: in bytes, outside the slots' counters; send
 //    and receive: in whole elements of a block or of blocks without gaps, or in bytes of plain
 //    data); both sides of a copy or a reduction have the same payload;
 //  - it uses no more node memory than there is, and none if this rank is alone;

@@ -110,10 +110,10 @@ class LocalVerifier {
       return "an operand across halves of the node's memory";
     if (range.begin < 0 || range.end > schedule_.node_bytes)
       return "an operand outside the node's memory";
-    const std::int64_t in_line = range.begin % kLineBytes;
-    const std::int64_t room = in_line < kLineHeaderBytes ? 0 : kLineBytes - in_line;
-    const bool in_lines = range.begin < ranks_here(shape_) * kLineBytes;
-    return in_lines && range.end - range.begin > room ? "an operand across a line's counter" : "";
+    const std::int64_t in_slot = range.begin % kSlotBytes;
+    const std::int64_t room = in_slot < kSlotHeaderBytes ? 0 : kSlotBytes - in_slot;
+    const bool in_slots = range.begin < ranks_here(shape_) * kSlotBytes;
+    return in_slots && range.end - range.begin > room ? "an operand across a slot's counter" : "";
   }
 
   Failure check_node_step(const Step& step) {

@@ -204,7 +204,7 @@ class Machine {
 
   // The shown buffers lie after the schedules' node memory.
   Operand shown_by(int rank) const {
-    const std::int64_t at = schedule(rank).node_bytes + rank * kLineBytes;
+    const std::int64_t at = schedule(rank).node_bytes + rank * kSlotBytes;
     return {{Buffer::node, at}, sizeof(ShownBuffers), Unit::byte};
   }
 

@@ -75,8 +75,8 @@ const char* node_scan_name(const Shape& shape) {
 }
 
 // Copy-in with reduction moves the data once per rank, but takes as many steps as there are ranks;
-// the flat algorithm takes one step, in which each rank reads all data. Two ranks, which exchange
-// their slots, gain by the latter up to some length.
+// the flat algorithm takes one step, in which each rank reads all data. Two ranks, which swap
+// their memory, gain by the latter up to some length.
 const char* node_reduction_name(const Shape& shape) {
   constexpr std::int64_t kShort_bytes = 32 * 1024;
   const std::int64_t bytes = shape.recv.bytes();

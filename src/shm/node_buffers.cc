@@ -9,10 +9,11 @@ namespace weft {
 namespace {
 
 std::int64_t front_bytes(int ranks, int buffers) {
-  return to_pages((buffers + 1) * ranks * kLineBytes);
+  return to_pages((buffers + 1) * ranks * kSlotBytes);
 }
 
-// Without it a waiting core takes the line back and forth: a signal is seen five times as late.
+// Without it a waiting core takes the cache line back and forth: a signal is seen five times as
+// late.
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -24,14 +25,14 @@ void pause() {
 }  // namespace
 
 std::int64_t NodeBuffers::bytes(int ranks, std::int64_t buffer_bytes) {
-  return front_bytes(ranks, kBuffers) + kBuffers * to_pages(buffer_bytes + ranks * kLineBytes);
+  return front_bytes(ranks, kBuffers) + kBuffers * to_pages(buffer_bytes + ranks * kSlotBytes);
 }
 
 NodeBuffers::NodeBuffers(std::byte* memory, int rank, int ranks, std::int64_t buffer_bytes)
     : memory_(memory),
       rank_(rank),
       ranks_(ranks),
-      buffer_bytes_(to_pages(buffer_bytes + ranks * kLineBytes)) {
+      buffer_bytes_(to_pages(buffer_bytes + ranks * kSlotBytes)) {
   std::byte* next = memory + front_bytes(ranks, kBuffers);
   for (View& buffer : views_) buffer.memory = std::exchange(next, next + buffer_bytes_);
 }

@@ -1,16 +1,16 @@
 // NodeBuffers: memory that all ranks of a node share, divided into buffers that operations use in
-// turn. A buffer holds one line per rank (a counter and a few bytes of payload, schedule.h), then
-// what the schedule asked for, then a line per rank that tells where its buffers are. (The last is
-// separate so that a schedule which continues after unsuccessful sharing may use its own lines
-// while others still read what was shown.)
+// turn. A buffer holds one slot per rank (a counter and a few bytes of payload, schedule.h), then
+// what the schedule asked for, then a further slot per rank that tells where the rank's own buffers
+// are. (This one is separate so that a schedule which continues after unsuccessful sharing may use
+// the first slots while others still read what was shown.)
 // Buffers take turns since an operation may begin on one rank while another rank still reads for
 // the previous one. With several buffers nobody waits for that unless a rank runs far ahead. Long
 // operations use only the first two: their memory is then more likely to be in a cache, which
 // matters more.
-// Each rank publishes in few lines which operations it has ended, since the next write to a line
+// Each rank publishes in few slots which operations it has ended, since the next write to a slot
 // that others read costs a transfer between caches. Operations in order are covered by the last
 // one. Of the others, one that ends while no other is under way announces that all before it have
-// ended, too; otherwise it announces its own end in a line of its buffer.
+// ended, too; otherwise it announces its own end in a slot of its buffer.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ class NodeTurn {
 
   // Sets the counter of this rank. A rank that sees the value also sees all earlier writes.
   void signal(std::uint32_t value) const {
-    counter_at(own_line_).store(base_ + value, std::memory_order_release);
+    counter_at(own_slot_).store(base_ + value, std::memory_order_release);
   }
   // other_call: that rank takes part in a call with another fingerprint.
   enum class Seen : std::uint8_t { no, yes, other_call };
@@ -67,11 +67,11 @@ class NodeTurn {
 
   // Returns true once no rank uses the node buffer for an earlier operation any more.
   bool may_begin() const;
-  // Must precede end(). The next operation most likely begins by writing this rank's line, which
-  // other cores have read. A write to its spare word now makes this core own the line by then. (A
-  // prefetch for writing took longer.) It only pays for operations within lines: during a longer
-  // one, waiting ranks take the line back.
-  void own_next_line() const;
+  // Must precede end(). The next operation most likely begins by writing this rank's slot, which
+  // other cores have read. A write to its spare word now makes this core own the cache line by
+  // then. (A prefetch for writing took longer.) It only pays for operations within slots: during a
+  // longer one, waiting ranks take it back.
+  void own_next_slot() const;
   // Ends this rank's use of the node buffer. synchronizing: no rank ends before all have begun.
   void end(bool synchronizing) const;
 
@@ -83,7 +83,7 @@ class NodeTurn {
     return static_cast<std::int64_t>(counter - value) >= 0;
   }
   std::uint64_t counter_of(int rank) const {
-    return counter_at(memory_ + rank * kLineBytes).load(std::memory_order_acquire);
+    return counter_at(memory_ + rank * kSlotBytes).load(std::memory_order_acquire);
   }
   Seen look_again(int rank, std::uint32_t value, int polls) const;
   bool is_seen(std::uint64_t counter, std::uint32_t value) const {
@@ -93,13 +93,13 @@ class NodeTurn {
     return static_cast<std::uint32_t>(base_ >> kSignalBits) & ((1u << kFingerprintBits) - 1);
   }
   RetryBackoff& backoff() const;
-  static std::atomic_ref<std::uint64_t> counter_at(std::byte* line) {
-    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(line));
+  static std::atomic_ref<std::uint64_t> counter_at(std::byte* slot) {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(slot));
   }
 
   NodeBuffers* buffers_ = nullptr;
   std::byte* memory_ = nullptr;
-  std::byte* own_line_ = nullptr;
+  std::byte* own_slot_ = nullptr;
   std::uint64_t base_ = 0;
   std::uint64_t number_ = 0;  // of the operation, from 1 on
   std::uint64_t before_ = 0;  // of the one that used the node buffer before; 0: none
@@ -119,7 +119,7 @@ class NodeBuffers {
   static std::int64_t bytes(int ranks, std::int64_t buffer_bytes);
 
   // `memory` must be page-aligned, of bytes(), initially zero, and outlive this object.
-  // buffer_bytes: the size of the lines and what follows them.
+  // buffer_bytes: the size of the slots and what follows them.
   NodeBuffers(std::byte* memory, int rank, int ranks, std::int64_t buffer_bytes);
   NodeBuffers(const NodeBuffers&) = delete;
   NodeBuffers& operator=(const NodeBuffers&) = delete;
@@ -128,7 +128,7 @@ class NodeBuffers {
   // These are the arguments with which other processes make node buffers over the same memory.
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
-  std::int64_t buffer_bytes() const { return buffer_bytes_ - ranks_ * kLineBytes; }
+  std::int64_t buffer_bytes() const { return buffer_bytes_ - ranks_ * kSlotBytes; }
 
   // Return the number of turns that this rank has taken, and whether all ranks have ended all of
   // them.
@@ -205,7 +205,7 @@ inline void NodeBuffers::next(Ends ends, const Schedule& schedule, NodeTurn* tur
   View& buffer = views_[turn->buffer_];
   turn->buffers_ = this;
   turn->memory_ = buffer.memory;
-  turn->own_line_ = turn->memory_ + rank_ * kLineBytes;
+  turn->own_slot_ = turn->memory_ + rank_ * kSlotBytes;
   turn->base_ = ++buffer.uses << (kSignalBits + kFingerprintBits) |
                 std::uint64_t{schedule.fingerprint} << kSignalBits;
   turn->in_order_ = ends == Ends::in_order;
@@ -219,16 +219,16 @@ inline void NodeBuffers::next(Ends ends, const Schedule& schedule, NodeTurn* tur
 }
 
 inline NodeBuffers::Counter NodeBuffers::passed(int rank) const {
-  return NodeTurn::counter_at(memory_ + rank * kLineBytes);
+  return NodeTurn::counter_at(memory_ + rank * kSlotBytes);
 }
 
 inline NodeBuffers::Counter NodeBuffers::over(int rank) const {
-  return NodeTurn::counter_at(memory_ + rank * kLineBytes + kOverOffset);
+  return NodeTurn::counter_at(memory_ + rank * kSlotBytes + kOverOffset);
 }
 
 inline NodeBuffers::Counter NodeBuffers::released(std::uint32_t buffer, int rank) const {
-  const auto line = static_cast<std::int64_t>(buffer + 1) * ranks_ + rank;
-  return NodeTurn::counter_at(memory_ + line * kLineBytes);
+  const auto slot = static_cast<std::int64_t>(buffer + 1) * ranks_ + rank;
+  return NodeTurn::counter_at(memory_ + slot * kSlotBytes);
 }
 
 // The operation counts as ended after its end was published: one that finds no other under way has
@@ -245,12 +245,12 @@ inline NodeTurn NodeTurn::in(NodeBuffers& others) const {
   NodeTurn turn = *this;
   turn.buffers_ = &others;
   turn.memory_ = others.views_[buffer_].memory;
-  turn.own_line_ = turn.memory_ + others.rank_ * kLineBytes;
+  turn.own_slot_ = turn.memory_ + others.rank_ * kSlotBytes;
   return turn;
 }
 
 inline std::byte* NodeTurn::shown_by(int place) const {
-  return memory_ + buffers_->buffer_bytes_ - (buffers_->ranks_ - place) * kLineBytes;
+  return memory_ + buffers_->buffer_bytes_ - (buffers_->ranks_ - place) * kSlotBytes;
 }
 
 // The answer is stored as a counter, so that one of an earlier use of the node buffer is not
@@ -292,10 +292,10 @@ inline bool NodeTurn::may_begin() const {
                          : buffers_->all_have_ended(buffer_, before_);
 }
 
-inline void NodeTurn::own_next_line() const {
+inline void NodeTurn::own_next_slot() const {
   const NodeBuffers& all = *buffers_;
   std::byte* const buffer = all.views_[(number_ + 1) % NodeBuffers::kBuffers].memory;
-  counter_at(buffer + all.rank_ * kLineBytes + kSpareOffset)
+  counter_at(buffer + all.rank_ * kSlotBytes + kSpareOffset)
       .store(number_, std::memory_order_relaxed);
 }
 

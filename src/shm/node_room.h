@@ -1,8 +1,8 @@
 // NodeRoom: the memory of a communicator on one node. A page says who uses it; the node buffers
-// follow, and then space for whatever else the communicator needs. NodeRooms: the rooms that no
-// communicator of this process uses at the moment. Creating and mapping a segment takes two dozen
-// system calls, and its first pages as many faults; the next communicator of the same ranks reuses
-// them.
+// follow, and then space for whatever else the communicator needs.
+// NodeRooms: the rooms that no communicator of this process uses at the moment. Creating and
+// mapping a segment takes two dozen system calls, and its first pages as many faults; the next
+// communicator of the same ranks reuses them.
 #pragma once
 
 #include <atomic>

@@ -380,7 +380,7 @@ TEST(Cost, IsKnownOfEachAlgorithmInTheNodesMemory) {
   }
 }
 
-// A long call: each rank's part of the node's memory has pages of its own behind the lines.
+// A long call: each rank's part of the node's memory has pages of its own behind the slots.
 Call domain_call(Kind kind, const char* name, int size, Placing placing, std::int64_t count) {
   Call call{.size = size, .count = count, .type = &test_types()[0], .placing = placing};
   call.algorithm = find_algorithm(kind, name);
@@ -466,11 +466,11 @@ TEST(Cost, ABarrierByDomainsCrossesTheirBordersTwice) {
   }
 }
 
-// 8 bytes and log p steps go into one line, whatever the number of ranks up to 128.
-TEST(Cost, DoublingOfAnElementStaysInTheLines) {
+// 8 bytes and log p steps fit into one slot, whatever the number of ranks up to 128.
+TEST(Cost, DoublingOfAnElementStaysInTheSlots) {
   for (const int p : {2, 3, 16, 100, 128})
     for (const Schedule& s : schedules(Kind::allreduce, "node-doubling", p, 1))
-      EXPECT_EQ(s.node_bytes, p * kLineBytes) << p;
+      EXPECT_EQ(s.node_bytes, p * kSlotBytes) << p;
 }
 
 // Radix r: a rank waits for r - 1 ranks at each level, and there are fewer levels.

@@ -167,7 +167,7 @@ Schedule held_up_by_rank_2() {
 
 TEST(Execution, BringsMessagesForwardWhileAWaitHoldsUpTheirRound) {
   const Schedule schedule = held_up_by_rank_2();
-  const std::int64_t buffer_bytes = 2 * kLineBytes;
+  const std::int64_t buffer_bytes = 2 * kSlotBytes;
   const auto bytes = static_cast<std::size_t>(NodeBuffers::bytes(2, buffer_bytes));
   std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t));
   auto* begin = reinterpret_cast<std::byte*>(memory.data());

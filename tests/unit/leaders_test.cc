@@ -55,7 +55,7 @@ class Memories {
   explicit Memories(const Nodes& nodes) {
     for (int rank = 0; rank < kRanks; ++rank) {
       const int ranks = nodes.ranks_on(nodes.of(rank));
-      const std::int64_t buffer_bytes = ranks * (kLineBytes + kNodeBytesPerRank);
+      const std::int64_t buffer_bytes = ranks * (kSlotBytes + kNodeBytesPerRank);
       std::vector<std::byte>& memory = memories_[nodes.of(rank)];
       memory.resize(static_cast<std::size_t>(NodeBuffers::bytes(ranks, buffer_bytes)));
       node_buffers_.emplace_back(memory.data(), nodes.place(rank), ranks, buffer_bytes);

@@ -103,12 +103,12 @@ TEST(NodeBuffers, ABufferIsFreeOnceAllHaveEndedWhatWasThere) {
   }
 }
 
-// Which lines of the memory's first page are not zero.
-std::set<std::size_t> lines_written(const std::vector<std::byte>& memory) {
-  std::set<std::size_t> lines;
+// Returns the slots of the memory's first page that are not zero.
+std::set<std::size_t> slots_written(const std::vector<std::byte>& memory) {
+  std::set<std::size_t> slots;
   for (std::size_t at = 0; at < static_cast<std::size_t>(kPageBytes); ++at)
-    if (memory[at] != std::byte{0}) lines.insert(at / kLineBytes);
-  return lines;
+    if (memory[at] != std::byte{0}) slots.insert(at / kSlotBytes);
+  return slots;
 }
 
 TEST(NodeBuffers, WhatEndsBeforeTheNextBeginsIsToldInOneSlotOfEachRank) {
@@ -120,7 +120,7 @@ TEST(NodeBuffers, WhatEndsBeforeTheNextBeginsIsToldInOneSlotOfEachRank) {
       ranks.end(rank, number);
     }
   }
-  EXPECT_EQ(lines_written(ranks.memory()), (std::set<std::size_t>{0, 1}));
+  EXPECT_EQ(slots_written(ranks.memory()), (std::set<std::size_t>{0, 1}));
 }
 
 TEST(NodeBuffers, AfterSomeThatOverlappedItIsSoAgain) {
@@ -128,15 +128,15 @@ TEST(NodeBuffers, AfterSomeThatOverlappedItIsSoAgain) {
   ranks.take(0, Ends::any_time, false);
   ranks.take(0, Ends::any_time, false);
   ranks.end(0, 1);
-  EXPECT_EQ(lines_written(ranks.memory()).size(), 1u);  // of its node buffer
+  EXPECT_EQ(slots_written(ranks.memory()).size(), 1u);  // of its node buffer
   ranks.end(0, 0);
-  EXPECT_EQ(lines_written(ranks.memory()).size(), 2u);
+  EXPECT_EQ(slots_written(ranks.memory()).size(), 2u);
   for (std::size_t number = 2; number < 20; ++number) {
     ranks.take(0, Ends::any_time, false);
     EXPECT_TRUE(ranks.turn(0, number).may_begin());
     ranks.end(0, number);
   }
-  EXPECT_EQ(lines_written(ranks.memory()).size(), 2u);
+  EXPECT_EQ(slots_written(ranks.memory()).size(), 2u);
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ TEST(Verify, CatchesAWaitForARankOfAnotherNode) {
 
 TEST(Verify, CatchesMemoryWhereARankIsAlone) {
   auto all = schedules(Kind::barrier, "hierarchical", 5);
-  all[4].node_bytes = kLineBytes;
+  all[4].node_bytes = kSlotBytes;
   expect_failure(all, "memory of a node where this rank is alone");
 }
 
@@ -201,10 +201,10 @@ TEST(Verify, CatchesAWaitForASignalThatNeverComes) {
   expect_failure(all, "deadlock: rank 0 never finishes");
 }
 
-TEST(Verify, CatchesOperandsOnALinesCounter) {
+TEST(Verify, CatchesOperandsOnASlotsCounter) {
   auto all = schedules(Kind::allreduce, "node-flat", 3);
-  nth(all[2], StepKind::copy).second.at.offset = kLineBytes;
-  expect_failure(all, "an operand across a line's counter");
+  nth(all[2], StepKind::copy).second.at.offset = kSlotBytes;
+  expect_failure(all, "an operand across a slot's counter");
 }
 
 TEST(Verify, CatchesMoreOfTheNodesMemoryThanThereIs) {
@@ -215,7 +215,7 @@ TEST(Verify, CatchesMoreOfTheNodesMemoryThanThereIs) {
 
 TEST(Verify, CatchesRanksThatUseNotAsMuchOfTheNodesMemory) {
   auto all = schedules(Kind::allreduce, "node-flat", 3);
-  all[2].node_bytes += kLineBytes;
+  all[2].node_bytes += kSlotBytes;
   expect_failure(all, "not all ranks of a node use as much of its memory");
 }
 

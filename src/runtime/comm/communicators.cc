@@ -98,7 +98,7 @@ std::atomic<int> tried_workers{0};
 
 }  // namespace
 
-// Lines are always written, and a page for each rank may stay allocated.
+// Slots are always written, and a page for each rank may stay allocated.
 void Communicator::note_use(const Schedule& schedule) {
   if (node_room_ && schedule.node_bytes > node_room_->node_buffers().ranks() * kPageBytes)
     node_room_->spread();

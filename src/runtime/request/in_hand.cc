@@ -53,7 +53,7 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Recipe& 
   operands_ = operands_of(call_, kernel_, nullptr);
   operands_.use(turn_, *schedule_);
   alone_.emplace(*schedule_, operands_, turn_);
-  // A look at a line that is too early delays it, so that the others' signals are not looked for
+  // A look at a slot that is too early delays it, so that the others' signals are not looked for
   // here. A rank that is ahead finds its node buffer in use for a moment, which is shorter than a
   // hand-over.
   constexpr int kLooks = 200;

@@ -58,7 +58,7 @@ class PersistentOperation final : public CollectiveOperation,
     return false;
   }
   // Makes the first advance. If nobody waits for more than this rank's signal, it does not wait for
-  // the others' signals: a look at a line that is too early delays it.
+  // the others' signals: a look at a slot that is too early delays it.
   void begin_in_hand() { go_on_in_hand(stays_in_hand_ == Stays::yes ? 0 : 1); }
   // Returns whether the caller carries it out and nobody can take it over any more; it then needs
   // only advance_in_hand(), which returns true once it is done. polls: as for an AloneCall.

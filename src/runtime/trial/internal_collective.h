@@ -38,7 +38,7 @@ class InternalCollective {
   // Returns the ranks' values, by rank; nothing if ranks take part in different calls.
   template <class Said>
   std::optional<std::vector<Said>> exchange(const Said& own) {
-    static_assert(std::is_trivially_copyable_v<Said> && sizeof own <= kLinePayloadBytes);
+    static_assert(std::is_trivially_copyable_v<Said> && sizeof own <= kSlotPayloadBytes);
     std::vector<Said> all(static_cast<std::size_t>(communicator_.size));
     if (!exchange(&own, all.data(), sizeof own)) return std::nullopt;
     return all;
