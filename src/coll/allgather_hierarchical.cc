@@ -75,7 +75,8 @@ class Allgather {
   }
 
   int carrier(int node) const {
-    return nodes_.ranks(node)[each_carries_ ? static_cast<std::size_t>(place_of(s_, s_.rank)) : 0];
+    return nodes_.ranks(
+        node)[each_carries_ ? static_cast<std::size_t>(node_rank_of(s_, s_.rank)) : 0];
   }
 
   void pass_on(int wave) {
@@ -92,12 +93,12 @@ class Allgather {
     }
     std::vector<Shown> all;
     for (std::size_t i = 0; i < here_.size(); ++i)
-      all.push_back({here_[ring_place(i)], ranks[ring_place(i)]});
+      all.push_back({here_[ring_node_rank(i)], ranks[ring_node_rank(i)]});
     show(all);
   }
-  // Begins with this rank's own place, then those after it.
-  std::size_t ring_place(std::size_t i) const {
-    return (static_cast<std::size_t>(place_of(s_, s_.rank)) + i) % here_.size();
+  // Begins with this rank's own node rank, then those after it.
+  std::size_t ring_node_rank(std::size_t i) const {
+    return (static_cast<std::size_t>(node_rank_of(s_, s_.rank)) + i) % here_.size();
   }
 
   struct Shown {

@@ -1,6 +1,6 @@
 // Allgather by levels, between the nodes by the MPI library: each rank calls its allgather with
-// those at the same place of the other nodes, piece after piece, and has the pieces put into its
-// node's memory, where all find those of all places. Kandalla et al., IPDPS 2009 workshops
+// those of the same node rank, piece after piece, and has the pieces put into its node's memory,
+// where all find those of all node ranks. Kandalla et al., IPDPS 2009 workshops
 // (multi-leader allgather)
 #include <vector>
 
@@ -52,15 +52,15 @@ class Allgather {
     b_.leaders(Kind::allgather, 0, piece, of_all);
   }
 
-  // Copies what this rank shows first, then what those of the following places show.
+  // Copies what this rank shows first, then what those of the following node ranks show.
   void copy_out() {
-    const auto places = static_cast<int>(here_.size());
-    for (int i = 0; i < places; ++i) {
-      const int place = ring_at(place_of(s_, s_.rank), i, places);
-      const int leader = rank_here(s_, place);
+    const auto ranks = static_cast<int>(here_.size());
+    for (int i = 0; i < ranks; ++i) {
+      const int node_rank = ring_at(node_rank_of(s_, s_.rank), i, ranks);
+      const int leader = rank_here(s_, node_rank);
       showing_.wait(leader);
       for (int node = 0; node < nodes_.count(); ++node) {
-        const int rank = nodes_.ranks(node)[static_cast<std::size_t>(place)];
+        const int rank = nodes_.ranks(node)[static_cast<std::size_t>(node_rank)];
         if (rank != s_.rank)
           block(rank).copy_from(showing_.of(leader) + node * showing_.count(), showing_.begin(),
                                 showing_.count());

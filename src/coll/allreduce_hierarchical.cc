@@ -24,17 +24,17 @@ int leaders_per_node(const Shape& s) {
 }
 
 // Returns the leaders of the same block, by node.
-std::vector<int> fellow_leaders(const Nodes& nodes, int place) {
+std::vector<int> fellow_leaders(const Nodes& nodes, int node_rank) {
   std::vector<int> all;
   for (int node = 0; node < nodes.count(); ++node)
-    all.push_back(nodes.ranks(node)[static_cast<std::size_t>(place)]);
+    all.push_back(nodes.ranks(node)[static_cast<std::size_t>(node_rank)]);
   return all;
 }
 
 void lead(Builder& b, NodeSums& sums) {
   const Shape& s = b.shape();
-  const int place = place_of(s, s.rank);
-  AcrossNodes across(b, fellow_leaders(*s.nodes, place), node_of(s), sums.most());
+  const int node_rank = node_rank_of(s, s.rank);
+  AcrossNodes across(b, fellow_leaders(*s.nodes, node_rank), node_of(s), sums.most());
   const auto reduce_here = [&](std::int64_t part) {
     sums.reduce(part, across.operand(part, sums.shared(part)));
   };

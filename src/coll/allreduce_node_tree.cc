@@ -60,7 +60,9 @@ class Tree {
   }
 
  private:
-  int signals_of(int rank) const { return domains_.place(rank) == 0 ? signals_of_source(rank) : 1; }
+  int signals_of(int rank) const {
+    return domains_.local_rank(rank) == 0 ? signals_of_source(rank) : 1;
+  }
 
   Builder& b_;
   const Domains& domains_;

@@ -28,7 +28,7 @@ class Alltoall {
         s_(b.shape()),
         nodes_(*s_.nodes),
         here_(nodes_.ranks(node_of(s_))),
-        place_(place_of(s_, s_.rank)),
+        node_rank_(node_rank_of(s_, s_.rank)),
         bytes_(s_.recv.bytes()),
         piece_(std::clamp<std::int64_t>(kOfOneRank_bytes / s_.size, 1, bytes_)),
         turns_((bytes_ + piece_ - 1) / piece_) {
@@ -69,8 +69,8 @@ class Alltoall {
   std::int64_t length(std::int64_t turn) const { return std::min(piece_, bytes_ - turn * piece_); }
   // Returns the rank that exchanges the data between two nodes, on the first of them.
   int speaker(int node, int other) const {
-    const auto place = static_cast<std::size_t>(other % nodes_.ranks_on(node));
-    return nodes_.ranks(node)[place];
+    const auto node_rank = static_cast<std::size_t>(other % nodes_.ranks_on(node));
+    return nodes_.ranks(node)[node_rank];
   }
   bool speaks_with(int node) const {
     return node != node_of(s_) && speaker(node_of(s_), node) == s_.rank;
@@ -107,7 +107,7 @@ class Alltoall {
     if (turn > 1) wait_for_all(ended(turn - 2));
     for (int node = 0; node < nodes_.count(); ++node) {
       const Location begin =
-          area(going_, turn, node) + place_ * nodes_.ranks_on(node) * length(turn);
+          area(going_, turn, node) + node_rank_ * nodes_.ranks_on(node) * length(turn);
       Packer row(b_, Packer::Way::pack, begin);
       for (int rank : nodes_.ranks(node)) {
         const Operand piece =
@@ -141,7 +141,7 @@ class Alltoall {
   void copy_out(std::int64_t turn, int node) {
     const bool own = node == node_of(s_);
     if (!own) wait_for(speaker(node_of(s_), node), ended(turn));
-    Location at = area(own ? going_ : coming_, turn, node) + place_ * length(turn);
+    Location at = area(own ? going_ : coming_, turn, node) + node_rank_ * length(turn);
     for (int rank : nodes_.ranks(node)) {
       const PackedBlock& block = taken_[static_cast<std::size_t>(rank)];
       if (own) wait_for(rank, written(turn));
@@ -155,7 +155,7 @@ class Alltoall {
   const Shape& s_;
   const Nodes& nodes_;
   const Nodes::Ranks here_;
-  const int place_;
+  const int node_rank_;
   const std::int64_t bytes_;  // of a block
   const std::int64_t piece_;
   const std::int64_t turns_;

@@ -34,7 +34,7 @@ void build(Builder& b, void (*meet)(Builder&)) {
     b.wait(here[0], b.signal());
     return;
   }
-  for (std::size_t place = 1; place < here.size(); ++place) b.wait(here[place], 1);
+  for (std::size_t node_rank = 1; node_rank < here.size(); ++node_rank) b.wait(here[node_rank], 1);
   meet(b);
   if (here.size() > 1) b.signal();
 }

@@ -1,5 +1,5 @@
-// Bcast by levels, between the nodes by the MPI library: the ranks at the root's place lead, and
-// while the library's bcast of a part is under way, they copy the one before to their node's
+// Bcast by levels, between the nodes by the MPI library: the ranks with the root's node rank lead,
+// and while the library's bcast of a part is under way, they copy the one before to their node's
 // memory; on the root's node, the part itself. Graham et al., Cheetah, CCGrid 2011 (a primitive for
 // each level)
 #include "coll/build_functions.h"
@@ -55,7 +55,7 @@ void bcast_hierarchical_library(Builder& b) {
   if (bytes == 0) return;
   NodeParts part(b, bytes);
   PackedBlock data(b, outgoing(s, 0), true);
-  const int leader = rank_here(s, s.nodes->place(s.root));
+  const int leader = rank_here(s, s.nodes->local_rank(s.root));
   if (s.rank == leader) return Leader(b, part, data).run();
   for (; !part.done(); part.next()) {
     part.signal_if_reused();

@@ -9,8 +9,8 @@ DomainHomes::DomainHomes(const Domains& domains, int ranks)
     : homes_(static_cast<std::size_t>(domains.count())), held_(static_cast<std::size_t>(ranks)) {
   for (int domain = 0; domain < domains.count(); ++domain) {
     for (int block = 0; block < ranks; ++block) {
-      const int place = domains.place(block) % domains.ranks_on(domain);
-      const int home = domains.ranks(domain)[static_cast<std::size_t>(place)];
+      const int local_rank = domains.local_rank(block) % domains.ranks_on(domain);
+      const int home = domains.ranks(domain)[static_cast<std::size_t>(local_rank)];
       std::vector<int>& held = held_[static_cast<std::size_t>(home)];
       homes_[static_cast<std::size_t>(domain)].push_back({home, static_cast<int>(held.size())});
       held.push_back(block);

@@ -1,7 +1,7 @@
 // Assigns each rank's block to a rank of each NUMA domain: a rank's own domain keeps it with that
-// rank, any other domain with the rank of the same place there, modulo its size. So each domain has
-// all blocks in its own memory, evenly divided among its ranks. With one domain every rank holds
-// its own block.
+// rank, any other domain with the rank that has the same local rank there, modulo its size. So
+// each domain has all blocks in its own memory, evenly divided among its ranks. With one domain
+// every rank holds its own block.
 #pragma once
 
 #include <vector>

@@ -57,11 +57,11 @@ class NodeParts {
 
   // Returns a rank's slot for this part.
   Location of(int rank, int slot = 0) const {
-    const int place = place_of(b_.shape(), rank);
-    if (in_slots_) return b_.slot(place);
+    const int node_rank = node_rank_of(b_.shape(), rank);
+    if (in_slots_) return b_.slot(node_rank);
     const std::int64_t in_own = (places_of_slot() * slot + part_ % kPlaces) * stride_;
-    if (!change_hands_) return places_ + (place * own_bytes_ + in_own);
-    const bool is_first = (place + part_ / kPlaces) % 2 == 0;
+    if (!change_hands_) return places_ + (node_rank * own_bytes_ + in_own);
+    const bool is_first = (node_rank + part_ / kPlaces) % 2 == 0;
     return {is_first ? Buffer::half_a : Buffer::half_b, in_own};
   }
 

@@ -48,7 +48,7 @@ std::int64_t NodeRing::length(int block) const {
 int NodeRing::neighbour(int rank, int distance) const {
   const Domains::Ranks ring = domains_.ranks(domains_.of(rank));
   const int size = static_cast<int>(ring.size());
-  return ring[static_cast<std::size_t>(ring_at(domains_.place(rank), distance, size))];
+  return ring[static_cast<std::size_t>(ring_at(domains_.local_rank(rank), distance, size))];
 }
 
 // Returns the number of the signal of a part by which a rank says that it has added to a block. It

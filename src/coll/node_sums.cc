@@ -22,14 +22,14 @@ std::int64_t most_elements(const Builder& b) {
 
 }  // namespace
 
-NodeSums::NodeSums(Builder& b, int leaders, Result result, int leader_place)
+NodeSums::NodeSums(Builder& b, int leaders, Result result, int leader_node_rank)
     : b_(b),
       ranks_(ranks_here(b.shape())),
-      place_(place_of(b.shape(), b.shape().rank)),
+      node_rank_(node_rank_of(b.shape(), b.shape().rank)),
       leaders_(leaders),
-      leader_place_(leader_place),
+      leader_node_rank_(leader_node_rank),
       result_(result),
-      block_(leaders > 1 ? place_ : 0),
+      block_(leaders > 1 ? node_rank_ : 0),
       blocks_{b.shape().recv.count, leaders},
       most_(std::min(blocks_.length(0), most_elements(b))),
       parts_((blocks_.length(0) + most_ - 1) / most_),
@@ -38,7 +38,7 @@ NodeSums::NodeSums(Builder& b, int leaders, Result result, int leader_place)
   if (ranks_ == 1 || in_slots_) return;
   stride_ = round_up(most_ * b.extent(Unit::recv));
   const int owners = all_at_the_leader_ ? ranks_ : leaders_;
-  memory_ = b.node(std::min(parts_, kPlaces) * owners * stride_);
+  memory_ = b.node(std::min(parts_, kDepth) * owners * stride_);
 }
 
 std::int64_t NodeSums::offset_of(int block, std::int64_t part) const {
@@ -52,41 +52,41 @@ std::int64_t NodeSums::count_of(int block, std::int64_t part) const {
 Location NodeSums::memory_of(int index, std::int64_t part) const {
   if (in_slots_) return b_.slot(index);
   const int owners = all_at_the_leader_ ? ranks_ : leaders_;
-  return memory_ + (part % kPlaces * owners + index) * stride_;
+  return memory_ + (part % kDepth * owners + index) * stride_;
 }
 
 Location NodeSums::shared(std::int64_t part) const {
   if (ranks_ == 1) return {Buffer::recv, offset_of(block_, part)};
-  return memory_of(all_at_the_leader_ ? leader_place_ : block_, part);
+  return memory_of(all_at_the_leader_ ? leader_node_rank_ : block_, part);
 }
 
 void NodeSums::reduce(std::int64_t part, Location own) {
   if (ranks_ == 1) return b_.copy(b_.input() + offset_of(block_, part), own, count(part));
   if (all_at_the_leader_) return reduce_all_at_the_leader(own);
-  wait_until_unused(part - kPlaces);
+  wait_until_unused(part - kDepth);
   for (int step = 0; step < ranks_; ++step) {
-    const int leader = ring_at(place_, step + 1, ranks_);
+    const int leader = ring_at(node_rank_, step + 1, ranks_);
     if (is_leader(leader)) add_to_block(leaders_ > 1 ? leader : 0, part, own);
   }
 }
 
 void NodeSums::reduce_all_at_the_leader(Location own) {
   if (!leads()) {
-    b_.copy(b_.input(), memory_of(place_, 0), most_);
+    b_.copy(b_.input(), memory_of(node_rank_, 0), most_);
     b_.signal();
     return;
   }
-  const auto at = [&](int place) {
-    if (place == place_) return b_.input();
-    b_.wait(rank_at(place), added(place, 0, 1));
-    return memory_of(place, 0);
+  const auto at = [&](int node_rank) {
+    if (node_rank == node_rank_) return b_.input();
+    b_.wait(rank_at(node_rank), added(node_rank, 0, 1));
+    return memory_of(node_rank, 0);
   };
   reduce_in_order(b_, ranks_, at, own, most_);
 }
 
 void NodeSums::add_to_block(int block, std::int64_t part, Location own) {
   const int leader = leader_of(block);
-  const int above = ring_at(place_, 1, ranks_);
+  const int above = ring_at(node_rank_, 1, ranks_);
   const Location input = b_.input() + offset_of(block, part), sum = memory_of(block, part);
   const std::int64_t count = count_of(block, part);
   if (above == leader) {
@@ -95,52 +95,52 @@ void NodeSums::add_to_block(int block, std::int64_t part, Location own) {
     // For the rank above the block is one more, or the first that is not its own.
     const int nth = leaders_ > 1 ? ring_at(leader, -above, ranks_) : 1;
     if (count > 0) b_.wait(rank_at(above), added(above, part, nth));
-    b_.reduce(input, sum, leader == place_ ? own : sum, count);
+    b_.reduce(input, sum, leader == node_rank_ ? own : sum, count);
   }
-  if (leader != place_) b_.signal();
+  if (leader != node_rank_) b_.signal();
 }
 
-// Waits for the ranks that still read the place into which the part after the next ones is written.
+// Waits until no rank reads this part any more, whose memory a later part takes.
 void NodeSums::wait_until_unused(std::int64_t part) const {
-  const bool begins_a_block = leaders_ > 1 || ring_at(place_, 1, ranks_) == leader_place_;
+  const bool begins_a_block = leaders_ > 1 || ring_at(node_rank_, 1, ranks_) == leader_node_rank_;
   if (part < 0 || !begins_a_block) return;
   if (result_ == Result::for_the_leader)
-    return b_.wait(rank_at(leader_place_), published(leader_place_, part));
-  for (int place = 0; place < ranks_; ++place)
-    if (place != place_) b_.wait(rank_at(place), published(place, part + 1));
+    return b_.wait(rank_at(leader_node_rank_), published(leader_node_rank_, part));
+  for (int node_rank = 0; node_rank < ranks_; ++node_rank)
+    if (node_rank != node_rank_) b_.wait(rank_at(node_rank), published(node_rank, part + 1));
 }
 
 void NodeSums::publish() {
-  if (ranks_ > 1 && publishes(place_)) b_.signal();
+  if (ranks_ > 1 && publishes(node_rank_)) b_.signal();
 }
 
 void NodeSums::copy_out(std::int64_t part) {
   if (ranks_ == 1) return;
   for (int i = 0; i < leaders_; ++i) {
-    const int block = leaders_ > 1 ? ring_at(place_, i, ranks_) : 0;
+    const int block = leaders_ > 1 ? ring_at(node_rank_, i, ranks_) : 0;
     const int leader = leader_of(block);
     const std::int64_t count = count_of(block, part);
     if (count == 0) continue;
-    if (leader != place_) b_.wait(rank_at(leader), published(leader, part));
-    const Location at = memory_of(all_at_the_leader_ ? leader_place_ : block, part);
+    if (leader != node_rank_) b_.wait(rank_at(leader), published(leader, part));
+    const Location at = memory_of(all_at_the_leader_ ? leader_node_rank_ : block, part);
     b_.copy(at, Location{Buffer::recv, offset_of(block, part)}, count);
   }
 }
 
-bool NodeSums::publishes(int place) const {
-  const bool reused = parts_ > kPlaces;
-  return is_leader(place) ? reused || result_ == Result::for_all
-                          : reused && result_ == Result::for_all;
+bool NodeSums::publishes(int node_rank) const {
+  const bool reused = parts_ > kDepth;
+  return is_leader(node_rank) ? reused || result_ == Result::for_all
+                              : reused && result_ == Result::for_all;
 }
 
-std::uint32_t NodeSums::added(int place, std::int64_t part, int nth) const {
+std::uint32_t NodeSums::added(int node_rank, std::int64_t part, int nth) const {
   const std::int64_t before = std::max<std::int64_t>(part - 1, 0);
-  return static_cast<std::uint32_t>(part * additions(place) + (publishes(place) ? before : 0) +
-                                    nth);
+  return static_cast<std::uint32_t>(part * additions(node_rank) +
+                                    (publishes(node_rank) ? before : 0) + nth);
 }
 
-std::uint32_t NodeSums::published(int place, std::int64_t part) const {
-  return static_cast<std::uint32_t>(std::min(part + 2, parts_) * additions(place) + part + 1);
+std::uint32_t NodeSums::published(int node_rank, std::int64_t part) const {
+  return static_cast<std::uint32_t>(std::min(part + 2, parts_) * additions(node_rank) + part + 1);
 }
 
 }  // namespace weft

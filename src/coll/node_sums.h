@@ -27,13 +27,14 @@ class NodeSums {
     for_the_leader  // only the leader calls publish(): it uses the part no more
   };
 
-  // `leaders` must be 1 or the number of ranks here; a single leader is the rank of `leader_place`.
-  NodeSums(Builder& b, int leaders, Result result, int leader_place = 0);
+  // `leaders` must be 1 or the number of ranks here; a single leader is the rank of
+  // `leader_node_rank`.
+  NodeSums(Builder& b, int leaders, Result result, int leader_node_rank = 0);
 
   std::int64_t parts() const { return parts_; }
-  bool leads() const { return is_leader(place_); }
+  bool leads() const { return is_leader(node_rank_); }
 
-  // Return this leader's share of a part: its elements, their place in the vector, and where the
+  // Return this leader's share of a part: its elements, their offset in the vector, and where the
   // result is shared (in the vector itself if this rank is alone on its node).
   std::int64_t count(std::int64_t part) const { return count_of(block_, part); }
   std::int64_t offset(std::int64_t part) const { return offset_of(block_, part); }
@@ -51,12 +52,12 @@ class NodeSums {
   void copy_out(std::int64_t part);
 
  private:
-  static constexpr std::int64_t kPlaces = 3;
+  static constexpr std::int64_t kDepth = 3;  // parts that are in memory at a time
 
-  bool is_leader(int place) const { return leaders_ > 1 || place == leader_place_; }
-  // Returns the place of the leader that owns block `block`.
-  int leader_of(int block) const { return leaders_ > 1 ? block : leader_place_; }
-  int rank_at(int place) const { return rank_here(b_.shape(), place); }
+  bool is_leader(int node_rank) const { return leaders_ > 1 || node_rank == leader_node_rank_; }
+  // Returns the node rank of the leader that owns block `block`.
+  int leader_of(int block) const { return leaders_ > 1 ? block : leader_node_rank_; }
+  int rank_at(int node_rank) const { return rank_here(b_.shape(), node_rank); }
   std::int64_t offset_of(int block, std::int64_t part) const;
   std::int64_t count_of(int block, std::int64_t part) const;
   // Returns where the sum of a block lies or, if all are added at the leader, the vector of a rank.
@@ -66,17 +67,17 @@ class NodeSums {
   void add_to_block(int block, std::int64_t part, Location own);
   void wait_until_unused(std::int64_t part) const;
 
-  bool publishes(int place) const;
-  int additions(int place) const { return leaders_ - (is_leader(place) ? 1 : 0); }
+  bool publishes(int node_rank) const;
+  int additions(int node_rank) const { return leaders_ - (is_leader(node_rank) ? 1 : 0); }
   // Return a rank's counter after it has added to its n-th block of a part, or published one.
-  std::uint32_t added(int place, std::int64_t part, int nth) const;
-  std::uint32_t published(int place, std::int64_t part) const;
+  std::uint32_t added(int node_rank, std::int64_t part, int nth) const;
+  std::uint32_t published(int node_rank, std::int64_t part) const;
 
   Builder& b_;
-  const int ranks_;  // here
-  const int place_;  // of this rank
+  const int ranks_;      // here
+  const int node_rank_;  // of this rank
   const int leaders_;
-  const int leader_place_;
+  const int leader_node_rank_;
   const Result result_;
   const int block_;  // of this rank, if it leads
   const Blocks blocks_;

@@ -15,15 +15,15 @@ NodesInOrder::NodesInOrder(Builder& b, Result result)
       s_(b.shape()),
       result_(result),
       node_(node_of(s_)),
-      place_(place_of(s_, s_.rank)),
+      node_rank_(node_rank_of(s_, s_.rank)),
       ranks_(ranks_here(s_)),
       most_(std::clamp<std::int64_t>(kPart_bytes / b.extent(Unit::recv), 1, s_.recv.count)),
       parts_((s_.recv.count + most_ - 1) / most_),
       lag_(kTicksPerNode * node_) {
-  const std::int64_t places = std::min(parts_, kPlaces);
+  const std::int64_t depth = std::min(parts_, kDepth);
   const auto make = [&] {
-    if (ranks_ == 1) return b.temp(places * most_, Unit::recv);
-    return b.node(places * most_ * b.extent(Unit::recv));
+    if (ranks_ == 1) return b.temp(depth * most_, Unit::recv);
+    return b.node(depth * most_ * b.extent(Unit::recv));
   };
   sums_ = make();
   if (results_come_here()) results_ = make();
@@ -38,8 +38,8 @@ std::int64_t NodesInOrder::count(std::int64_t part) const {
   return std::min(most_, s_.recv.count - part * most_);
 }
 
-Location NodesInOrder::place_for(Location places, std::int64_t part) const {
-  return places + part % kPlaces * most_ * b_.extent(Unit::recv);
+Location NodesInOrder::in_turn(Location memory, std::int64_t part) const {
+  return memory + part % kDepth * most_ * b_.extent(Unit::recv);
 }
 
 // The first part arrives in tick -1.
@@ -58,7 +58,7 @@ void NodesInOrder::tick(std::int64_t now) {
 void NodesInOrder::receive_sum(std::int64_t now) {
   const std::int64_t part = now + 1;
   if (!is_highest() || !has_node_behind() || !exists(part)) return;
-  wait_until_passed_on(part - kPlaces);
+  wait_until_passed_on(part - kDepth);
   b_.recv(lowest_on(node_ + 1), sum(part), count(part));
 }
 
@@ -91,8 +91,8 @@ void NodesInOrder::add(std::int64_t now) {
   const Location input = b_.input() + offset(now), here = sum(now);
   const bool begins = is_highest() && !has_node_behind();
   const bool ends = is_lowest() && !has_node_before();
-  if (!is_highest()) wait_for_tick(place_ + 1, now);
-  if (begins) wait_until_passed_on(now - kPlaces);
+  if (!is_highest()) wait_for_tick(node_rank_ + 1, now);
+  if (begins) wait_until_passed_on(now - kDepth);
   if (begins)
     b_.copy(input, here, count(now));
   else
@@ -111,11 +111,11 @@ void NodesInOrder::wait_until_passed_on(std::int64_t part) {
   if (exists(part)) wait_for_tick(0, part + (has_node_before() ? 1 : 0));
 }
 
-// Waits until the result was copied out whose place this tick's result takes; that happens in the
-// last tick but one. While there is something to add, the rank above implies it for all.
+// Waits until the result that this tick overwrites was copied out; that happens in the last tick
+// but one. While there is something to add, the rank above implies it for all.
 void NodesInOrder::wait_until_copied_out(std::int64_t now) {
-  if (now - lag_ < kPlaces || exists(now - 1)) return;
-  for (int place = 1; place < ranks_; ++place) wait_for_tick(place, now - 1);
+  if (now - lag_ < kDepth || exists(now - 1)) return;
+  for (int node_rank = 1; node_rank < ranks_; ++node_rank) wait_for_tick(node_rank, now - 1);
 }
 
 // The signals of the last ticks, in which nothing is added or arrives, would have no reader.
@@ -124,8 +124,8 @@ void NodesInOrder::signal_tick(std::int64_t now) {
   if (ranks_ > 1 && now >= 0 && now < end) b_.signal();
 }
 
-void NodesInOrder::wait_for_tick(int place, std::int64_t tick) {
-  if (place != place_) b_.wait(rank_at(place), static_cast<std::uint32_t>(tick + 1));
+void NodesInOrder::wait_for_tick(int node_rank, std::int64_t tick) {
+  if (node_rank != node_rank_) b_.wait(rank_at(node_rank), static_cast<std::uint32_t>(tick + 1));
 }
 
 }  // namespace weft

@@ -30,7 +30,7 @@ class NodesInOrder {
   static constexpr std::int64_t kPart_bytes = 128 * 1024;
   // A part is added to while one comes and one leaves; a result is copied out by the slowest rank
   // while one comes and one leaves.
-  static constexpr std::int64_t kPlaces = 3;
+  static constexpr std::int64_t kDepth = 3;
   // Ticks from a part's passing a border between nodes to its result's: two on the way, and one
   // more, so that a rank which is late holds up nobody.
   static constexpr std::int64_t kTicksPerNode = 3;
@@ -39,9 +39,9 @@ class NodesInOrder {
   std::int64_t count(std::int64_t part) const;
   std::int64_t offset(std::int64_t part) const { return part * most_ * b_.extent(Unit::recv); }
 
-  int rank_at(int place) const { return rank_here(s_, place); }
-  bool is_lowest() const { return place_ == 0; }
-  bool is_highest() const { return place_ == ranks_ - 1; }
+  int rank_at(int node_rank) const { return rank_here(s_, node_rank); }
+  bool is_lowest() const { return node_rank_ == 0; }
+  bool is_highest() const { return node_rank_ == ranks_ - 1; }
   bool has_node_before() const { return node_ > 0; }
   bool has_node_behind() const { return node_ + 1 < s_.nodes->count(); }
   int lowest_on(int node) const { return s_.nodes->ranks(node).front(); }
@@ -52,10 +52,10 @@ class NodesInOrder {
   bool root_is_elsewhere() const { return !is_for_all() && s_.nodes->of(s_.root) > 0; }
   bool takes_result() const { return is_for_all() || s_.rank == s_.root; }
 
-  // Three places that parts take in turn: of what is being summed up, and of results.
-  Location place_for(Location places, std::int64_t part) const;
-  Location sum(std::int64_t part) const { return place_for(sums_, part); }
-  Location result(std::int64_t part) const { return place_for(results_, part); }
+  // Returns where a part lies in memory for kDepth parts, which they use in turn.
+  Location in_turn(Location memory, std::int64_t part) const;
+  Location sum(std::int64_t part) const { return in_turn(sums_, part); }
+  Location result(std::int64_t part) const { return in_turn(results_, part); }
 
   void tick(std::int64_t now);
   void receive_sum(std::int64_t now);
@@ -68,12 +68,12 @@ class NodesInOrder {
   void wait_until_copied_out(std::int64_t now);
 
   void signal_tick(std::int64_t now);
-  void wait_for_tick(int place, std::int64_t tick);
+  void wait_for_tick(int node_rank, std::int64_t tick);
 
   Builder& b_;
   const Shape& s_;
   const Result result_;
-  const int node_, place_;
+  const int node_, node_rank_;
   const int ranks_;  // here
   const std::int64_t most_, parts_;
   const std::int64_t lag_;  // ticks from adding to a part here to its result's coming here

@@ -16,17 +16,17 @@ int effective(int radix, int size) {
 }  // namespace
 
 RankTree rank_tree(const Domains& domains, int rank, const Tuning& tuning) {
-  const int domain = domains.of(rank), place = domains.place(rank);
+  const int domain = domains.of(rank), local_rank = domains.local_rank(rank);
   const Domains::Ranks here = domains.ranks(domain);
   const int radix = effective(tuning.radix, domains.ranks_on(domain));
   const int radix_across = effective(tuning.radix_across, domains.count());
   const auto first_of = [&](int other) { return domains.ranks(other)[0]; };
   RankTree tree;
   tree.source = here[0];
-  for (const int child : knomial_children(place, domains.ranks_on(domain), radix))
+  for (const int child : knomial_children(local_rank, domains.ranks_on(domain), radix))
     tree.children.push_back(here[static_cast<std::size_t>(child)]);
-  if (place > 0) {
-    tree.parent = here[static_cast<std::size_t>(knomial_parent(place, radix))];
+  if (local_rank > 0) {
+    tree.parent = here[static_cast<std::size_t>(knomial_parent(local_rank, radix))];
     return tree;
   }
   for (const int child : knomial_children(domain, domains.count(), radix_across))

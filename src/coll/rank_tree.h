@@ -1,7 +1,7 @@
 // The tree along which the ranks of a node meet, as of one rank: a k-nomial tree in each NUMA
 // domain, whose first ranks meet along another. A result goes down in two steps, whatever the
 // radix: from rank 0 to the first rank of each domain, and from there to the others.
-// A subtree is a run of consecutive places, and one across domains a run of domains; where the
+// A subtree is a run of consecutive local ranks, and one across domains a run of domains; where the
 // ranks of each domain are consecutive, too, it is a run of ranks.
 #pragma once
 

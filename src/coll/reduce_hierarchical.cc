@@ -106,7 +106,7 @@ void reduce_hierarchical(Builder& b) {
   const Shape& s = b.shape();
   if (s.recv.count == 0) return;
   const int leader = leader_of(s, node_of(s));
-  NodeSums sums(b, 1, NodeSums::Result::for_the_leader, place_of(s, leader));
+  NodeSums sums(b, 1, NodeSums::Result::for_the_leader, node_rank_of(s, leader));
   Location result;
   if (s.rank == leader) {
     Leader leads(b, sums);

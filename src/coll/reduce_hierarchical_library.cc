@@ -9,13 +9,13 @@
 namespace weft {
 namespace {
 
-int leading_place(const Shape& s) {
-  return s.commutative ? s.nodes->place(s.root) : 0;
+int leader_node_rank(const Shape& s) {
+  return s.commutative ? s.nodes->local_rank(s.root) : 0;
 }
 
 // Returns the leader on the root's node.
 int first_leader(const Shape& s) {
-  return s.nodes->ranks(s.nodes->of(s.root))[static_cast<std::size_t>(leading_place(s))];
+  return s.nodes->ranks(s.nodes->of(s.root))[static_cast<std::size_t>(leader_node_rank(s))];
 }
 
 // Reduces the sums between the leaders. Returns where the result is on the first leader.
@@ -42,7 +42,7 @@ Location lead(Builder& b, NodeSums& sums) {
 void reduce_hierarchical_library(Builder& b) {
   const Shape& s = b.shape();
   if (s.recv.count == 0) return;
-  NodeSums sums(b, 1, NodeSums::Result::for_the_leader, leading_place(s));
+  NodeSums sums(b, 1, NodeSums::Result::for_the_leader, leader_node_rank(s));
   Location result;
   if (sums.leads())
     result = lead(b, sums);

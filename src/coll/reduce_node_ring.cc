@@ -20,7 +20,7 @@ std::vector<std::int64_t> borders_near_the_root(const Shape& s, const Domains& d
   const Blocks blocks{s.recv.count, domains.ranks_on(home)};
   std::vector<std::int64_t> borders{0};
   for (int rank = 0; rank < s.size; ++rank)
-    borders.push_back(domains.of(rank) == home ? blocks.begin(domains.place(rank) + 1)
+    borders.push_back(domains.of(rank) == home ? blocks.begin(domains.local_rank(rank) + 1)
                                                : borders.back());
   return borders;
 }

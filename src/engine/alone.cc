@@ -17,7 +17,7 @@ AloneCall::State AloneCall::go_on(int polls) {
     if (next->kind == Instruction::Kind::signal) {
       turn_.signal(next->value);
     } else if (next->kind == Instruction::Kind::wait) {
-      const NodeTurn::Seen seen = turn_.look_for(next->place, next->value, polls);
+      const NodeTurn::Seen seen = turn_.look_for(next->node_rank, next->value, polls);
       if (seen == NodeTurn::Seen::yes) continue;
       next_ = next;
       return seen == NodeTurn::Seen::no ? State::held_up : end(false);

@@ -30,8 +30,8 @@ std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
             .kernel = {},
             .computes_as = FloatingPoint::of_this_thread(),
             .memory = *memory,
-            .place = node_buffers->rank(),
-            .places = node_buffers->ranks(),
+            .node_rank = node_buffers->rank(),
+            .ranks = node_buffers->ranks(),
             .buffer_bytes = node_buffers->buffer_bytes(),
             .turn = turn};
   if (reduces(schedule.shape.kind)) {

@@ -38,7 +38,7 @@ struct Work {
   FloatingPoint computes_as;         // in that case
   // The node buffers' memory, and the arguments with which they were made.
   KnownSegments::Place memory;
-  int place = 0, places = 0;
+  int node_rank = 0, ranks = 0;
   std::int64_t buffer_bytes = 0;
   NodeTurn turn;
   // An address in the rank's process, or the distance from the node buffers' memory, by Buffer.

@@ -24,7 +24,7 @@ bool RemoteProgram::begin(const Work& work, pid_t process) {
   segment_ = known_segments().find(work.memory.token);
   if (!segment_) return false;
   std::byte* const memory = segment_->data() + work.memory.offset;
-  node_buffers_.emplace(memory, work.place, work.places, work.buffer_bytes);
+  node_buffers_.emplace(memory, work.node_rank, work.ranks, work.buffer_bytes);
   turn_ = work.turn.in(*node_buffers_);
   is_own_ = process == getpid();
   process_.emplace(process);
@@ -55,7 +55,7 @@ RemoteProgram::State RemoteProgram::go_on(const std::atomic<std::uint32_t>& want
     if (one->kind == Instruction::Kind::signal) {
       turn_.signal(signals_before_ + one->value);
     } else if (one->kind == Instruction::Kind::wait) {
-      const auto seen = turn_.look_for(one->place, signals_before_ + one->value, 1);
+      const auto seen = turn_.look_for(one->node_rank, signals_before_ + one->value, 1);
       // A mismatch of calls is left for the rank itself to detect and report.
       if (seen != NodeTurn::Seen::yes)
         return seen == NodeTurn::Seen::no ? State::held_up : State::unable;

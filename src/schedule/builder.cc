@@ -82,9 +82,9 @@ void Builder::halve(Location at, std::int64_t stride, bool change) {
   schedule_.halves = {at.offset, stride, change};
 }
 
-Location Builder::slot(int place) {
+Location Builder::slot(int node_rank) {
   use_slots();
-  return {Buffer::node, place * kSlotBytes + kSlotHeaderBytes};
+  return {Buffer::node, node_rank * kSlotBytes + kSlotHeaderBytes};
 }
 
 std::int64_t Builder::extent(Unit unit) const {

@@ -43,7 +43,7 @@ class Builder {
   // Turns node memory at `at`, and that at `stride` bytes after it, into half_a and half_b.
   void halve(Location at, std::int64_t stride, bool change);
   // Returns the payload (kSlotPayloadBytes) of the slot of the rank with this node rank.
-  Location slot(int place);
+  Location slot(int node_rank);
 
   void send(int peer, const Operand& from) { message(StepKind::send, peer, from); }
   void send(int peer, Location from, std::int64_t count, Unit unit = Unit::recv);

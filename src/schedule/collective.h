@@ -92,15 +92,15 @@ std::optional<std::int64_t> agreed_bytes(const Shape& shape);
 std::int64_t local_bytes(const Shape& shape);
 
 // The ranks that share memory with this one, itself included, are identified by their node ranks.
-inline int place_of(const Shape& shape, int rank) {
-  return shape.nodes ? shape.nodes->place(rank) : rank;
+inline int node_rank_of(const Shape& shape, int rank) {
+  return shape.nodes ? shape.nodes->local_rank(rank) : rank;
 }
 inline int ranks_here(const Shape& shape) {
   return shape.nodes ? shape.nodes->ranks_on(shape.nodes->of(shape.rank)) : shape.size;
 }
-inline int rank_here(const Shape& shape, int place) {
-  if (!shape.nodes) return place;
-  return shape.nodes->ranks(shape.nodes->of(shape.rank))[static_cast<std::size_t>(place)];
+inline int rank_here(const Shape& shape, int node_rank) {
+  if (!shape.nodes) return node_rank;
+  return shape.nodes->ranks(shape.nodes->of(shape.rank))[static_cast<std::size_t>(node_rank)];
 }
 inline int node_of(const Shape& shape) {
   return shape.nodes ? shape.nodes->of(shape.rank) : 0;

@@ -25,7 +25,7 @@ Nodes::Nodes(const std::vector<int>& node_of_rank, const std::vector<int>& domai
   ranks_.resize(node_of_rank.size());
   for (int rank = 0; rank < size_; ++rank) {
     const auto begin = begins_[static_cast<std::size_t>(home(rank).node)];
-    ranks_[static_cast<std::size_t>(begin + home(rank).place)] = rank;
+    ranks_[static_cast<std::size_t>(begin + home(rank).local_rank)] = rank;
   }
   const auto is_nearer = [&](int one, int other) {
     return domain_of_rank[static_cast<std::size_t>(one)] <
@@ -36,7 +36,7 @@ Nodes::Nodes(const std::vector<int>& node_of_rank, const std::vector<int>& domai
     const auto end = ranks_.begin() + begins_[static_cast<std::size_t>(node) + 1];
     std::stable_sort(begin, end, is_nearer);
     for (auto at = begin; at != end; ++at)
-      homes_[static_cast<std::size_t>(*at)].place = static_cast<int>(at - begin);
+      homes_[static_cast<std::size_t>(*at)].local_rank = static_cast<int>(at - begin);
   }
   if (!try_rule(Dealt::in_blocks)) try_rule(Dealt::in_turn);
 }
@@ -53,22 +53,24 @@ bool Nodes::try_rule(Dealt dealt) {
   // If all nodes have equally many ranks, the first one shows the rule.
   const int here = ranks_on(0);
   bool in_order = true;
-  std::vector<std::uint16_t> places(static_cast<std::size_t>(here)), numbers(places.size());
+  std::vector<std::uint16_t> local_ranks(static_cast<std::size_t>(here)),
+      numbers(local_ranks.size());
   if (here > std::numeric_limits<std::uint16_t>::max()) return false;
   for (int number = 0; number < here; ++number) {
     const int rank = dealt == Dealt::in_blocks ? number : number * count_;
     if (rank >= size_ || home(rank).node != 0) return false;
-    in_order = in_order && home(rank).place == number;
-    places[static_cast<std::size_t>(number)] = static_cast<std::uint16_t>(home(rank).place);
-    numbers[static_cast<std::size_t>(home(rank).place)] = static_cast<std::uint16_t>(number);
+    in_order = in_order && home(rank).local_rank == number;
+    local_ranks[static_cast<std::size_t>(number)] =
+        static_cast<std::uint16_t>(home(rank).local_rank);
+    numbers[static_cast<std::size_t>(home(rank).local_rank)] = static_cast<std::uint16_t>(number);
   }
   if (!in_order) {
     if (!all_alike()) return false;
-    by_rule.places_ = std::move(places);
+    by_rule.local_ranks_ = std::move(local_ranks);
     by_rule.numbers_ = std::move(numbers);
   }
   for (int rank = 0; rank < size_; ++rank)
-    if (by_rule.of(rank) != home(rank).node || by_rule.place(rank) != home(rank).place)
+    if (by_rule.of(rank) != home(rank).node || by_rule.local_rank(rank) != home(rank).local_rank)
       return false;
   *this = std::move(by_rule);
   return true;
@@ -80,10 +82,10 @@ int Nodes::ranks_on(int node) const {
   return begins_[static_cast<std::size_t>(node) + 1] - begins_[static_cast<std::size_t>(node)];
 }
 
-int Nodes::rank(int node, int place) const {
+int Nodes::rank(int node, int local_rank) const {
   if (dealt_ == Dealt::anyhow)
-    return ranks_[static_cast<std::size_t>(begins_[static_cast<std::size_t>(node)] + place)];
-  const int number = numbers_.empty() ? place : numbers_[static_cast<std::size_t>(place)];
+    return ranks_[static_cast<std::size_t>(begins_[static_cast<std::size_t>(node)] + local_rank)];
+  const int number = numbers_.empty() ? local_rank : numbers_[static_cast<std::size_t>(local_rank)];
   return dealt_ == Dealt::in_blocks ? node * per_node_ + number : number * count_ + node;
 }
 
@@ -95,12 +97,13 @@ bool Nodes::all_alike() const {
 
 bool Nodes::are_in_order() const {
   for (int rank = 1; rank < size_; ++rank)
-    if (std::pair(of(rank - 1), place(rank - 1)) > std::pair(of(rank), place(rank))) return false;
+    if (std::pair(of(rank - 1), local_rank(rank - 1)) > std::pair(of(rank), local_rank(rank)))
+      return false;
   return true;
 }
 
 std::size_t Nodes::bytes() const {
-  return sizeof *this + (places_.capacity() + numbers_.capacity()) * sizeof(std::uint16_t) +
+  return sizeof *this + (local_ranks_.capacity() + numbers_.capacity()) * sizeof(std::uint16_t) +
          homes_.capacity() * sizeof(Home) + (ranks_.capacity() + begins_.capacity()) * sizeof(int);
 }
 

@@ -14,12 +14,12 @@ namespace weft {
 class Nodes {
  public:
   // node_of_rank: any number per node, equal for ranks that share memory. domain_of_rank: ranks of
-  // one domain get adjacent places on each node; empty: no domains.
+  // one domain get adjacent local ranks on each node; empty: no domains.
   explicit Nodes(const std::vector<int>& node_of_rank, const std::vector<int>& domain_of_rank = {});
   // Puts all ranks on one node.
   static Nodes one(int ranks) { return Nodes(std::vector<int>(static_cast<std::size_t>(ranks))); }
 
-  // The ranks of a node by place; valid as long as the Nodes.
+  // The ranks of a node by local rank; valid as long as the Nodes.
   class Ranks {
    public:
     class Iterator {
@@ -27,24 +27,26 @@ class Nodes {
       using difference_type = std::ptrdiff_t;
       using value_type = int;
       Iterator() = default;
-      Iterator(const Nodes* nodes, int node, int place)
-          : nodes_(nodes), node_(node), place_(place) {}
-      int operator*() const { return nodes_->rank(node_, place_); }
+      Iterator(const Nodes* nodes, int node, int local_rank)
+          : nodes_(nodes), node_(node), local_rank_(local_rank) {}
+      int operator*() const { return nodes_->rank(node_, local_rank_); }
       Iterator& operator++() {
-        ++place_;
+        ++local_rank_;
         return *this;
       }
-      Iterator operator++(int) { return {nodes_, node_, place_++}; }
+      Iterator operator++(int) { return {nodes_, node_, local_rank_++}; }
       bool operator==(const Iterator&) const = default;
 
      private:
       const Nodes* nodes_ = nullptr;
-      int node_ = 0, place_ = 0;
+      int node_ = 0, local_rank_ = 0;
     };
 
     Ranks(const Nodes& nodes, int node) : nodes_(&nodes), node_(node) {}
     std::size_t size() const { return static_cast<std::size_t>(nodes_->ranks_on(node_)); }
-    int operator[](std::size_t place) const { return nodes_->rank(node_, static_cast<int>(place)); }
+    int operator[](std::size_t local_rank) const {
+      return nodes_->rank(node_, static_cast<int>(local_rank));
+    }
     int front() const { return (*this)[0]; }
     int back() const { return (*this)[size() - 1]; }
     Iterator begin() const { return {nodes_, node_, 0}; }
@@ -66,20 +68,21 @@ class Nodes {
     if (dealt_ == Dealt::in_blocks) return rank / per_node_;
     return dealt_ == Dealt::in_turn ? rank % count_ : home(rank).node;
   }
-  // Returns the place of a rank on its node: places count from 0 in the order of ranks, domain by
-  // domain if these were given.
-  int place(int rank) const {
-    if (dealt_ == Dealt::anyhow) return home(rank).place;
+  // Returns the number of a rank among those of its node: local ranks count from 0 in the order of
+  // ranks, domain by domain if these were given.
+  int local_rank(int rank) const {
+    if (dealt_ == Dealt::anyhow) return home(rank).local_rank;
     const int number = dealt_ == Dealt::in_blocks ? rank % per_node_ : rank / count_;
-    return places_.empty() ? number : places_[static_cast<std::size_t>(number)];
+    return local_ranks_.empty() ? number : local_ranks_[static_cast<std::size_t>(number)];
   }
-  int rank(int node, int place) const;
+  int rank(int node, int local_rank) const;
   Ranks ranks(int node) const { return {*this, node}; }
   int ranks_on(int node) const;
 
   bool some_share() const { return size_ > count_; }  // some node has several ranks
   bool all_alike() const;                             // all nodes have the same number of ranks
-  bool are_in_order() const;  // the ranks of each node are consecutive, and so are their places
+  // Returns whether the ranks of each node are consecutive, and so are their local ranks.
+  bool are_in_order() const;
 
   std::size_t bytes() const;  // that it takes
 
@@ -89,7 +92,7 @@ class Nodes {
   enum class Dealt : std::uint8_t { in_blocks, in_turn, anyhow };
   struct Home {
     int node;
-    int place;
+    int local_rank;
 
     bool operator==(const Home&) const = default;
   };
@@ -99,9 +102,9 @@ class Nodes {
   int size_ = 0, count_ = 0;
   Dealt dealt_ = Dealt::anyhow;
   int per_node_ = 1;  // in blocks, of which the last one may be shorter
-  // With a rule: the places of each node's ranks in rank order, and the inverse; empty if both
+  // With a rule: the local ranks of each node's ranks in rank order, and the inverse; empty if both
   // agree.
-  std::vector<std::uint16_t> places_, numbers_;
+  std::vector<std::uint16_t> local_ranks_, numbers_;
   // Without a rule: homes by rank; the ranks node by node, and where each node's begin.
   std::vector<Home> homes_;
   std::vector<int> ranks_, begins_;

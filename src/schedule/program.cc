@@ -21,7 +21,7 @@ Instruction compile(const Schedule& schedule, std::uint32_t index) {
   };
   if (step.kind == StepKind::wait) {
     made.kind = Instruction::Kind::wait;
-    made.place = place_of(schedule.shape, step.peer);
+    made.node_rank = node_rank_of(schedule.shape, step.peer);
   }
   if (!is_local(step.kind)) return made;
   made.kind = Instruction::Kind::copy;

@@ -16,7 +16,7 @@ struct Schedule;
 struct Instruction {
   enum class Kind : std::uint8_t {
     signal,  // this rank's counter becomes `value`
-    wait,    // until the counter of the rank at `place` is at least `value`
+    wait,    // until the counter of the rank with `node_rank` is at least `value`
     copy,    // `amount` bytes, first -> second
     reduce,  // `amount` elements, into = first op second; and `also`, if has_also
     end,     // of the program
@@ -26,7 +26,7 @@ struct Instruction {
   bool has_also = false;
   Buffer first{}, second{}, into{}, also{};
   std::uint32_t value = 0;
-  std::int32_t place = 0;
+  std::int32_t node_rank = 0;
   std::uint32_t step = 0;  // the first one that it carries out; of the end: how many there are
   std::int64_t first_at = 0, second_at = 0, into_at = 0, also_at = 0;  // offsets there
   std::int64_t amount = 0;

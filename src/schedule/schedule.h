@@ -67,7 +67,7 @@ enum class StepKind : std::uint8_t {
   show,     // this rank tells where its buffers lie, or that others cannot see them
   find,     // what `peer` has told; buffers that cannot be seen end the schedule
   agree,    // that all ranks reach all they have found, or it ends on all ranks alike
-  leaders,  // a collective of the MPI library's between the ranks at one place of all nodes
+  leaders,  // a collective of the MPI library's between the ranks with one node rank on all nodes
   library_blocking,     // the whole collective, by the MPI library, blocking
   library_nonblocking,  // the whole collective, by the MPI library, non-blocking
 };

@@ -62,8 +62,8 @@ std::string mismatch_of_leaders(std::span<const Schedule> all) {
   for (const Schedule& schedule : all) {
     const Shape& shape = schedule.shape;
     if (!shape.has_leaders) continue;
-    const int place = shape.nodes->place(shape.rank);
-    const int first = shape.nodes->ranks(0)[static_cast<std::size_t>(place)];
+    const int node_rank = shape.nodes->local_rank(shape.rank);
+    const int first = shape.nodes->ranks(0)[static_cast<std::size_t>(node_rank)];
     if (calls(shape.rank) != calls(first))
       return "ranks " + std::to_string(first) + " and " + std::to_string(shape.rank) +
              " call different collectives of leaders";

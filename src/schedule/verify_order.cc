@@ -229,7 +229,7 @@ class Machine {
 
   void call(int rank, const Step& step) {
     RankState& own = state(rank);
-    const CollectiveId id{place_of(schedule(rank).shape, rank), own.collectives++};
+    const CollectiveId id{node_rank_of(schedule(rank).shape, rank), own.collectives++};
     callers_[id][rank] = own.clock;
     own.called.emplace_back(id, &step);
   }

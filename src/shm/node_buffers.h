@@ -53,12 +53,12 @@ class NodeTurn {
     return is_seen(counter_of(rank), value) ? Seen::yes : look_again(rank, value, polls);
   }
 
-  // Returns the place where the rank of this index shows its buffers.
-  std::byte* shown_by(int place) const;
+  // Returns the slot in which the rank with this node rank shows its buffers.
+  std::byte* shown_by(int node_rank) const;
   // answer() publishes whether this rank reaches all shown buffers; answer_of() returns another
   // rank's answer, or nothing if it has not answered yet.
   void answer(bool reaches) const;
-  std::optional<bool> answer_of(int place) const;
+  std::optional<bool> answer_of(int node_rank) const;
   // worth_looking() says whether this operation should try shared buffers; looked() notes the
   // result. Both may be called only between may_begin() and end(): all earlier events in the node
   // buffer are then over on all ranks, so that all come to the same answer.
@@ -249,8 +249,8 @@ inline NodeTurn NodeTurn::in(NodeBuffers& others) const {
   return turn;
 }
 
-inline std::byte* NodeTurn::shown_by(int place) const {
-  return memory_ + buffers_->buffer_bytes_ - (buffers_->ranks_ - place) * kSlotBytes;
+inline std::byte* NodeTurn::shown_by(int node_rank) const {
+  return memory_ + buffers_->buffer_bytes_ - (buffers_->ranks_ - node_rank) * kSlotBytes;
 }
 
 // The answer is stored as a counter, so that one of an earlier use of the node buffer is not
@@ -260,9 +260,9 @@ inline void NodeTurn::answer(bool reaches) const {
       .store(base_ + (reaches ? 1 : 2), std::memory_order_release);
 }
 
-inline std::optional<bool> NodeTurn::answer_of(int place) const {
+inline std::optional<bool> NodeTurn::answer_of(int node_rank) const {
   const std::uint64_t answer =
-      counter_at(shown_by(place) + kAnswerOffset).load(std::memory_order_acquire);
+      counter_at(shown_by(node_rank) + kAnswerOffset).load(std::memory_order_acquire);
   if (answer >> kSignalBits != base_ >> kSignalBits) return std::nullopt;
   return answer == base_ + 1;
 }

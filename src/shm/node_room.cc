@@ -25,12 +25,12 @@ std::int64_t NodeRoom::bytes(int ranks, std::int64_t buffer_bytes) {
   return kPageBytes + NodeBuffers::bytes(ranks, buffer_bytes);
 }
 
-NodeRoom::NodeRoom(std::shared_ptr<Segment> segment, Group group, int place,
+NodeRoom::NodeRoom(std::shared_ptr<Segment> segment, Group group, int node_rank,
                    std::int64_t buffer_bytes)
     : members_(std::move(group.members)),
       rest_{std::move(segment)},
-      node_buffers_(rest_.segment->data() + kPageBytes, place, static_cast<int>(members_->size()),
-                    buffer_bytes),
+      node_buffers_(rest_.segment->data() + kPageBytes, node_rank,
+                    static_cast<int>(members_->size()), buffer_bytes),
       is_alone_(group.is_alone) {
   static_assert(sizeof(Shared) <= kPageBytes);
   rest_.next = begin_of_rest();
@@ -90,9 +90,9 @@ void NodeRoom::settle() {
 }
 
 std::shared_ptr<NodeRoom> NodeRooms::add(std::shared_ptr<Segment> segment, NodeRoom::Group group,
-                                         int place, std::int64_t buffer_bytes) {
+                                         int node_rank, std::int64_t buffer_bytes) {
   return lend(
-      std::make_unique<NodeRoom>(std::move(segment), std::move(group), place, buffer_bytes));
+      std::make_unique<NodeRoom>(std::move(segment), std::move(group), node_rank, buffer_bytes));
 }
 
 std::shared_ptr<NodeRoom> NodeRooms::lend(std::unique_ptr<NodeRoom> room) {

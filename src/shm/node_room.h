@@ -28,9 +28,9 @@ class NodeRoom {
   // Returns the bytes of the page and the node buffers.
   static std::int64_t bytes(int ranks, std::int64_t buffer_bytes);
 
-  // segment: has bytes() and whatever else is needed, initially zero. place: this rank's index in
-  // the group.
-  NodeRoom(std::shared_ptr<Segment> segment, Group group, int place, std::int64_t buffer_bytes);
+  // segment: has bytes() and whatever else is needed, initially zero. node_rank: this rank's index
+  // in the group.
+  NodeRoom(std::shared_ptr<Segment> segment, Group group, int node_rank, std::int64_t buffer_bytes);
 
   // The token is equal on all ranks that share the room, and unique.
   std::uint64_t token() const { return rest_.segment->name().token; }
@@ -100,8 +100,8 @@ class NodeRooms {
   static constexpr std::size_t kMost = 16, kMostInAll = 64;
 
   // Adds a new room.
-  std::shared_ptr<NodeRoom> add(std::shared_ptr<Segment> segment, NodeRoom::Group group, int place,
-                                std::int64_t buffer_bytes);
+  std::shared_ptr<NodeRoom> add(std::shared_ptr<Segment> segment, NodeRoom::Group group,
+                                int node_rank, std::int64_t buffer_bytes);
   // Is called by the group's first rank, which sends the token to the others. Returns a room that
   // all of them have left and that each must take now; nullptr if there is none.
   std::shared_ptr<NodeRoom> take(const NodeRoom::Group& group);

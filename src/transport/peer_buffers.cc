@@ -22,8 +22,8 @@ std::byte* PeerBuffers::attach(const ShownBuffer& shown) {
 std::optional<bool> PeerBuffers::ask_all(const NodeTurn& turn) {
   if (!answered_) turn.answer(found_.reached);
   answered_ = true;
-  for (int place = 0; place < static_cast<int>(at_.size()); ++place) {
-    const auto reached = turn.answer_of(place);
+  for (int node_rank = 0; node_rank < static_cast<int>(at_.size()); ++node_rank) {
+    const auto reached = turn.answer_of(node_rank);
     if (!reached || !*reached) return reached;
   }
   agreed();

@@ -90,8 +90,8 @@ Execution::State Execution::start_round(int polls) {
 }
 
 Execution::State Execution::look_for_signal(const Step& wait, int polls) {
-  const int place = place_of(schedule_->shape, wait.peer);
-  const NodeTurn::Seen seen = turn_->look_for(place, signals_before_ + wait.value, polls);
+  const int node_rank = node_rank_of(schedule_->shape, wait.peer);
+  const NodeTurn::Seen seen = turn_->look_for(node_rank, signals_before_ + wait.value, polls);
   if (seen == NodeTurn::Seen::yes) return State::over;
   if (seen == NodeTurn::Seen::no) return State::held_up;
   return fail({"rank " + std::to_string(wait.peer) + " has other counts, or makes another call"});

@@ -58,7 +58,7 @@ class Memories {
       const std::int64_t buffer_bytes = ranks * (kSlotBytes + kNodeBytesPerRank);
       std::vector<std::byte>& memory = memories_[nodes.of(rank)];
       memory.resize(static_cast<std::size_t>(NodeBuffers::bytes(ranks, buffer_bytes)));
-      node_buffers_.emplace_back(memory.data(), nodes.place(rank), ranks, buffer_bytes);
+      node_buffers_.emplace_back(memory.data(), nodes.local_rank(rank), ranks, buffer_bytes);
     }
   }
   NodeTurn turn(const Schedule& schedule) {

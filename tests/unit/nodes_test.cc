@@ -1,4 +1,4 @@
-// Which ranks are where: numbers of nodes, places, and what algorithms ask of the whole.
+// Which ranks are where: numbers of nodes, local ranks, and what algorithms ask of the whole.
 #include "schedule/nodes.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ TEST(Nodes, CountInTheOrderOfTheirLowestRanks) {
   EXPECT_EQ(nodes.of(0), 0);
   EXPECT_EQ(nodes.of(3), 1);
   EXPECT_EQ(nodes.of(4), 2);
-  EXPECT_EQ(nodes.place(2), 1);
+  EXPECT_EQ(nodes.local_rank(2), 1);
   EXPECT_EQ(nodes.ranks(1).listed(), (std::vector{1, 3}));
   EXPECT_EQ(nodes.ranks_on(2), 1);
 }
@@ -26,10 +26,10 @@ TEST(Nodes, KnowWhetherTheyShareAreAlikeAndInOrder) {
   EXPECT_FALSE(Nodes({0, 1, 0, 1}).are_in_order());
 }
 
-TEST(Nodes, HavePlacesByDomain) {
+TEST(Nodes, HaveLocalRanksByDomain) {
   const Nodes nodes({0, 0, 0, 0, 1, 1}, {1, 0, 1, 0, 0, 0});
   EXPECT_EQ(nodes.ranks(0).listed(), (std::vector{1, 3, 0, 2}));
-  EXPECT_EQ(nodes.place(2), 3);
+  EXPECT_EQ(nodes.local_rank(2), 3);
   EXPECT_EQ(nodes.ranks(1).listed(), (std::vector{4, 5}));
   EXPECT_FALSE(nodes.are_in_order());
   EXPECT_TRUE(Nodes({0, 0, 0, 1}, {0, 0, 1, 0}).are_in_order());

@@ -60,10 +60,10 @@ void expect_same(const Nodes& nodes, const std::vector<int>& node_of,
                domain_of[static_cast<std::size_t>(other)];
       });
     ASSERT_EQ(nodes.ranks(node).listed(), here) << node;
-    for (int place = 0; place < nodes.ranks_on(node); ++place) {
-      const int rank = here[static_cast<std::size_t>(place)];
+    for (int local_rank = 0; local_rank < nodes.ranks_on(node); ++local_rank) {
+      const int rank = here[static_cast<std::size_t>(local_rank)];
       ASSERT_EQ(nodes.of(rank), node);
-      ASSERT_EQ(nodes.place(rank), place);
+      ASSERT_EQ(nodes.local_rank(rank), local_rank);
     }
   }
 }

@@ -128,7 +128,7 @@ Communicator::~Communicator() {
 std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
                                       const Nodes& nodes) {
   if (nodes.count() == 1 || !nodes.all_alike()) return nullptr;
-  auto made = split_own(comm, members, nodes.place(rank), nodes.of(rank));
+  auto made = split_own(comm, members, nodes.local_rank(rank), nodes.of(rank));
   if (!made) return nullptr;
   auto* const leaders = new Leaders(made->comm);
   return {leaders, [made = std::move(*made)](const Leaders* done_with) {

@@ -83,20 +83,20 @@ struct Others {
   const std::vector<Offer>& offers;
   std::size_t own;
 
-  bool is_tried(std::size_t place) const {
-    return place == (own + 1) % offers.size() || (own == 1 && place == 0);
+  bool is_tried(std::size_t node_rank) const {
+    return node_rank == (own + 1) % offers.size() || (own == 1 && node_rank == 0);
   }
   // Returns whether it works with the ranks that are tried out; for the rest it is expected to.
   // `has`: the offer that all ranks must make.
   template <class Has, class Try, class Expect>
   bool add(Has has, Try try_out, Expect expect) const {
     bool works = std::all_of(offers.begin(), offers.end(), has);
-    for (std::size_t place = 0; place < offers.size() && works; ++place) {
-      if (place == own) continue;
-      if (is_tried(place))
-        works = try_out(offers[place]);
+    for (std::size_t node_rank = 0; node_rank < offers.size() && works; ++node_rank) {
+      if (node_rank == own) continue;
+      if (is_tried(node_rank))
+        works = try_out(offers[node_rank]);
       else
-        expect(offers[place]);
+        expect(offers[node_rank]);
     }
     return works;
   }
@@ -129,8 +129,8 @@ bool add_copies(const Others& others) {
                     [to](const Offer& offer) { to->expect(offer.world_rank, offer.copies); });
 }
 
-SegmentName* name_of_heap(std::size_t place) {
-  return reinterpret_cast<SegmentName*>(node().names.get()) + place;
+SegmentName* name_of_heap(std::size_t node_rank) {
+  return reinterpret_cast<SegmentName*>(node().names.get()) + node_rank;
 }
 
 // Publishes the heap under its rank's number.
@@ -185,12 +185,12 @@ void settle_rule(MPI_Comm here, const KnownRule& known, const std::vector<Offer>
 }  // namespace
 
 void share_memory_of_processes(MPI_Comm here, const Config& config, PlanCache& plans) {
-  int ranks = 1, place = 0;
+  int ranks = 1, node_rank = 0;
   library_calls.Comm_size(here, &ranks);
-  library_calls.Comm_rank(here, &place);
+  library_calls.Comm_rank(here, &node_rank);
   if (ranks == 1) return;
   OfFirst told;
-  if (place == 0) told = {known_rule(config, ranks, plans), Xpmem::may_be_there(config.xpmem)};
+  if (node_rank == 0) told = {known_rule(config, ranks, plans), Xpmem::may_be_there(config.xpmem)};
   library_calls.Bcast(&told, sizeof told, handles.byte, 0, here);
   Offer own;
   library_calls.Comm_rank(handles.comm_world, &own.world_rank);
@@ -208,7 +208,7 @@ void share_memory_of_processes(MPI_Comm here, const Config& config, PlanCache& p
     say_if_missed(lacking->world_rank, own.world_rank);
     return forget();
   }
-  const Others others{offers, static_cast<std::size_t>(place)};
+  const Others others{offers, static_cast<std::size_t>(node_rank)};
   const Abilities all = of_all(here, {add_processes(others), add_copies(others)});
   node().own_rank = own.world_rank;
   for (const Offer& offer : offers) node().ranks.push_back(offer.world_rank);
@@ -230,9 +230,9 @@ void tell_of_heaps_in(std::shared_ptr<std::byte> memory) {
   if (here.ranks.empty()) return;
   const std::lock_guard lock(here.making);
   here.names = std::move(memory);
-  for (std::size_t place = 0; place < here.ranks.size(); ++place)
-    if (here.ranks[place] != here.own_rank)
-      shared_ranges().add_heap(here.ranks[place], name_of_heap(place));
+  for (std::size_t node_rank = 0; node_rank < here.ranks.size(); ++node_rank)
+    if (here.ranks[node_rank] != here.own_rank)
+      shared_ranges().add_heap(here.ranks[node_rank], name_of_heap(node_rank));
   if (SharedHeap* const own = here.own) announce(*own);
 }
 

@@ -21,20 +21,21 @@
 namespace weft {
 namespace {
 
-// The place of a rank, as it sends it.
-struct Place {
+// Where a rank runs, as it tells the others.
+struct RankLocation {
   int node;    // by the lowest rank there
   int domain;  // as the node counts them; kNoDomain: the rank may run in several
   Processor processor;
 };
 
-// The places of all ranks of MPI_COMM_WORLD.
-class Places {
+// The locations of all ranks of MPI_COMM_WORLD.
+class RankLocations {
  public:
-  explicit Places(const std::vector<Place>& all)
-      : nodes_(listed(all, &Place::node)),
-        domains_(listed(all, &Place::domain), {1, ranks_on_first(), number_of_nodes()}),
-        processors_(listed(all, &Place::processor), {1, ranks_on_first(), number_of_nodes()}) {}
+  explicit RankLocations(const std::vector<RankLocation>& all)
+      : nodes_(listed(all, &RankLocation::node)),
+        domains_(listed(all, &RankLocation::domain), {1, ranks_on_first(), number_of_nodes()}),
+        processors_(listed(all, &RankLocation::processor),
+                    {1, ranks_on_first(), number_of_nodes()}) {}
 
   int node(int rank) const { return nodes_.of(rank); }
   int domain(int rank) const { return domains_.at(static_cast<std::size_t>(rank)); }
@@ -42,9 +43,10 @@ class Places {
 
  private:
   template <class Number>
-  static std::vector<Number> listed(const std::vector<Place>& all, Number Place::*what) {
+  static std::vector<Number> listed(const std::vector<RankLocation>& all,
+                                    Number RankLocation::*what) {
     std::vector<Number> numbers;
-    for (const Place& place : all) numbers.push_back(place.*what);
+    for (const RankLocation& one : all) numbers.push_back(one.*what);
     return numbers;
   }
   std::size_t ranks_on_first() const { return static_cast<std::size_t>(nodes_.ranks_on(0)); }
@@ -55,12 +57,12 @@ class Places {
   Repeated<Processor> processors_;
 };
 
-const Places* places = nullptr;  // not known
-bool places_in_order = false;    // of their ranks, whatever the domains
+const RankLocations* locations = nullptr;  // not known
+bool keeps_rank_order = false;  // local ranks are in the order of ranks, whatever the domains
 
 std::vector<int> domains_by_rank(const std::vector<int>& world_ranks) {
   std::vector<int> domains;
-  for (const int rank : world_ranks) domains.push_back(places->domain(rank));
+  for (const int rank : world_ranks) domains.push_back(locations->domain(rank));
   return domains;
 }
 
@@ -77,13 +79,13 @@ struct OfNode {
 };
 
 // Collective over the ranks of a node, of which only the first reads the topology.
-Place own_place(MPI_Comm here, int rank) {
-  int place = 0;
-  library_calls.Comm_rank(here, &place);
-  Topology machine = place == 0 ? topology_of_domains() : Topology{};
+RankLocation own_location(MPI_Comm here, int rank) {
+  int node_rank = 0;
+  library_calls.Comm_rank(here, &node_rank);
+  Topology machine = node_rank == 0 ? topology_of_domains() : Topology{};
   OfNode told{rank, machine.cpus()};
   library_calls.Bcast(&told, sizeof told, handles.byte, 0, here);
-  Place own{told.first, kNoDomain, processor()};
+  RankLocation own{told.first, kNoDomain, processor()};
   if (told.cpus == 0) return own;
   machine.numa_of_cpu.resize(static_cast<std::size_t>(told.cpus));
   const auto bytes = static_cast<int>(machine.numa_of_cpu.size() * sizeof machine.numa_of_cpu[0]);
@@ -107,7 +109,7 @@ std::vector<int> world_ranks_of(MPI_Comm comm, int ranks) {
 }
 
 void find_nodes(const Config& config, PlanCache& plans) {
-  places_in_order = config.reproducible;
+  keeps_rank_order = config.reproducible;
   MPI_Comm here;
   const int code = library_calls.Comm_split_type(handles.comm_world, MPI_COMM_TYPE_SHARED, 0,
                                                  handles.info_null, &here);
@@ -115,24 +117,24 @@ void find_nodes(const Config& config, PlanCache& plans) {
   int rank = 0, ranks = 0;
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
-  constexpr int kBytes = sizeof(Place);
-  const Place own = own_place(here, rank);
-  std::vector<Place> all(static_cast<std::size_t>(ranks));
+  constexpr int kBytes = sizeof(RankLocation);
+  const RankLocation own = own_location(here, rank);
+  std::vector<RankLocation> all(static_cast<std::size_t>(ranks));
   library_calls.Allgather(&own, kBytes, handles.byte, all.data(), kBytes, handles.byte,
                           handles.comm_world);
-  places = new Places(all);
+  locations = new RankLocations(all);
   share_memory_of_processes(here, config, plans);
   library_calls.Comm_free(&here);
 }
 
 std::shared_ptr<const Nodes> nodes_of(const std::vector<int>& world_ranks) {
-  if (!places) return nullptr;
+  if (!locations) return nullptr;
   std::vector<int> nodes;
-  for (const int rank : world_ranks) nodes.push_back(places->node(rank));
+  for (const int rank : world_ranks) nodes.push_back(locations->node(rank));
   Nodes found(nodes);
   if (!found.some_share()) return nullptr;
   // On one node the algorithms by domains are better.
-  if (found.count() == 1 || places_in_order) return shared_nodes(std::move(found));
+  if (found.count() == 1 || keeps_rank_order) return shared_nodes(std::move(found));
   return shared_nodes(Nodes(nodes, domains_by_rank(world_ranks)));
 }
 
@@ -145,8 +147,8 @@ std::shared_ptr<const Domains> domains_of(const std::vector<int>& world_ranks) {
 }
 
 Processor processor_of(const std::vector<int>& world_ranks) {
-  const Processor first = places->processor(world_ranks[0]);
-  const auto differs = [&](int rank) { return places->processor(rank) != first; };
+  const Processor first = locations->processor(world_ranks[0]);
+  const auto differs = [&](int rank) { return locations->processor(rank) != first; };
   return std::any_of(world_ranks.begin(), world_ranks.end(), differs) ? Processor::other : first;
 }
 
@@ -166,10 +168,10 @@ std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_
   return shared_ranks(std::move(world_ranks));
 }
 
-std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int place,
+std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int node_rank,
                                                    std::int64_t bytes) {
   static std::atomic<bool> said{false};
-  auto segment = agree_on_segment(talk, place, bytes, kRoomForRequests_bytes);
+  auto segment = agree_on_segment(talk, node_rank, bytes, kRoomForRequests_bytes);
   if (segment) return std::move(*segment);
   const std::string& why = segment.error().message;
   if (!why.empty() && !said.exchange(true))
@@ -194,7 +196,7 @@ class NodeTalk final : public SegmentTalk {
       : route_(wanted.route),
         tag_(wanted.tag),
         ranks_(nodes.ranks(nodes.of(rank))),
-        place_(nodes.place(rank)),
+        node_rank_(nodes.local_rank(rank)),
         all_(wanted.comm) {}
 
   std::optional<SegmentOffer> of_first(const SegmentOffer& own) override { return told(own); }
@@ -205,25 +207,25 @@ class NodeTalk final : public SegmentTalk {
   Said told(Said said) const {
     static_assert(std::is_trivially_copyable_v<Said>);
     constexpr int kBytes = sizeof said;
-    const int parent = binomial_parent(place_);
+    const int parent = binomial_parent(node_rank_);
     if (parent >= 0 && library_calls.Recv(&said, kBytes, handles.byte, peer(parent), tag_,
                                           route_.comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
       said = {};
-    for (const int child : binomial_children(place_, static_cast<int>(ranks_.size())))
+    for (const int child : binomial_children(node_rank_, static_cast<int>(ranks_.size())))
       library_calls.Send(&said, kBytes, handles.byte, peer(child), tag_, route_.comm);
     return said;
   }
 
  private:
-  int peer(int place) const {
-    const int rank = ranks_[static_cast<std::size_t>(place)];
+  int peer(int node_rank) const {
+    const int rank = ranks_[static_cast<std::size_t>(node_rank)];
     return route_.ranks ? route_.ranks->at(rank) : rank;
   }
 
   const Route& route_;
   const int tag_;
   const Nodes::Ranks ranks_;
-  const int place_;
+  const int node_rank_;
   LibraryTalk all_;
 };
 
@@ -232,23 +234,23 @@ class NodeTalk final : public SegmentTalk {
 std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, int rank,
                                                       const Nodes& nodes,
                                                       const std::vector<int>& world_ranks) {
-  const int node = nodes.of(rank), place = nodes.place(rank), ranks = nodes.ranks_on(node);
+  const int node = nodes.of(rank), node_rank = nodes.local_rank(rank), ranks = nodes.ranks_on(node);
   const std::int64_t buffer_bytes = most_node_bytes(ranks);
   const bool several = nodes.count() > 1;
   auto group = group_of(nodes, node, world_ranks);
   NodeTalk talk(wanted, rank, nodes);
   // The first rank of the node knows whether there is a room that all have left.
-  std::shared_ptr<NodeRoom> room = place == 0 && ranks > 1 ? node_rooms().take(group) : nullptr;
+  std::shared_ptr<NodeRoom> room = node_rank == 0 && ranks > 1 ? node_rooms().take(group) : nullptr;
   if (const auto token = talk.told(room ? room->token() : 0); token != 0 && !room)
     room = node_rooms().take(group, token);
   if (room && !several) return room;  // nobody can lack what all have had before
   const std::int64_t bytes = NodeRoom::bytes(ranks, buffer_bytes) + wanted.further_bytes;
-  auto segment = segment_by(talk, rank, place, room || ranks == 1 ? 0 : bytes);
+  auto segment = segment_by(talk, rank, node_rank, room || ranks == 1 ? 0 : bytes);
   if (!segment) return std::nullopt;
   if (!*segment) return room;
   // Leaders send data from there between nodes, so that the library may see it.
   if (!several) (*segment)->keep_from_library();
-  return node_rooms().add(std::move(*segment), std::move(group), place, buffer_bytes);
+  return node_rooms().add(std::move(*segment), std::move(group), node_rank, buffer_bytes);
 }
 
 }  // namespace weft

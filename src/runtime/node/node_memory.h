@@ -51,8 +51,8 @@ class NodeMemory {
 std::vector<int> world_ranks_of(MPI_Comm comm, int ranks);
 
 // Finds out which ranks run on which node, and in which NUMA domain. Collective over
-// MPI_COMM_WORLD, once. With --reproducible and several nodes the ranks of each node have places in
-// rank order, otherwise domain by domain.
+// MPI_COMM_WORLD, once. With --reproducible and several nodes the ranks of each node have local
+// ranks in rank order, otherwise domain by domain.
 void find_nodes(const Config& config, PlanCache& plans);
 
 // Returns the nodes of these ranks; nullptr if they are not known, or no two ranks share one.
@@ -73,7 +73,7 @@ inline constexpr std::int64_t kRoomForRequests_bytes = 32 << 20;
 
 // Behaves as agree_on_segment(), with some to spare. Returns nothing on all ranks if some rank
 // cannot map its node's segment; the reason is reported once per program.
-std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int place,
+std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int node_rank,
                                                    std::int64_t bytes);
 
 // The means by which the ranks of a communicator agree on a room.

@@ -42,9 +42,9 @@ std::optional<Lacking> LibraryTalk::who_lacks(bool this_rank) {
   return lacking(static_cast<int>(-greatest), ranks, rank);
 }
 
-Result<std::shared_ptr<Segment>> agree_on_segment(SegmentTalk& talk, int place, std::int64_t bytes,
-                                                  std::int64_t spare) {
-  const bool makes = place == 0 && bytes > 0;
+Result<std::shared_ptr<Segment>> agree_on_segment(SegmentTalk& talk, int node_rank,
+                                                  std::int64_t bytes, std::int64_t spare) {
+  const bool makes = node_rank == 0 && bytes > 0;
   Result<Segment> segment = Error{};
   if (makes) segment = make_segment(bytes, spare);
   const auto first = talk.of_first({bytes, makes && segment ? segment->name() : SegmentName{}});

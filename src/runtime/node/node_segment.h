@@ -50,10 +50,10 @@ class LibraryTalk final : public SegmentTalk {
   MPI_Comm ranks_;
 };
 
-// Collective over the talk's ranks. place: this rank's node rank. bytes: equal on a node; 0 if this
+// Collective over the talk's ranks. node_rank: this rank's. bytes: equal on a node; 0 if this
 // rank needs none, and gets nullptr. spare: further bytes, if they can be had. Returns an error on
 // all ranks alike, with a message on one of them.
-Result<std::shared_ptr<Segment>> agree_on_segment(SegmentTalk& talk, int place, std::int64_t bytes,
-                                                  std::int64_t spare);
+Result<std::shared_ptr<Segment>> agree_on_segment(SegmentTalk& talk, int node_rank,
+                                                  std::int64_t bytes, std::int64_t spare);
 
 }  // namespace weft

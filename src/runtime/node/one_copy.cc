@@ -70,11 +70,11 @@ std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyFound& fou
 }
 
 // Shares an area between the first two ranks; nullopt on both if the second cannot map it.
-std::optional<Segment> share_area(MPI_Comm here, int place) {
+std::optional<Segment> share_area(MPI_Comm here, int node_rank) {
   SegmentName name{};
   std::int64_t is_there = 0;
   constexpr int kBytes = sizeof name;
-  if (place == 0) {
+  if (node_rank == 0) {
     auto made = Segment::create(OneCopyTrial::bytes());
     if (made) name = made->name();
     library_calls.Send(&name, kBytes, handles.byte, 1, 0, here);
@@ -89,13 +89,13 @@ std::optional<Segment> share_area(MPI_Comm here, int place) {
 }
 
 // Measures between the first two ranks; the first one's result counts.
-OneCopyRule measure(MPI_Comm here, int place, const OneCopyRule& before,
+OneCopyRule measure(MPI_Comm here, int node_rank, const OneCopyRule& before,
                     const std::vector<int>& world_ranks, OneCopy& copies, const Config& config,
                     PlanCache& plans) {
-  const auto area = share_area(here, place);
+  const auto area = share_area(here, node_rank);
   if (!area) return before;
-  OneCopyTrial trial(area->data(), place, {world_ranks[0], world_ranks[1]}, copies);
-  if (place == 1) {
+  OneCopyTrial trial(area->data(), node_rank, {world_ranks[0], world_ranks[1]}, copies);
+  if (node_rank == 1) {
     trial.follow();
     return before;
   }
@@ -119,10 +119,10 @@ KnownRule known_rule(const Config& config, int ranks, PlanCache& plans) {
 OneCopyRule measured_rule(MPI_Comm here, const OneCopyRule& before,
                           const std::vector<int>& world_ranks, OneCopy& copies,
                           const Config& config, PlanCache& plans) {
-  int place = 0;
-  library_calls.Comm_rank(here, &place);
+  int node_rank = 0;
+  library_calls.Comm_rank(here, &node_rank);
   OneCopyRule rule = before;
-  if (place <= 1) rule = measure(here, place, before, world_ranks, copies, config, plans);
+  if (node_rank <= 1) rule = measure(here, node_rank, before, world_ranks, copies, config, plans);
   library_calls.Bcast(&rule, sizeof rule, handles.byte, 0, here);
   return rule;
 }

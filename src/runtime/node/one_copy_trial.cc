@@ -1,5 +1,5 @@
-// Place 0 publishes the next step on a board. The data to copy were just written by their owner, as
-// in a program, and two sets of buffers take turns.
+// Node rank 0 publishes the next step on a board. The data to copy were just written by their
+// owner, as in a program, and two sets of buffers take turns.
 #include "runtime/node/one_copy_trial.h"
 
 #include <sched.h>
@@ -25,12 +25,12 @@ constexpr int kPolls = 500;
 // copies the previous call out. In an allgather no rank gets ahead, so that one call is enough.
 constexpr std::size_t kCallsOfOne = 4;
 
-Schedule schedule_of(bool of_all, const char* algorithm, int place, std::int64_t bytes) {
+Schedule schedule_of(bool of_all, const char* algorithm, int node_rank, std::int64_t bytes) {
   Shape shape;
   shape.kind = of_all ? Kind::allgather : Kind::bcast;
-  shape.rank = place;
+  shape.rank = node_rank;
   shape.size = kRanks;
-  shape.root = 1;  // place 0 reads, and has the clock
+  shape.root = 1;  // node rank 0 reads, and has the clock
   shape.on_one_node = true;
   shape.send.count = shape.recv.count = bytes;
   const Tuning tuning = default_tuning(shape, processor());
@@ -55,8 +55,9 @@ struct OneCopyTrial::Buffers {
     std::vector<std::byte> send = std::vector<std::byte>(kMost);
     std::vector<std::byte> recv = std::vector<std::byte>(kRanks * kMost);
   };
-  Buffers(std::byte* memory, int place, const std::array<int, kRanks>& world_ranks, OneCopy& copies)
-      : node_buffers(memory, place, kRanks, most_node_bytes(kRanks)),
+  Buffers(std::byte* memory, int node_rank, const std::array<int, kRanks>& world_ranks,
+          OneCopy& copies)
+      : node_buffers(memory, node_rank, kRanks, most_node_bytes(kRanks)),
         ranks(world_ranks),
         peers(shared_ranges(), ranks, nullptr, &copies) {}
 
@@ -67,12 +68,12 @@ struct OneCopyTrial::Buffers {
   unsigned uses = 0;
 };
 
-OneCopyTrial::OneCopyTrial(std::byte* area, int place, const std::array<int, 2>& world_ranks,
+OneCopyTrial::OneCopyTrial(std::byte* area, int node_rank, const std::array<int, 2>& world_ranks,
                            OneCopy& copies)
     : board_(*reinterpret_cast<Board*>(area)),
-      place_(place),
+      node_rank_(node_rank),
       copies_(copies),
-      buffers_(std::make_unique<Buffers>(area + kPageBytes, place, world_ranks, copies)) {}
+      buffers_(std::make_unique<Buffers>(area + kPageBytes, node_rank, world_ranks, copies)) {}
 
 OneCopyTrial::~OneCopyTrial() = default;
 
@@ -133,8 +134,9 @@ std::int64_t OneCopyTrial::timed_ns(const Step& step) {
 
 // Waits until both ranks are there.
 void OneCopyTrial::meet() {
-  const auto other = static_cast<std::size_t>(1 - place_);
-  board_.lines[static_cast<std::size_t>(place_)].arrived.store(++met_, std::memory_order_release);
+  const auto other = static_cast<std::size_t>(1 - node_rank_);
+  board_.lines[static_cast<std::size_t>(node_rank_)].arrived.store(++met_,
+                                                                   std::memory_order_release);
   for (int polls = 0; board_.lines[other].arrived.load(std::memory_order_acquire) < met_; ++polls)
     if (polls >= kPolls) sched_yield();
 }
@@ -153,7 +155,7 @@ void OneCopyTrial::carry_out_calls(const Step& step) {
 
 void OneCopyTrial::carry_out(const Step& step, std::size_t set) {
   const char* const algorithm = step.way == Way::one_copy ? "node-direct" : "node-flat";
-  const Schedule schedule = schedule_of(step.of_all, algorithm, place_, step.bytes);
+  const Schedule schedule = schedule_of(step.of_all, algorithm, node_rank_, step.bytes);
   std::byte* const send = buffers_->sets[set].send.data();
   std::byte* const recv = buffers_->sets[set].recv.data();
   const bool is_root = schedule.shape.rank == schedule.shape.root;

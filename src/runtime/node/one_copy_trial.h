@@ -25,16 +25,17 @@ class OneCopyTrial {
     bool there() const { return !of_one.times.empty() && !of_all.times.empty(); }
   };
 
-  // area: shared by the two, page-aligned, of bytes(), initially zero. place: 0 or 1. world_ranks:
-  // the ranks of both in MPI_COMM_WORLD.
-  OneCopyTrial(std::byte* area, int place, const std::array<int, 2>& world_ranks, OneCopy& copies);
+  // area: shared by the two, page-aligned, of bytes(), initially zero. node_rank: 0 or 1.
+  // world_ranks: the ranks of both in MPI_COMM_WORLD.
+  OneCopyTrial(std::byte* area, int node_rank, const std::array<int, 2>& world_ranks,
+               OneCopy& copies);
   ~OneCopyTrial();
   OneCopyTrial(const OneCopyTrial&) = delete;
   OneCopyTrial& operator=(const OneCopyTrial&) = delete;
   static std::int64_t bytes();
 
-  // measure() runs on place 0 while place 1 calls follow(). It begins with the longest size, where
-  // one copy is most likely to win, and ends where it loses, or after budget_ns.
+  // measure() runs on node rank 0 while node rank 1 calls follow(). It begins with the longest
+  // size, where one copy is most likely to win, and ends where it loses, or after budget_ns.
   Result measure(std::int64_t budget_ns);
   void follow();
 
@@ -57,7 +58,7 @@ class OneCopyTrial {
   void carry_out(const Step& step, std::size_t set);
 
   Board& board_;
-  const int place_;
+  const int node_rank_;
   OneCopy& copies_;
   const std::unique_ptr<Buffers> buffers_;
   std::uint32_t met_ = 0;

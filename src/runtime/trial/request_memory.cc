@@ -47,7 +47,7 @@ bool agree_on_room(InternalCollective& internal_collective, std::int64_t bytes) 
   const auto has_room = [](std::int64_t of_rank) { return of_rank >= 0; };
   if (std::all_of(wanted->begin(), wanted->end(), has_room)) return true;
   InternalTalk talk(internal_collective);
-  auto segment = segment_by(talk, c.rank, c.nodes->place(c.rank), fits ? 0 : bytes);
+  auto segment = segment_by(talk, c.rank, c.nodes->local_rank(c.rank), fits ? 0 : bytes);
   if (segment && *segment) c.room = SegmentRoom(std::move(*segment));
   return segment.has_value();
 }
@@ -69,7 +69,7 @@ std::optional<std::unique_ptr<NodeMemory>> memory_of_request(
   auto memory = c.room.take(NodeBuffers::bytes(ranks, buffer_bytes));
   std::byte* const begin = memory.get();
   const std::shared_ptr<Own> own(
-      new Own{std::move(memory), {begin, c.nodes->place(c.rank), ranks, buffer_bytes}});
+      new Own{std::move(memory), {begin, c.nodes->local_rank(c.rank), ranks, buffer_bytes}});
   return std::make_unique<NodeMemory>(std::shared_ptr<NodeBuffers>(own, &own->node_buffers));
 }
 

@@ -22,7 +22,7 @@ const SimLeaders::Collective* SimLeaders::call(const Shape& shape, const Step& s
                                                double now_us) {
   const auto nodes = static_cast<std::size_t>(shape.nodes->count());
   const auto node = static_cast<std::size_t>(node_of(shape));
-  Collective& collective = collectives_[{place_of(shape, shape.rank), called_[shape.rank]++}];
+  Collective& collective = collectives_[{node_rank_of(shape, shape.rank), called_[shape.rank]++}];
   collective.step = &step;
   collective.given.resize(nodes);
   collective.got.resize(nodes);

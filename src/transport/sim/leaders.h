@@ -33,7 +33,7 @@ class SimLeaders {
   const SimModel& model_;
   const SimOperator& op_;
   std::map<int, std::uint32_t> called_;                              // by rank
-  std::map<std::pair<int, std::uint32_t>, Collective> collectives_;  // by place and number
+  std::map<std::pair<int, std::uint32_t>, Collective> collectives_;  // by node rank and number
 };
 
 }  // namespace weft

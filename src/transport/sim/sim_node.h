@@ -20,8 +20,8 @@ class SimNode {
     if (bytes == 0) return {};
     const int ranks = ranks_here(schedule.shape);
     if (!memory_) memory_.reset(zeroed(NodeBuffers::bytes(ranks, bytes)));
-    node_buffers_.emplace_back(memory_.get(), place_of(schedule.shape, schedule.shape.rank), ranks,
-                               bytes);
+    node_buffers_.emplace_back(memory_.get(), node_rank_of(schedule.shape, schedule.shape.rank),
+                               ranks, bytes);
     return node_buffers_.back().next(Ends::in_order, schedule);
   }
 
