@@ -29,22 +29,22 @@ AcrossNodes::AcrossNodes(Builder& b, std::vector<int> leaders, int node, std::in
   for (Location& scratch : scratch_) scratch = b.temp(most, Unit::recv);
 }
 
-Location AcrossNodes::operand(std::int64_t part, Location result) const {
-  if (fold_.position(node_) < 0) return scratch(part);
+Location AcrossNodes::operand(std::int64_t chunk, Location result) const {
+  if (fold_.position(node_) < 0) return scratch(chunk);
   bool moves = false;
   if (!halves_)
     for (int distance = 1; distance < fold_.power(); distance *= 2)
       if (partner(distance) > node_) moves = !moves;
-  return moves ? scratch(part) : result;
+  return moves ? scratch(chunk) : result;
 }
 
-void AcrossNodes::reduce(std::int64_t part, Location result, std::int64_t count,
+void AcrossNodes::reduce(std::int64_t chunk, Location result, std::int64_t count,
                          const std::function<void()>& meanwhile) {
-  if (fold_.position(node_) < 0) return leave_to_the_other(part, result, count, meanwhile);
+  if (fold_.position(node_) < 0) return leave_to_the_other(chunk, result, count, meanwhile);
   const int folded = fold_.partner(node_);
   if (folded >= 0) {
-    const Location value = operand(part, result);
-    const Location other = value == result ? scratch(part) : result;
+    const Location value = operand(chunk, result);
+    const Location other = value == result ? scratch(chunk) : result;
     b_.recv(leader(folded), other, count);
     meanwhile();
     b_.end_round();
@@ -53,31 +53,31 @@ void AcrossNodes::reduce(std::int64_t part, Location result, std::int64_t count,
   }
   const std::function<void()> nothing = [] {};
   if (halves_)
-    by_halving(part, result, count, folded < 0 ? meanwhile : nothing);
+    by_halving(chunk, result, count, folded < 0 ? meanwhile : nothing);
   else
-    by_doubling(part, result, count, folded < 0 ? meanwhile : nothing);
+    by_doubling(chunk, result, count, folded < 0 ? meanwhile : nothing);
   if (folded < 0) return;
   b_.end_round();
   b_.send(leader(folded), result, count);
 }
 
 // The other one of the pair acts for both.
-void AcrossNodes::leave_to_the_other(std::int64_t part, Location result, std::int64_t count,
+void AcrossNodes::leave_to_the_other(std::int64_t chunk, Location result, std::int64_t count,
                                      const std::function<void()>& meanwhile) {
   const int other = leader(fold_.partner(node_));
   b_.recv(other, result, count);
-  b_.send(other, operand(part, result), count);
+  b_.send(other, operand(chunk, result), count);
   meanwhile();
   b_.end_round();
 }
 
-void AcrossNodes::by_doubling(std::int64_t part, Location result, std::int64_t count,
+void AcrossNodes::by_doubling(std::int64_t chunk, Location result, std::int64_t count,
                               const std::function<void()>& meanwhile) {
-  Location value = operand(part, result);
+  Location value = operand(chunk, result);
   for (int distance = 1; distance < fold_.power(); distance *= 2) {
     if (distance > 1) b_.end_round();
     const int peer = partner(distance);
-    const Location other = value == result ? scratch(part) : result;
+    const Location other = value == result ? scratch(chunk) : result;
     b_.recv(leader(peer), other, count);
     b_.send(leader(peer), value, count);
     if (distance == 1) meanwhile();
@@ -91,8 +91,8 @@ void AcrossNodes::by_doubling(std::int64_t part, Location result, std::int64_t c
   }
 }
 
-// Pieces [first, last) of the part are what this leader has the sum of, or works at.
-void AcrossNodes::by_halving(std::int64_t part, Location result, std::int64_t count,
+// Pieces [first, last) of the chunk are what this leader has the sum of, or works at.
+void AcrossNodes::by_halving(std::int64_t chunk, Location result, std::int64_t count,
                              const std::function<void()>& meanwhile) {
   const Blocks pieces{count, fold_.power()};
   const auto at = [&](int piece) { return result + pieces.begin(piece) * b_.extent(Unit::recv); };
@@ -103,10 +103,10 @@ void AcrossNodes::by_halving(std::int64_t part, Location result, std::int64_t co
     b_.send(peer, at(upper ? first : middle),
             upper ? pieces.length(first, middle) : pieces.length(middle, last));
     (upper ? first : last) = middle;
-    b_.recv(peer, scratch(part), pieces.length(first, last));
+    b_.recv(peer, scratch(chunk), pieces.length(first, last));
     if (2 * distance == fold_.power()) meanwhile();
     b_.end_round();
-    b_.reduce(scratch(part), at(first), pieces.length(first, last));
+    b_.reduce(scratch(chunk), at(first), pieces.length(first, last));
     b_.end_round();
   }
   for (int distance = 1; distance < fold_.power(); distance *= 2) {

@@ -10,9 +10,9 @@
 namespace weft {
 namespace {
 
-// The approximate steps per part of long data in memory: most algorithms copy or reduce, signal and
-// wait twice.
-constexpr std::int64_t kStepsPerPart = 5;
+// The approximate steps per chunk of long data in memory: most algorithms copy or reduce, signal
+// and wait twice.
+constexpr std::int64_t kStepsPerChunk = 5;
 
 constexpr Algorithm kAlgorithms[] = {
 #define WEFT_ALGORITHM(kind, name, function, needs, source) \
@@ -153,10 +153,10 @@ Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning) {
 
 Schedule build_in_batches(const Algorithm& algorithm, Shape shape, std::int32_t iterations,
                           const Tuning& tuning) {
-  const bool in_parts = needs_memory(algorithm.needs) && !is_direct(algorithm);
-  const std::int64_t parts = in_parts ? local_bytes(shape) / tuning.part_bytes : 0;
+  const bool in_chunks = needs_memory(algorithm.needs) && !is_direct(algorithm);
+  const std::int64_t chunks = in_chunks ? local_bytes(shape) / tuning.chunk_bytes : 0;
   return build_batch(algorithm, std::move(shape), 0, iterations, tuning,
-                     static_cast<std::size_t>(kStepsPerPart * parts));
+                     static_cast<std::size_t>(kStepsPerChunk * chunks));
 }
 
 Schedule build_library(Shape shape, StepKind kind) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/own_block.h"
 #include "coll/packed_block.h"
 #include "patterns/ring.h"
@@ -25,9 +25,9 @@ class Allgather {
         here_(nodes_.ranks(node_of(s_))),
         each_carries_(nodes_.all_alike()),
         bytes_(s_.recv.bytes()),
-        piece_(std::min(bytes_, b.tuning().part_bytes)),
+        piece_(std::min(bytes_, b.tuning().chunk_bytes)),
         pieces_((bytes_ + piece_ - 1) / piece_),
-        part_(b, sheets() * pieces_, piece_, 1, 1) {}
+        chunk_(b, sheets() * pieces_, piece_, 1, 1) {}
 
   void run() {
     copy_own_block(b_);
@@ -112,17 +112,17 @@ class Allgather {
       blocks.emplace_back(b_, incoming(s_, shown.block), pieces_ > 1);
       if (shown.by == s_.rank) blocks.back().pack();
     }
-    for (std::int64_t i = 0; i < pieces_; ++i, part_.next()) {
+    for (std::int64_t i = 0; i < pieces_; ++i, chunk_.next()) {
       const std::int64_t begin = i * piece_, length = std::min(piece_, bytes_ - begin);
       const bool shows = all[0].by == s_.rank;
       if (shows) {
-        for (int rank : here_) part_.wait_until_read(rank);
-        blocks[0].copy_to(part_.of(s_.rank), begin, length);
+        for (int rank : here_) chunk_.wait_until_read(rank);
+        blocks[0].copy_to(chunk_.of(s_.rank), begin, length);
       }
-      part_.signal();
+      chunk_.signal();
       for (std::size_t n = shows ? 1 : 0; n < all.size(); ++n) {
-        part_.wait(all[n].by);
-        blocks[n].copy_from(part_.of(all[n].by), begin, length);
+        chunk_.wait(all[n].by);
+        blocks[n].copy_from(chunk_.of(all[n].by), begin, length);
       }
     }
     for (std::size_t n = 0; n < all.size(); ++n)
@@ -137,7 +137,7 @@ class Allgather {
   const std::int64_t bytes_;  // of a block
   const std::int64_t piece_;
   const std::int64_t pieces_;
-  NodeParts part_;  // a piece of a block
+  NodeChunks chunk_;  // a piece of a block
 };
 
 }  // namespace

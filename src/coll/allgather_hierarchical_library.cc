@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/own_block.h"
 #include "coll/packed_block.h"
 #include "patterns/ring.h"
@@ -75,7 +75,7 @@ class Allgather {
   const Nodes::Ranks here_;
   PackedBlock own_;
   std::vector<PackedBlock> blocks_;  // by rank
-  NodeParts calling_, showing_;      // of a block, in bytes
+  NodeChunks calling_, showing_;     // of a block, in bytes
 };
 
 }  // namespace

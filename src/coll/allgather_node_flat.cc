@@ -1,8 +1,8 @@
-// Allgather and allgatherv in the node's memory: every rank copies its block there part after part,
-// and copies the others' out. With blocks of n bytes each rank copies (p + 1) n, in place p n;
-// blocks of a few bytes travel in the ranks' slots. By domains, each rank fetches
-// its share of the blocks of others for its domain, so that each block crosses a border once for
-// each of the d - 1 other domains, the least. Graham, Shipman, MPI support for multi-core
+// Allgather and allgatherv in the node's memory: every rank copies its block there chunk after
+// chunk, and copies the others' out. With blocks of n bytes each rank copies (p + 1) n, in place p
+// n; blocks of a few bytes travel in the ranks' slots. By domains, each rank fetches its share of
+// the blocks of others for its domain, so that each block crosses a border once for each of the d -
+// 1 other domains, the least. Graham, Shipman, MPI support for multi-core
 // architectures, EuroPVM/MPI 2008; Li, Hoefler, Snir, NUMA-aware shared-memory collective
 // communication for MPI, HPDC 2013
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 #include "coll/build_functions.h"
 #include "coll/domain_homes.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/own_block.h"
 #include "coll/packed_block.h"
 #include "patterns/ring.h"
@@ -36,20 +36,20 @@ class Allgather {
         domains_(domains),
         domain_(domains.of(s_.rank)),
         homes_(domains, s_.size),
-        part_(domains.count() > 1
-                  ? NodeParts(b, longest_block(s_), 1, kFetched, INT64_MAX, homes_.most_held())
-                  : NodeParts::exchanged(b, longest_block(s_), 1)),
-        own_(b, outgoing(s_, s_.rank), part_.is_cut()) {
-    if (domains.count() == 1 && !part_.is_cut()) b.exchanges_once();
+        chunk_(domains.count() > 1
+                   ? NodeChunks(b, longest_block(s_), 1, kFetched, INT64_MAX, homes_.most_held())
+                   : NodeChunks::exchanged(b, longest_block(s_), 1)),
+        own_(b, outgoing(s_, s_.rank), chunk_.is_cut()) {
+    if (domains.count() == 1 && !chunk_.is_cut()) b.exchanges_once();
     for (int i = 1; i < s_.size; ++i)
-      others_.emplace_back(b, incoming(s_, ring_at(s_.rank, i, s_.size)), part_.is_cut());
+      others_.emplace_back(b, incoming(s_, ring_at(s_.rank, i, s_.size)), chunk_.is_cut());
   }
 
   void run() {
     own_.pack();
-    for (; !part_.done(); part_.next()) {
-      own_.copy_to(shared(s_.rank, domain_), part_.begin(), count(s_.rank));
-      part_.signal();
+    for (; !chunk_.done(); chunk_.next()) {
+      own_.copy_to(shared(s_.rank, domain_), chunk_.begin(), count(s_.rank));
+      chunk_.signal();
       if (domains_.count() > 1) fetch();
       for (int i = 1; i < s_.size; ++i) copy_out(i);
     }
@@ -58,30 +58,30 @@ class Allgather {
   }
 
  private:
-  static constexpr int kWritten = 1, kFetched = 2;  // signals of a part
+  static constexpr int kWritten = 1, kFetched = 2;  // signals of a chunk
 
-  std::int64_t count(int block) const { return part_.count(bytes_of(s_, block)); }
+  std::int64_t count(int block) const { return chunk_.count(bytes_of(s_, block)); }
   Location shared(int block, int domain) const {
     const DomainHomes::Home& home = homes_.of(block, domain);
-    return part_.of(home.rank, home.index);
+    return chunk_.of(home.rank, home.index);
   }
 
   void fetch() {
     for (const int block : homes_.held_by(s_.rank)) {
       const int domain = domains_.of(block);
       if (domain == domain_) continue;
-      part_.wait(block, kWritten);
+      chunk_.wait(block, kWritten);
       b_.copy(shared(block, domain), shared(block, domain_), count(block), Unit::byte);
     }
-    part_.signal();
+    chunk_.signal();
   }
 
   void copy_out(int distance) {
     const int block = ring_at(s_.rank, distance, s_.size);
     const bool is_here = domains_.of(block) == domain_;
-    part_.wait(homes_.of(block, domain_).rank, is_here ? kWritten : kFetched);
-    others_[static_cast<std::size_t>(distance - 1)].copy_from(shared(block, domain_), part_.begin(),
-                                                              count(block));
+    chunk_.wait(homes_.of(block, domain_).rank, is_here ? kWritten : kFetched);
+    others_[static_cast<std::size_t>(distance - 1)].copy_from(shared(block, domain_),
+                                                              chunk_.begin(), count(block));
   }
 
   Builder& b_;
@@ -89,7 +89,7 @@ class Allgather {
   const Domains& domains_;
   const int domain_;
   const DomainHomes homes_;
-  NodeParts part_;
+  NodeChunks chunk_;
   PackedBlock own_;
   std::vector<PackedBlock> others_;  // by distance
 };

@@ -1,8 +1,8 @@
 // Allreduce by levels: the ranks of a node sum up in its memory, leaders do so between the nodes,
-// and what they have goes back through the memory. While a part is under way between the nodes, the
-// next one is summed up in the node. Where all nodes have as many ranks, each rank leads for its
-// block of the vector; otherwise, or if that is short, one leads.
-// Between the nodes by messages, or by the MPI library's own allreduce of each part.
+// and what they have goes back through the memory. While a chunk is under way between the nodes,
+// the next one is summed up in the node. Where all nodes have as many ranks, each rank leads for
+// its block of the vector; otherwise, or if that is short, one leads.
+// Between the nodes by messages, or by the MPI library's own allreduce of each chunk.
 // Bayatpour, Chakraborty, Subramoni, Lu, Panda, Scalable reduction collectives with data
 // partitioning-based multi-leader design, SC17; Jocksch, Piccinali, shared-memory persistent
 // allreduce (pipelining with the network)
@@ -35,44 +35,44 @@ void lead(Builder& b, NodeSums& sums) {
   const Shape& s = b.shape();
   const int node_rank = node_rank_of(s, s.rank);
   AcrossNodes across(b, fellow_leaders(*s.nodes, node_rank), node_of(s), sums.most());
-  const auto reduce_here = [&](std::int64_t part) {
-    sums.reduce(part, across.operand(part, sums.shared(part)));
+  const auto reduce_here = [&](std::int64_t chunk) {
+    sums.reduce(chunk, across.operand(chunk, sums.shared(chunk)));
   };
   reduce_here(0);
   b.end_round();
-  for (std::int64_t part = 0; part < sums.parts(); ++part) {
-    across.reduce(part, sums.shared(part), sums.count(part), [&] {
-      if (part + 1 < sums.parts()) reduce_here(part + 1);
-      if (part > 0) sums.copy_out(part - 1);
+  for (std::int64_t chunk = 0; chunk < sums.chunks(); ++chunk) {
+    across.reduce(chunk, sums.shared(chunk), sums.count(chunk), [&] {
+      if (chunk + 1 < sums.chunks()) reduce_here(chunk + 1);
+      if (chunk > 0) sums.copy_out(chunk - 1);
     });
     sums.publish();
   }
-  sums.copy_out(sums.parts() - 1);
+  sums.copy_out(sums.chunks() - 1);
 }
 
 void lead_by_library(Builder& b, NodeSums& sums) {
-  const auto reduce_here = [&](std::int64_t part) { sums.reduce(part, sums.shared(part)); };
+  const auto reduce_here = [&](std::int64_t chunk) { sums.reduce(chunk, sums.shared(chunk)); };
   reduce_here(0);
   b.end_round();
-  for (std::int64_t part = 0; part < sums.parts(); ++part) {
-    const Operand sum{sums.shared(part), sums.count(part), Unit::recv};
+  for (std::int64_t chunk = 0; chunk < sums.chunks(); ++chunk) {
+    const Operand sum{sums.shared(chunk), sums.count(chunk), Unit::recv};
     b.leaders(Kind::allreduce, 0, sum, sum);
-    if (part + 1 < sums.parts()) reduce_here(part + 1);
-    if (part > 0) sums.copy_out(part - 1);
+    if (chunk + 1 < sums.chunks()) reduce_here(chunk + 1);
+    if (chunk > 0) sums.copy_out(chunk - 1);
     b.end_round();
     sums.publish();
   }
-  sums.copy_out(sums.parts() - 1);
+  sums.copy_out(sums.chunks() - 1);
 }
 
 void follow(NodeSums& sums) {
   sums.reduce(0, {});
-  for (std::int64_t part = 0; part < sums.parts(); ++part) {
-    if (part + 1 < sums.parts()) sums.reduce(part + 1, {});
-    if (part > 0) sums.copy_out(part - 1);
+  for (std::int64_t chunk = 0; chunk < sums.chunks(); ++chunk) {
+    if (chunk + 1 < sums.chunks()) sums.reduce(chunk + 1, {});
+    if (chunk > 0) sums.copy_out(chunk - 1);
     sums.publish();
   }
-  sums.copy_out(sums.parts() - 1);
+  sums.copy_out(sums.chunks() - 1);
 }
 
 void build(Builder& b, void (*lead)(Builder&, NodeSums&)) {

@@ -9,7 +9,7 @@
 #include <bit>
 
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/nothing_to_reduce.h"
 #include "patterns/doubling.h"
 
@@ -25,11 +25,11 @@ class Doubling {
         is_folded_(!is_power_of_two(s_.size)),
         steps_(std::bit_width(static_cast<unsigned>(fold_.power())) - 1),
         shows_(steps_ + (is_folded_ ? 1 : 0)),
-        part_(b, s_.recv.count, shows_ * s_.recv.extent) {}
+        chunk_(b, s_.recv.count, shows_ * s_.recv.extent) {}
 
   void run() {
-    for (; !part_.done(); part_.next()) {
-      const std::int64_t offset = part_.begin() * s_.recv.extent;
+    for (; !chunk_.done(); chunk_.next()) {
+      const std::int64_t offset = chunk_.begin() * s_.recv.extent;
       if (fold_.position(s_.rank) < 0)
         leave_to_the_other(b_.input() + offset, {Buffer::recv, offset});
       else
@@ -38,20 +38,20 @@ class Doubling {
   }
 
  private:
-  // Returns the place that a rank shows in a step. After the last one, pairs show the result.
+  // Returns what a rank shows in a step. After the last one, pairs show the result.
   Location shown(int rank, int step) const {
-    return part_.of(rank) + step * part_.count() * s_.recv.extent;
+    return chunk_.of(rank) + step * chunk_.count() * s_.recv.extent;
   }
   // A rank that gives its vector away shows nothing else.
   int signals_of(int rank) const { return fold_.position(rank) < 0 ? 1 : shows_; }
-  void wait(int rank, int step) const { part_.wait(rank, step + 1, signals_of(rank)); }
+  void wait(int rank, int step) const { chunk_.wait(rank, step + 1, signals_of(rank)); }
 
   void leave_to_the_other(Location own, Location result) {
     const int other = fold_.partner(s_.rank);
-    b_.copy(own, shown(s_.rank, 0), part_.count());
+    b_.copy(own, shown(s_.rank, 0), chunk_.count());
     b_.signal();
     wait(other, steps_);
-    b_.copy(shown(other, steps_), result, part_.count());
+    b_.copy(shown(other, steps_), result, chunk_.count());
   }
 
   void double_up(Location own, Location result) {
@@ -64,7 +64,7 @@ class Doubling {
       if (!is_last) b_.signal();
     }
     if (!is_folded_) return;
-    if (fold_.partner(s_.rank) >= 0) b_.copy(result, shown(s_.rank, steps_), part_.count());
+    if (fold_.partner(s_.rank) >= 0) b_.copy(result, shown(s_.rank, steps_), chunk_.count());
     b_.signal();
   }
 
@@ -72,9 +72,9 @@ class Doubling {
     const int folded = fold_.partner(s_.rank);
     if (folded >= 0) {
       wait(folded, 0);
-      b_.reduce(shown(folded, 0), own, shown(s_.rank, 0), part_.count());
+      b_.reduce(shown(folded, 0), own, shown(s_.rank, 0), chunk_.count());
     } else {
-      b_.copy(own, shown(s_.rank, 0), part_.count());
+      b_.copy(own, shown(s_.rank, 0), chunk_.count());
     }
     b_.signal();
   }
@@ -82,7 +82,7 @@ class Doubling {
   void add(int partner, int step, Location into) {
     const Location own = shown(s_.rank, step), other = shown(partner, step);
     const bool is_lower = partner < s_.rank;
-    b_.reduce(is_lower ? other : own, is_lower ? own : other, into, part_.count());
+    b_.reduce(is_lower ? other : own, is_lower ? own : other, into, chunk_.count());
   }
 
   Builder& b_;
@@ -91,7 +91,7 @@ class Doubling {
   const bool is_folded_;
   const int steps_;
   const int shows_;  // partial sums of a rank
-  NodeParts part_;
+  NodeChunks chunk_;
 };
 
 }  // namespace

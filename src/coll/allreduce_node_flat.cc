@@ -5,7 +5,7 @@
 // right for operators that do not commute.
 // Jocksch, Piccinali, shared-memory persistent allreduce (short messages, no special treatment)
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/nothing_to_reduce.h"
 #include "coll/reduce_in_order.h"
 
@@ -19,17 +19,17 @@ void allreduce_node_flat(Builder& b) {
   // Others read what this rank shows while it reduces, which makes reading that slow. In place, the
   // sum of the ranks behind takes the input's place before it is added, but for the last two ranks.
   const bool keeps_input = !s.in_place || s.rank >= s.size - 2;
-  NodeParts part = NodeParts::exchanged(b, s.recv.count, s.recv.extent);
-  if (!part.is_cut()) b.exchanges_once();
-  for (; !part.done(); part.next()) {
-    const std::int64_t offset = part.begin() * s.recv.extent;
-    b.copy(b.input() + offset, part.of(s.rank), part.count());
-    part.signal();
+  NodeChunks chunk = NodeChunks::exchanged(b, s.recv.count, s.recv.extent);
+  if (!chunk.is_cut()) b.exchanges_once();
+  for (; !chunk.done(); chunk.next()) {
+    const std::int64_t offset = chunk.begin() * s.recv.extent;
+    b.copy(b.input() + offset, chunk.of(s.rank), chunk.count());
+    chunk.signal();
     const auto operand = [&](int rank) {
-      part.wait(rank);
-      return rank == s.rank && keeps_input ? b.input() + offset : part.of(rank);
+      chunk.wait(rank);
+      return rank == s.rank && keeps_input ? b.input() + offset : chunk.of(rank);
     };
-    reduce_in_order(b, s.size, operand, result + offset, part.count());
+    reduce_in_order(b, s.size, operand, result + offset, chunk.count());
   }
 }
 

@@ -9,14 +9,14 @@
 // result is right for operators that do not commute.
 // El Maarouf et al., Combining reduction with synchronization barrier on multi-core processors
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/nothing_to_reduce.h"
 #include "coll/rank_tree.h"
 
 namespace weft {
 namespace {
 
-// Returns the signals per part of a domain's first rank: one for its sum and, except for rank 0,
+// Returns the signals per chunk of a domain's first rank: one for its sum and, except for rank 0,
 // one for the result.
 int signals_of_source(int rank) {
   return rank == 0 ? 1 : 2;
@@ -24,25 +24,25 @@ int signals_of_source(int rank) {
 
 class Tree {
  public:
-  Tree(Builder& b, const Domains& domains, const NodeParts& part)
+  Tree(Builder& b, const Domains& domains, const NodeChunks& chunk)
       : b_(b),
         domains_(domains),
-        part_(part),
+        chunk_(chunk),
         tree_(rank_tree(domains, b.shape().rank, b.tuning())) {
-    if (tree_.children.size() > 1) scratch_ = b.temp(part.count(), Unit::recv);
+    if (tree_.children.size() > 1) scratch_ = b.temp(chunk.count(), Unit::recv);
   }
 
   // Adds the children's vectors to `own`, and shows the sum. A sum must not overwrite its lower
   // operand, so that it alternates between two locations.
   void reduce(Location own) {
-    const Location shown = part_.of(b_.shape().rank);
-    if (tree_.children.empty()) b_.copy(own, shown, part_.count());
+    const Location shown = chunk_.of(b_.shape().rank);
+    if (tree_.children.empty()) b_.copy(own, shown, chunk_.count());
     Location sum = own;
     for (std::size_t left = tree_.children.size(); left > 0; --left) {
       const int child = tree_.children[tree_.children.size() - left];
       const Location into = left % 2 == 1 ? shown : scratch_;
-      part_.wait(child, 1, signals_of(child));
-      b_.reduce(sum, part_.of(child), into, part_.count());
+      chunk_.wait(child, 1, signals_of(child));
+      b_.reduce(sum, chunk_.of(child), into, chunk_.count());
       sum = into;
     }
     b_.signal();
@@ -51,12 +51,12 @@ class Tree {
   void take_result(Location result) {
     const int rank = b_.shape().rank, source = tree_.source;
     if (tree_.relays(rank)) {
-      part_.wait(0, 1, 1);
-      b_.copy(part_.of(0), part_.of(rank), part_.count());
+      chunk_.wait(0, 1, 1);
+      b_.copy(chunk_.of(0), chunk_.of(rank), chunk_.count());
       b_.signal();
     }
-    part_.wait(source, signals_of(source), signals_of(source));
-    b_.copy(part_.of(source), result, part_.count());
+    chunk_.wait(source, signals_of(source), signals_of(source));
+    b_.copy(chunk_.of(source), result, chunk_.count());
   }
 
  private:
@@ -66,7 +66,7 @@ class Tree {
 
   Builder& b_;
   const Domains& domains_;
-  const NodeParts& part_;
+  const NodeChunks& chunk_;
   const RankTree tree_;
   Location scratch_;
 };
@@ -75,10 +75,10 @@ void allreduce_by_tree(Builder& b, const Domains& domains) {
   const Shape& s = b.shape();
   if (nothing_to_reduce(b)) return;
   b.synchronizes();
-  NodeParts part(b, s.recv.count, s.recv.extent);
-  Tree tree(b, domains, part);
-  for (; !part.done(); part.next()) {
-    const std::int64_t offset = part.begin() * s.recv.extent;
+  NodeChunks chunk(b, s.recv.count, s.recv.extent);
+  Tree tree(b, domains, chunk);
+  for (; !chunk.done(); chunk.next()) {
+    const std::int64_t offset = chunk.begin() * s.recv.extent;
     tree.reduce(b.input() + offset);
     tree.take_result(Location{Buffer::recv, offset});
   }

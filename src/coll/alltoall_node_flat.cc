@@ -1,14 +1,15 @@
-// Alltoall in the node's memory: every rank copies its blocks there part after part, and each other
-// rank copies the one for it out. A part holds as many blocks as have room, or a piece of one.
+// Alltoall in the node's memory: every rank copies its blocks there chunk after chunk, and each
+// other rank copies the one for it out. A chunk holds as many blocks as have room, or a piece of
+// one.
 // In step i, ranks whose numbers add up to i (modulo their number) exchange their blocks, so that
-// both lie at the same place in a part, and in place each is written over what has just been
+// both lie at the same place in a chunk, and in place each is written over what has just been
 // copied. With blocks of n bytes each rank copies (2 p - 1) n.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <algorithm>
 #include <vector>
 
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/own_block.h"
 #include "coll/packed_block.h"
 #include "coll/packer.h"
@@ -24,7 +25,7 @@ class Pieces {
   explicit Pieces(const Builder& b)
       : s_(b.shape()),
         bytes_(s_.recv.bytes()),
-        length_(std::min(bytes_, b.tuning().part_bytes)),
+        length_(std::min(bytes_, b.tuning().chunk_bytes)),
         per_block_((bytes_ + length_ - 1) / length_) {}
 
   std::int64_t count() const { return s_.size * per_block_; }
@@ -57,10 +58,10 @@ class Exchange {
     for (PackedBlock& block : given_) block.pack();
   }
 
-  void copy_in(const NodeParts& part) {
-    Packer packer(b_, Packer::Way::pack, part.of(s_.rank));
-    for (std::int64_t i = part.begin(); i < part.begin() + part.count(); ++i) {
-      part.wait_until_read(pieces_.peer(i - part.distance_of_reuse()));
+  void copy_in(const NodeChunks& chunk) {
+    Packer packer(b_, Packer::Way::pack, chunk.of(s_.rank));
+    for (std::int64_t i = chunk.begin(); i < chunk.begin() + chunk.count(); ++i) {
+      chunk.wait_until_read(pieces_.peer(i - chunk.distance_of_reuse()));
       const int peer = pieces_.peer(i);
       const Operand piece = pieces_.of(given_[static_cast<std::size_t>(peer)], i);
       if (peer == s_.rank)
@@ -71,13 +72,13 @@ class Exchange {
     packer.finish();
   }
 
-  void copy_out(const NodeParts& part) {
-    for (std::int64_t i = part.begin(); i < part.begin() + part.count(); ++i) {
+  void copy_out(const NodeChunks& chunk) {
+    for (std::int64_t i = chunk.begin(); i < chunk.begin() + chunk.count(); ++i) {
       const int peer = pieces_.peer(i);
       if (peer == s_.rank) continue;
       const Operand piece = pieces_.of(taken_[static_cast<std::size_t>(peer)], i);
-      const Location at = part.of(peer) + (i - part.begin()) * pieces_.length();
-      part.wait(peer);
+      const Location at = chunk.of(peer) + (i - chunk.begin()) * pieces_.length();
+      chunk.wait(peer);
       b_.copy({at, payload_bytes(b_, piece), Unit::byte}, piece);
     }
   }
@@ -103,11 +104,11 @@ void alltoall_node_flat(Builder& b) {
   b.synchronizes();
   const Pieces pieces(b);
   Exchange exchange(b, pieces);
-  NodeParts part = NodeParts::exchanged(b, pieces.count(), pieces.length());
-  for (; !part.done(); part.next()) {
-    exchange.copy_in(part);
-    part.signal();
-    exchange.copy_out(part);
+  NodeChunks chunk = NodeChunks::exchanged(b, pieces.count(), pieces.length());
+  for (; !chunk.done(); chunk.next()) {
+    exchange.copy_in(chunk);
+    chunk.signal();
+    exchange.copy_out(chunk);
   }
   exchange.finish();
 }

@@ -1,9 +1,9 @@
-// Bcast by levels: the data goes from the root through the leaders of the nodes, part after part;
-// each leader copies a part to its node's memory while it passes it on and receives the next one.
+// Bcast by levels: the data goes from the root through the leaders of the nodes, chunk after chunk;
+// each leader copies a chunk to its node's memory while it passes it on and receives the next one.
 // (k - 1) n bytes go between k nodes, the least there is.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/node_tree.h"
 #include "coll/packed_block.h"
 
@@ -16,25 +16,26 @@ int leader_of(const Shape& s, int node) {
 
 class Leader {
  public:
-  Leader(Builder& b, NodeParts& part, PackedBlock& data)
+  Leader(Builder& b, NodeChunks& chunk, PackedBlock& data)
       : b_(b),
         s_(b.shape()),
-        part_(part),
+        chunk_(chunk),
         data_(data),
-        tree_(tree_of_nodes(node_of(s_), s_.nodes->of(s_.root), s_.nodes->count(), part.parts())) {}
+        tree_(
+            tree_of_nodes(node_of(s_), s_.nodes->of(s_.root), s_.nodes->count(), chunk.chunks())) {}
 
   void run() {
     if (is_root())
       data_.pack();
     else
-      receive(part_);
-    for (; !part_.done(); part_.next()) {
+      receive(chunk_);
+    for (; !chunk_.done(); chunk_.next()) {
       b_.end_round();
-      NodeParts next = part_;
+      NodeChunks next = chunk_;
       next.next();
       if (!is_root() && !next.done()) receive(next);
       for (int child : tree_.children)
-        b_.send(leader_of(s_, child), data_.piece(part_.begin(), part_.count()));
+        b_.send(leader_of(s_, child), data_.piece(chunk_.begin(), chunk_.count()));
       show();
     }
     if (!is_root()) data_.unpack();
@@ -43,20 +44,20 @@ class Leader {
  private:
   bool is_root() const { return tree_.parent < 0; }
 
-  void receive(const NodeParts& part) {
-    b_.recv(leader_of(s_, tree_.parent), data_.piece(part.begin(), part.count()));
+  void receive(const NodeChunks& chunk) {
+    b_.recv(leader_of(s_, tree_.parent), data_.piece(chunk.begin(), chunk.count()));
   }
 
   void show() {
     if (ranks_here(s_) == 1) return;
-    for (int rank : s_.nodes->ranks(node_of(s_))) part_.wait_until_read(rank);
-    data_.copy_to(part_.of(s_.rank), part_.begin(), part_.count());
-    part_.signal();
+    for (int rank : s_.nodes->ranks(node_of(s_))) chunk_.wait_until_read(rank);
+    data_.copy_to(chunk_.of(s_.rank), chunk_.begin(), chunk_.count());
+    chunk_.signal();
   }
 
   Builder& b_;
   const Shape& s_;
-  NodeParts& part_;
+  NodeChunks& chunk_;
   PackedBlock& data_;
   const NodeTree tree_;
 };
@@ -67,14 +68,14 @@ void bcast_hierarchical(Builder& b) {
   const Shape& s = b.shape();
   const std::int64_t bytes = s.recv.bytes();
   if (bytes == 0) return;
-  NodeParts part(b, bytes);
-  PackedBlock data(b, outgoing(s, 0), part.is_cut());
+  NodeChunks chunk(b, bytes);
+  PackedBlock data(b, outgoing(s, 0), chunk.is_cut());
   const int leader = leader_of(s, node_of(s));
-  if (s.rank == leader) return Leader(b, part, data).run();
-  for (; !part.done(); part.next()) {
-    part.signal_if_reused();
-    part.wait(leader);
-    data.copy_from(part.of(leader), part.begin(), part.count());
+  if (s.rank == leader) return Leader(b, chunk, data).run();
+  for (; !chunk.done(); chunk.next()) {
+    chunk.signal_if_reused();
+    chunk.wait(leader);
+    data.copy_from(chunk.of(leader), chunk.begin(), chunk.count());
   }
   data.unpack();
 }

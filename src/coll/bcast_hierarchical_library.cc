@@ -1,9 +1,9 @@
 // Bcast by levels, between the nodes by the MPI library: the ranks with the root's node rank lead,
-// and while the library's bcast of a part is under way, they copy the one before to their node's
-// memory; on the root's node, the part itself. Graham et al., Cheetah, CCGrid 2011 (a primitive for
-// each level)
+// and while the library's bcast of a chunk is under way, they copy the one before to their node's
+// memory; on the root's node, the chunk itself. Graham et al., Cheetah, CCGrid 2011 (a primitive
+// for each level)
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/packed_block.h"
 
 namespace weft {
@@ -11,8 +11,8 @@ namespace {
 
 class Leader {
  public:
-  Leader(Builder& b, const NodeParts& part, PackedBlock& data)
-      : b_(b), s_(b.shape()), calling_(part), showing_(part), data_(data) {}
+  Leader(Builder& b, const NodeChunks& chunk, PackedBlock& data)
+      : b_(b), s_(b.shape()), calling_(chunk), showing_(chunk), data_(data) {}
 
   void run() {
     if (is_root()) data_.pack();
@@ -43,7 +43,7 @@ class Leader {
 
   Builder& b_;
   const Shape& s_;
-  NodeParts calling_, showing_;
+  NodeChunks calling_, showing_;
   PackedBlock& data_;
 };
 
@@ -53,14 +53,14 @@ void bcast_hierarchical_library(Builder& b) {
   const Shape& s = b.shape();
   const std::int64_t bytes = s.recv.bytes();
   if (bytes == 0) return;
-  NodeParts part(b, bytes);
+  NodeChunks chunk(b, bytes);
   PackedBlock data(b, outgoing(s, 0), true);
   const int leader = rank_here(s, s.nodes->local_rank(s.root));
-  if (s.rank == leader) return Leader(b, part, data).run();
-  for (; !part.done(); part.next()) {
-    part.signal_if_reused();
-    part.wait(leader);
-    data.copy_from(part.of(leader), part.begin(), part.count());
+  if (s.rank == leader) return Leader(b, chunk, data).run();
+  for (; !chunk.done(); chunk.next()) {
+    chunk.signal_if_reused();
+    chunk.wait(leader);
+    data.copy_from(chunk.of(leader), chunk.begin(), chunk.count());
   }
   data.unpack();
 }

@@ -1,10 +1,10 @@
-// Bcast in the node's memory: the root copies the data there part after part, the others copy them
-// out, all at once. Each rank copies n bytes, however many ranks there are; a few bytes travel in
-// the root's slot. By domains, d of them, one rank of each other domain copies the
-// data from there to memory of its own for the others, so that (d - 1) n bytes cross their borders,
-// the least. Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
+// Bcast in the node's memory: the root copies the data there chunk after chunk, the others copy
+// them out, all at once. Each rank copies n bytes, however many ranks there are; a few bytes travel
+// in the root's slot. By domains, d of them, one rank of each other domain copies the data from
+// there to memory of its own for the others, so that (d - 1) n bytes cross their borders, the
+// least. Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/packed_block.h"
 
 namespace weft {
@@ -15,39 +15,39 @@ int leader_of(const Shape& s, const Domains& domains, int domain) {
   return domain == domains.of(s.root) ? s.root : domains.ranks(domain)[0];
 }
 
-void wait_until_read(const Shape& s, const Domains& domains, const NodeParts& part) {
-  for (const int rank : domains.ranks(domains.of(s.rank))) part.wait_until_read(rank);
+void wait_until_read(const Shape& s, const Domains& domains, const NodeChunks& chunk) {
+  for (const int rank : domains.ranks(domains.of(s.rank))) chunk.wait_until_read(rank);
   if (s.rank != s.root) return;
-  // Leaders signal a part when they have copied it: here the one that lies where this one goes.
-  constexpr int kTwoPartsBefore = -1;
-  if (part.begin() < part.distance_of_reuse()) return;
+  // Leaders signal a chunk when they have copied it: here the one that lies where this one goes.
+  constexpr int kTwoChunksBefore = -1;
+  if (chunk.begin() < chunk.distance_of_reuse()) return;
   for (int domain = 0; domain < domains.count(); ++domain)
-    part.wait(leader_of(s, domains, domain), kTwoPartsBefore);
+    chunk.wait(leader_of(s, domains, domain), kTwoChunksBefore);
 }
 
 void bcast_by_domains(Builder& b, const Domains& domains) {
   const Shape& s = b.shape();
   const std::int64_t bytes = s.recv.bytes();
   if (s.size == 1 || bytes == 0) return;
-  NodeParts part(b, bytes);
-  PackedBlock data(b, outgoing(s, 0), part.is_cut());
+  NodeChunks chunk(b, bytes);
+  PackedBlock data(b, outgoing(s, 0), chunk.is_cut());
   const bool is_root = s.rank == s.root;
   const int leader = leader_of(s, domains, domains.of(s.rank));
   if (is_root) data.pack();
-  for (; !part.done(); part.next()) {
+  for (; !chunk.done(); chunk.next()) {
     if (s.rank == leader) {
-      wait_until_read(s, domains, part);
-      part.wait(s.root);
+      wait_until_read(s, domains, chunk);
+      chunk.wait(s.root);
       if (is_root)
-        data.copy_to(part.of(s.root), part.begin(), part.count());
+        data.copy_to(chunk.of(s.root), chunk.begin(), chunk.count());
       else
-        b.copy(part.of(s.root), part.of(s.rank), part.count(), Unit::byte);
-      part.signal();
+        b.copy(chunk.of(s.root), chunk.of(s.rank), chunk.count(), Unit::byte);
+      chunk.signal();
     } else {
-      part.signal_if_reused();
-      part.wait(leader);
+      chunk.signal_if_reused();
+      chunk.wait(leader);
     }
-    if (!is_root) data.copy_from(part.of(leader), part.begin(), part.count());
+    if (!is_root) data.copy_from(chunk.of(leader), chunk.begin(), chunk.count());
   }
   if (!is_root) data.unpack();
 }

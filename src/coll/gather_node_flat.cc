@@ -1,11 +1,11 @@
-// Gather in the node's memory: every rank copies its block there part after part, the root copies
+// Gather in the node's memory: every rank copies its block there chunk after chunk, the root copies
 // all of them out. With blocks of n bytes the root copies p n, the others n. With short blocks
 // nobody waits but the root. Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI
 // 2008
 #include <vector>
 
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/own_block.h"
 #include "coll/packed_block.h"
 #include "patterns/ring.h"
@@ -13,28 +13,29 @@
 namespace weft {
 namespace {
 
-void give(Builder& b, NodeParts& part) {
+void give(Builder& b, NodeChunks& chunk) {
   const Shape& s = b.shape();
-  PackedBlock own(b, outgoing(s, 0), part.is_cut());
+  PackedBlock own(b, outgoing(s, 0), chunk.is_cut());
   own.pack();
-  for (; !part.done(); part.next()) {
-    part.wait_until_read(s.root);
-    own.copy_to(part.of(s.rank), part.begin(), part.count());
-    part.signal();
+  for (; !chunk.done(); chunk.next()) {
+    chunk.wait_until_read(s.root);
+    own.copy_to(chunk.of(s.rank), chunk.begin(), chunk.count());
+    chunk.signal();
   }
 }
 
-void take_all(Builder& b, NodeParts& part) {
+void take_all(Builder& b, NodeChunks& chunk) {
   const Shape& s = b.shape();
   std::vector<PackedBlock> blocks;  // by distance
   for (int i = 1; i < s.size; ++i)
-    blocks.emplace_back(b, incoming(s, ring_at(s.rank, i, s.size)), part.is_cut());
-  for (; !part.done(); part.next()) {
-    part.signal_if_reused();
+    blocks.emplace_back(b, incoming(s, ring_at(s.rank, i, s.size)), chunk.is_cut());
+  for (; !chunk.done(); chunk.next()) {
+    chunk.signal_if_reused();
     for (int i = 1; i < s.size; ++i) {
       const int rank = ring_at(s.rank, i, s.size);
-      part.wait(rank);
-      blocks[static_cast<std::size_t>(i - 1)].copy_from(part.of(rank), part.begin(), part.count());
+      chunk.wait(rank);
+      blocks[static_cast<std::size_t>(i - 1)].copy_from(chunk.of(rank), chunk.begin(),
+                                                        chunk.count());
     }
   }
   for (PackedBlock& block : blocks) block.unpack();
@@ -48,11 +49,11 @@ void gather_node_flat(Builder& b) {
   const std::int64_t bytes = *agreed_bytes(s) / s.size;
   if (s.size == 1) return copy_own_block(b);
   if (bytes == 0) return;
-  NodeParts part(b, bytes);
+  NodeChunks chunk(b, bytes);
   if (s.rank == s.root)
-    take_all(b, part);
+    take_all(b, chunk);
   else
-    give(b, part);
+    give(b, chunk);
 }
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// A rank is right behind the one before it in its domain: each signal of a part says that it has
+// A rank is right behind the one before it in its domain: each signal of a chunk says that it has
 // added its piece to one more block. Where there are several domains, and others copy out what it
 // has, one more signal says that the sum of its own block is complete, and if all do, another that
 // it has fetched for its domain those blocks of the others that it holds there.
@@ -30,12 +30,12 @@ NodeRing::NodeRing(Builder& b, const Domains& domains, std::vector<std::int64_t>
       borders_(std::move(borders)),
       homes_(domains, b.shape().size),
       blocks_(b.shape().size),
-      parts_(NodeParts::in_step(b, longest(borders_), b.shape().recv.extent,
-                                blocks_ + (domains.count() > 1 ? static_cast<int>(result) : 0),
-                                homes_.most_held())) {}
+      chunks_(NodeChunks::in_step(b, longest(borders_), b.shape().recv.extent,
+                                  blocks_ + (domains.count() > 1 ? static_cast<int>(result) : 0),
+                                  homes_.most_held())) {}
 
 std::int64_t NodeRing::offset(int block) const {
-  const std::int64_t element = borders_[static_cast<std::size_t>(block)] + parts_.begin();
+  const std::int64_t element = borders_[static_cast<std::size_t>(block)] + chunks_.begin();
   return element * b_.shape().recv.extent;
 }
 
@@ -51,7 +51,7 @@ int NodeRing::neighbour(int rank, int distance) const {
   return ring[static_cast<std::size_t>(ring_at(domains_.local_rank(rank), distance, size))];
 }
 
-// Returns the number of the signal of a part by which a rank says that it has added to a block. It
+// Returns the number of the signal of a chunk by which a rank says that it has added to a block. It
 // adds first to the blocks that the previous rank holds, then to those of the rank before that, and
 // to its own last.
 int NodeRing::nth_signal(int rank, int block) const {
@@ -76,11 +76,11 @@ void NodeRing::add_to_blocks(int home, bool is_first, Location own) {
     if (is_first) {
       b_.copy(input, into, count(block));
     } else {
-      parts_.wait(before, nth_signal(before, block));
+      chunks_.wait(before, nth_signal(before, block));
       b_.reduce(input, sum, into, count(block));
       if (block == rank && domains_.count() == 1) take_own(own);
     }
-    parts_.signal();
+    chunks_.signal();
   }
 }
 
@@ -89,12 +89,12 @@ void NodeRing::add_other_domains(Location own) {
   for (int i = 1; i < domains_.count(); ++i) {
     const int domain = ring_at(domain_, i, domains_.count());
     const int last = homes_.of(rank, domain).rank;
-    parts_.wait(last, nth_signal(last, rank));
+    chunks_.wait(last, nth_signal(last, rank));
     b_.reduce(shared(rank, domain), own, count(rank));
   }
   take_own(own);
   if (result_ == Result::own_block) return;
-  parts_.signal();
+  chunks_.signal();
   if (result_ == Result::for_all) fetch_from_other_domains();
 }
 
@@ -108,10 +108,10 @@ void NodeRing::fetch_from_other_domains() {
   for (const int block : homes_.held_by(b_.shape().rank)) {
     const int domain = domains_.of(block);
     if (domain == domain_) continue;
-    parts_.wait(block, blocks_ + 1);
+    chunks_.wait(block, blocks_ + 1);
     b_.copy(shared(block, domain), shared(block, domain_), count(block));
   }
-  parts_.signal();
+  chunks_.signal();
 }
 
 void NodeRing::copy_out() {
@@ -121,7 +121,7 @@ void NodeRing::copy_out() {
     if (length(block) == 0 && result_ == Result::for_one) continue;
     const bool is_here = domains_.of(block) == domain_;
     const int complete = blocks_ + (domains_.count() > 1 ? 1 : 0), fetched = blocks_ + 2;
-    parts_.wait(homes_.of(block, domain_).rank, is_here ? complete : fetched);
+    chunks_.wait(homes_.of(block, domain_).rank, is_here ? complete : fetched);
     b_.copy(shared(block, domain_), Location{Buffer::recv, offset(block)}, count(block));
   }
 }

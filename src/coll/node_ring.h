@@ -1,8 +1,8 @@
 // Copy-in with reduction in the node's memory. The vector has a block for each rank, and each block
-// circulates: one rank copies its part of the block in, the next ones add theirs in place, and the
-// owner of the block is the last. Each rank reads its vector once, whatever the number of ranks.
-// Long blocks are divided into pieces so that the shared data stay in the caches. For operators
-// that commute.
+// circulates: one rank copies its operand of the block in, the next ones add theirs in place, and
+// the owner of the block is the last. Each rank reads its vector once, whatever the number of
+// ranks. Long blocks are divided into pieces so that the shared data stay in the caches. For
+// operators that commute.
 // With several NUMA domains each block circulates in each of them, and its owner adds the sums of
 // the others: (d - 1) n bytes of a vector of n cross the borders of d domains, the minimum.
 // Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks, several
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "coll/domain_homes.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 
 namespace weft {
 
@@ -28,8 +28,8 @@ class NodeRing {
   // Block i, that is, elements [borders[i], borders[i + 1]) of the input, belongs to rank i.
   NodeRing(Builder& b, const Domains& domains, std::vector<std::int64_t> borders, Result result);
 
-  bool done() const { return parts_.done(); }
-  void next() { parts_.next(); }
+  bool done() const { return chunks_.done(); }
+  void next() { chunks_.next(); }
 
   // Returns the offset in the vector of a block's current piece.
   std::int64_t offset(int block) const;
@@ -37,19 +37,19 @@ class NodeRing {
   Location shared() const { return shared(b_.shape().rank, domain_); }
 
   // Waits for a `reader` that alone copies out others' blocks. Must precede sum_up().
-  void wait_until_read(int reader) const { parts_.wait_until_read(reader); }
-  // Does this rank's part for all blocks. The sum of its own block goes to `own` and, with for_all,
-  // to its place in the receive buffer.
+  void wait_until_read(int reader) const { chunks_.wait_until_read(reader); }
+  // Does this rank's share for all blocks. The sum of its own block goes to `own` and, with
+  // for_all, to its place in the receive buffer.
   void sum_up(Location own);
   // Copies the sums of all other blocks to their places in the receive buffer.
   void copy_out();
 
  private:
   std::int64_t length(int block) const;
-  std::int64_t count(int block) const { return parts_.count(length(block)); }
+  std::int64_t count(int block) const { return chunks_.count(length(block)); }
   Location shared(int block, int domain) const {
     const DomainHomes::Home& home = homes_.of(block, domain);
-    return parts_.of(home.rank, home.index);
+    return chunks_.of(home.rank, home.index);
   }
 
   void add_to_blocks(int home, bool is_first, Location own);
@@ -66,7 +66,7 @@ class NodeRing {
   const std::vector<std::int64_t> borders_;
   const DomainHomes homes_;
   const int blocks_;
-  NodeParts parts_;
+  NodeChunks chunks_;
 };
 
 }  // namespace weft

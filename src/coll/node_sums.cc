@@ -1,6 +1,6 @@
 // A rank signals each time it has added to a block that is not its own, and when it has published.
-// All ranks take the same parts in the same order, so that each knows the meaning of the others'
-// signals: added to part 0; then, for each i, added to part i + 1 and published part i.
+// All ranks take the same chunks in the same order, so that each knows the meaning of the others'
+// signals: added to chunk 0; then, for each i, added to chunk i + 1 and published chunk i.
 #include "coll/node_sums.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::int64_t round_up(std::int64_t bytes) {
 }
 
 std::int64_t most_elements(const Builder& b) {
-  const std::int64_t bytes = std::min(NodeSums::kPart_bytes, 2 * b.tuning().part_bytes);
+  const std::int64_t bytes = std::min(NodeSums::kChunk_bytes, 2 * b.tuning().chunk_bytes);
   return std::max<std::int64_t>(bytes / b.extent(Unit::recv), 1);
 }
 
@@ -32,41 +32,41 @@ NodeSums::NodeSums(Builder& b, int leaders, Result result, int leader_node_rank)
       block_(leaders > 1 ? node_rank_ : 0),
       blocks_{b.shape().recv.count, leaders},
       most_(std::min(blocks_.length(0), most_elements(b))),
-      parts_((blocks_.length(0) + most_ - 1) / most_),
-      all_at_the_leader_(leaders == 1 && parts_ == 1),
+      chunks_((blocks_.length(0) + most_ - 1) / most_),
+      all_at_the_leader_(leaders == 1 && chunks_ == 1),
       in_slots_(all_at_the_leader_ && most_ * b.extent(Unit::recv) <= kSlotPayloadBytes) {
   if (ranks_ == 1 || in_slots_) return;
   stride_ = round_up(most_ * b.extent(Unit::recv));
   const int owners = all_at_the_leader_ ? ranks_ : leaders_;
-  memory_ = b.node(std::min(parts_, kDepth) * owners * stride_);
+  memory_ = b.node(std::min(chunks_, kDepth) * owners * stride_);
 }
 
-std::int64_t NodeSums::offset_of(int block, std::int64_t part) const {
-  return (blocks_.begin(block) + part * most_) * b_.extent(Unit::recv);
+std::int64_t NodeSums::offset_of(int block, std::int64_t chunk) const {
+  return (blocks_.begin(block) + chunk * most_) * b_.extent(Unit::recv);
 }
 
-std::int64_t NodeSums::count_of(int block, std::int64_t part) const {
-  return std::clamp<std::int64_t>(blocks_.length(block) - part * most_, 0, most_);
+std::int64_t NodeSums::count_of(int block, std::int64_t chunk) const {
+  return std::clamp<std::int64_t>(blocks_.length(block) - chunk * most_, 0, most_);
 }
 
-Location NodeSums::memory_of(int index, std::int64_t part) const {
+Location NodeSums::memory_of(int index, std::int64_t chunk) const {
   if (in_slots_) return b_.slot(index);
   const int owners = all_at_the_leader_ ? ranks_ : leaders_;
-  return memory_ + (part % kDepth * owners + index) * stride_;
+  return memory_ + (chunk % kDepth * owners + index) * stride_;
 }
 
-Location NodeSums::shared(std::int64_t part) const {
-  if (ranks_ == 1) return {Buffer::recv, offset_of(block_, part)};
-  return memory_of(all_at_the_leader_ ? leader_node_rank_ : block_, part);
+Location NodeSums::shared(std::int64_t chunk) const {
+  if (ranks_ == 1) return {Buffer::recv, offset_of(block_, chunk)};
+  return memory_of(all_at_the_leader_ ? leader_node_rank_ : block_, chunk);
 }
 
-void NodeSums::reduce(std::int64_t part, Location own) {
-  if (ranks_ == 1) return b_.copy(b_.input() + offset_of(block_, part), own, count(part));
+void NodeSums::reduce(std::int64_t chunk, Location own) {
+  if (ranks_ == 1) return b_.copy(b_.input() + offset_of(block_, chunk), own, count(chunk));
   if (all_at_the_leader_) return reduce_all_at_the_leader(own);
-  wait_until_unused(part - kDepth);
+  wait_until_unused(chunk - kDepth);
   for (int step = 0; step < ranks_; ++step) {
     const int leader = ring_at(node_rank_, step + 1, ranks_);
-    if (is_leader(leader)) add_to_block(leaders_ > 1 ? leader : 0, part, own);
+    if (is_leader(leader)) add_to_block(leaders_ > 1 ? leader : 0, chunk, own);
   }
 }
 
@@ -84,63 +84,64 @@ void NodeSums::reduce_all_at_the_leader(Location own) {
   reduce_in_order(b_, ranks_, at, own, most_);
 }
 
-void NodeSums::add_to_block(int block, std::int64_t part, Location own) {
+void NodeSums::add_to_block(int block, std::int64_t chunk, Location own) {
   const int leader = leader_of(block);
   const int above = ring_at(node_rank_, 1, ranks_);
-  const Location input = b_.input() + offset_of(block, part), sum = memory_of(block, part);
-  const std::int64_t count = count_of(block, part);
+  const Location input = b_.input() + offset_of(block, chunk), sum = memory_of(block, chunk);
+  const std::int64_t count = count_of(block, chunk);
   if (above == leader) {
     b_.copy(input, sum, count);
   } else {
     // For the rank above the block is one more, or the first that is not its own.
     const int nth = leaders_ > 1 ? ring_at(leader, -above, ranks_) : 1;
-    if (count > 0) b_.wait(rank_at(above), added(above, part, nth));
+    if (count > 0) b_.wait(rank_at(above), added(above, chunk, nth));
     b_.reduce(input, sum, leader == node_rank_ ? own : sum, count);
   }
   if (leader != node_rank_) b_.signal();
 }
 
-// Waits until no rank reads this part any more, whose memory a later part takes.
-void NodeSums::wait_until_unused(std::int64_t part) const {
+// Waits until no rank reads this chunk any more, whose memory a later chunk takes.
+void NodeSums::wait_until_unused(std::int64_t chunk) const {
   const bool begins_a_block = leaders_ > 1 || ring_at(node_rank_, 1, ranks_) == leader_node_rank_;
-  if (part < 0 || !begins_a_block) return;
+  if (chunk < 0 || !begins_a_block) return;
   if (result_ == Result::for_the_leader)
-    return b_.wait(rank_at(leader_node_rank_), published(leader_node_rank_, part));
+    return b_.wait(rank_at(leader_node_rank_), published(leader_node_rank_, chunk));
   for (int node_rank = 0; node_rank < ranks_; ++node_rank)
-    if (node_rank != node_rank_) b_.wait(rank_at(node_rank), published(node_rank, part + 1));
+    if (node_rank != node_rank_) b_.wait(rank_at(node_rank), published(node_rank, chunk + 1));
 }
 
 void NodeSums::publish() {
   if (ranks_ > 1 && publishes(node_rank_)) b_.signal();
 }
 
-void NodeSums::copy_out(std::int64_t part) {
+void NodeSums::copy_out(std::int64_t chunk) {
   if (ranks_ == 1) return;
   for (int i = 0; i < leaders_; ++i) {
     const int block = leaders_ > 1 ? ring_at(node_rank_, i, ranks_) : 0;
     const int leader = leader_of(block);
-    const std::int64_t count = count_of(block, part);
+    const std::int64_t count = count_of(block, chunk);
     if (count == 0) continue;
-    if (leader != node_rank_) b_.wait(rank_at(leader), published(leader, part));
-    const Location at = memory_of(all_at_the_leader_ ? leader_node_rank_ : block, part);
-    b_.copy(at, Location{Buffer::recv, offset_of(block, part)}, count);
+    if (leader != node_rank_) b_.wait(rank_at(leader), published(leader, chunk));
+    const Location at = memory_of(all_at_the_leader_ ? leader_node_rank_ : block, chunk);
+    b_.copy(at, Location{Buffer::recv, offset_of(block, chunk)}, count);
   }
 }
 
 bool NodeSums::publishes(int node_rank) const {
-  const bool reused = parts_ > kDepth;
+  const bool reused = chunks_ > kDepth;
   return is_leader(node_rank) ? reused || result_ == Result::for_all
                               : reused && result_ == Result::for_all;
 }
 
-std::uint32_t NodeSums::added(int node_rank, std::int64_t part, int nth) const {
-  const std::int64_t before = std::max<std::int64_t>(part - 1, 0);
-  return static_cast<std::uint32_t>(part * additions(node_rank) +
+std::uint32_t NodeSums::added(int node_rank, std::int64_t chunk, int nth) const {
+  const std::int64_t before = std::max<std::int64_t>(chunk - 1, 0);
+  return static_cast<std::uint32_t>(chunk * additions(node_rank) +
                                     (publishes(node_rank) ? before : 0) + nth);
 }
 
-std::uint32_t NodeSums::published(int node_rank, std::int64_t part) const {
-  return static_cast<std::uint32_t>(std::min(part + 2, parts_) * additions(node_rank) + part + 1);
+std::uint32_t NodeSums::published(int node_rank, std::int64_t chunk) const {
+  return static_cast<std::uint32_t>(std::min(chunk + 2, chunks_) * additions(node_rank) + chunk +
+                                    1);
 }
 
 }  // namespace weft

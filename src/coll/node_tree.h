@@ -1,6 +1,6 @@
-// The tree along which data goes from a node to all others, or from all to it, part after part.
-// A chain passes each part on once and is as many steps long as there are nodes; a binomial tree
-// is short, but its root handles each part several times. So long data take the chain.
+// The tree along which data goes from a node to all others, or from all to it, chunk after chunk.
+// A chain passes each chunk on once and is as many steps long as there are nodes; a binomial tree
+// is short, but its root handles each chunk several times. So long data take the chain.
 // Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007 (pipelined chain)
 #pragma once
 
@@ -18,12 +18,12 @@ struct NodeTree {
   std::vector<int> children;  // each with a run of nodes behind it, in their order from the root on
 };
 
-inline NodeTree tree_of_nodes(int node, int root, int nodes, std::int64_t parts) {
+inline NodeTree tree_of_nodes(int node, int root, int nodes, std::int64_t chunks) {
   const int at = ring_at(node, -root, nodes);
   const auto absolute = [&](int relative) { return ring_at(relative, root, nodes); };
   NodeTree tree;
   const std::int64_t levels = std::bit_width(static_cast<unsigned>(nodes - 1));
-  if (nodes - 2 + parts < levels * parts) {
+  if (nodes - 2 + chunks < levels * chunks) {
     if (at > 0) tree.parent = absolute(at - 1);
     if (at + 1 < nodes) tree.children.push_back(absolute(at + 1));
     return tree;

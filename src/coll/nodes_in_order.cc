@@ -1,8 +1,8 @@
 // A rank signals once per tick: the lowest rank of a node at the tick's end, when its messages have
-// completed, the others when they have added to the tick's part. So a counter tells what was done:
-//  - tick t of a rank other than the lowest: part t was added to, and all results up to that of
+// completed, the others when they have added to the tick's chunk. So a counter tells what was done:
+//  - tick t of a rank other than the lowest: chunk t was added to, and all results up to that of
 //    tick t - 1 were copied out;
-//  - tick t of the lowest: part t - 1 was sent, result t - lag has arrived, and the previous one
+//  - tick t of the lowest: chunk t - 1 was sent, result t - lag has arrived, and the previous one
 //    was sent.
 #include "coll/nodes_in_order.h"
 
@@ -17,10 +17,10 @@ NodesInOrder::NodesInOrder(Builder& b, Result result)
       node_(node_of(s_)),
       node_rank_(node_rank_of(s_, s_.rank)),
       ranks_(ranks_here(s_)),
-      most_(std::clamp<std::int64_t>(kPart_bytes / b.extent(Unit::recv), 1, s_.recv.count)),
-      parts_((s_.recv.count + most_ - 1) / most_),
+      most_(std::clamp<std::int64_t>(kChunk_bytes / b.extent(Unit::recv), 1, s_.recv.count)),
+      chunks_((s_.recv.count + most_ - 1) / most_),
       lag_(kTicksPerNode * node_) {
-  const std::int64_t depth = std::min(parts_, kDepth);
+  const std::int64_t depth = std::min(chunks_, kDepth);
   const auto make = [&] {
     if (ranks_ == 1) return b.temp(depth * most_, Unit::recv);
     return b.node(depth * most_ * b.extent(Unit::recv));
@@ -30,19 +30,19 @@ NodesInOrder::NodesInOrder(Builder& b, Result result)
 }
 
 void NodesInOrder::run() {
-  const std::int64_t end = parts_ + 1 + (is_for_all() || takes_result() ? lag_ : 0);
+  const std::int64_t end = chunks_ + 1 + (is_for_all() || takes_result() ? lag_ : 0);
   for (std::int64_t now = -1; now < end; ++now) tick(now);
 }
 
-std::int64_t NodesInOrder::count(std::int64_t part) const {
-  return std::min(most_, s_.recv.count - part * most_);
+std::int64_t NodesInOrder::count(std::int64_t chunk) const {
+  return std::min(most_, s_.recv.count - chunk * most_);
 }
 
-Location NodesInOrder::in_turn(Location memory, std::int64_t part) const {
-  return memory + part % kDepth * most_ * b_.extent(Unit::recv);
+Location NodesInOrder::in_turn(Location memory, std::int64_t chunk) const {
+  return memory + chunk % kDepth * most_ * b_.extent(Unit::recv);
 }
 
-// The first part arrives in tick -1.
+// The first chunk arrives in tick -1.
 void NodesInOrder::tick(std::int64_t now) {
   receive_sum(now);
   pass_sum_on(now);
@@ -56,34 +56,34 @@ void NodesInOrder::tick(std::int64_t now) {
 }
 
 void NodesInOrder::receive_sum(std::int64_t now) {
-  const std::int64_t part = now + 1;
-  if (!is_highest() || !has_node_behind() || !exists(part)) return;
-  wait_until_passed_on(part - kDepth);
-  b_.recv(lowest_on(node_ + 1), sum(part), count(part));
+  const std::int64_t chunk = now + 1;
+  if (!is_highest() || !has_node_behind() || !exists(chunk)) return;
+  wait_until_passed_on(chunk - kDepth);
+  b_.recv(lowest_on(node_ + 1), sum(chunk), count(chunk));
 }
 
 void NodesInOrder::pass_sum_on(std::int64_t now) {
-  const std::int64_t part = now - 1;
-  if (!is_lowest() || !has_node_before() || !exists(part)) return;
-  b_.send(highest_on(node_ - 1), sum(part), count(part));
+  const std::int64_t chunk = now - 1;
+  if (!is_lowest() || !has_node_before() || !exists(chunk)) return;
+  b_.send(highest_on(node_ - 1), sum(chunk), count(chunk));
 }
 
 void NodesInOrder::receive_result(std::int64_t now) {
-  const std::int64_t part = now - lag_;
-  if (!has_node_before() || !exists(part)) return;
+  const std::int64_t chunk = now - lag_;
+  if (!has_node_before() || !exists(chunk)) return;
   if (is_for_all() && is_lowest()) {
     wait_until_copied_out(now);
-    b_.recv(lowest_on(node_ - 1), result(part), count(part));
+    b_.recv(lowest_on(node_ - 1), result(chunk), count(chunk));
   }
   if (!is_for_all() && takes_result())
-    b_.recv(0, Location{Buffer::recv, offset(part)}, count(part));
+    b_.recv(0, Location{Buffer::recv, offset(chunk)}, count(chunk));
 }
 
 void NodesInOrder::pass_result_on(std::int64_t now) {
-  const std::int64_t part = now - lag_ - 1;
-  if (!is_lowest() || !exists(part)) return;
-  if (is_for_all() && has_node_behind()) b_.send(lowest_on(node_ + 1), result(part), count(part));
-  if (root_is_elsewhere() && !has_node_before()) b_.send(s_.root, result(part), count(part));
+  const std::int64_t chunk = now - lag_ - 1;
+  if (!is_lowest() || !exists(chunk)) return;
+  if (is_for_all() && has_node_behind()) b_.send(lowest_on(node_ + 1), result(chunk), count(chunk));
+  if (root_is_elsewhere() && !has_node_before()) b_.send(s_.root, result(chunk), count(chunk));
 }
 
 void NodesInOrder::add(std::int64_t now) {
@@ -100,15 +100,15 @@ void NodesInOrder::add(std::int64_t now) {
 }
 
 void NodesInOrder::copy_out(std::int64_t now) {
-  const std::int64_t part = now - lag_ - 1;
-  if (!takes_result() || !results_come_here() || !exists(part)) return;
+  const std::int64_t chunk = now - lag_ - 1;
+  if (!takes_result() || !results_come_here() || !exists(chunk)) return;
   if (!is_lowest()) wait_for_tick(0, now - 1);
-  b_.copy(result(part), Location{Buffer::recv, offset(part)}, count(part));
+  b_.copy(result(chunk), Location{Buffer::recv, offset(chunk)}, count(chunk));
 }
 
-// Waits until a part was passed to the previous node or, on the first node, into the result.
-void NodesInOrder::wait_until_passed_on(std::int64_t part) {
-  if (exists(part)) wait_for_tick(0, part + (has_node_before() ? 1 : 0));
+// Waits until a chunk was passed to the previous node or, on the first node, into the result.
+void NodesInOrder::wait_until_passed_on(std::int64_t chunk) {
+  if (exists(chunk)) wait_for_tick(0, chunk + (has_node_before() ? 1 : 0));
 }
 
 // Waits until the result that this tick overwrites was copied out; that happens in the last tick
@@ -120,7 +120,7 @@ void NodesInOrder::wait_until_copied_out(std::int64_t now) {
 
 // The signals of the last ticks, in which nothing is added or arrives, would have no reader.
 void NodesInOrder::signal_tick(std::int64_t now) {
-  const std::int64_t end = parts_ + (is_for_all() ? lag_ : 0);
+  const std::int64_t end = chunks_ + (is_for_all() ? lag_ : 0);
   if (ranks_ > 1 && now >= 0 && now < end) b_.signal();
 }
 

@@ -1,6 +1,6 @@
 // Reduce by levels: the ranks of a node sum up in its memory, and the leaders of the nodes along a
-// tree, part after part. While a part is under way between the nodes, the next one is summed up in
-// the node. (k - 1) n bytes go between k nodes, the least there is.
+// tree, chunk after chunk. While a chunk is under way between the nodes, the next one is summed up
+// in the node. (k - 1) n bytes go between k nodes, the least there is.
 // The root leads in its node. Where the operator does not commute, the first ranks of the nodes do,
 // the sum ends at rank 0, and goes to the root as a whole.
 // Hasanov, Lastovetsky, Hierarchical redesign of classic MPI reduction algorithms, J.
@@ -31,7 +31,7 @@ class Leader {
         s_(b.shape()),
         sums_(sums),
         tree_(tree_of_nodes(node_of(s_), s_.nodes->of(last_of(s_)), s_.nodes->count(),
-                            sums.parts())) {
+                            sums.chunks())) {
     for (std::size_t i = 0; i < 2 * tree_.children.size(); ++i)
       inboxes_.push_back(b.temp(sums.most(), Unit::recv));
     if (is_last()) result_ = s_.rank == s_.root ? Location{Buffer::recv, 0} : whole_in_temp();
@@ -39,18 +39,18 @@ class Leader {
 
   void run() {
     sums_.reduce(0, own(0));
-    for (std::int64_t part = 0; part < sums_.parts(); ++part) {
+    for (std::int64_t chunk = 0; chunk < sums_.chunks(); ++chunk) {
       b_.end_round();
       for (std::size_t i = 0; i < tree_.children.size(); ++i)
-        b_.recv(leader_of(s_, tree_.children[i]), inbox(i, part), sums_.count(part));
-      if (part > 0) pass_on(part - 1);
-      if (part + 1 < sums_.parts()) sums_.reduce(part + 1, own(part + 1));
+        b_.recv(leader_of(s_, tree_.children[i]), inbox(i, chunk), sums_.count(chunk));
+      if (chunk > 0) pass_on(chunk - 1);
+      if (chunk + 1 < sums_.chunks()) sums_.reduce(chunk + 1, own(chunk + 1));
       b_.end_round();
-      if (part > 0) sums_.publish();
-      add_children(part);
+      if (chunk > 0) sums_.publish();
+      add_children(chunk);
     }
     b_.end_round();
-    pass_on(sums_.parts() - 1);
+    pass_on(sums_.chunks() - 1);
   }
 
   Location result() const { return result_; }
@@ -58,29 +58,29 @@ class Leader {
  private:
   bool is_last() const { return tree_.parent < 0; }
   Location whole_in_temp() { return b_.temp(s_.recv.count, Unit::recv); }
-  Location own(std::int64_t part) const {
-    return ranks_here(s_) == 1 ? b_.input() + sums_.offset(part) : sums_.shared(part);
+  Location own(std::int64_t chunk) const {
+    return ranks_here(s_) == 1 ? b_.input() + sums_.offset(chunk) : sums_.shared(chunk);
   }
-  Location inbox(std::size_t child, std::int64_t part) const {
-    return inboxes_[2 * child + static_cast<std::size_t>(part % 2)];
+  Location inbox(std::size_t child, std::int64_t chunk) const {
+    return inboxes_[2 * child + static_cast<std::size_t>(chunk % 2)];
   }
 
-  void pass_on(std::int64_t part) {
+  void pass_on(std::int64_t chunk) {
     if (is_last()) return;
     const Location sum =
-        tree_.children.empty() ? own(part) : inbox(tree_.children.size() - 1, part);
-    b_.send(leader_of(s_, tree_.parent), sum, sums_.count(part));
+        tree_.children.empty() ? own(chunk) : inbox(tree_.children.size() - 1, chunk);
+    b_.send(leader_of(s_, tree_.parent), sum, sums_.count(chunk));
   }
 
-  void add_children(std::int64_t part) {
-    Location sum = own(part);
+  void add_children(std::int64_t chunk) {
+    Location sum = own(chunk);
     for (std::size_t i = 0; i < tree_.children.size(); ++i) {
       const bool finishes = is_last() && i + 1 == tree_.children.size();
       // A sum must never overwrite its lower operand.
       const bool directly = finishes && sum.buffer != result_.buffer;
-      const Location into = directly ? result_ + sums_.offset(part) : inbox(i, part);
-      b_.reduce(sum, inbox(i, part), into, sums_.count(part));
-      if (finishes && !directly) b_.copy(into, result_ + sums_.offset(part), sums_.count(part));
+      const Location into = directly ? result_ + sums_.offset(chunk) : inbox(i, chunk);
+      b_.reduce(sum, inbox(i, chunk), into, sums_.count(chunk));
+      if (finishes && !directly) b_.copy(into, result_ + sums_.offset(chunk), sums_.count(chunk));
       sum = into;
     }
   }
@@ -113,7 +113,7 @@ void reduce_hierarchical(Builder& b) {
     leads.run();
     result = leads.result();
   } else {
-    for (std::int64_t part = 0; part < sums.parts(); ++part) sums.reduce(part, {});
+    for (std::int64_t chunk = 0; chunk < sums.chunks(); ++chunk) sums.reduce(chunk, {});
   }
   if (last_of(s) != s.root) give_to_root(b, result);
 }

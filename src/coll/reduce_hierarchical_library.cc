@@ -1,5 +1,5 @@
 // Reduce by levels, with the MPI library between the nodes: the ranks of a node reduce in its
-// memory, and the library reduces the nodes' sums, part after part, while the next one is being
+// memory, and the library reduces the nodes' sums, chunk after chunk, while the next one is being
 // summed. The leaders are the ranks with the root's node rank. If the operator does not commute,
 // they are the first ranks of the nodes, and that of the root's node passes the result to the root.
 // Hasanov, Lastovetsky, J. Supercomputing 73, 2017; Graham et al., Cheetah, CCGrid 2011
@@ -25,12 +25,12 @@ Location lead(Builder& b, NodeSums& sums) {
   Location result{Buffer::recv, 0};
   if (is_first && s.rank != s.root) result = b.temp(s.recv.count, Unit::recv);
   sums.reduce(0, sums.shared(0));
-  for (std::int64_t part = 0; part < sums.parts(); ++part) {
+  for (std::int64_t chunk = 0; chunk < sums.chunks(); ++chunk) {
     b.end_round();
-    const Operand here{sums.shared(part), sums.count(part), Unit::recv};
-    const Operand all{result + sums.offset(part), sums.count(part), Unit::recv};
+    const Operand here{sums.shared(chunk), sums.count(chunk), Unit::recv};
+    const Operand all{result + sums.offset(chunk), sums.count(chunk), Unit::recv};
     b.leaders(Kind::reduce, first_leader(s), here, is_first ? all : Operand{});
-    if (part + 1 < sums.parts()) sums.reduce(part + 1, sums.shared(part + 1));
+    if (chunk + 1 < sums.chunks()) sums.reduce(chunk + 1, sums.shared(chunk + 1));
     b.end_round();
     sums.publish();
   }
@@ -47,7 +47,7 @@ void reduce_hierarchical_library(Builder& b) {
   if (sums.leads())
     result = lead(b, sums);
   else
-    for (std::int64_t part = 0; part < sums.parts(); ++part) sums.reduce(part, {});
+    for (std::int64_t chunk = 0; chunk < sums.chunks(); ++chunk) sums.reduce(chunk, {});
   const int first = first_leader(s);
   if (first == s.root) return;
   b.end_round();

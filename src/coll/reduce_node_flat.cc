@@ -1,9 +1,9 @@
-// Reduce in the node's memory, flat: every rank puts its vector there part after part, and the root
-// reduces all of them in the order of the ranks. The root reduces (p - 1) n bytes, the others copy
-// n: for short vectors, and for operators that do not commute.
+// Reduce in the node's memory, flat: every rank puts its vector there chunk after chunk, and the
+// root reduces all of them in the order of the ranks. The root reduces (p - 1) n bytes, the others
+// copy n: for short vectors, and for operators that do not commute.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-in)
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/nothing_to_reduce.h"
 #include "coll/reduce_in_order.h"
 
@@ -13,22 +13,22 @@ void reduce_node_flat(Builder& b) {
   const Shape& s = b.shape();
   if (nothing_to_reduce(b)) return;
   const bool is_root = s.rank == s.root;
-  // In place, the result is written where the root's own part lies, so that a copy is needed.
+  // In place, the result is written where the root's own operand lies, so that a copy is needed.
   const bool copies_in = !is_root || s.in_place;
-  for (NodeParts part(b, s.recv.count, s.recv.extent); !part.done(); part.next()) {
-    const std::int64_t offset = part.begin() * s.recv.extent;
-    part.wait_until_read(s.root);
-    if (copies_in) b.copy(b.input() + offset, part.of(s.rank), part.count());
+  for (NodeChunks chunk(b, s.recv.count, s.recv.extent); !chunk.done(); chunk.next()) {
+    const std::int64_t offset = chunk.begin() * s.recv.extent;
+    chunk.wait_until_read(s.root);
+    if (copies_in) b.copy(b.input() + offset, chunk.of(s.rank), chunk.count());
     if (!is_root) {
-      part.signal();
+      chunk.signal();
       continue;
     }
-    part.signal_if_reused();
+    chunk.signal_if_reused();
     const auto operand = [&](int rank) {
-      part.wait(rank);
-      return rank == s.root && !copies_in ? b.input() + offset : part.of(rank);
+      chunk.wait(rank);
+      return rank == s.root && !copies_in ? b.input() + offset : chunk.of(rank);
     };
-    reduce_in_order(b, s.size, operand, Location{Buffer::recv, offset}, part.count());
+    reduce_in_order(b, s.size, operand, Location{Buffer::recv, offset}, chunk.count());
   }
 }
 

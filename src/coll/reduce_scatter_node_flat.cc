@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/packer.h"
 #include "coll/reduce_in_order.h"
 
@@ -19,18 +19,18 @@ std::int64_t longest_block(const Shape& s) {
   return most;
 }
 
-Operand piece_of(const Shape& s, const NodeParts& part, int rank) {
+Operand piece_of(const Shape& s, const NodeChunks& chunk, int rank) {
   const Operand block = outgoing(s, rank);
-  return {block.at + part.begin() * s.recv.extent, part.count(block.count), block.unit};
+  return {block.at + chunk.begin() * s.recv.extent, chunk.count(block.count), block.unit};
 }
 
 // Returns the offset of this rank's block in what every other rank shows.
-std::int64_t copy_in(Builder& b, const NodeParts& part) {
+std::int64_t copy_in(Builder& b, const NodeChunks& chunk) {
   const Shape& s = b.shape();
-  Packer packer(b, Packer::Way::pack, part.of(s.rank));
+  Packer packer(b, Packer::Way::pack, chunk.of(s.rank));
   std::int64_t end = 0, own = 0;
   for (int rank = 0; rank < s.size; ++rank) {
-    const Operand piece = piece_of(s, part, rank);
+    const Operand piece = piece_of(s, chunk, rank);
     if (rank == s.rank) {
       own = end;
       packer.skip(piece);
@@ -54,16 +54,16 @@ void reduce_scatter_node_flat(Builder& b) {
   b.synchronizes();
   // In place, the result is written where input lies that is still to be copied.
   const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
-  NodeParts part = NodeParts::exchanged(b, most, s.size * s.recv.extent);
-  for (; !part.done(); part.next()) {
-    const std::int64_t own = copy_in(b, part);
-    part.signal();
-    const Operand piece = piece_of(s, part, s.rank);
+  NodeChunks chunk = NodeChunks::exchanged(b, most, s.size * s.recv.extent);
+  for (; !chunk.done(); chunk.next()) {
+    const std::int64_t own = copy_in(b, chunk);
+    chunk.signal();
+    const Operand piece = piece_of(s, chunk, s.rank);
     const auto operand = [&](int rank) {
-      part.wait(rank);
-      return rank == s.rank ? piece.at : part.of(rank) + own;
+      chunk.wait(rank);
+      return rank == s.rank ? piece.at : chunk.of(rank) + own;
     };
-    reduce_in_order(b, s.size, operand, sum + part.begin() * s.recv.extent, piece.count);
+    reduce_in_order(b, s.size, operand, sum + chunk.begin() * s.recv.extent, piece.count);
   }
   b.copy(sum, result.at, result.count);
 }

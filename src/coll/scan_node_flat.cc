@@ -1,9 +1,9 @@
-// Scan and exscan in the node's memory, flat: every rank puts its vector there part after part and
-// reduces those of the ranks below it by itself, in the order of the ranks. One exchange; rank r
-// copies n bytes and reduces r n, in an exscan (r - 1) n: too much for long vectors.
+// Scan and exscan in the node's memory, flat: every rank puts its vector there chunk after chunk
+// and reduces those of the ranks below it by itself, in the order of the ranks. One exchange; rank
+// r copies n bytes and reduces r n, in an exscan (r - 1) n: too much for long vectors.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-in)
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/reduce_in_order.h"
 
 namespace weft {
@@ -13,21 +13,21 @@ namespace {
 void sum_of_first(Builder& b, int ranks) {
   const Shape& s = b.shape();
   if (s.recv.count == 0) return;
-  for (NodeParts part(b, s.recv.count, s.recv.extent); !part.done(); part.next()) {
-    const std::int64_t offset = part.begin() * s.recv.extent;
+  for (NodeChunks chunk(b, s.recv.count, s.recv.extent); !chunk.done(); chunk.next()) {
+    const std::int64_t offset = chunk.begin() * s.recv.extent;
     if (s.rank + 1 < s.size) {
-      for (int rank = s.rank + 1; rank < s.size; ++rank) part.wait_until_read(rank);
-      b.copy(b.input() + offset, part.of(s.rank), part.count());
-      part.signal();
+      for (int rank = s.rank + 1; rank < s.size; ++rank) chunk.wait_until_read(rank);
+      b.copy(b.input() + offset, chunk.of(s.rank), chunk.count());
+      chunk.signal();
     } else {
-      part.signal_if_reused();
+      chunk.signal_if_reused();
     }
     if (ranks == 0) continue;
     const auto operand = [&](int rank) {
-      part.wait(rank);
-      return rank == s.rank ? b.input() + offset : part.of(rank);
+      chunk.wait(rank);
+      return rank == s.rank ? b.input() + offset : chunk.of(rank);
     };
-    reduce_in_order(b, ranks, operand, Location{Buffer::recv, offset}, part.count());
+    reduce_in_order(b, ranks, operand, Location{Buffer::recv, offset}, chunk.count());
   }
 }
 

@@ -1,10 +1,10 @@
-// Scatter in the node's memory: the root copies all blocks there part after part, each other rank
+// Scatter in the node's memory: the root copies all blocks there chunk after chunk, each other rank
 // copies its own out. With blocks of n bytes the root copies p n, the others n.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <vector>
 
 #include "coll/build_functions.h"
-#include "coll/node_parts.h"
+#include "coll/node_chunks.h"
 #include "coll/own_block.h"
 #include "coll/packed_block.h"
 #include "patterns/ring.h"
@@ -12,30 +12,30 @@
 namespace weft {
 namespace {
 
-void give_all(Builder& b, NodeParts& part) {
+void give_all(Builder& b, NodeChunks& chunk) {
   const Shape& s = b.shape();
   std::vector<PackedBlock> blocks;  // by distance
   for (int i = 1; i < s.size; ++i)
-    blocks.emplace_back(b, outgoing(s, ring_at(s.rank, i, s.size)), part.is_cut());
+    blocks.emplace_back(b, outgoing(s, ring_at(s.rank, i, s.size)), chunk.is_cut());
   for (PackedBlock& block : blocks) block.pack();
-  for (; !part.done(); part.next()) {
+  for (; !chunk.done(); chunk.next()) {
     for (int i = 1; i < s.size; ++i) {
       const int rank = ring_at(s.rank, i, s.size);
-      part.wait_until_read(rank);
-      blocks[static_cast<std::size_t>(i - 1)].copy_to(part.of(rank), part.begin(), part.count());
+      chunk.wait_until_read(rank);
+      blocks[static_cast<std::size_t>(i - 1)].copy_to(chunk.of(rank), chunk.begin(), chunk.count());
     }
-    part.signal();
+    chunk.signal();
   }
   copy_own_block(b);
 }
 
-void take(Builder& b, NodeParts& part) {
+void take(Builder& b, NodeChunks& chunk) {
   const Shape& s = b.shape();
-  PackedBlock own(b, incoming(s, s.rank), part.is_cut());
-  for (; !part.done(); part.next()) {
-    part.signal_if_reused();
-    part.wait(s.root);
-    own.copy_from(part.of(s.rank), part.begin(), part.count());
+  PackedBlock own(b, incoming(s, s.rank), chunk.is_cut());
+  for (; !chunk.done(); chunk.next()) {
+    chunk.signal_if_reused();
+    chunk.wait(s.root);
+    own.copy_from(chunk.of(s.rank), chunk.begin(), chunk.count());
   }
   own.unpack();
 }
@@ -47,11 +47,11 @@ void scatter_node_flat(Builder& b) {
   const std::int64_t bytes = *agreed_bytes(s) / s.size;
   if (s.size == 1) return copy_own_block(b);
   if (bytes == 0) return;
-  NodeParts part(b, bytes);
+  NodeChunks chunk(b, bytes);
   if (s.rank == s.root)
-    give_all(b, part);
+    give_all(b, chunk);
   else
-    take(b, part);
+    take(b, chunk);
 }
 
 }  // namespace weft

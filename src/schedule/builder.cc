@@ -22,7 +22,7 @@ std::uint32_t fingerprint(const Schedule& schedule) {
   add(static_cast<std::uint64_t>(s.kind));
   add(static_cast<std::uint64_t>(s.root));
   add(static_cast<std::uint64_t>(agreed_bytes(s).value_or(0)));
-  add(static_cast<std::uint64_t>(tuning.part_bytes));
+  add(static_cast<std::uint64_t>(tuning.chunk_bytes));
   add(static_cast<std::uint64_t>(tuning.radix));
   add(static_cast<std::uint64_t>(tuning.radix_across));
   for (const char* c = schedule.algorithm; *c; ++c) add(static_cast<unsigned char>(*c));

@@ -8,10 +8,10 @@
 namespace weft {
 
 struct Tuning {
-  // Longer data are shown in the node's memory in parts of this size per rank. 64 KiB stay in a
+  // Longer data are shown in the node's memory in chunks of this size per rank. 64 KiB stay in a
   // core's own cache. The minimum is twice the payload of a slot, the maximum half of
   // kNodeBytesPerRank.
-  std::int64_t part_bytes = 64 * 1024;
+  std::int64_t chunk_bytes = 64 * 1024;
   // The radices of trees: a rank with its children holds the sum of at most so many ranks of its
   // NUMA domain, or of so many domains; kAll: of all.
   static constexpr int kAll = 0;

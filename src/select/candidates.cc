@@ -1,4 +1,4 @@
-// Lists every algorithm with every part size, or every radix, that makes a difference.
+// Lists every algorithm with every chunk size, or every radix, that makes a difference.
 #include "select/candidates.h"
 
 #include <algorithm>
@@ -89,13 +89,13 @@ std::vector<Tuning> tunings_of_tree(const Algorithm& algorithm, const Shape& sha
   return all;
 }
 
-// Returns the tunings to compare: part sizes for long data, and radices of trees for short data.
+// Returns the tunings to compare: chunk sizes for long data, and radices of trees for short data.
 std::vector<Tuning> tunings_of(const Algorithm& algorithm, const Shape& shape) {
   const bool is_short =
-      *agreed_bytes(shape) <= *std::min_element(kPartBytes.begin(), kPartBytes.end());
+      *agreed_bytes(shape) <= *std::min_element(kChunkBytes.begin(), kChunkBytes.end());
   if (is_short && is_tree(algorithm)) return tunings_of_tree(algorithm, shape);
   std::vector<Tuning> all;
-  for (const std::int64_t part_bytes : kPartBytes) all.push_back({.part_bytes = part_bytes});
+  for (const std::int64_t chunk_bytes : kChunkBytes) all.push_back({.chunk_bytes = chunk_bytes});
   return all;
 }
 
@@ -186,9 +186,9 @@ std::int64_t Candidates::node_bytes(const Candidate& candidate, const Schedule& 
 }
 
 // Compares schedules for a call of two iterations: one iteration has too few steps to show a
-// difference, and longer calls only repeat both parts of the memory.
-bool parts_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
-                  const Tuning& other) {
+// difference, and longer calls only repeat both chunks of the memory.
+bool chunks_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
+                   const Tuning& other) {
   constexpr std::int32_t kIterations = 2;
   Shape there = shape;
   if (needs_nodes(algorithm.needs)) there.rank = rank_in_company(*shape.nodes);

@@ -1,5 +1,5 @@
 // Candidates: the algorithms and tunings from which a persistent collective may choose when it is
-// initialised, and the shorter call by which they are compared. A further algorithm, part size or
+// initialised, and the shorter call by which they are compared. A further algorithm, chunk size or
 // radix is one more entry here; measuring, agreement, the cache and the reports are shared by all.
 #pragma once
 
@@ -20,9 +20,9 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-// Two parts of the largest size fill a rank's share of the communicator's memory.
-inline constexpr std::array<std::int64_t, 3> kPartBytes = {Tuning{}.part_bytes,
-                                                           kNodeBytesPerRank / 2, 16 * 1024};
+// Two chunks of the largest size fill a rank's share of the communicator's memory.
+inline constexpr std::array<std::int64_t, 3> kChunkBytes = {Tuning{}.chunk_bytes,
+                                                            kNodeBytesPerRank / 2, 16 * 1024};
 
 // Returns the call to be measured: `shape` itself if it is short, else the same call with shorter
 // blocks, which are counted in bytes except in reductions. Requires that all ranks know the size of
@@ -47,7 +47,7 @@ class Candidates {
 
   bool is_built(std::size_t number) const { return all_[number].is_built; }
   // Returns nullptr, on all ranks alike, if the candidate needs later help or equals one that was
-  // built before: a short call, for instance, is the same for all part sizes.
+  // built before: a short call, for instance, is the same for all chunk sizes.
   const Schedule* schedule(std::size_t number);
 
  private:
@@ -76,13 +76,13 @@ class Candidates {
   std::vector<Looks> seen_;
 };
 
-// Returns whether two tunings of different part sizes give different schedules for the call. The
+// Returns whether two tunings of different chunk sizes give different schedules for the call. The
 // answer is the same on all ranks.
-bool parts_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
-                  const Tuning& other);
+bool chunks_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
+                   const Tuning& other);
 
 // Returns whether times of the shortened call tell which of two candidates is faster for the call
-// itself. For longer calls, candidates of different part sizes alone have been seen to change
+// itself. For longer calls, candidates of different chunk sizes alone have been seen to change
 // places (docs/decisions.md).
 bool trial_tells_apart(const Shape& shape, const Candidate& one, const Candidate& other);
 

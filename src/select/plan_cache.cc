@@ -65,12 +65,12 @@ bool parse(std::string_view text, Number& number) {
 // Parses ALGORITHM/TUNING.
 bool parse(std::string_view text, std::string& algorithm, Tuning& tuning) {
   algorithm = take_until(text, '/');
-  return !algorithm.empty() && parse(take_until(text, '/'), tuning.part_bytes) &&
+  return !algorithm.empty() && parse(take_until(text, '/'), tuning.chunk_bytes) &&
          parse(take_until(text, '/'), tuning.radix) && parse(text, tuning.radix_across);
 }
 
 std::string text_of(const std::string& algorithm, const Tuning& tuning) {
-  return algorithm + '/' + std::to_string(tuning.part_bytes) + '/' + std::to_string(tuning.radix) +
+  return algorithm + '/' + std::to_string(tuning.chunk_bytes) + '/' + std::to_string(tuning.radix) +
          '/' + std::to_string(tuning.radix_across);
 }
 

@@ -359,15 +359,15 @@ const Algorithm& default_algorithm(const Shape& shape) {
 // the shared one, and long runs faster than short ones (docs/decisions.md).
 Tuning default_tuning(const Shape& shape, Processor processor) {
   Tuning tuning;
-  const bool is_cut = agreed_bytes(shape).value_or(0) > tuning.part_bytes;
+  const bool is_cut = agreed_bytes(shape).value_or(0) > tuning.chunk_bytes;
   if (is_cut && shape.on_one_node && processor == Processor::amd)
-    tuning.part_bytes = kNodeBytesPerRank / 2;
+    tuning.chunk_bytes = kNodeBytesPerRank / 2;
   return tuning;
 }
 
 Tuning tuning_of(const Choice& choice, const Shape& shape, Processor processor) {
   Tuning tuning = default_tuning(shape, processor);
-  if (choice.part_bytes != 0) tuning.part_bytes = choice.part_bytes;
+  if (choice.chunk_bytes != 0) tuning.chunk_bytes = choice.chunk_bytes;
   if (choice.split_levels != Config::kByModel) tuning.split_levels = choice.split_levels;
   return tuning;
 }
@@ -379,8 +379,8 @@ const void* schedule_key(const Choice& choice) {
   const auto place = static_cast<std::size_t>(choice.algorithm - algorithms().data());
   const char* const first = &addresses[place * kEach];
   if (choice.split_levels != Config::kByModel) return first + choice.split_levels;
-  if (choice.part_bytes == 0) return choice.algorithm;
-  return first + kMostLevels + std::countr_zero(static_cast<std::uint64_t>(choice.part_bytes));
+  if (choice.chunk_bytes == 0) return choice.algorithm;
+  return first + kMostLevels + std::countr_zero(static_cast<std::uint64_t>(choice.chunk_bytes));
 }
 
 const Algorithm* direct_algorithm(const Shape& shape) {

@@ -19,8 +19,8 @@ struct Choice {
   // The number of a tree's levels that the caller carries out; kByModel: as --split or the model
   // says.
   int split_levels = Config::kByModel;
-  // The bytes of a part in memory; 0: as default_tuning() says.
-  std::int64_t part_bytes = 0;
+  // The bytes of a chunk in memory; 0: as default_tuning() says.
+  std::int64_t chunk_bytes = 0;
 };
 
 // Returns an error if an algorithm was asked for that does not exist; it lists the existing ones.
@@ -71,7 +71,7 @@ Tuning default_tuning(const Shape& shape, Processor processor);
 Tuning tuning_of(const Choice& choice, const Shape& shape, Processor processor);
 
 // Returns an address by which schedules are found again: it is unique for each algorithm, number of
-// levels and part size. The choice must have an algorithm.
+// levels and chunk size. The choice must have an algorithm.
 const void* schedule_key(const Choice& choice);
 
 // Returns the algorithm to try first where all ranks may access each other's buffers, or nullptr.

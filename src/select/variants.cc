@@ -13,7 +13,7 @@ namespace {
 
 bool is_same(const Choice& one, const Choice& other) {
   return one.engine == other.engine && one.algorithm == other.algorithm &&
-         one.split_levels == other.split_levels && one.part_bytes == other.part_bytes;
+         one.split_levels == other.split_levels && one.chunk_bytes == other.chunk_bytes;
 }
 
 void add(std::vector<Choice>& variants, const Choice& variant) {
@@ -59,18 +59,18 @@ void add_others(std::vector<Choice>& variants, Engine engine, const Shape& shape
   }
 }
 
-// Adds another part size for data longer than the default part, where ranks share memory: the first
-// one that makes a difference.
-void add_parts(std::vector<Choice>& variants, Engine engine, const Shape& shape,
-               const Algorithm* algorithm, Processor processor) {
+// Adds another chunk size for data longer than the default chunk, where ranks share memory: the
+// first one that makes a difference.
+void add_chunks(std::vector<Choice>& variants, Engine engine, const Shape& shape,
+                const Algorithm* algorithm, Processor processor) {
   if (!algorithm || !needs_memory(algorithm->needs) || is_direct(*algorithm)) return;
-  if (agreed_bytes(shape).value_or(0) <= Tuning{}.part_bytes) return;
+  if (agreed_bytes(shape).value_or(0) <= Tuning{}.chunk_bytes) return;
   const Tuning usual = default_tuning(shape, processor);
-  for (const std::int64_t part_bytes : kPartBytes) {
+  for (const std::int64_t chunk_bytes : kChunkBytes) {
     Tuning other = usual;
-    other.part_bytes = part_bytes;
-    if (other == usual || !parts_differ(shape, *algorithm, usual, other)) continue;
-    return add(variants, {.engine = engine, .algorithm = algorithm, .part_bytes = part_bytes});
+    other.chunk_bytes = chunk_bytes;
+    if (other == usual || !chunks_differ(shape, *algorithm, usual, other)) continue;
+    return add(variants, {.engine = engine, .algorithm = algorithm, .chunk_bytes = chunk_bytes});
   }
 }
 
@@ -126,7 +126,7 @@ std::vector<Choice> variants_for(const Config& config, Library library, const Sh
   add(variants, choose(config, library, Engine::function, shape));
   if (!is_neighborhood(shape.kind)) add(variants, {Engine::assist, nullptr});
   add_others(variants, Engine::thread, shape, by_thread.algorithm);
-  add_parts(variants, Engine::thread, shape, by_thread.algorithm, resources.processor);
+  add_chunks(variants, Engine::thread, shape, by_thread.algorithm, resources.processor);
   // An agent reaches only the node's memory.
   if (resources.agents && shape.on_one_node) add(variants, {Engine::agent, by_thread.algorithm});
   add_splits(variants, by_thread, shape, resources.cores);
@@ -144,7 +144,7 @@ std::vector<Choice> variants_in_memory(const Config& config, Library library, co
   add(variants, {Engine::thread, own});
   const Engine engine = spare_cores ? Engine::thread : Engine::function;
   add_others(variants, engine, shape, own, true);
-  add_parts(variants, engine, shape, own, processor);
+  add_chunks(variants, engine, shape, own, processor);
   return variants;
 }
 
@@ -153,7 +153,7 @@ std::vector<Choice> variants_for_blocking(const Config& config, Library library,
   const Choice by_callers = choose(config, library, Engine::function, shape);
   std::vector<Choice> variants = {{Engine::native, nullptr}, by_callers};
   add_others(variants, Engine::function, shape, by_callers.algorithm);
-  add_parts(variants, Engine::function, shape, by_callers.algorithm, processor);
+  add_chunks(variants, Engine::function, shape, by_callers.algorithm, processor);
   return variants;
 }
 
@@ -178,8 +178,8 @@ std::string variant_words(const Choice& variant) {
   if (variant.algorithm) words += std::string(" ") + variant.algorithm->name;
   if (variant.split_levels != Config::kByModel)
     words += " split " + std::to_string(variant.split_levels);
-  if (variant.part_bytes != 0)
-    words += " parts " + std::to_string(variant.part_bytes / 1024) + " KiB";
+  if (variant.chunk_bytes != 0)
+    words += " parts " + std::to_string(variant.chunk_bytes / 1024) + " KiB";
   return words;
 }
 

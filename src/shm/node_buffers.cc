@@ -25,7 +25,7 @@ void pause() {
 }  // namespace
 
 std::int64_t NodeBuffers::bytes(int ranks, std::int64_t buffer_bytes) {
-  return front_bytes(ranks, kBuffers) + kBuffers * to_pages(buffer_bytes + ranks * kSlotBytes);
+  return front_bytes(ranks, kCount) + kCount * to_pages(buffer_bytes + ranks * kSlotBytes);
 }
 
 NodeBuffers::NodeBuffers(std::byte* memory, int rank, int ranks, std::int64_t buffer_bytes)
@@ -33,7 +33,7 @@ NodeBuffers::NodeBuffers(std::byte* memory, int rank, int ranks, std::int64_t bu
       rank_(rank),
       ranks_(ranks),
       buffer_bytes_(to_pages(buffer_bytes + ranks * kSlotBytes)) {
-  std::byte* next = memory + front_bytes(ranks, kBuffers);
+  std::byte* next = memory + front_bytes(ranks, kCount);
   for (View& buffer : views_) buffer.memory = std::exchange(next, next + buffer_bytes_);
 }
 
@@ -73,7 +73,7 @@ bool NodeBuffers::look_who_ended(std::uint32_t buffer, std::uint64_t number) {
 }
 
 bool NodeBuffers::are_at_rest() {
-  for (std::uint32_t buffer = 0; buffer < kBuffers; ++buffer) {
+  for (std::uint32_t buffer = 0; buffer < kCount; ++buffer) {
     const auto& [memory, uses, last, last_in_order] = views_[buffer];
     if (last != 0 && !(last_in_order ? all_have_passed(last) : all_have_ended(buffer, last)))
       return false;

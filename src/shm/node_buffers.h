@@ -152,7 +152,7 @@ class NodeBuffers {
   friend class NodeTurn;
   using Counter = std::atomic_ref<std::uint64_t>;
   static constexpr std::int64_t kOverOffset = 8;
-  static constexpr unsigned kBuffers = 4, kOfLong = 2;  // powers of two: turns are cheap to tell
+  static constexpr unsigned kCount = 4, kCountOfLong = 2;  // powers of two: turns are cheap to tell
 
   // This rank's view of a node buffer; all ranks have the same.
   struct View {
@@ -189,9 +189,8 @@ class NodeBuffers {
   // turns by node buffers of its own, which have taken none; later ones then announce their own
   // ends.)
   std::atomic<std::uint32_t> taken_at_any_time_{0}, ended_at_any_time_{0};
-  std::array<View, kBuffers> views_{};
-  std::array<std::unique_ptr<RetryBackoff>, kBuffers>
-      backoffs_;  // made where buffers are looked for
+  std::array<View, kCount> views_{};
+  std::array<std::unique_ptr<RetryBackoff>, kCount> backoffs_;  // made where buffers are looked for
   // The operation up to which all ranks have ended those in order, and the same for those that end
   // at any time. Written after reading the ranks' counters (release), and read where it is relied
   // on (acquire).
@@ -201,7 +200,7 @@ class NodeBuffers {
 inline void NodeBuffers::next(Ends ends, const Schedule& schedule, NodeTurn* turn) {
   turn->number_ = ++taken_;
   turn->buffer_ =
-      static_cast<std::uint32_t>(turn->number_ & ((schedule.is_long ? kOfLong : kBuffers) - 1));
+      static_cast<std::uint32_t>(turn->number_ & ((schedule.is_long ? kCountOfLong : kCount) - 1));
   View& buffer = views_[turn->buffer_];
   turn->buffers_ = this;
   turn->memory_ = buffer.memory;
@@ -294,7 +293,7 @@ inline bool NodeTurn::may_begin() const {
 
 inline void NodeTurn::own_next_slot() const {
   const NodeBuffers& all = *buffers_;
-  std::byte* const buffer = all.views_[(number_ + 1) % NodeBuffers::kBuffers].memory;
+  std::byte* const buffer = all.views_[(number_ + 1) % NodeBuffers::kCount].memory;
   counter_at(buffer + all.rank_ * kSlotBytes + kSpareOffset)
       .store(number_, std::memory_order_relaxed);
 }

@@ -101,7 +101,7 @@ TEST_P(AlgorithmTest, EqualsTheOracleWithLongData) {
   check_roots({.size = 8, .count = 6'011, .type = &test_types()[2]});
 }
 
-// Long enough for every place in the memory of a node to be used again and again.
+// The counts are long enough for all memory of a node to be used again and again.
 TEST_P(AlgorithmTest, EqualsTheOracleWhereTheNodesMemoryIsReused) {
   if (!needs_memory(GetParam()->needs)) return;
   for (int size : {2, 3, 5}) {
@@ -115,16 +115,16 @@ TEST_P(AlgorithmTest, EqualsTheOracleWhereTheNodesMemoryIsReused) {
   }
 }
 
-// The shorter the parts, the more often every place is used again.
-TEST_P(AlgorithmTest, EqualsTheOracleInPartsOfOtherSizes) {
+// The shorter the chunks, the more often all memory is used again.
+TEST_P(AlgorithmTest, EqualsTheOracleInChunksOfOtherSizes) {
   if (!needs_node(GetParam()->needs)) return;
-  for (const std::int64_t part_bytes : {128L, 16L * 1024, kNodeBytesPerRank / 2}) {
+  for (const std::int64_t chunk_bytes : {128L, 16L * 1024, kNodeBytesPerRank / 2}) {
     for (int size : {2, 5}) {
-      const std::int64_t count = part_bytes < 1024 ? 301 : 40'001;
+      const std::int64_t count = chunk_bytes < 1024 ? 301 : 40'001;
       check_roots({.size = size,
                    .count = count,
                    .type = &test_types()[1],
-                   .tuning = {.part_bytes = part_bytes}});
+                   .tuning = {.chunk_bytes = chunk_bytes}});
       if (HasFatalFailure()) return;
     }
   }

@@ -160,14 +160,14 @@ TEST_P(CandidatesOf, BeginWithTheRules) {
 TEST(Candidates, OfALongCallAreToldApartByTheirAlgorithmsOnly) {
   const Algorithm &ring = *find_algorithm(Kind::allreduce, "node-ring"),
                   &flat = *find_algorithm(Kind::allreduce, "node-flat");
-  const Candidate rule{&ring, {}}, parts{&ring, {.part_bytes = 16 * 1024}}, other{&flat, {}};
+  const Candidate rule{&ring, {}}, chunks{&ring, {.chunk_bytes = 16 * 1024}}, other{&flat, {}};
   const Shape on_trial_whole = shape_of(Kind::allreduce, 0, 2, 100'000);
   const Shape longer = shape_of(Kind::allreduce, 0, 2, 1'000'000);
   ASSERT_EQ(shape_on_trial(on_trial_whole).recv.count, on_trial_whole.recv.count);
   ASSERT_LT(shape_on_trial(longer).recv.count, longer.recv.count);
-  EXPECT_TRUE(trial_tells_apart(on_trial_whole, rule, parts));
+  EXPECT_TRUE(trial_tells_apart(on_trial_whole, rule, chunks));
   EXPECT_TRUE(trial_tells_apart(longer, rule, other));
-  EXPECT_FALSE(trial_tells_apart(longer, rule, parts));
+  EXPECT_FALSE(trial_tells_apart(longer, rule, chunks));
 }
 
 TEST(Candidates, BeginWithTheTuningOfTheRules) {
@@ -184,7 +184,7 @@ TEST_P(CandidatesOf, AreFoundAgainByName) {
     EXPECT_EQ(find_candidate(shape, candidate.algorithm->name, candidate.tuning), candidate);
   }
   EXPECT_EQ(find_candidate(shape, "pigeon", {}), std::nullopt);
-  EXPECT_EQ(find_candidate(shape, default_algorithm(shape).name, {.part_bytes = 12'345}),
+  EXPECT_EQ(find_candidate(shape, default_algorithm(shape).name, {.chunk_bytes = 12'345}),
             std::nullopt);
 }
 
@@ -246,7 +246,7 @@ TEST(Candidates, HaveOneAndTwoLevelsWhereThereAreSeveralDomains) {
   EXPECT_STREQ(candidates_of(shape)[0].candidate.algorithm->name, "domain-ring");
 }
 
-TEST(Candidates, OfALongCallDifferInTheirParts) {
+TEST(Candidates, OfALongCallDifferInTheirChunks) {
   EXPECT_EQ(candidates_of(shape_of(Kind::allreduce, 0, 2, kMiB)).size(),
             3 * algorithms_in_one_domain());
   EXPECT_EQ(candidates_of(shape_of(Kind::bcast, 0, 2, kMiB)).size(), 3u);
@@ -275,8 +275,8 @@ TEST(Candidates, OfManyRanksAreBuiltInBatches) {
   EXPECT_GT(in_batches, 0u);
 }
 
-// Some algorithms cut by what all ranks show together, so that less than a part is several.
-TEST(Candidates, OfMiddleLengthDifferInTheirPartsWhereThatShows) {
+// Some algorithms cut by what all ranks show together, so that less than a chunk is several.
+TEST(Candidates, OfMiddleLengthDifferInTheirChunksWhereThatShows) {
   const auto of = [](Kind kind, int size, std::int64_t elements, const char* name) {
     const auto all = candidates_of(shape_of(kind, 0, size, elements));
     return std::count_if(all.begin(), all.end(), [&](const BuiltCandidate& one) {

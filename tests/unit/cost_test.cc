@@ -301,7 +301,7 @@ std::int64_t of_all_others(std::int64_t n, const Shape& s) {
 std::int64_t all_but_a_share(std::int64_t n, const Shape& s) {
   return n - n / s.size;
 }
-// Parts of 64 KiB, shared out in whole elements of 4 bytes.
+// Chunks of 64 KiB, shared out in whole elements of 4 bytes.
 std::int64_t a_share_of_each_part_from_others(std::int64_t n, const Shape& s) {
   constexpr std::int64_t kPart_bytes = 64 * 1024;
   std::int64_t bytes = 0;
@@ -356,7 +356,7 @@ const NodeCost kNodeCosts[] = {
 TEST(Cost, BytesMovedInTheNodesMemory) {
   for (const NodeCost& expected : kNodeCosts)
     for (int p : {2, 3, 5, 8})
-      for (const std::int64_t count : {840, 84'000}) {  // divisible by all p; in one part, in many
+      for (const std::int64_t count : {840, 84'000}) {  // divisible by all p; in one chunk, in many
         for (const Schedule& s : schedules(expected.kind, expected.name, p, count)) {
           const std::string call = std::string(kind_name(expected.kind)) + " " + expected.name;
           EXPECT_EQ(cost(s).copied_bytes, expected.copied(4 * count, s.shape)) << call << " " << p;
@@ -380,7 +380,7 @@ TEST(Cost, IsKnownOfEachAlgorithmInTheNodesMemory) {
   }
 }
 
-// A long call: each rank's part of the node's memory has pages of its own behind the slots.
+// A long call: each rank's share of the node's memory has pages of its own behind the slots.
 Call domain_call(Kind kind, const char* name, int size, Placing placing, std::int64_t count) {
   Call call{.size = size, .count = count, .type = &test_types()[0], .placing = placing};
   call.algorithm = find_algorithm(kind, name);

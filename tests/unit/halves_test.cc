@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kRanks = 2;
 
-// Where a rank writes what it shows, and reads what the other shows, part after part.
-struct Places {
+// Where a rank writes what it shows, and reads what the other shows, chunk after chunk.
+struct Shown {
   std::vector<const std::byte*> written, read;
 };
 
@@ -33,11 +33,11 @@ class TwoRanks {
   }
 
   // In the next turn.
-  Places places(int rank) {
+  Shown shown(int rank) {
     const auto i = static_cast<std::size_t>(rank);
     Operands operands;
     operands.use(node_buffers_[i]->next(Ends::in_order, schedules_[i]), schedules_[i]);
-    Places found;
+    Shown found;
     for (const Step& step : schedules_[i].steps) {
       if (!is_local(step.kind)) continue;
       const auto add = [&](const Location& at, std::vector<const std::byte*>* to) {
@@ -62,15 +62,15 @@ constexpr int kNodeBuffers = 4;
 TEST(Halves, EachRankWritesWhereItHasReadLast) {
   for (const Kind kind : {Kind::allreduce, Kind::allgather}) {
     TwoRanks ranks(kind, 1000);
-    std::vector<Places> before[kRanks];
+    std::vector<Shown> before[kRanks];
     for (int turn = 0; turn < 3 * kNodeBuffers; ++turn) {
-      Places of[kRanks] = {ranks.places(0), ranks.places(1)};
+      Shown of[kRanks] = {ranks.shown(0), ranks.shown(1)};
       EXPECT_EQ(of[0].written, of[1].read);
       EXPECT_EQ(of[1].written, of[0].read);
       for (int rank = 0; rank < kRanks; ++rank) {
         ASSERT_EQ(of[rank].written.size(), 1u);
         if (turn >= kNodeBuffers) {
-          const Places& last = before[rank][static_cast<std::size_t>(turn - kNodeBuffers)];
+          const Shown& last = before[rank][static_cast<std::size_t>(turn - kNodeBuffers)];
           EXPECT_EQ(of[rank].written, last.read);
         }
         before[rank].push_back(of[rank]);
@@ -79,13 +79,13 @@ TEST(Halves, EachRankWritesWhereItHasReadLast) {
   }
 }
 
-TEST(Halves, SoItIsFromPartToPart) {
+TEST(Halves, SoItIsFromChunkToChunk) {
   TwoRanks ranks(Kind::allreduce, 100'000);
-  const Places of[kRanks] = {ranks.places(0), ranks.places(1)};
+  const Shown of[kRanks] = {ranks.shown(0), ranks.shown(1)};
   EXPECT_EQ(of[0].written, of[1].read);
   ASSERT_GT(of[0].written.size(), 4u);
-  for (std::size_t part = 2; part < of[0].written.size(); ++part)
-    EXPECT_EQ(of[0].written[part], of[0].read[part - 2]);
+  for (std::size_t chunk = 2; chunk < of[0].written.size(); ++chunk)
+    EXPECT_EQ(of[0].written[chunk], of[0].read[chunk - 2]);
 }
 
 TEST(NodeBuffers, LongOperationsKeepToTwo) {

@@ -134,7 +134,7 @@ TEST(Cost, HierarchicalBarrierSendsFromLeadersOnly) {
   }
 }
 
-// A part goes between the nodes while the next one is summed up in the node.
+// A chunk goes between the nodes while the next one is summed up in the node.
 TEST(Cost, HierarchicalReductionsArePipelined) {
   for (const Kind kind : {Kind::reduce, Kind::allreduce}) {
     const auto all = build_all(hierarchical_call(kind, 4, Placing::pairs, 16 * 32'768));

@@ -280,7 +280,7 @@ std::vector<const Algorithm*> node_algorithms() {
   return all;
 }
 
-// These counts fit into a slot, into one part, or into many.
+// These counts fit into a slot, into one chunk, or into many.
 constexpr std::int64_t kCounts[] = {0, 1, 5, 100, 3'000, 20'000};
 
 Operation random_operation(std::mt19937& random, int ranks, Ends ends) {

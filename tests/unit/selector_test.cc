@@ -32,13 +32,13 @@ std::shared_ptr<const Nodes> four_nodes() {
   return std::make_shared<const Nodes>(std::vector{0, 0, 1, 1, 2, 2, 3, 3});
 }
 
-TEST(Default, LongerPartsWhereNodesCannotDiffer) {
+TEST(Default, LongerChunksWhereNodesCannotDiffer) {
   Shape shape = shape_of(Kind::allreduce, 2, kMiB);
   EXPECT_EQ(default_tuning(shape, Processor::amd), Tuning{});
   shape.on_one_node = true;
   EXPECT_EQ(default_tuning(shape, Processor::other), Tuning{});
-  EXPECT_EQ(default_tuning(shape, Processor::amd), (Tuning{.part_bytes = kNodeBytesPerRank / 2}));
-  shape.recv.count = shape.send.count = Tuning{}.part_bytes;  // not cut anyway
+  EXPECT_EQ(default_tuning(shape, Processor::amd), (Tuning{.chunk_bytes = kNodeBytesPerRank / 2}));
+  shape.recv.count = shape.send.count = Tuning{}.chunk_bytes;  // not cut anyway
   EXPECT_EQ(default_tuning(shape, Processor::amd), Tuning{});
 }
 
@@ -266,14 +266,14 @@ TEST(DefaultAlgorithm, LargeAllreduceSendsNoMoreThanNeeded) {
 }
 
 // A round for each rank only where it carries enough: the rest has as many as a tree has levels.
-TEST(DefaultAlgorithm, ManyRanksTakeFewRoundsForShortParts) {
+TEST(DefaultAlgorithm, ManyRanksTakeFewRoundsForShortBlocks) {
   for (const Kind kind : {Kind::bcast, Kind::gather, Kind::scatter, Kind::allgather, Kind::reduce,
                           Kind::allreduce, Kind::reduce_scatter_block, Kind::scan, Kind::exscan})
     for (const int size : {24, 100, 256, 1000})
       for (const std::int64_t bytes : {8L, 1024L, 90 * 1024L}) {
-        const bool is_one_part = kind == Kind::gather || kind == Kind::scatter ||
-                                 kind == Kind::allgather || kind == Kind::reduce_scatter_block;
-        if (is_one_part && bytes >= 4 * 1024) continue;
+        const bool is_one_block = kind == Kind::gather || kind == Kind::scatter ||
+                                  kind == Kind::allgather || kind == Kind::reduce_scatter_block;
+        if (is_one_block && bytes >= 4 * 1024) continue;
         const Shape shape = shape_of(kind, size, bytes);
         const Schedule schedule = build(default_algorithm(shape), shape);
         int levels = 0;  // of a tree

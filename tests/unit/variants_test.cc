@@ -144,10 +144,10 @@ TEST(Variants, InMemoryNeedNoMessages) {
   }
 }
 
-std::vector<Choice> in_parts(const std::vector<Choice>& variants) {
+std::vector<Choice> in_chunks(const std::vector<Choice>& variants) {
   std::vector<Choice> found;
   std::copy_if(variants.begin(), variants.end(), std::back_inserter(found),
-               [](const Choice& variant) { return variant.part_bytes != 0; });
+               [](const Choice& variant) { return variant.chunk_bytes != 0; });
   return found;
 }
 
@@ -169,24 +169,24 @@ TEST(Variants, OneOtherSizeOfPartIsTriedOfLongDataInMemory) {
   for (Shape shape : {one_node, several})
     for (const Processor processor : {Processor::amd, Processor::other}) {
       for (const auto& variants : all_lists(shape, processor)) {
-        ASSERT_EQ(in_parts(variants).size(), 1u);
-        const Choice variant = in_parts(variants).front();
-        EXPECT_NE(variant.part_bytes, default_tuning(shape, processor).part_bytes);
+        ASSERT_EQ(in_chunks(variants).size(), 1u);
+        const Choice variant = in_chunks(variants).front();
+        EXPECT_NE(variant.chunk_bytes, default_tuning(shape, processor).chunk_bytes);
         EXPECT_EQ(
             variants[static_cast<std::size_t>(*find_variant(variants, variant_words(variant)))]
-                .part_bytes,
-            variant.part_bytes);
+                .chunk_bytes,
+            variant.chunk_bytes);
       }
       shape.recv.count = shape.send.count = kShort;
       for (const auto& variants : all_lists(shape, processor))
-        EXPECT_TRUE(in_parts(variants).empty());
+        EXPECT_TRUE(in_chunks(variants).empty());
       shape.recv.count = shape.send.count = kLong;
     }
   for (const auto& variants : all_lists(shape_of(Kind::allreduce, kLong), Processor::other))
-    EXPECT_TRUE(in_parts(variants).empty());  // by messages alone
+    EXPECT_TRUE(in_chunks(variants).empty());  // by messages alone
 }
 
-TEST(Variants, PartsOfAnotherSizeMakeAnotherSchedule) {
+TEST(Variants, ChunksOfAnotherSizeMakeAnotherSchedule) {
   for (int kind = 0; kind < kKinds; ++kind)
     for (const std::int64_t bytes : {96 * 1024L, 200 * 1024L, kLong, 3 * kLong})
       for (const bool on_one_node : {false, true}) {
@@ -194,7 +194,7 @@ TEST(Variants, PartsOfAnotherSizeMakeAnotherSchedule) {
         shape.on_one_node = on_one_node;
         if (!on_one_node) shape.nodes = std::make_shared<const Nodes>(std::vector{0, 1, 1, 1});
         for (const auto& variants : all_lists(shape, Processor::other))
-          for (const Choice& variant : in_parts(variants)) {
+          for (const Choice& variant : in_chunks(variants)) {
             // The first rank may be alone on its node.
             const Choice usual_variant = {variant.engine, variant.algorithm};
             bool differs = false;

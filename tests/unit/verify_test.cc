@@ -117,7 +117,7 @@ void expect_each_wait_needed(const Call& call) {
   }
 }
 
-// Of each algorithm there, in one part or several: no wait is there for nothing. But where blocks
+// Of each algorithm there, in one chunk or several: no wait is there for nothing. But where blocks
 // differ, as in a reduce by domains, whose blocks are those of the root's, one may only keep ranks
 // together that have nothing to read, and in an alltoall a third rank may have told already.
 TEST(Verify, CatchesAWaitTooFewInTheNodesMemory) {
@@ -135,7 +135,7 @@ TEST(Verify, CatchesAWaitTooFewInTheNodesMemory) {
   }
 }
 
-// Where each of several leaders has parts of a long vector, one tells of the others.
+// Where each of several leaders has chunks of a long vector, one tells of the others.
 TEST(Verify, CatchesAWaitTooFewOnSeveralNodes) {
   for (const Algorithm& algorithm : algorithms()) {
     if (!needs_nodes(algorithm.needs)) continue;

@@ -234,7 +234,8 @@ const char* source_name(PlanRecord::Source source) {
 
 // Returns the members of an object that say how something is done.
 std::string json_members(const std::string& algorithm, const Tuning& tuning) {
-  return "\"algorithm\":\"" + algorithm + "\",\"part_bytes\":" + std::to_string(tuning.part_bytes) +
+  return "\"algorithm\":\"" + algorithm +
+         "\",\"part_bytes\":" + std::to_string(tuning.chunk_bytes) +
          ",\"radix\":" + std::to_string(tuning.radix) +
          ",\"radix_across\":" + std::to_string(tuning.radix_across);
 }

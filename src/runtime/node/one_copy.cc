@@ -1,4 +1,4 @@
-// The cache has a line for each kind of traffic; its "parts" are the bytes from which one copy is
+// The cache has a line for each kind of traffic; its chunk size is the bytes from which one copy is
 // faster, 0 if it never is.
 #include "runtime/node/one_copy.h"
 
@@ -33,7 +33,7 @@ std::int64_t budget_ns(const Config& config) {
 
 Tuning tuning_of(std::int64_t bytes) {
   Tuning tuning;
-  tuning.part_bytes = bytes == OneCopyRule::kNever ? 0 : bytes;
+  tuning.chunk_bytes = bytes == OneCopyRule::kNever ? 0 : bytes;
   return tuning;
 }
 
@@ -46,7 +46,7 @@ struct Kept {
 Kept kept_in(PlanCache& plans, const char* traffic) {
   const auto plan = plans.find(key_of(traffic));
   if (!plan || plan->algorithm != kOneCopy) return {};
-  const std::int64_t bytes = plan->tuning.part_bytes;
+  const std::int64_t bytes = plan->tuning.chunk_bytes;
   return {bytes > 0 ? bytes : OneCopyRule::kNever, plan->doubts == 0};
 }
 

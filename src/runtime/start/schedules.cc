@@ -121,7 +121,7 @@ std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Sha
   const bool share = communicator.memory && !communicator.memory->sharing().empty();
   const Algorithm* algorithm = share ? direct_of(shape) : nullptr;
   if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
-  if (choice.part_bytes != 0) return nullptr;  // without a part it would be the same
+  if (choice.chunk_bytes != 0) return nullptr;  // without chunks it would be the same
   if (reduces(shape.kind) && !kernel) return nullptr;
   return communicator.schedule(shape, algorithm,
                                [&] { return built(*algorithm, shape, INT32_MAX); });

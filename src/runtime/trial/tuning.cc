@@ -119,7 +119,7 @@ class Tuner {
       return {static_cast<std::int64_t>(Known::nothing)};
     }
     return {static_cast<std::int64_t>(known_of(*before_)), found->algorithm - algorithms().data(),
-            tuning.part_bytes, tuning.radix, tuning.radix_across};
+            tuning.chunk_bytes, tuning.radix, tuning.radix_across};
   }
 
   // All ranks arrive, and rank 0 sends what it knows. Returns true if there is something to
@@ -129,11 +129,11 @@ class Tuner {
     began_ns_ = now_ns();
     record_.why = "ranks make different calls";
     if (!facts) return false;
-    const auto [told, algorithm, part_bytes, radix, radix_across] = *facts;
+    const auto [told, algorithm, chunk_bytes, radix, radix_across] = *facts;
     const auto known = static_cast<Known>(told);
     if (known == Known::nothing) return true;
     chosen_ = {&algorithms()[static_cast<std::size_t>(algorithm)],
-               {.part_bytes = part_bytes,
+               {.chunk_bytes = chunk_bytes,
                 .radix = static_cast<int>(radix),
                 .radix_across = static_cast<int>(radix_across)}};
     was_measured_ = known != Known::not_measured;
