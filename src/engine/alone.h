@@ -49,7 +49,7 @@ inline bool carry_out_alone(Progress& progress, const Schedule& schedule, const 
                             const NodeTurn& turn) {
   AloneCall call(schedule, operands, turn);
   progress.go_on_with_callers_own();
-  AloneCall::State state = call.go_on(progress.polls_in_hand());
+  AloneCall::State state = call.go_on(progress.polls_inline());
   if (state == AloneCall::State::held_up) [[unlikely]]
     state = wait_for_others(progress, call);
   return state == AloneCall::State::over;

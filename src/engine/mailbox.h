@@ -60,7 +60,7 @@ struct alignas(64) Command {
   std::atomic<State> state;
   std::atomic<std::uint32_t> wanted;  // its rank waits until the agent lets it go
   std::uint64_t number;               // another one for each command in this mailbox
-  Work work;                          // of whoever has it in hand
+  Work work;                          // belongs to whoever has claimed the command
 };
 
 // A rank's mailbox in shared memory, initially zero.

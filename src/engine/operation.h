@@ -105,7 +105,7 @@ class Operation {
   bool was_direct() const { return execution_.was_direct(); }
 
   // Completes an operation that its caller has carried out alone, in place of finished().
-  void end_in_hand() { done_.store(1, std::memory_order_release); }
+  void end_inline() { done_.store(1, std::memory_order_release); }
   // Makes others advance the operation from here on; so many steps were done.
   void leave_hand(std::uint32_t steps_done) { execution_.skip(steps_done); }
 

@@ -84,7 +84,7 @@ class Progress {
   // Completes an operation that its caller carries out: `advance(polls)` advances it like an
   // Execution and returns whether it is complete.
   template <class Advance>
-  void drive_in_hand(Advance advance);
+  void drive_inline(Advance advance);
   // Polls the library unless a wait or test has done so in the last 20 us: a program whose
   // collectives all stay in memory makes no other call in which the library could progress its
   // messages.
@@ -96,7 +96,7 @@ class Progress {
     observer_.keep_library_going();
   }
   // Returns how often to look for another process's signal before yield_core().
-  int polls_in_hand() {
+  int polls_inline() {
     constexpr int kOnOwnCore = 500, kOnSharedCore = 2;
     poll_library_if_due();
     return shared_core_.load(std::memory_order_relaxed) > 0 ? kOnSharedCore : kOnOwnCore;
@@ -270,8 +270,8 @@ template <class Complete, class Sleep>
 }
 
 template <class Advance>
-void Progress::drive_in_hand(Advance advance) {
-  if (advance(polls_in_hand())) return;
+void Progress::drive_inline(Advance advance) {
+  if (advance(polls_inline())) return;
   drive_until([&] { return advance(1); }, [&] { yield_core(); });
 }
 

@@ -16,7 +16,7 @@
 #include "library/handles.h"
 #include "runtime/job/runtime.h"
 #include "runtime/request/blocking_call.h"
-#include "runtime/request/in_hand.h"
+#include "runtime/request/inline_call.h"
 #include "runtime/request/persistent.h"
 #include "runtime/request/requests.h"
 #include "runtime/request/transfers.h"
@@ -312,14 +312,15 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
 inline Runtime* involved() {
   Runtime* runtime = Runtime::active();
   if (!runtime) return nullptr;
-  InHand::own().hand_over();
+  InlineCall::own().hand_over();
   const bool has_say = Requests::own().held() > 0 || Requests::own().watching();
   return has_say || must_always_help(*runtime) ? runtime : nullptr;
 }
 
 int wait(MPI_Request* request, MPI_Status* status) {
   Runtime* runtime = Runtime::active();
-  if (runtime && InHand::own().has(*request)) return InHand::own().wait(*runtime, request, status);
+  if (runtime && InlineCall::own().has(*request))
+    return InlineCall::own().wait(*runtime, request, status);
   const WatchedCall watched(CallId::Wait);
   runtime = involved();
   if (!runtime) {
@@ -334,17 +335,18 @@ int wait(MPI_Request* request, MPI_Status* status) {
 }
 
 // Waits for an array of one request.
-int wait_in_hand(Runtime& runtime, MPI_Request* request, MPI_Status* statuses) {
+int wait_inline(Runtime& runtime, MPI_Request* request, MPI_Status* statuses) {
   const bool with_status = statuses != MPI_STATUSES_IGNORE;
-  const int code = InHand::own().wait(runtime, request, with_status ? statuses : MPI_STATUS_IGNORE);
+  const int code =
+      InlineCall::own().wait(runtime, request, with_status ? statuses : MPI_STATUS_IGNORE);
   if (code == MPI_SUCCESS) return code;
   if (with_status) statuses->MPI_ERROR = code;
   return MPI_ERR_IN_STATUS;
 }
 
 int wait_all(int count, MPI_Request* requests, MPI_Status* statuses) {
-  if (Runtime* own = Runtime::active(); own && count == 1 && InHand::own().has(*requests))
-    return wait_in_hand(*own, requests, statuses);
+  if (Runtime* own = Runtime::active(); own && count == 1 && InlineCall::own().has(*requests))
+    return wait_inline(*own, requests, statuses);
   const WatchedCall watched(CallId::Waitall);
   Runtime* runtime = involved();
   if (!runtime) {
@@ -394,8 +396,8 @@ int wait_some(int count, MPI_Request* requests, int* completed, int* indices,
 
 int test(MPI_Request* request, int* flag, MPI_Status* status) {
   Runtime* runtime = Runtime::active();
-  if (runtime && InHand::own().has(*request))
-    return InHand::own().test(*runtime, request, flag, status);
+  if (runtime && InlineCall::own().has(*request))
+    return InlineCall::own().test(*runtime, request, flag, status);
   runtime = involved();
   if (!runtime) return next_calls.Test(request, flag, status);
   if (PersistentAlone persistent(*runtime, CallId::Test, *request); persistent) {
@@ -445,7 +447,7 @@ namespace complete {
 bool any_is_ours(int count, const MPI_Request* requests) {
   Runtime* runtime = Runtime::active();
   if (!runtime || count <= 0) return false;
-  InHand::own().hand_over();
+  InlineCall::own().hand_over();
   const bool transfers = active_transfers.load(std::memory_order_relaxed) > 0;
   if (Requests::own().held() == 0 && !transfers) return false;
   const bool generalised = generalised_requests.load(std::memory_order_relaxed) > 0;
@@ -460,21 +462,21 @@ bool any_is_ours(int count, const MPI_Request* requests) {
 
 int Wait(MPI_Request* request, MPI_Status* status) {
   return with_callbacks(status, report_by_wait, [&] {
-    TransfersInHand transfers(1, request);
+    TakenTransfers transfers(1, request);
     return transfers.all_completed(wait(request, status));
   });
 }
 
 int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   return with_callbacks(count, requests, statuses, nullptr, nullptr, [&] {
-    TransfersInHand transfers(count, requests);
+    TakenTransfers transfers(count, requests);
     return transfers.all_completed(wait_all(count, requests, statuses));
   });
 }
 
 int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   return with_callbacks(status, report_by_wait, [&] {
-    TransfersInHand transfers(count, requests);
+    TakenTransfers transfers(count, requests);
     const int code = wait_any(count, requests, index, status);
     return transfers.completed(code, 1, index);
   });
@@ -482,7 +484,7 @@ int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
 
 int Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
   return with_callbacks(count, requests, statuses, completed, indices, [&] {
-    TransfersInHand transfers(count, requests);
+    TakenTransfers transfers(count, requests);
     const int code = wait_some(count, requests, completed, indices, statuses);
     return transfers.completed(code, *completed, indices);
   });
@@ -490,7 +492,7 @@ int Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI
 
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   return with_callbacks(status, report_by_wait, [&] {
-    TransfersInHand transfers(1, request);
+    TakenTransfers transfers(1, request);
     const int code = test(request, flag, status);
     return transfers.all_completed(code, *flag);
   });
@@ -498,7 +500,7 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
 
 int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   return with_callbacks(count, requests, statuses, nullptr, nullptr, [&] {
-    TransfersInHand transfers(count, requests);
+    TakenTransfers transfers(count, requests);
     const int code = test_all(count, requests, flag, statuses);
     return transfers.all_completed(code, *flag);
   });
@@ -506,7 +508,7 @@ int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
 
 int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
   return with_callbacks(status, report_by_wait, [&] {
-    TransfersInHand transfers(count, requests);
+    TakenTransfers transfers(count, requests);
     const int code = test_any(count, requests, index, flag, status);
     return transfers.completed(code, *flag ? 1 : 0, index);
   });
@@ -514,7 +516,7 @@ int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status*
 
 int Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
   return with_callbacks(count, requests, statuses, completed, indices, [&] {
-    TransfersInHand transfers(count, requests);
+    TakenTransfers transfers(count, requests);
     const int code = test_some(count, requests, completed, indices, statuses);
     return transfers.completed(code, *completed, indices);
   });

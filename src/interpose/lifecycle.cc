@@ -25,7 +25,7 @@
 #include "runtime/job/bind.h"
 #include "runtime/job/runtime.h"
 #include "runtime/job/whole_collectives.h"
-#include "runtime/request/in_hand.h"
+#include "runtime/request/inline_call.h"
 #include "topo/job.h"
 // Weak in programs; here they are defined for good.
 #define WEFT_API __attribute__((visibility("default")))
@@ -171,7 +171,7 @@ int weft_progress(void) {
   const weft::interpose::Entry entry(nullptr);
   Runtime* runtime = Runtime::active();
   if (!runtime) return 0;
-  weft::InHand::own().hand_over();
+  weft::InlineCall::own().hand_over();
   runtime->progress.poll();
   return runtime->progress.under_way();
 }

@@ -23,7 +23,7 @@
 #include "runtime/job/runtime.h"
 #include "runtime/request/blocking_call.h"
 #include "runtime/request/freed_later.h"
-#include "runtime/request/in_hand.h"
+#include "runtime/request/inline_call.h"
 #include "runtime/request/persistent.h"
 #include "runtime/request/requests.h"
 #include "runtime/request/transfers.h"
@@ -162,7 +162,7 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const Hints hints = code == MPI_SUCCESS ? hints_on(comm, info) : Hints{};
   if (!hints.any()) return code;
   join_collective(guard, comm);
-  InHand::own().hand_over();
+  InlineCall::own().hand_over();
   if (const auto before = Communicators::own().remove(comm)) {
     Learnt::own().note(*before);
     forget_comparisons(*before);
@@ -205,7 +205,7 @@ int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Co
   Runtime* runtime = Runtime::active();
   if (!runtime) return free_of_session(comm, free);
   release_deferred(*runtime, *comm);
-  InHand::own().hand_over();
+  InlineCall::own().hand_over();
   Lasting<Forgotten> forgotten(*comm);
   const int code = free_of_session(comm, free);
   if (code == MPI_SUCCESS) forgotten->is_freed();
@@ -228,7 +228,7 @@ int Comm_disconnect(bool nested, MPI_Comm* comm) {
 // its completion, programs do free it.
 int Request_free(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
-  if (runtime) InHand::own().hand_over();
+  if (runtime) InlineCall::own().hand_over();
   const auto operation =
       runtime && Requests::own().held() > 0 ? Requests::own().find(*request) : nullptr;
   auto* persistent = operation ? operation->persistent() : nullptr;
@@ -256,7 +256,7 @@ int Request_free(bool, MPI_Request* request) {
 
 int Cancel(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
-  if (runtime) InHand::own().hand_over();
+  if (runtime) InlineCall::own().hand_over();
   if (runtime && Requests::own().held() > 0)
     if (const auto operation = Requests::own().find(*request))
       return call_error_handler(*operation, MPI_ERR_REQUEST);

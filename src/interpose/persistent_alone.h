@@ -29,15 +29,15 @@ class PersistentAlone {
   explicit operator bool() const { return operation_ != nullptr; }
 
   void drive_to_end() {
-    const bool in_hand = operation_->hold();
-    if (in_hand && operation_->advance_in_hand(runtime_.progress.polls_in_hand())) return;
-    drive_on(runtime_.progress, *operation_, in_hand);
+    const bool is_inline = operation_->hold();
+    if (is_inline && operation_->advance_inline(runtime_.progress.polls_inline())) return;
+    drive_on(runtime_.progress, *operation_, is_inline);
   }
   // Brings everything under way forward once.
   bool test() {
-    const bool in_hand = operation_->hold();
+    const bool is_inline = operation_->hold();
     runtime_.progress.poll_in_test_call();
-    return in_hand ? operation_->go_on_in_hand() : operation_->done();
+    return is_inline ? operation_->progress_inline() : operation_->done();
   }
 
   bool has_failed() const { return operation_->error_code() != MPI_SUCCESS; }  // once it is done
@@ -53,10 +53,10 @@ class PersistentAlone {
 
  private:
   [[gnu::noinline]] static void drive_on(Progress& progress, PersistentOperation& operation,
-                                         bool in_hand) {
+                                         bool is_inline) {
     operation.mark_waited_on();
-    if (in_hand)
-      progress.drive_until([&] { return operation.advance_in_hand(1); },
+    if (is_inline)
+      progress.drive_until([&] { return operation.advance_inline(1); },
                            [&] { progress.yield_core(); });
     else
       progress.drive_until([&] { return operation.done(); }, [&] { operation.wait_done(); });

@@ -21,8 +21,8 @@ inline int start_again(Runtime& runtime, PersistentOperation& operation) {
   if (!operation.restart(runtime)) [[unlikely]]
     return call_error_handler(operation, MPI_ERR_REQUEST);
   if (observing) operation.times = {entered, 0, 0};
-  if (operation.in_hand()) [[likely]] {
-    operation.begin_in_hand();
+  if (operation.is_inline()) [[likely]] {
+    operation.begin_inline();
     return MPI_SUCCESS;
   }
   if (!runtime.completions_are_ours()) operation.show_to_library();

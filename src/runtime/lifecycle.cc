@@ -31,8 +31,8 @@
 #include "runtime/node/shared_core.h"
 #include "runtime/node/thread_placement.h"
 #include "runtime/request/accesses.h"
-#include "runtime/request/in_hand.h"
 #include "runtime/request/incomplete.h"
+#include "runtime/request/inline_call.h"
 #include "runtime/request/requests.h"
 #include "runtime/request/transfers.h"
 #include "runtime/request/watchdog.h"
@@ -126,7 +126,7 @@ void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bo
   const Scope scope = scope_of_job(config, start);
   const ThreadMay thread_may = may_of_thread(scope, start);
   own_requests.make();
-  own_in_hand.make();
+  own_inline_call.make();
   // The runtime is never destroyed: threads and MPI callbacks may use it while the process exits.
   // Leak checkers find it through this variable after MPI_Finalize.
   [[gnu::used]] static Lifecycle* runtime;
@@ -300,7 +300,7 @@ void Lifecycle::end() {
   if (!runtime) return;
   nothing_passes_through();
   runtime->stop_threads();
-  InHand::own().end();
+  InlineCall::own().end();
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);

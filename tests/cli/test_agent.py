@@ -1,5 +1,5 @@
 """Engine agent under real MPI: what is left to the agent of a core, by count, and what is not, with
-the reason. Who has an order in hand, and what goes back, is tested without MPI
+the reason. Who has claimed a command, and what goes back, is tested without MPI
 (tests/unit/core_agent_test.cc); results: test_conformance.py, tests/random; ends: tests/faults."""
 
 import json

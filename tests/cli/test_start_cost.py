@@ -13,7 +13,7 @@ from weft import installation, mpi_libraries
 MPICH = mpi_libraries.implementation("mpich")
 CALLS = (100, 200)
 MOST_INSTRUCTIONS = 1550
-MOST_IN_HAND = 480  # of a short one in the node's memory, which stays with its caller
+MOST_INLINE = 480  # of a short one in the node's memory, which its caller carries out inline
 MOST_RECORDED = 2600
 MOST_AT_A_SITE = 40  # more, where engine auto has settled
 # Where one is, any program may have memory of a device.
@@ -96,9 +96,9 @@ def instructions_of_one_start(program, directory, option, engine):
 @pytest.mark.parametrize(
     ("engine", "option", "most"),
     [
-        ("auto", "--learn=off", MOST_IN_HAND),
+        ("auto", "--learn=off", MOST_INLINE),
         ("function", "--transport=mpi", MOST_INSTRUCTIONS),
-        ("auto", "--learn=use", MOST_IN_HAND + MOST_AT_A_SITE),
+        ("auto", "--learn=use", MOST_INLINE + MOST_AT_A_SITE),
     ],
 )
 def test_instructions_of_one_start(program, tmp_path, engine, option, most, capsys):
@@ -128,7 +128,7 @@ def test_instructions_of_one_start_where_ways_are_tried(program, tmp_path, capsy
     settled = statistics.quantiles(instructions, n=4)[0]
     with capsys.disabled():
         print(f"  engine auto, --learn=on: {settled:.0f} instructions")
-    assert settled <= MOST_IN_HAND + MOST_AT_A_SITE
+    assert settled <= MOST_INLINE + MOST_AT_A_SITE
 
 
 @needs_valgrind

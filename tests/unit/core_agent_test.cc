@@ -306,12 +306,12 @@ TEST(CoreAgent, ARankFindsThatTheAgentHasEndedWithItsOrder) {
   EXPECT_FALSE(mailbox.agent_has_ended());
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  const int command = mailbox.leave(call.work(1)), in_hand = mailbox.leave(call.work(1));
+  const int command = mailbox.leave(call.work(1)), claimed = mailbox.leave(call.work(1));
   EXPECT_TRUE(mailbox.agent_has_ended());
   EXPECT_TRUE(mailbox.agent_has_ended());
   EXPECT_FALSE(mailbox.take(command)->over);
-  core.mailboxes[1]->commands[static_cast<std::size_t>(in_hand)].state = Command::State::held;
-  EXPECT_FALSE(mailbox.take(in_hand));
+  core.mailboxes[1]->commands[static_cast<std::size_t>(claimed)].state = Command::State::held;
+  EXPECT_FALSE(mailbox.take(claimed));
   close(tell[0]);
   close(tell[1]);
 }

@@ -12,7 +12,7 @@
 #include "runtime/adaptive/comparison.h"
 #include "runtime/adaptive/learnt.h"
 #include "runtime/job/epoch.h"
-#include "runtime/request/in_hand.h"
+#include "runtime/request/inline_call.h"
 #include "runtime/request/watchdog.h"
 
 namespace weft {
@@ -169,7 +169,7 @@ std::vector<CallClassRecord> CallClasses::records(const Communicator& communicat
 // Plans that name a forgotten call class are no longer found; calls that name it are in flight.
 void CallClasses::forgotten(Runtime& runtime, const Communicator& communicator) {
   begin_epoch();
-  InHand::own().hand_over();  // what is in hand does not say so at its call class
+  InlineCall::own().hand_over();  // its class does not count an inline call
   in_use_.let_go_forgotten([&](const CallClass& call_class) {
     if (call_class.in_flight.load(std::memory_order_acquire) > 0) return false;
     for (CallClassRecord& record : records_of(call_class, communicator))

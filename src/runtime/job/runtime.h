@@ -98,7 +98,7 @@ class Runtime : public Observer {
 
   // Returns whether short collectives with requests may be carried out inline by their caller:
   // nobody else looks at them.
-  bool keeps_in_hand() const {
+  bool allows_inline_calls() const {
     return completions_are_ours_ && !observing_ && config.watchdog_s == 0 && !may_have_threads_;
   }
 

@@ -8,7 +8,7 @@
 
 #include "runtime/job/epoch.h"
 #include "runtime/job/runtime.h"
-#include "runtime/request/in_hand.h"
+#include "runtime/request/inline_call.h"
 #include "runtime/request/requests.h"
 #include "runtime/request/transfers.h"
 
@@ -24,7 +24,7 @@ inline bool nothing_followed() {
   constexpr int kMostLookedAt = 16;
   if (passthrough_epoch.load(std::memory_order_acquire) == 0) return false;
   if (!nothing_followed()) return false;
-  if (Requests::own().held() == 0 && !InHand::own().any()) return true;
+  if (Requests::own().held() == 0 && !InlineCall::own().any()) return true;
   if (!requests || count > kMostLookedAt || !nothing_under_way() ||
       holding.load(std::memory_order_relaxed) != 0)
     return false;

@@ -49,7 +49,7 @@ void PersistentOperation::taken_over() {
   if (!done() && alone_.begun()) leave_hand(alone_.steps_done());
   if (!counted_) Requests::own().activated();
   counted_ = true;
-  in_hand_.store(false, std::memory_order_relaxed);
+  is_inline_.store(false, std::memory_order_relaxed);
 }
 
 void PersistentOperation::end_carrier() {

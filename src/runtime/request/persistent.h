@@ -34,7 +34,7 @@ class PersistentOperation final : public CollectiveOperation,
         engine(engine),
         node_(std::move(node)),
         leaders_(std::move(leaders)),
-        stays_in_hand_(works_on_copies() ? Stays::no : stays),
+        stays_inline_(works_on_copies() ? Stays::no : stays),
         alone_(this->schedule(), operands(), turn()) {
     reach(std::move(peers));
   }
@@ -50,24 +50,24 @@ class PersistentOperation final : public CollectiveOperation,
   // Makes the operation active. Returns false if it already is, or if an earlier start failed.
   bool restart(Runtime& runtime);
   // Returns whether only its caller advances it; after hand_over() or taken_over() others do.
-  bool in_hand() const { return in_hand_.load(std::memory_order_relaxed); }
+  bool is_inline() const { return is_inline_.load(std::memory_order_relaxed); }
   // Advances an operation that its caller carries out. Returns true once it is done.
-  bool go_on_in_hand(int polls = 1) {
-    if (advance_in_hand(polls)) return true;
-    if (stays_in_hand_ == Stays::until_needed) offer();
+  bool progress_inline(int polls = 1) {
+    if (advance_inline(polls)) return true;
+    if (stays_inline_ == Stays::until_needed) offer();
     return false;
   }
   // Makes the first advance. If nobody waits for more than this rank's signal, it does not wait for
   // the others' signals: a look at a slot that is too early delays it.
-  void begin_in_hand() { go_on_in_hand(stays_in_hand_ == Stays::yes ? 0 : 1); }
+  void begin_inline() { progress_inline(stays_inline_ == Stays::yes ? 0 : 1); }
   // Returns whether the caller carries it out and nobody can take it over any more; it then needs
-  // only advance_in_hand(), which returns true once it is done. polls: as for an AloneCall.
-  bool hold() { return offered_ ? withdraw() : in_hand(); }
-  bool advance_in_hand(int polls) {
+  // only advance_inline(), which returns true once it is done. polls: as for an AloneCall.
+  bool hold() { return offered_ ? withdraw() : is_inline(); }
+  bool advance_inline(int polls) {
     if (done()) return true;
     const AloneCall::State state = alone_.go_on(polls);
     if (state == AloneCall::State::held_up) return false;
-    end_in_hand(state);
+    end_inline(state);
     return true;
   }
   void hand_over();
@@ -77,7 +77,7 @@ class PersistentOperation final : public CollectiveOperation,
   void show_to_library();
   // Makes the operation inactive after the application has completed it; it must be done.
   void deactivate() {
-    if (!in_hand()) end_carrier();
+    if (!is_inline()) end_carrier();
     active_.store(false, std::memory_order_release);
     if (counted_) Requests::own().deactivated();
   }
@@ -85,11 +85,11 @@ class PersistentOperation final : public CollectiveOperation,
  private:
   void offer();
   bool withdraw();
-  void end_in_hand(AloneCall::State state) {
+  void end_inline(AloneCall::State state) {
     if (state != AloneCall::State::over || Runtime::active()->observing()) [[unlikely]]
       observe_end(state);
     announced_ = true;
-    Operation::end_in_hand();
+    Operation::end_inline();
   }
   void observe_end(AloneCall::State state);
   void announce() override;
@@ -99,11 +99,11 @@ class PersistentOperation final : public CollectiveOperation,
 
   const std::unique_ptr<NodeMemory> node_;  // of this request alone: others start in other orders
   const std::shared_ptr<Leaders> leaders_;
-  const Stays stays_in_hand_;
-  AloneCall alone_;                   // what is done in hand
-  std::atomic<bool> in_hand_{false};  // turns false in taken_over(); hold() finds out
-  bool offered_ = false;              // to those that advance others
-  bool counted_ = false;              // as active
+  const Stays stays_inline_;
+  AloneCall alone_;                     // what its caller carries out
+  std::atomic<bool> is_inline_{false};  // turns false in taken_over(); hold() finds out
+  bool offered_ = false;                // to those that advance others
+  bool counted_ = false;                // as active
   bool started_before_ = false;
   std::atomic<bool> active_{false};  // written by start and completion calls of the application
   int carrier_tag_ = 0;
@@ -119,7 +119,7 @@ class PersistentOperation final : public CollectiveOperation,
   }
   if (error_code() != MPI_SUCCESS) return false;
   if (started_before_) {
-    if (!in_hand()) wait_done();  // the library may have seen the carrier's end a moment before
+    if (!is_inline()) wait_done();  // the library may have seen the carrier's end a moment before
     rewind();
     alone_.rewind();
   }
@@ -130,9 +130,9 @@ class PersistentOperation final : public CollectiveOperation,
   announced_ = false;
   carrier_started_ = false;
   active_.store(true, std::memory_order_release);
-  const bool in_hand = stays_in_hand_ != Stays::no && runtime.completions_are_ours();
-  in_hand_.store(in_hand, std::memory_order_relaxed);
-  counted_ = !in_hand || stays_in_hand_ == Stays::until_needed;
+  const bool is_inline = stays_inline_ != Stays::no && runtime.completions_are_ours();
+  is_inline_.store(is_inline, std::memory_order_relaxed);
+  counted_ = !is_inline || stays_inline_ == Stays::until_needed;
   if (counted_) {
     Requests::own().activated();
     bring_in();

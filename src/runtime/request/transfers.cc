@@ -93,7 +93,7 @@ bool Transfers::take(MPI_Request request) {
   const std::lock_guard lock(mutex_);
   const auto found = transfers_.find(request);
   if (found == transfers_.end() || found->second.state != State::left) return false;
-  turn(found->second, State::in_hand);
+  turn(found->second, State::taken);
   return true;
 }
 
@@ -112,7 +112,7 @@ void transfer_initialised(MPI_Request request) {
   if (Runtime::active()) Transfers::own().initialised(request);
 }
 
-void TransfersInHand::take(int count, const MPI_Request* requests) {
+void TakenTransfers::take(int count, const MPI_Request* requests) {
   Runtime* runtime = Runtime::active();
   for (int i = 0; runtime && i < count; ++i) {
     if (!Transfers::own().take(requests[i])) continue;
@@ -121,7 +121,7 @@ void TransfersInHand::take(int count, const MPI_Request* requests) {
   }
 }
 
-void TransfersInHand::AllTaken::give_back(bool completed, int count, const int* indices) {
+void TakenTransfers::AllTaken::give_back(bool completed, int count, const int* indices) {
   Runtime* runtime = Runtime::active();
   const int n = std::max(count, 0);  // MPI_UNDEFINED: none
   for (const auto& [request, index] : std::exchange(all, {}))
@@ -130,7 +130,7 @@ void TransfersInHand::AllTaken::give_back(bool completed, int count, const int* 
           request, completed || std::find(indices, indices + n, index) != indices + n);
 }
 
-void TransfersInHand::give_back(bool all, int count, const int* indices) {
+void TakenTransfers::give_back(bool all, int count, const int* indices) {
   taken_->give_back(all, count, indices);
   taken_.end();
 }

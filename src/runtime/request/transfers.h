@@ -81,7 +81,7 @@ class Transfers {
   std::int64_t count() const { return count_.load(); }  // of those started so far
 
  private:
-  enum class State : std::uint8_t { idle, left, in_hand };
+  enum class State : std::uint8_t { idle, left, taken };
   struct Transfer {
     bool persistent = false;
     State state = State::idle;
@@ -110,9 +110,9 @@ inline void access_to_file_started(MPI_Request request) {
 #endif
 
 // Lives while a completion call of the application handles requests.
-class TransfersInHand {
+class TakenTransfers {
  public:
-  TransfersInHand(int count, const MPI_Request* requests) {
+  TakenTransfers(int count, const MPI_Request* requests) {
     if (active_transfers.load(std::memory_order_relaxed) > 0) [[unlikely]]
       take(count, requests);
   }

@@ -8,8 +8,8 @@
 #include "engine/alone.h"
 #include "library/generated/library_calls.h"
 #include "runtime/call/call_copies.h"
-#include "runtime/request/in_hand.h"
 #include "runtime/request/incomplete.h"
+#include "runtime/request/inline_call.h"
 #include "runtime/request/submit.h"
 #include "runtime/request/watchdog.h"
 #include "runtime/start/deferred.h"
@@ -34,7 +34,7 @@ int failed(const Call& call, int code) {
 // Completes the execution, and helps others meanwhile. Returns an MPI error code.
 int drive(Runtime& runtime, const Call& call, Execution& execution) {
   Result<bool> done = false;
-  runtime.progress.drive_in_hand([&](int polls) {
+  runtime.progress.drive_inline([&](int polls) {
     done = execution.advance(polls);
     return !done || *done;
   });
@@ -155,7 +155,7 @@ Started carry_out(CallId id, const Call& call, const Plan* known) {
   if (!runtime) return {};
   if (!blocking_taken.load(std::memory_order_acquire)) [[unlikely]]
     return leave_to_library(*runtime, id, call, leave_blocking(*runtime));
-  InHand::own().hand_over();
+  InlineCall::own().hand_over();
   const Answer answer = known ? Answer{known} : plan_for_blocking(*runtime, call);
   const Plan* const plan = answer.plan;
   if (!plan) return leave_to_library(*runtime, id, call, answer);

@@ -10,8 +10,8 @@
 #include "runtime/comm/neighbors.h"
 #include "runtime/node/reach.h"
 #include "runtime/request/blocking_call.h"
-#include "runtime/request/in_hand.h"
 #include "runtime/request/incomplete.h"
+#include "runtime/request/inline_call.h"
 #include "runtime/request/persistent.h"
 #include "runtime/request/submit.h"
 #include "runtime/start/deferred.h"
@@ -160,7 +160,7 @@ std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, b
   return {};
 }
 
-PersistentOperation::Stays stays_in_hand(const Plan& plan) {
+PersistentOperation::Stays stays_inline(const Plan& plan) {
   using Stays = PersistentOperation::Stays;
   const Schedule& schedule = *plan.schedule;
   const bool in_memory = plan.is_alone() && schedule.node_bytes > 0;
@@ -198,7 +198,7 @@ Started initialise_by(Runtime& runtime, CallId id, const Call& call, bool in_lib
   const int tag = communicator.tags.of_persistent(communicator.initialised.fetch_add(1));
   auto operation = make_operation<PersistentOperation>(
       id, call, plan, tag, plan.engine, std::move(memory->node), std::move(memory->peers),
-      std::move(memory->leaders), stays_in_hand(plan));
+      std::move(memory->leaders), stays_inline(plan));
   operation->set_in_memory(plan.is_alone());
   const int code = give_request(std::move(operation), request);
   runtime.summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
@@ -211,7 +211,7 @@ Started initialise(CallId id, const Call& call, bool in_library, MPI_Request* re
   get_to_know(id, call.comm);
   Runtime* runtime = request ? Runtime::active() : nullptr;
   if (!runtime) return {};
-  InHand::own().hand_over();
+  InlineCall::own().hand_over();
   if (holding.load() > 0) release_deferred(*runtime, call.comm);
   const Answer answer = plan_for(*runtime, call, Use::persistent);
   const Plan* const plan = answer.plan;

@@ -32,9 +32,9 @@ enum class Data : std::uint8_t {
 
 // Says who carries a call out.
 enum class Carrier : std::uint8_t {
-  callers,   // callers alone: it runs a function that expects no other thread
-  executor,  // that of its engine, and callers
-  in_hand    // the caller of a request: InHand may have it
+  callers,     // callers alone: it runs a function that expects no other thread
+  executor,    // that of its engine, and callers
+  inline_call  // the caller of a request, perhaps as an InlineCall
 };
 
 // A schedule that is tried first, by which ranks use each other's buffers.

@@ -6,8 +6,8 @@
 #include "runtime/job/epoch.h"
 #include "runtime/node/reach.h"
 #include "runtime/request/blocking_call.h"
-#include "runtime/request/in_hand.h"
 #include "runtime/request/incomplete.h"
+#include "runtime/request/inline_call.h"
 #include "runtime/request/submit.h"
 #include "runtime/start/choice.h"
 #include "runtime/start/eligible.h"
@@ -43,9 +43,9 @@ bool wins_as_blocking(const Asked& asked, const Scheduled& found, const DirectPl
 }
 
 // Returns whether a call whose data go at once may be carried out inline by its caller.
-bool stays_in_hand(const Runtime& runtime, const Call& call, const Scheduled& found) {
+bool stays_inline(const Runtime& runtime, const Call& call, const Scheduled& found) {
   const Schedule& schedule = *found.schedule;
-  return runtime.keeps_in_hand() && !call.has_arrays() && !schedule.shape.packed &&
+  return runtime.allows_inline_calls() && !call.has_arrays() && !schedule.shape.packed &&
          schedule.node_bytes > 0 && schedule.temp_bytes == 0 && !schedule.program.empty() &&
          !worth_the_thread(found.engine, schedule) && signals_at_once(schedule);
 }
@@ -78,8 +78,8 @@ Placed memory_for(const Asked& asked, const Eligible& eligible, const Chosen& ch
   if (found.is_alone()) placed.data = Data::in_memory;
   if (found.is_alone() && !placed.direct && !devices_possible()) placed.data = Data::at_once;
   if (eligible.by_callers) placed.carrier = Carrier::callers;
-  if (placed.data == Data::at_once && use == Use::request && stays_in_hand(runtime, call, found))
-    placed.carrier = Carrier::in_hand;
+  if (placed.data == Data::at_once && use == Use::request && stays_inline(runtime, call, found))
+    placed.carrier = Carrier::inline_call;
   if (use == Use::blocking && in_memory_only(runtime, communicator, use) &&
       !wins_as_blocking(asked, found, placed.direct))
     return {.declined = Reason::library_wins};

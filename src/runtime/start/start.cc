@@ -4,7 +4,7 @@
 #include "runtime/start/start.h"
 
 #include "base/clock.h"
-#include "runtime/request/in_hand.h"
+#include "runtime/request/inline_call.h"
 #include "runtime/request/submit.h"
 #include "runtime/start/deferred.h"
 #include "runtime/start/operations.h"
@@ -37,17 +37,17 @@ namespace {
   return MPI_SUCCESS;
 }
 
-[[gnu::always_inline]] inline bool start_in_hand(Runtime& runtime, CallId id, const Call& call,
-                                                 const Plan& plan, std::atomic<int>* in_flight,
-                                                 MPI_Request* request) {
-  return plan.carrier == Carrier::in_hand &&
-         InHand::own().start(runtime, id, call, plan, in_flight, request);
+[[gnu::always_inline]] inline bool start_inline(Runtime& runtime, CallId id, const Call& call,
+                                                const Plan& plan, std::atomic<int>* in_flight,
+                                                MPI_Request* request) {
+  return plan.carrier == Carrier::inline_call &&
+         InlineCall::own().start(runtime, id, call, plan, in_flight, request);
 }
 
 [[gnu::always_inline]] inline int start_by(Runtime& runtime, CallId id, const Call& call,
                                            const Plan& plan, std::atomic<int>* in_flight,
                                            MPI_Request* request) {
-  if (start_in_hand(runtime, id, call, plan, in_flight, request)) return MPI_SUCCESS;
+  if (start_inline(runtime, id, call, plan, in_flight, request)) return MPI_SUCCESS;
   return start_operation(runtime, id, call, plan, in_flight, request);
 }
 
@@ -75,9 +75,9 @@ Started start(CallId id, const Call& call, const Plan* known, MPI_Request* reque
   Runtime* runtime = request ? Runtime::active() : nullptr;
   if (!runtime) [[unlikely]]
     return {};
-  InHand::own().hand_over();
+  InlineCall::own().hand_over();
   // Its wrapper remembers a cached call already, and needs no answer.
-  if (known && start_in_hand(*runtime, id, call, *known, nullptr, request)) [[likely]]
+  if (known && start_inline(*runtime, id, call, *known, nullptr, request)) [[likely]]
     return taken(MPI_SUCCESS);
   const Answer answer = known ? Answer{known} : plan_for(*runtime, call, Use::request);
   const Plan* const plan = answer.plan;
@@ -86,7 +86,7 @@ Started start(CallId id, const Call& call, const Plan* known, MPI_Request* reque
       return taken(*code, answer);
   if (!plan) return declined(answer);
   if (!plan->variants) {
-    if (!known && start_in_hand(*runtime, id, call, *plan, nullptr, request))
+    if (!known && start_inline(*runtime, id, call, *plan, nullptr, request))
       return taken(MPI_SUCCESS, answer);
     return taken(start_operation(*runtime, id, call, *plan, nullptr, request), answer);
   }

@@ -5,7 +5,7 @@
 #include "library/handles.h"
 #include "runtime/job/runtime.h"
 #include "runtime/node/shared_buffers.h"
-#include "runtime/request/in_hand.h"
+#include "runtime/request/inline_call.h"
 #include "runtime/request/submit.h"
 #include "select/selector.h"
 
@@ -13,7 +13,7 @@ namespace weft {
 
 bool InternalCollective::carry_out(const Schedule& schedule, const Call& call, Kernel kernel) {
   communicator_.note_use(schedule);
-  InHand::own().hand_over();
+  InlineCall::own().hand_over();
   const bool done = try_to_carry_out(schedule, call, kernel);
   if (!done && !schedule.is_direct) communicator_.has_failed();
   return done;
@@ -48,7 +48,7 @@ bool InternalCollective::carry_out_directly(const Schedule& schedule, const Call
       BuffersToShow(schedule, true).in(call, memory.sharing(), ProcessMemory::Use::once));
   Execution execution(schedule, nullptr, &operands, &turn);
   Result<bool> done = false;
-  runtime_.progress.drive_in_hand([&](int polls) {
+  runtime_.progress.drive_inline([&](int polls) {
     done = execution.advance(polls);
     return !done || *done;
   });

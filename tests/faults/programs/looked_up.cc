@@ -145,7 +145,7 @@ void persistent(const Way& starts, const Way& ends) {
   }
 }
 
-// Row 42, in a program of one thread: only such may keep short calls in hand.
+// Row 42, in a program of one thread: only such may complete short calls inline.
 void looked_up() {
   const std::vector<Way> ways = all_ways();
   MPI_Init(nullptr, nullptr);

@@ -1,4 +1,4 @@
-// in_hand ROUNDS [statuses]
+// inline_calls ROUNDS [statuses]
 // Short bcasts whose request meets everything that may come between its start and its end, and all
 // ways in which that may be asked for. Says "right" if all data has come, else what has gone wrong.
 #include <mpi.h>
@@ -242,7 +242,8 @@ int main(int argc, char** argv) {
   are_wefts = argc > 2;
   for (int round = 0; round < atoi(argv[1]) * count; ++round) {
     root = round / 5 % ranks;
-    // Many of the plain kind in between: a hand-over keeps the next few from staying in hand.
+    // Many of the plain kind in between: a hand-over keeps the next few from being completed
+    // inline.
     for (int i = 0; i < round % 23; ++i) by_wait(MPI_COMM_WORLD);
     kinds[round % count](MPI_COMM_WORLD);
   }

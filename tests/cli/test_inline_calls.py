@@ -1,5 +1,6 @@
-"""Short collectives for requests that stay in their caller's hand (in src/runtime/request): what
-they cost, by instructions, which no other load changes; and that whatever else comes finds them."""
+"""Short collectives for requests that their caller carries out inline
+(src/runtime/request/inline_call.h): what they cost, by instructions, which no other load changes;
+and that whatever else comes finds them."""
 
 import re
 
@@ -76,7 +77,7 @@ def run(compiled_for):
 )
 def test_whatever_comes_meanwhile(run, mpi, ranks, engine):
     words = [40, *(["statuses"] if engine != "auto" else [])]
-    assert "right" in run(mpi, ranks, engine, "in_hand", *words)
+    assert "right" in run(mpi, ranks, engine, "inline_calls", *words)
 
 
 @pytest.mark.parametrize("engine", ["auto", "function"])
@@ -84,9 +85,9 @@ def test_whatever_comes_meanwhile(run, mpi, ranks, engine):
 @pytest.mark.parametrize("form", ["blocking", "request", "test"])
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi", "intelmpi"])
 def test_others_go_on_meanwhile(run, mpi, form, what, engine):
-    assert "right" in run(mpi, 2, engine, "in_hand_messages", form, what)
+    assert "right" in run(mpi, 2, engine, "inline_messages", form, what)
 
 
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi", "intelmpi"])
 def test_a_program_may_go_by_the_level_of_threads(run, mpi):
-    assert "right, several" in run(mpi, 2, "function", "in_hand_threads", 3000)
+    assert "right, several" in run(mpi, 2, "function", "inline_threads", 3000)

@@ -1,5 +1,5 @@
 // Between start and wait only the steps of the schedule are carried out.
-#include "runtime/request/in_hand.h"
+#include "runtime/request/inline_call.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-constinit Immortal<InHand> own_in_hand;
+constinit Immortal<InlineCall> own_inline_call;
 
 bool signals_at_once(const Schedule& schedule) {
   using Kind = Instruction::Kind;
@@ -20,12 +20,12 @@ bool signals_at_once(const Schedule& schedule) {
          program.end();
 }
 
-int InHand::completed(void* carrier) {
+int InlineCall::completed(void* carrier) {
   const std::unique_ptr<Carrier> done(static_cast<Carrier*>(carrier));
   return done->operation ? RequestedOperation::application_completed(done->operation) : MPI_SUCCESS;
 }
 
-bool InHand::make_carrier() {
+bool InlineCall::make_carrier() {
   auto made = std::make_unique<Carrier>();
   if (make_generalised_request(&completed, made.get(), &made->request) != MPI_SUCCESS) return false;
   Requests::own().note(made->request, 1);
@@ -33,8 +33,8 @@ bool InHand::make_carrier() {
   return true;
 }
 
-bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Recipe& recipe,
-                   std::atomic<int>* in_flight, MPI_Request* request) {
+bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Recipe& recipe,
+                       std::atomic<int>* in_flight, MPI_Request* request) {
   if (rests_ > 0) {
     --rests_;
     return false;
@@ -70,7 +70,7 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Recipe& 
   return true;
 }
 
-[[gnu::always_inline]] inline void InHand::go_on(int polls) {
+[[gnu::always_inline]] inline void InlineCall::go_on(int polls) {
   if (kernel_) {
     const ComputesAs at_start(computes_as_);
     state_ = alone_->go_on(polls);
@@ -79,12 +79,12 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Recipe& 
   }
 }
 
-[[gnu::noinline]] void InHand::wait_longer(Runtime& runtime) {
+[[gnu::noinline]] void InlineCall::wait_longer(Runtime& runtime) {
   const ComputesAs at_start(kernel_ ? computes_as_ : FloatingPoint::of_this_thread());
   state_ = wait_for_others(runtime.progress, *alone_);
 }
 
-[[gnu::always_inline]] inline int InHand::complete(MPI_Request* request, MPI_Status* status) {
+[[gnu::always_inline]] inline int InlineCall::complete(MPI_Request* request, MPI_Status* status) {
   *request = handles.request_null;
   if (status != MPI_STATUS_IGNORE) set_status(status);
   if (state_ == AloneCall::State::over) [[likely]]
@@ -96,9 +96,9 @@ bool InHand::start(Runtime& runtime, CallId id, const Call& call, const Recipe& 
 
 // While the call is looked at, an operator or a callback that calls MPI must not hand it over: so
 // there is none (any_) meanwhile. A program may make only such calls while others are under way.
-int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
+int InlineCall::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
   any_ = false;
-  const int polls = runtime.progress.polls_in_hand();
+  const int polls = runtime.progress.polls_inline();
   runtime.progress.go_on_with_callers_own();
   if (state_ == AloneCall::State::held_up) {
     go_on(polls);
@@ -108,9 +108,9 @@ int InHand::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
   return complete(request, status);
 }
 
-int InHand::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status) {
+int InlineCall::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status) {
   any_ = false;
-  static_cast<void>(runtime.progress.polls_in_hand());
+  static_cast<void>(runtime.progress.polls_inline());
   runtime.progress.go_on_with_callers_own();
   if (state_ == AloneCall::State::held_up) go_on(1);
   *flag = state_ != AloneCall::State::held_up;
@@ -122,7 +122,7 @@ int InHand::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* 
   return MPI_SUCCESS;
 }
 
-[[gnu::noinline]] void InHand::become_operation() {
+[[gnu::noinline]] void InlineCall::become_operation() {
   Runtime& runtime = *Runtime::active();
   const ComputesAs at_start(kernel_ ? computes_as_ : FloatingPoint::of_this_thread());
   any_ = false;
@@ -141,7 +141,7 @@ int InHand::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* 
   if (!operation->advance()) runtime.progress.submit(std::move(operation), false);
 }
 
-void InHand::end() {
+void InlineCall::end() {
   hand_over();
   if (!carrier_) return;
   MPI_Request request = carrier_.release()->request;

@@ -1,7 +1,7 @@
-// InHand: a short collective with a request that its caller carries out alone, from the start to
-// the wait or the tests that follow. It uses only the node's memory, and nobody waits for this rank
-// after the start. So no list, lock or other thread needs to know of it, and its request need not
-// be new. Any other event hands it over: it becomes an ordinary operation, which continues from
+// InlineCall: a short collective with a request that its caller carries out alone, from the start
+// to the wait or the tests that follow. It uses only the node's memory, and nobody waits for this
+// rank after the start. So no list, lock or other thread needs to know of it, and its request need
+// not be new. Any other event hands it over: it becomes an ordinary operation, which continues from
 // there. There is only one at a time: the next user of the memory must be able to rely on this rank
 // having ended the previous call, or on a thread that may end it while its caller blocks. Its
 // request is a generalised request that is never completed for the library, and is reused for the
@@ -23,14 +23,14 @@ class Runtime;
 // alone.
 bool signals_at_once(const Schedule& schedule);
 
-class InHand {
+class InlineCall {
  public:
-  InHand() = default;
+  InlineCall() = default;
   // Returns the object of this process. Before the runtime begins, only hand_over() and any() may
   // be called.
-  static InHand& own();
-  InHand(const InHand&) = delete;
-  InHand& operator=(const InHand&) = delete;
+  static InlineCall& own();
+  InlineCall(const InlineCall&) = delete;
+  InlineCall& operator=(const InlineCall&) = delete;
 
   bool any() const { return any_; }
   bool has(MPI_Request request) const { return any_ && carrier_->request == request; }
@@ -92,9 +92,9 @@ class InHand {
 };
 
 // Hidden, like own_requests.
-extern Immortal<InHand> own_in_hand __attribute__((visibility("hidden")));
-inline InHand& InHand::own() {
-  return own_in_hand.object;
+extern Immortal<InlineCall> own_inline_call __attribute__((visibility("hidden")));
+inline InlineCall& InlineCall::own() {
+  return own_inline_call.object;
 }
 
 }  // namespace weft
