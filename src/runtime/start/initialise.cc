@@ -112,7 +112,8 @@ bool is_lost(Runtime& runtime, InternalCollective& internal_collective, const Ca
   return runtime.library != Library::intelmpi &&
          may_be_compared(runtime, *plan.communicator, schedule.shape, plan.kernel, false) &&
          !(schedule.is_direct && one_copy_rule().asked_for) &&
-         !is_won(runtime, internal_collective, call, schedule, plan.kernel, Rival::nonblocking);
+         !is_won(runtime, internal_collective, call, schedule, plan.kernel,
+                 LibraryForm::nonblocking);
 }
 
 // Collective; returns nullopt on all ranks alike. The plan becomes the one to be replayed, or

@@ -39,7 +39,7 @@ bool wins_as_blocking(const Asked& asked, const Scheduled& found, const DirectPl
   const BlockingCall guard(call.form);
   let_worker_end(runtime, communicator);
   InternalCollective internal_collective(runtime, call.form, communicator);
-  return is_won(runtime, internal_collective, call, schedule, found.kernel, Rival::blocking);
+  return is_won(runtime, internal_collective, call, schedule, found.kernel, LibraryForm::blocking);
 }
 
 // Returns whether a call whose data go at once may be carried out inline by its caller.

@@ -41,24 +41,24 @@ constexpr int kMostDoubts = 4;
 constexpr int kBrief = kEnough;
 
 // The checks of this run, by key, on ranks that are rank 0 of some communicator.
-struct Looks {
+struct Checks {
   std::mutex mutex;  // guards the rest
   std::map<std::string, bool> won;
 };
-Looks& looks() {
-  static auto* instance = new Looks;
+Checks& checks() {
+  static auto* instance = new Checks;
   return *instance;
 }
 
-std::optional<bool> looked_at(const std::string& key) {
-  const std::lock_guard lock(looks().mutex);
-  const auto found = looks().won.find(key);
-  return found == looks().won.end() ? std::nullopt : std::optional(found->second);
+std::optional<bool> result_of_check(const std::string& key) {
+  const std::lock_guard lock(checks().mutex);
+  const auto found = checks().won.find(key);
+  return found == checks().won.end() ? std::nullopt : std::optional(found->second);
 }
 
-void note_look(const std::string& key, bool won) {
-  const std::lock_guard lock(looks().mutex);
-  looks().won[key] = won;
+void note_check(const std::string& key, bool won) {
+  const std::lock_guard lock(checks().mutex);
+  checks().won[key] = won;
 }
 
 // The measured result for a collective of at most so many bytes and, if it reduces, of one operator
@@ -90,25 +90,25 @@ class NativeComparison {
 
  public:
   NativeComparison(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
-                   const Schedule& schedule, Kernel kernel, Rival rival)
+                   const Schedule& schedule, Kernel kernel, LibraryForm form)
       : runtime_(runtime),
         internal_collective_(internal_collective),
         call_(call),
         schedule_(schedule),
         kernel_(kernel),
-        rival_(rival) {}
+        form_(form) {}
 
   bool is_won() {
     if (is_first()) before_ = runtime_.plans.find(key_ = key());
     std::int64_t was_won = is_first() && before_ && before_->algorithm != kLibrary;
-    const std::optional<bool> now = is_first() && was_won ? looked_at(key_) : std::nullopt;
+    const std::optional<bool> now = is_first() && was_won ? result_of_check(key_) : std::nullopt;
     if (now) was_won = *now;
     // The maximum is what rank 0 knows, since the others give the least value.
-    const Known known = !is_first()                  ? Known::others
-                        : !before_                   ? Known::nothing
-                        : before_->doubts > 0        ? Known::in_doubt
-                        : now || !may_be_looked_at() ? Known::decided
-                                                     : Known::settled;
+    const Known known = !is_first()                ? Known::others
+                        : !before_                 ? Known::nothing
+                        : before_->doubts > 0      ? Known::in_doubt
+                        : now || !may_be_checked() ? Known::decided
+                                                   : Known::settled;
     const auto told = internal_collective_.greatest({static_cast<std::int64_t>(known), was_won});
     began_ns_ = now_ns();
     if (!told) return true;  // ranks make different calls, which Weft's variant finds out
@@ -130,14 +130,14 @@ class NativeComparison {
                      std::to_string(shape.size) + " ranks", kind_name(shape.kind),
                      "<= " + std::to_string(std::bit_ceil(bytes)) + " bytes", operation,
                      level + (schedule_.is_direct ? ", one copy by the kernel" : ""),
-                     rival_ == Rival::blocking ? "or the library's blocking call"
-                                               : "or the library's start and wait",
+                     form_ == LibraryForm::blocking ? "or the library's blocking call"
+                                                    : "or the library's start and wait",
                      kMethod});
   }
 
   bool by_library(const Call& call) const {
     const MPI_Comm comm = of_library_->get();
-    if (rival_ == Rival::blocking) return library_blocking(call, comm) == MPI_SUCCESS;
+    if (form_ == LibraryForm::blocking) return library_blocking(call, comm) == MPI_SUCCESS;
     MPI_Request request;
     return library_nonblocking(call, comm, &request) == MPI_SUCCESS &&
            library_calls.Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
@@ -211,7 +211,7 @@ class NativeComparison {
     if (round < kEnough) return told_before();  // on a busy machine
     if (is_brief) {
       const bool wins = weft.least_ns <= library.least_ns;
-      if (is_first()) note_look(key_, wins);
+      if (is_first()) note_check(key_, wins);
       return wins;
     }
     // Weft must be faster by a tenth: otherwise nothing changes.
@@ -221,7 +221,7 @@ class NativeComparison {
   }
 
   // Returns false if the library has won, or if a few calls would take the whole budget.
-  bool may_be_looked_at() const {
+  bool may_be_checked() const {
     std::int64_t longest_ns = 0;
     for (const auto& one : before_->candidates) longest_ns = std::max(longest_ns, one.ns);
     return before_->algorithm != kLibrary && 2 * kBrief * longest_ns < budget_ns();
@@ -249,7 +249,7 @@ class NativeComparison {
   const Call& call_;
   const Schedule& schedule_;
   const Kernel kernel_;
-  const Rival rival_;
+  const LibraryForm form_;
   std::string key_;                     // of rank 0 only
   std::optional<MeasuredPlan> before_;  // the same
   Known known_ = Known::nothing;        // on all ranks
@@ -270,14 +270,14 @@ bool may_be_compared(const Runtime& runtime, const Communicator& communicator, c
 }
 
 bool is_won(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
-            const Schedule& schedule, Kernel kernel, Rival rival) {
+            const Schedule& schedule, Kernel kernel, LibraryForm form) {
   const Kind kind = schedule.shape.kind;
   const std::int64_t bytes = *agreed_bytes(schedule.shape);
   const bool reduction = reduces(kind);  // else types may differ between ranks
   auto& known = internal_collective.communicator().attributes.find_or_make<NativeResults>().all;
   const NativeResult asked{kind,
                            std::bit_ceil(static_cast<std::uint64_t>(bytes)),
-                           rival == Rival::blocking,
+                           form == LibraryForm::blocking,
                            schedule.is_direct,
                            reduction ? call.op : handles.op_null,
                            reduction ? call.recvtype : handles.byte};
@@ -285,7 +285,7 @@ bool is_won(Runtime& runtime, InternalCollective& internal_collective, const Cal
     if (result.is_about(asked)) return result.won;
   known.push_back(asked);
   known.back().won =
-      NativeComparison(runtime, internal_collective, call, schedule, kernel, rival).is_won();
+      NativeComparison(runtime, internal_collective, call, schedule, kernel, form).is_won();
   return known.back().won;
 }
 

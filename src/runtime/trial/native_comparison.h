@@ -10,12 +10,12 @@
 namespace weft {
 
 // Says how the library is measured: by its blocking call, or by a start and a wait.
-enum class Rival : std::uint8_t { blocking, nonblocking };
+enum class LibraryForm : std::uint8_t { blocking, nonblocking };
 
 // Collective; waits for all ranks like a blocking collective. Returns false, on all ranks alike, if
 // the call is the library's. schedule: the call's, on one node.
 bool is_won(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
-            const Schedule& schedule, Kernel kernel, Rival rival);
+            const Schedule& schedule, Kernel kernel, LibraryForm form);
 
 // Returns whether there is anything to measure: all ranks know the size, the user has not chosen, a
 // blocking call of the library's may be made, and no variant without a copy is expected. The answer
