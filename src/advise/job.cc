@@ -41,7 +41,7 @@ namespace {
 
 std::atomic<bool> running{false};
 MPI_Comm own{};
-bool goes_on = false;        // after a rank has failed
+bool continues = false;      // after a rank has failed
 bool some_are_lost = false;  // some ranks have failed: what is left on each node is the record
 int rank = 0, ranks = 1;
 enum Part : std::uint64_t { kCannotRecord, kRecords, kRefused };
@@ -449,8 +449,8 @@ void job_begins() {
   if (library_calls.Comm_split(handles.comm_world, 0, rank, &own) != MPI_SUCCESS ||
       !learn_nodes(own_part()))
     return recorder.give_up();
-  goes_on = goes_on_after_failures();
-  if (goes_on) library_calls.Comm_set_errhandler(own, handles.errors_return);
+  continues = continues_after_failures();
+  if (continues) library_calls.Comm_set_errhandler(own, handles.errors_return);
   Header& header = recorder.record().header;
   describe_this_rank(header);
   header.event_room = static_cast<std::uint32_t>(of_all_ranks(kEvents)) & ~1U;
@@ -468,7 +468,7 @@ void job_ends() {
   if (!job_running()) return;
   running.store(false, std::memory_order_release);
   release_all_guards(Unknown::never_touched);
-  some_are_lost = goes_on && !all_are_left(own);
+  some_are_lost = continues && !all_are_left(own);
   if (some_are_lost) return;
   Record& record = recorder.record();
   Header& header = record.header;

@@ -56,7 +56,7 @@ bool is_on_stack(const void* frame_end) {
   return walk.found;
 }
 
-bool outer_call_goes_on(const void* frame_end) {
+bool outer_call_is_active(const void* frame_end) {
   if (this_thread.is_inside()) {
     if (!this_thread.was_left || !outermost_call) return true;
     if (outermost_call > frame_end && is_on_stack(outermost_call)) return true;

@@ -20,7 +20,7 @@ extern constinit thread_local const void* outermost_call __attribute__((tls_mode
 // Is called when a call begins on a thread that is inside one, or where one may have been left.
 // Returns false if the outer call was left: its duties are then fulfilled, and the thread is inside
 // no call.
-bool outer_call_goes_on(const void* frame_end);
+bool outer_call_is_active(const void* frame_end);
 
 // Returns whether a frame of Weft's with this end is on this thread's stack, by walking through it.
 bool is_on_stack(const void* frame_end);
@@ -28,7 +28,7 @@ bool is_on_stack(const void* frame_end);
 // Returns the state that the end of a call restores. frame_end: that of the wrapper which the
 // application called.
 [[gnu::always_inline]] inline std::uint8_t bits_at_begin(const void* frame_end) {
-  if (!this_thread.is_untouched() && outer_call_goes_on(frame_end)) [[unlikely]]
+  if (!this_thread.is_untouched() && outer_call_is_active(frame_end)) [[unlikely]]
     return this_thread.is;
   outermost_call = frame_end;
   return 0;

@@ -36,7 +36,7 @@ class SplitTree {
   // children, the farthest first.
   void down(int node) {
     if (left_ || !is_callers(node)) return;
-    builder_.caller_goes_on();
+    builder_.caller_continues();
     left_ = true;
   }
 

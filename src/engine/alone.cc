@@ -8,9 +8,9 @@ inline AloneCall::State AloneCall::end(bool done) const {
   return done ? State::over : State::in_different_calls;
 }
 
-AloneCall::State AloneCall::go_on(int polls) {
+AloneCall::State AloneCall::progress(int polls) {
   if (!begun_) {
-    if (!turn_.may_begin()) return State::held_up;
+    if (!turn_.may_begin()) return State::blocked;
     begun_ = true;
   }
   for (const Instruction* next = next_;; ++next) {
@@ -20,7 +20,7 @@ AloneCall::State AloneCall::go_on(int polls) {
       const NodeTurn::Seen seen = turn_.look_for(next->node_rank, next->value, polls);
       if (seen == NodeTurn::Seen::yes) continue;
       next_ = next;
-      return seen == NodeTurn::Seen::no ? State::held_up : end(false);
+      return seen == NodeTurn::Seen::no ? State::blocked : end(false);
     } else if (next->kind == Instruction::Kind::end) {
       next_ = next;
       if (schedule_.is_short) turn_.own_next_slot();
@@ -35,8 +35,8 @@ AloneCall::State wait_for_others(Progress& progress, AloneCall& call) {
   AloneCall::State state{};
   progress.drive_until(
       [&] {
-        state = call.go_on(1);
-        return state != AloneCall::State::held_up;
+        state = call.progress(1);
+        return state != AloneCall::State::blocked;
       },
       [&] { progress.yield_core(); });
   return state;

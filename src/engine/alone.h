@@ -17,10 +17,10 @@ class AloneCall {
   AloneCall(const Schedule& schedule, const Operands& operands, const NodeTurn& turn)
       : schedule_(schedule), operands_(operands), turn_(turn), next_(schedule.program.data()) {}
 
-  enum class State : std::uint8_t { held_up, over, in_different_calls };
-  // Goes on as far as possible without blocking. Must not be called again once over. polls: how
+  enum class State : std::uint8_t { blocked, over, in_different_calls };
+  // Progresses as far as possible without blocking. Must not be called again once over. polls: how
   // often to look for another rank's signal before returning; 0 stops at the first wait.
-  State go_on(int polls);
+  State progress(int polls);
 
   // Restarts from the first step.
   void rewind() {
@@ -48,9 +48,9 @@ AloneCall::State wait_for_others(Progress& progress, AloneCall& call);
 inline bool carry_out_alone(Progress& progress, const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn) {
   AloneCall call(schedule, operands, turn);
-  progress.go_on_with_callers_own();
-  AloneCall::State state = call.go_on(progress.polls_inline());
-  if (state == AloneCall::State::held_up) [[unlikely]]
+  progress.advance_callers_own();
+  AloneCall::State state = call.progress(progress.polls_inline());
+  if (state == AloneCall::State::blocked) [[unlikely]]
     state = wait_for_others(progress, call);
   return state == AloneCall::State::over;
 }

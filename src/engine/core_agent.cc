@@ -67,9 +67,9 @@ void CoreAgent::main() {
 void CoreAgent::serve() {
   while (!stopping_.load()) {
     const std::uint32_t calls_before = baton_.calls();
-    bool went_on = false;
-    for (Client& client : clients_) went_on = go_on_with(client) || went_on;
-    if (went_on) {
+    bool progressed = false;
+    for (Client& client : clients_) progressed = progress(client) || progressed;
+    if (progressed) {
       pace_.progressed(now_ns());
       continue;
     }
@@ -87,7 +87,7 @@ void CoreAgent::close() {
   for (Client& client : clients_) {
     for (Command& command : client.mailbox->commands) {
       Command::State open = Command::State::open;
-      if (command.state.compare_exchange_strong(open, Command::State::held))
+      if (command.state.compare_exchange_strong(open, Command::State::claimed))
         give_back(*client.mailbox, command);
     }
   }
@@ -99,27 +99,27 @@ bool CoreAgent::has_commands() const {
   });
 }
 
-bool CoreAgent::go_on_with(Client& client) {
+bool CoreAgent::progress(Client& client) {
   if (client.ended || client.mailbox->open.load() == 0) return false;
-  bool went_on = false;
+  bool progressed = false;
   for (std::size_t i = 0; i < client.served.size() && !client.ended; ++i)
-    went_on = go_on_with(client, i) || went_on;
-  return went_on;
+    progressed = progress(client, i) || progressed;
+  return progressed;
 }
 
 // Returns true if an instruction has been carried out.
-bool CoreAgent::go_on_with(Client& client, std::size_t number) {
+bool CoreAgent::progress(Client& client, std::size_t number) {
   MailboxMemory& mailbox = *client.mailbox;
   Command& command = mailbox.commands[number];
   Command::State open = Command::State::open;
   if (command.state.load(std::memory_order_relaxed) != open || command.wanted.load() != 0 ||
-      !command.state.compare_exchange_strong(open, Command::State::held))
+      !command.state.compare_exchange_strong(open, Command::State::claimed))
     return false;
   const std::uint32_t before = command.work.next;
   const RemoteProgram::State state = carry_out(client, number);
-  const bool went_on = command.work.next != before || state == RemoteProgram::State::over;
+  const bool progressed = command.work.next != before || state == RemoteProgram::State::over;
   switch (state) {
-    case RemoteProgram::State::held_up:
+    case RemoteProgram::State::blocked:
       command.state.store(Command::State::open, std::memory_order_release);
       break;
     case RemoteProgram::State::over:
@@ -136,7 +136,7 @@ bool CoreAgent::go_on_with(Client& client, std::size_t number) {
           " has ended in the midst of a collective: the ranks that wait for it wait in vain");
       break;
   }
-  return went_on;
+  return progressed;
 }
 
 RemoteProgram::State CoreAgent::carry_out(Client& client, std::size_t number) {
@@ -149,7 +149,7 @@ RemoteProgram::State CoreAgent::carry_out(Client& client, std::size_t number) {
       if (!served->program.begin(command.work, client.mailbox->process))
         return RemoteProgram::State::unable;
     }
-    return served->program.go_on(command.wanted, &command.work);
+    return served->program.progress(command.wanted, &command.work);
   } catch (const std::bad_alloc&) {
     return RemoteProgram::State::unable;
   }

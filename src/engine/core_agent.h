@@ -47,8 +47,8 @@ class CoreAgent {
   void main();
   void serve();
   void close();
-  bool go_on_with(Client& client);
-  bool go_on_with(Client& client, std::size_t number);
+  bool progress(Client& client);
+  bool progress(Client& client, std::size_t number);
   RemoteProgram::State carry_out(Client& client, std::size_t number);
   void give_back(MailboxMemory& mailbox, Command& command);
   bool has_commands() const;

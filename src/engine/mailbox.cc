@@ -75,13 +75,13 @@ std::optional<Mailbox::Rest> Mailbox::take(int number) {
   command.wanted.store(1, std::memory_order_relaxed);
   for (int looks = 1;; ++looks) {
     Command::State now = command.state.load(std::memory_order_acquire);
-    if (now == Command::State::held) {
+    if (now == Command::State::claimed) {
       if (looks % kLooksPerQuestion == 0 && agent_has_ended()) return std::nullopt;
       sched_yield();
       continue;
     }
     if (now == Command::State::open) {
-      if (!command.state.compare_exchange_strong(now, Command::State::held)) continue;
+      if (!command.state.compare_exchange_strong(now, Command::State::claimed)) continue;
       own_->open.fetch_sub(1);
     } else if (now == Command::State::returned) {
       own_->returned.fetch_sub(1);

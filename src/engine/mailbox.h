@@ -33,7 +33,7 @@ struct Work {
   std::uint32_t next = 0;            // the first that is left
   bool begun = false;                // the turn has begun
   bool synchronizing = false;        // as of its schedule
-  std::uint32_t signals_before = 0;  // counters go on from there
+  std::uint32_t signals_before = 0;  // counters continue from there
   std::optional<KernelName> kernel;  // where it reduces
   FloatingPoint computes_as;         // in that case
   // The node buffers' memory, and the arguments with which they were made.
@@ -53,12 +53,12 @@ struct alignas(64) Command {
   enum class State : std::uint32_t {
     none,
     open,      // either may take it
-    held,      // one of them has it
+    claimed,   // by one of them
     over,      // done; its rank is to end the operation
-    returned,  // the agent cannot go on with it: its rank must
+    returned,  // the agent cannot carry it out: its rank must
   };
   std::atomic<State> state;
-  std::atomic<std::uint32_t> wanted;  // its rank waits until the agent lets it go
+  std::atomic<std::uint32_t> wanted;  // its rank waits until the agent releases it
   std::uint64_t number;               // another one for each command in this mailbox
   Work work;                          // belongs to whoever has claimed the command
 };
@@ -79,7 +79,7 @@ struct MailboxMemory {
   std::uintptr_t trial;                     // of a number there that the agent reads
   std::atomic<std::uint32_t> is_reachable;  // by the agent
 
-  alignas(64) std::atomic<std::uint32_t> open;  // commands that are open or held
+  alignas(64) std::atomic<std::uint32_t> open;  // commands that are open or claimed
   std::atomic<std::uint32_t> returned;          // commands that are
   std::atomic<std::uint32_t> wake;              // futex of the rank's own progress thread
   std::array<Command, kCommands> commands;
@@ -99,7 +99,7 @@ class Mailbox {
 
   bool is_under_way(int command) const {
     const Command::State now = at(command).state.load(std::memory_order_acquire);
-    return now == Command::State::open || now == Command::State::held;
+    return now == Command::State::open || now == Command::State::claimed;
   }
   // Takes a command back for its rank; waits until the agent has released it. Returns nullopt if
   // the agent has ended while it carried the command out.

@@ -14,7 +14,7 @@ bool Operation::next_batch() {
     *batch_ = over.next_batch(std::move(*batch_));
   else
     batch_ = std::make_unique<Schedule>(over.next_batch(over));
-  execution_.go_on_with(*batch_);
+  execution_.continue_with(*batch_);
   return true;
 }
 

@@ -83,7 +83,7 @@ class Operation {
   virtual void taken_over() {}
   // Restarts from the first round. Requires done() and that no other thread looks at the operation.
   void rewind() {
-    if (batch_) execution_.go_on_with(*schedule_);
+    if (batch_) execution_.continue_with(*schedule_);
     batch_.reset();
     rounds_before_ = 0;
     execution_.rewind();

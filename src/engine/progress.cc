@@ -340,7 +340,7 @@ void Progress::look_at_transfers() {
     observer_.keep_library_going();
     took_ns = now_ns() - began_ns;
     began_ns += took_ns;
-  } while (waiting_.look_goes_on(++calls, took_ns) && inbox_is_empty() && !stopping_.load());
+  } while (waiting_.look_continues(++calls, took_ns) && inbox_is_empty() && !stopping_.load());
 }
 
 void Progress::rest_among_operations(std::uint32_t calls_before, bool hides_rounds) {

@@ -102,7 +102,7 @@ class Progress {
     return shared_core_.load(std::memory_order_relaxed) > 0 ? kOnSharedCore : kOnOwnCore;
   }
   // Advances the operations that are left to callers.
-  void go_on_with_callers_own() {
+  void advance_callers_own() {
     if (under_way() > 0) [[unlikely]]
       poll_callers_own();
   }
@@ -162,7 +162,7 @@ class Progress {
   // meanwhile are the thread's.
   class Helping {
    public:
-    explicit Helping(Progress& progress) : progress_(progress) { go_on(); }
+    explicit Helping(Progress& progress) : progress_(progress) { resume(); }
     ~Helping() {
       if (helps_) pause();
     }
@@ -173,7 +173,7 @@ class Progress {
       progress_.helping_.fetch_sub(1);
       progress_.wake_thread();
     }
-    void go_on() {
+    void resume() {
       helps_ = true;
       progress_.helping_.fetch_add(1);
     }
@@ -194,8 +194,8 @@ class Progress {
   bool inbox_is_empty();
   void look_at_transfers();
   struct Found {
-    bool progressed = false;    // an operation went on by at least a round
-    bool hides_rounds = false;  // one that is left may have gone on unseen
+    bool progressed = false;    // an operation progressed by at least a round
+    bool hides_rounds = false;  // one that is left may have progressed unseen
   };
   std::optional<Found> try_advance_all(Who who);  // nullopt: another thread advances
   Found advance_all(Who who);
@@ -264,7 +264,7 @@ template <class Complete, class Sleep>
     } else {
       helping->pause();
       sleep();
-      helping->go_on();
+      helping->resume();
     }
   }
 }

@@ -45,11 +45,11 @@ void RemoteProgram::end() {
   segment_.reset();
 }
 
-RemoteProgram::State RemoteProgram::go_on(const std::atomic<std::uint32_t>& wanted, Work* work) {
-  if (!work->begun && !turn_.may_begin()) return State::held_up;
+RemoteProgram::State RemoteProgram::progress(const std::atomic<std::uint32_t>& wanted, Work* work) {
+  if (!work->begun && !turn_.may_begin()) return State::blocked;
   work->begun = true;
   for (;; ++work->next) {
-    if (wanted.load(std::memory_order_relaxed) != 0) return State::held_up;
+    if (wanted.load(std::memory_order_relaxed) != 0) return State::blocked;
     const Instruction* const one = instruction(work->next);
     if (!one) return failed_;
     if (one->kind == Instruction::Kind::signal) {
@@ -58,7 +58,7 @@ RemoteProgram::State RemoteProgram::go_on(const std::atomic<std::uint32_t>& want
       const auto seen = turn_.look_for(one->node_rank, signals_before_ + one->value, 1);
       // A mismatch of calls is left for the rank itself to detect and report.
       if (seen != NodeTurn::Seen::yes)
-        return seen == NodeTurn::Seen::no ? State::held_up : State::unable;
+        return seen == NodeTurn::Seen::no ? State::blocked : State::unable;
     } else if (one->kind == Instruction::Kind::end) {
       turn_.end(synchronizing_);
       return State::over;

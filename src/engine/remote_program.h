@@ -24,13 +24,13 @@ class RemoteProgram {
   bool begin(const Work& work, pid_t process);
 
   enum class State : std::uint8_t {
-    held_up,  // by other ranks, or wanted
+    blocked,  // by other ranks, or wanted back
     over,
     unable,  // what comes next is only for its rank itself; nothing of it has been done
     ended,   // there is no such process any more
   };
-  // Goes on as far as possible without blocking, or until it is wanted. work: is updated.
-  State go_on(const std::atomic<std::uint32_t>& wanted, Work* work);
+  // Progresses as far as possible without blocking, or until it is wanted. work: is updated.
+  State progress(const std::atomic<std::uint32_t>& wanted, Work* work);
   // Releases the resources of this process that the program used.
   void end();
 

@@ -69,7 +69,7 @@ class TransferLook {
   static constexpr int kMostCalls = 16;
 
   // Returns whether another call follows after `calls`, the last of which took `took_ns`.
-  bool goes_on(int calls, std::int64_t took_ns) {
+  bool continues(int calls, std::int64_t took_ns) {
     if (calls == 1) return true;
     if (least_ns_ == 0 || took_ns < least_ns_) least_ns_ = took_ns;
     if (took_ns <= 2 * least_ns_) return false;

@@ -60,10 +60,10 @@ class Waiting {
                    std::uint32_t opened = 0);
   // Returns whether another call of the library follows in this look, after `calls`, the last of
   // which took `took_ns`.
-  bool look_goes_on(int calls, std::int64_t took_ns) {
-    const bool goes_on = transfer_look_.goes_on(calls, took_ns);
-    if (goes_on && calls > 1) transfer_pace_.moved();
-    return goes_on;
+  bool look_continues(int calls, std::int64_t took_ns) {
+    const bool continues = transfer_look_.continues(calls, took_ns);
+    if (continues && calls > 1) transfer_pace_.moved();
+    return continues;
   }
 
  private:

@@ -79,7 +79,8 @@ void Agent::end() {
   for (Operation* one : watched_) {
     if (!idle(*one)) ++not_ended_;
     one->fail({"MPI has been finalised"}, false);
-    while (!one->collective_->lets_go_of_buffers()) std::this_thread::yield();  // copies, which end
+    // Its copies end soon.
+    while (!one->collective_->has_released_buffers()) std::this_thread::yield();
     give_up(*one);
     one->left_.store(true, std::memory_order_release);
   }
@@ -176,11 +177,12 @@ void Agent::look_at_kept(Clock::time_point now) {
 bool Agent::scan() {
   bool changed = false;
   under_way_ = false;
-  held_.clear();
+  not_ready_.clear();
   for (Operation* one : watched_) {
     bool in_turn = true;
     if (one->order_) {
-      in_turn = std::find(held_.begin(), held_.end(), one->order_.get()) == held_.end();
+      in_turn =
+          std::find(not_ready_.begin(), not_ready_.end(), one->order_.get()) == not_ready_.end();
       // An operation that has started continues even if the order is broken.
       const bool has_started =
           one->begun_ == one->parts_.size() && one->collective_->lets_next_start();
@@ -189,7 +191,7 @@ bool Agent::scan() {
       }
     }
     changed = advance(*one, &in_turn) || changed;
-    if (one->order_ && !in_turn) held_.push_back(one->order_.get());
+    if (one->order_ && !in_turn) not_ready_.push_back(one->order_.get());
   }
   const auto leaves = [](Operation* one) {
     if (!one->leaving_.load(std::memory_order_acquire) || !idle(*one)) return false;
@@ -206,7 +208,7 @@ bool Agent::scan() {
 // those of the next operation in the same order may.
 bool Agent::advance(Operation& operation, bool* in_turn) {
   if (!operation.given_up_ && operation.failed_.load(std::memory_order_acquire) &&
-      operation.collective_->lets_go_of_buffers()) {
+      operation.collective_->has_released_buffers()) {
     give_up(operation);
   }
   bool changed = false;

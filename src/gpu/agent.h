@@ -71,7 +71,8 @@ class Agent {
   Clock::time_point next_look_{};    // the thread's: at the kept ones
   std::vector<Operation*> watched_;  // the thread's
   bool under_way_ = false;           // the thread's: MPI carries something out
-  std::vector<const Order*> held_;   // the thread's, for one scan: orders in which one is not ready
+  // The orders in which an operation is not ready; used by the thread, during one scan.
+  std::vector<const Order*> not_ready_;
   std::thread thread_;
 };
 

@@ -40,7 +40,7 @@ class Collective {
   virtual bool is_quiet() { return true; }
   // Is called after a failure, when nothing more may begin. Returns whether the collective's own
   // copies no longer use the buffers, so that later work in the stream may.
-  virtual bool lets_go_of_buffers() { return true; }
+  virtual bool has_released_buffers() { return true; }
 };
 
 // Numbers collectives that must start part by part in the order in which they were enqueued. An

@@ -27,16 +27,16 @@ Relay::~Relay() {
 
 Result<bool> Relay::start(std::size_t) {
   next_ = begun_ = ended_ = 0;
-  if (const auto good = go_on(); !good) return good;
+  if (const auto good = progress(); !good) return good;
   return true;
 }
 
 Result<bool> Relay::test(std::size_t) {
-  if (const auto good = go_on(); !good) return good;
+  if (const auto good = progress(); !good) return good;
   return has_failed_ ? is_quiet() : ended_ == parts_.size();
 }
 
-Result<bool> Relay::go_on() {
+Result<bool> Relay::progress() {
   context_->make_current();
   for (Place& one : places_) {
     const auto changed = advance(&one);
@@ -114,7 +114,7 @@ Result<bool> Relay::copy(const Place& place, const std::vector<Copy>& copies, Co
   return good ? recorded : good;
 }
 
-bool Relay::lets_go_of_buffers() {
+bool Relay::has_released_buffers() {
   context_->make_current();
   has_failed_ = true;
   return std::none_of(places_.begin(), places_.end(), [this](const Place& one) {

@@ -29,7 +29,7 @@ class Relay : public Collective {
   Result<bool> test(std::size_t part) override;
   bool lets_next_start() const override { return begun_ == parts_.size(); }
   bool is_quiet() override;
-  bool lets_go_of_buffers() override;
+  bool has_released_buffers() override;
 
  private:
   enum class Stage { free, coming, here, travelling, leaving };
@@ -46,7 +46,7 @@ class Relay : public Collective {
         parts_(std::move(parts)),
         collective_(std::move(collective)),
         streams_(streams) {}
-  Result<bool> go_on();
+  Result<bool> progress();
   Result<bool> advance(Place* place);
   Result<bool> come(Place* place);
   Result<bool> leave(Place* place);

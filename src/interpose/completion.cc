@@ -106,7 +106,7 @@ Completion::Completion(Runtime& runtime, CallId id, int count, MPI_Request* requ
       id_(id),
       requests_(requests, static_cast<std::size_t>(std::max(count, 0))),
       before_(requests_.begin(), requests_.end()) {
-  for (int i = 0; i < count && Requests::own().held() > 0; ++i) {
+  for (int i = 0; i < count && Requests::own().existing() > 0; ++i) {
     if (requests[i] == handles.request_null) continue;
     auto operation = Requests::own().find(requests[i]);
     if (!operation) continue;
@@ -313,7 +313,7 @@ inline Runtime* involved() {
   Runtime* runtime = Runtime::active();
   if (!runtime) return nullptr;
   InlineCall::own().hand_over();
-  const bool has_say = Requests::own().held() > 0 || Requests::own().watching();
+  const bool has_say = Requests::own().existing() > 0 || Requests::own().watching();
   return has_say || must_always_help(*runtime) ? runtime : nullptr;
 }
 
@@ -449,11 +449,11 @@ bool any_is_ours(int count, const MPI_Request* requests) {
   if (!runtime || count <= 0) return false;
   InlineCall::own().hand_over();
   const bool transfers = active_transfers.load(std::memory_order_relaxed) > 0;
-  if (Requests::own().held() == 0 && !transfers) return false;
+  if (Requests::own().existing() == 0 && !transfers) return false;
   const bool generalised = generalised_requests.load(std::memory_order_relaxed) > 0;
   return std::any_of(requests, requests + count, [&](MPI_Request request) {
     if (transfers && Transfers::own().knows(request)) return true;
-    if (generalised && Requests::may_be_held(request)) return true;
+    if (generalised && Requests::may_be_ours(request)) return true;
     const auto operation = Requests::own().find(request);
     if (!operation) return false;
     return operation->persistent() ? operation->active() : !operation->done();

@@ -48,7 +48,7 @@ struct Beginning {
   std::string refusal{};  // said once MPI has started: by one rank of the job
 
   bool keeps_level() const {
-    return by_rule || config.engine == Engine::native || is_to_go_on_after_failures();
+    return by_rule || config.engine == Engine::native || is_to_continue_after_failures();
   }
 };
 

@@ -38,7 +38,7 @@ template <class Handle, class Uses>
 int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses) {
   Runtime* runtime = Runtime::active();
   begin_epoch();
-  if (!runtime || Requests::own().held() == 0) return free(handle);
+  if (!runtime || Requests::own().existing() == 0) return free(handle);
   std::shared_ptr<FreedLater<Handle>> freed_later;
   for (auto& operation : Requests::own().all()) {
     if (!std::invoke(uses, *operation, *handle)) continue;
@@ -230,7 +230,7 @@ int Request_free(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
   if (runtime) InlineCall::own().hand_over();
   const auto operation =
-      runtime && Requests::own().held() > 0 ? Requests::own().find(*request) : nullptr;
+      runtime && Requests::own().existing() > 0 ? Requests::own().find(*request) : nullptr;
   auto* persistent = operation ? operation->persistent() : nullptr;
   if (runtime && known_transfers.load() > 0) Transfers::own().freed(*request);
   if (operation && operation->active()) {
@@ -257,7 +257,7 @@ int Request_free(bool, MPI_Request* request) {
 int Cancel(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
   if (runtime) InlineCall::own().hand_over();
-  if (runtime && Requests::own().held() > 0)
+  if (runtime && Requests::own().existing() > 0)
     if (const auto operation = Requests::own().find(*request))
       return call_error_handler(*operation, MPI_ERR_REQUEST);
   if (runtime && known_transfers.load() > 0) Transfers::own().cancelled(*request);

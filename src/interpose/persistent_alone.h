@@ -29,13 +29,13 @@ class PersistentAlone {
   explicit operator bool() const { return operation_ != nullptr; }
 
   void drive_to_end() {
-    const bool is_inline = operation_->hold();
+    const bool is_inline = operation_->claim();
     if (is_inline && operation_->advance_inline(runtime_.progress.polls_inline())) return;
-    drive_on(runtime_.progress, *operation_, is_inline);
+    drive(runtime_.progress, *operation_, is_inline);
   }
   // Brings everything under way forward once.
   bool test() {
-    const bool is_inline = operation_->hold();
+    const bool is_inline = operation_->claim();
     runtime_.progress.poll_in_test_call();
     return is_inline ? operation_->progress_inline() : operation_->done();
   }
@@ -52,8 +52,8 @@ class PersistentAlone {
   }
 
  private:
-  [[gnu::noinline]] static void drive_on(Progress& progress, PersistentOperation& operation,
-                                         bool is_inline) {
+  [[gnu::noinline]] static void drive(Progress& progress, PersistentOperation& operation,
+                                      bool is_inline) {
     operation.mark_waited_on();
     if (is_inline)
       progress.drive_until([&] { return operation.advance_inline(1); },

@@ -26,7 +26,7 @@ inline int start_again(Runtime& runtime, PersistentOperation& operation) {
     return MPI_SUCCESS;
   }
   if (!runtime.completions_are_ours()) operation.show_to_library();
-  if (holding.load(std::memory_order_relaxed) > 0 && defer_start(runtime, operation)) [[unlikely]]
+  if (deferring.load(std::memory_order_relaxed) > 0 && defer_start(runtime, operation)) [[unlikely]]
     return MPI_SUCCESS;
   submit(runtime, operation.engine, Requests::own().find(operation.request()));
   return MPI_SUCCESS;
@@ -55,7 +55,7 @@ int Start(bool nested, MPI_Request* request) {
 
 int Startall(bool nested, int count, MPI_Request* requests) {
   Runtime* runtime = Runtime::active();
-  if (!runtime || Requests::own().held() == 0)
+  if (!runtime || Requests::own().existing() == 0)
     return started_by_library(count, requests, next_calls.Startall(count, requests));
   if (!nested) poll();
   std::vector<PersistentOperation*> ours;

@@ -13,13 +13,13 @@ namespace weft {
 
 #ifdef WEFT_FAMILY_OPENMPI
 
-bool is_to_go_on_after_failures() {
+bool is_to_continue_after_failures() {
   constexpr std::string_view kNo = "0fFnNdD";  // 0, false, no, disabled
   const char* const asked = std::getenv("OMPI_MCA_mpi_ft_enable");
   return asked && *asked && kNo.find(*asked) == std::string_view::npos;
 }
 
-bool goes_on_after_failures() {
+bool continues_after_failures() {
   constexpr int kFaultTolerance = 12;  // MPI_FT, which mpi.h of Open MPI 4 lacks
   // Libraries without these calls take the key for a mistake.
   if (!find_behind_weft("MPIX_Comm_revoke")) return false;
@@ -31,11 +31,11 @@ bool goes_on_after_failures() {
 
 #else
 
-bool is_to_go_on_after_failures() {
+bool is_to_continue_after_failures() {
   return false;
 }
 
-bool goes_on_after_failures() {
+bool continues_after_failures() {
   return false;
 }
 

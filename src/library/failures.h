@@ -6,10 +6,10 @@
 namespace weft {
 
 // Is called before the library's initialisation: reads the launcher's setting in the environment.
-bool is_to_go_on_after_failures();
+bool is_to_continue_after_failures();
 
 // May be called right after the library's initialisation, or later.
-bool goes_on_after_failures();
+bool continues_after_failures();
 
 // Collective over the remaining ranks of `comm`, with one result for all of them. For jobs that
 // continue after failures.

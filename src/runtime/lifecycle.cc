@@ -62,11 +62,11 @@ Scope scope_of_job(const Config& config, const Start& start) {
 
 // Returns facts that must be equal on all ranks. The variable decides how Intel MPI's collectives
 // travel, Open MPI's parameter whether any collective is Weft's.
-Facts facts_of_this_process(const Config& config, Library library, bool goes_on) {
+Facts facts_of_this_process(const Config& config, Library library, bool continues) {
   Facts facts = wire_facts(config);
   const char* const inside = several_may_run(library) ? "pt2pt" : "another";
   facts.push_back({"I_MPI_COLL_INTRANODE", inside, inside});
-  const char* const after_failure = goes_on ? "on" : "off";
+  const char* const after_failure = continues ? "on" : "off";
   facts.push_back({"mpi_ft_enable", after_failure, after_failure});
   return facts;
 }
@@ -119,10 +119,10 @@ void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bo
   }
   const Library library = identify_library();
   const Config wanted = possible(asked, library);
-  const bool goes_on = goes_on_after_failures();
-  const Start start = agree_on_start(facts_of_this_process(wanted, library, goes_on),
+  const bool continues = continues_after_failures();
+  const Start start = agree_on_start(facts_of_this_process(wanted, library, continues),
                                      {level_kept, level_kept, thread_level == MPI_THREAD_MULTIPLE});
-  const Config config = goes_on ? left_to_library(wanted) : wanted;
+  const Config config = continues ? left_to_library(wanted) : wanted;
   const Scope scope = scope_of_job(config, start);
   const ThreadMay thread_may = may_of_thread(scope, start);
   own_requests.make();
@@ -142,7 +142,7 @@ void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bo
   library_calls.Comm_rank(handles.comm_world, &rank);
   if (rank == 0)
     for (const std::string& sentence : misspelt_variables(environ)) say(sentence);
-  if (rank == 0 && goes_on && leaves_something(wanted)) say(kLeftToLibrary);
+  if (rank == 0 && continues && leaves_something(wanted)) say(kLeftToLibrary);
   if (threads_wanted && !runtime->threads_allowed() && rank == 0)
     say("the MPI library grants no MPI_THREAD_MULTIPLE: engine function is used in place of " +
         std::string(engine_name(config.engine)));
@@ -357,11 +357,11 @@ void Lifecycle::stand_aside() {
 void Lifecycle::finalize_begins() {
   Lifecycle* runtime = current();
   if (!runtime || !runtime->threads_allowed() || runtime->library == Library::openmpi ||
-      runtime->callers_go_on())
+      runtime->only_callers_advance())
     return;
   nothing_passes_through();
   let_workers_end(*runtime);
-  runtime->callers_go_on_.store(true);
+  runtime->only_callers_advance_.store(true);
   runtime->stop_threads();
 }
 

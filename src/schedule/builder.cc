@@ -203,7 +203,7 @@ void Builder::caller_begins() {
   schedule_.rounds_at_start = schedule_.rounds();
 }
 
-void Builder::caller_goes_on() {
+void Builder::caller_continues() {
   end_round();
   schedule_.left_from_round = schedule_.rounds();
 }

@@ -84,7 +84,7 @@ class Builder {
   Iterations iterations(int begin, int end);
   // Declare that the steps so far, or those to come, are the caller's part.
   void caller_begins();
-  void caller_goes_on();
+  void caller_continues();
 
   Schedule finish();
 

@@ -59,7 +59,7 @@ class CallClassesInUse {
   // Frees forgotten call classes once `is_done(call class)` says that no earlier call uses them any
   // more.
   template <class IsDone>
-  void let_go_forgotten(IsDone is_done) {
+  void free_forgotten(IsDone is_done) {
     std::erase_if(forgotten_, [&](const auto& call_class) { return is_done(*call_class); });
   }
 

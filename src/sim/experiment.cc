@@ -205,7 +205,7 @@ bool Experiment::advance(Rank& r) {
     if (!*done) return false;
     if (!r.schedule.next_batch) return true;
     r.schedule = r.schedule.next_batch(std::move(r.schedule));
-    r.execution->go_on_with(r.schedule);
+    r.execution->continue_with(r.schedule);
   }
 }
 

@@ -135,11 +135,11 @@ void Scheduler::take_turn(int index, double now_us) {
   core.running = core.last = core.waiting.front();
   core.waiting.erase(core.waiting.begin());
   core.slice_end_us = now_us + machine_.slice_us;
-  go_on(index, now_us);
+  resume(index, now_us);
 }
 
 // Continues the running thread, which has no event planned.
-void Scheduler::go_on(int index, double now_us) {
+void Scheduler::resume(int index, double now_us) {
   for (;;) {
     Core& core = cores_[static_cast<std::size_t>(index)];
     const int id = core.running;
@@ -239,7 +239,7 @@ void Scheduler::core_event(int index, double now_us) {
   }
   Thread& thread = threads_[static_cast<std::size_t>(core.running)];
   if (thread.state == State::spinning) {
-    go_on(index, now_us);
+    resume(index, now_us);
     return;
   }
   if (thread.copies)
@@ -248,7 +248,7 @@ void Scheduler::core_event(int index, double now_us) {
     thread.left = std::max(0.0, thread.left - (now_us - core.run_from_us));
   constexpr double kNothing = 1e-6;
   if (thread.left < kNothing) thread.left = 0;
-  go_on(index, now_us);
+  resume(index, now_us);
 }
 
 void Scheduler::notify(int id, double at_us) {
@@ -290,7 +290,7 @@ void Scheduler::happens(const Event& event) {
     const int id = memory_.ended(event.index, event.version, event.at_us);
     if (id < 0) return;
     threads_[static_cast<std::size_t>(id)].left = 0;
-    go_on(threads_[static_cast<std::size_t>(id)].core, event.at_us);
+    resume(threads_[static_cast<std::size_t>(id)].core, event.at_us);
     return;
   }
   Thread& thread = threads_[static_cast<std::size_t>(event.index)];

@@ -98,7 +98,7 @@ class Scheduler {
   void settle(Core& core, double now_us);
   void join(int thread, double now_us);
   void take_turn(int core, double now_us);
-  void go_on(int core, double now_us);
+  void resume(int core, double now_us);
   bool give_up(int core, const Demand& demand, double now_us);
   void leave(int core, State state, double now_us);
   void run(int core, double now_us);

@@ -11,14 +11,14 @@ Result<bool> Execution::advance(int polls, bool callers_part) {
   const bool has_node_buffer = turn_ && turn_->memory();
   if (!begun_ && has_node_buffer && !turn_->may_begin()) return false;
   if (!begun_) begin();
-  State state = go_on(polls, callers_part);
+  State state = progress(polls, callers_part);
   if (state == State::declined && otherwise_) {
     turn_->looked(false);
     signals_before_ = 1;  // the internal collective's
     turn_to_otherwise();
-    state = go_on(polls, callers_part);
+    state = progress(polls, callers_part);
   }
-  if (state == State::held_up) return false;
+  if (state == State::blocked) return false;
   if (state == State::over && otherwise_) turn_->looked(true);
   if (has_node_buffer) turn_->end(state == State::over && schedule_->synchronizing);
   if (state == State::failed) return std::move(*error_);
@@ -47,18 +47,18 @@ void Execution::turn_to_otherwise() {
   next_step_ = round_ = 0;
 }
 
-Execution::State Execution::go_on(int polls, bool callers_part) {
+Execution::State Execution::progress(int polls, bool callers_part) {
   for (const std::uint32_t rounds = schedule_->rounds(); round_ < rounds; ++round_) {
-    if (!callers_part && round_ >= schedule_->left_from_round) return State::held_up;
+    if (!callers_part && round_ >= schedule_->left_from_round) return State::blocked;
     if (!round_started_) {
       if (const State state = start_round(polls); state != State::over)
-        return state == State::held_up ? bring_messages_forward() : state;
+        return state == State::blocked ? bring_messages_forward() : state;
       round_started_ = true;
     }
     if (transport_) {
       const auto done = transport_->test();
       if (!done) return fail(done.error());
-      if (!*done) return State::held_up;
+      if (!*done) return State::blocked;
     }
     round_started_ = false;
   }
@@ -67,9 +67,9 @@ Execution::State Execution::go_on(int polls, bool callers_part) {
 
 // Progresses the messages of a round that a wait blocks.
 Execution::State Execution::bring_messages_forward() {
-  if (schedule_->most_posted == 0) return State::held_up;
+  if (schedule_->most_posted == 0) return State::blocked;
   const auto tested = transport_->test();
-  return tested ? State::held_up : fail(tested.error());
+  return tested ? State::blocked : fail(tested.error());
 }
 
 Execution::State Execution::start_round(int polls) {
@@ -93,14 +93,14 @@ Execution::State Execution::look_for_signal(const Step& wait, int polls) {
   const int node_rank = node_rank_of(schedule_->shape, wait.peer);
   const NodeTurn::Seen seen = turn_->look_for(node_rank, signals_before_ + wait.value, polls);
   if (seen == NodeTurn::Seen::yes) return State::over;
-  if (seen == NodeTurn::Seen::no) return State::held_up;
+  if (seen == NodeTurn::Seen::no) return State::blocked;
   return fail({"rank " + std::to_string(wait.peer) + " has other counts, or makes another call"});
 }
 
 Execution::State Execution::ask_transport(const Step& step) {
   const auto started = transport_->start(step);
   if (!started) return fail(started.error());
-  return *started ? State::over : State::held_up;
+  return *started ? State::over : State::blocked;
 }
 
 // Without operands, finding other ranks' buffers is the transport's task.
@@ -116,7 +116,7 @@ Execution::State Execution::meet(const Step& step) {
 
 Execution::State Execution::agree(PeerBuffers& peers) {
   const auto all_reached = peers.agree(*turn_);
-  if (!all_reached) return State::held_up;
+  if (!all_reached) return State::blocked;
   return *all_reached ? State::over : State::declined;
 }
 

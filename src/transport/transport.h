@@ -50,7 +50,7 @@ class Execution {
   // Returns, once the operation is over, whether the direct schedule was carried out.
   bool was_direct() const { return otherwise_ != nullptr; }
 
-  // Goes on as far as possible without blocking. Returns true once the last round has completed.
+  // Progresses as far as possible without blocking. Returns true once the last round has completed.
   // Must not be called again after an error. polls: how often to look for another rank's signal
   // before returning. callers_part: the rounds left to callers (left_from_round) are carried out,
   // too.
@@ -70,7 +70,7 @@ class Execution {
     begun_ = false;
   }
   // Continues with the rounds of `next` in the same turn, once the last round has completed.
-  void go_on_with(const Schedule& next) {
+  void continue_with(const Schedule& next) {
     schedule_ = &next;
     next_step_ = round_ = 0;
   }
@@ -86,11 +86,11 @@ class Execution {
 
  private:
   // This is used in place of a Result, since it makes up most of a short collective's time.
-  enum class State : std::uint8_t { held_up, over, declined, failed };
+  enum class State : std::uint8_t { blocked, over, declined, failed };
 
   void begin();
   void turn_to_otherwise();
-  State go_on(int polls, bool callers_part);
+  State progress(int polls, bool callers_part);
   State start_round(int polls);
   State bring_messages_forward();
   State look_for_signal(const Step& wait, int polls);
@@ -104,7 +104,7 @@ class Execution {
   const Operands* operands_;
   const NodeTurn* turn_;
   const Schedule* otherwise_ = nullptr;  // if the direct one under way is not to be
-  std::uint32_t signals_before_ = 0;     // given by that one: counters go on from there
+  std::uint32_t signals_before_ = 0;     // given by that one: counters continue from there
   std::uint32_t next_step_ = 0;
   std::uint32_t round_ = 0;
   bool round_started_ = false;

@@ -304,7 +304,7 @@ def test_communicators_may_be_duplicated_while_calls_are_held(run, tmp_path, ran
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_calls_with_arrays_are_held(all_right, mpi, driver):
     words = [installation.BUILD / "lib/standin/libcuda.so.1"] if driver else []
-    all_right("held_calls", *words, mpi=mpi, ranks=2, options=["--learn", "switch"])
+    all_right("deferred_calls", *words, mpi=mpi, ranks=2, options=["--learn", "switch"])
 
 
 # The library's blocking collective, on a thread of its own.

@@ -103,9 +103,9 @@ struct AtOnce : Collective {
 
 // cudaStreamPerThread is a stream for each thread.
 TEST_F(Operations, IsKeptUntilTheStreamsOfAllThreadsHavePassed) {
-  static std::atomic<bool> goes_on{false};
+  static std::atomic<bool> may_continue{false};
   standin_add_kernel("test_waits", 0, nullptr, [](void* const*) {
-    while (!goes_on) std::this_thread::yield();
+    while (!may_continue) std::this_thread::yield();
   });
   void* kernel = nullptr;
   ASSERT_EQ(cuModuleGetFunction(&kernel, nullptr, "test_waits"), kSuccess);
@@ -130,7 +130,7 @@ TEST_F(Operations, IsKeptUntilTheStreamsOfAllThreadsHavePassed) {
   }).join();
   runtime_.release(*operation);
   EXPECT_FALSE(collected(50));
-  goes_on = true;
+  may_continue = true;
   EXPECT_EQ(cuStreamSynchronize(kStreamPerThread), kSuccess);
   EXPECT_TRUE(collected(1000));
 }
@@ -154,7 +154,7 @@ TEST_F(Operations, TheAgentsEndLeavesTheCallersThreadAlone) {
       return true;
     }
     Result<bool> test(std::size_t) override { return true; }
-    bool lets_go_of_buffers() override {
+    bool has_released_buffers() override {
       context->make_current();
       return true;
     }

@@ -263,12 +263,12 @@ class Rank {
       const int code = (*driver())->query(reached);
       if (code == kSuccess) return;
       if (code != kNotReady) good(code, "cuEventQuery");
-      go_on();
+      check_job();
       if (is_asked()) ask_all();
       std::this_thread::yield();
     }
   }
-  void go_on() const {
+  void check_job() const {
     if (job_.has_failed()) throw Stopped{"another rank has failed"};
   }
 
@@ -330,7 +330,7 @@ class Rank {
   }
 
   void perform(const Step& step) {
-    go_on();
+    check_job();
     // What is under way keeps its buffers.
     while (in_use(step.from) || in_use(step.to)) wait(pending_.begin());
     const Stream stream = any_stream();

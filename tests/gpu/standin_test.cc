@@ -85,16 +85,16 @@ TEST_F(StandIn, RefusesCopiesOfFreedMemory) {
 }
 
 TEST_F(StandIn, TheDefaultStreamWaitsForBlockingOnesAlone) {
-  static std::atomic<bool> goes_on;
+  static std::atomic<bool> may_continue;
   void* kernel = nullptr;
   standin_add_kernel("test_waits", 0, nullptr, [](void* const*) {
-    while (!goes_on) std::this_thread::yield();
+    while (!may_continue) std::this_thread::yield();
   });
   ASSERT_EQ(cuModuleGetFunction(&kernel, nullptr, "test_waits"), kSuccess);
   for (const bool blocking : {false, true}) {
     Stream stream = nullptr;
     std::atomic<bool> copied{false};
-    goes_on = false;
+    may_continue = false;
     ASSERT_EQ(cuStreamCreate(&stream, blocking ? 0 : 1), kSuccess);
     ASSERT_EQ(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), kSuccess);
     std::thread other([&] {
@@ -104,9 +104,9 @@ TEST_F(StandIn, TheDefaultStreamWaitsForBlockingOnesAlone) {
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     EXPECT_FALSE(blocking && copied);
-    goes_on = goes_on || blocking;
+    may_continue = may_continue || blocking;
     other.join();
-    goes_on = true;
+    may_continue = true;
     EXPECT_EQ(cuStreamDestroy_v2(stream), kSuccess);
   }
 }

@@ -153,7 +153,7 @@ struct Copying : Collective {
     return may_fail ? Result<bool>(Error{"the network is gone"}) : false;
   }
   Result<bool> test(std::size_t) override { return true; }
-  bool lets_go_of_buffers() override { return have_ended.load(); }
+  bool has_released_buffers() override { return have_ended.load(); }
   std::atomic<bool> may_fail{false}, have_ended{false};
 };
 

@@ -282,17 +282,17 @@ void allreduce(const World& w, Buffer& buffer) {
 
 // The kernel waits for what this rank does after the collective.
 void check_beside_a_kernel(const World& w) {
-  static std::atomic<bool> goes_on{false}, has_waited_in_vain{false};
+  static std::atomic<bool> may_continue{false}, has_waited_in_vain{false};
   const std::vector<int> right = expected(w, all_cases()[1]);
   Buffer buffer(filled(w, 2), true);
   void* const stream = driver.stream(true);
   driver.launch(stream, "test_waits", [](void* const*) {
     const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (!goes_on && std::chrono::steady_clock::now() < latest) std::this_thread::yield();
-    has_waited_in_vain = !goes_on;
+    while (!may_continue && std::chrono::steady_clock::now() < latest) std::this_thread::yield();
+    has_waited_in_vain = !may_continue;
   });
   allreduce(w, buffer);
-  goes_on = true;
+  may_continue = true;
   driver.synchronise(stream);
   if (has_waited_in_vain) say_wrong(w, "a collective waits for a kernel");
   check(w, all_cases()[1], "beside a kernel", buffer, right);

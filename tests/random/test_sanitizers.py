@@ -28,17 +28,17 @@ def test_random_programs(sanitizer, engine):
 
 
 @pytest.mark.parametrize("sanitizer", ["thread"])
-def test_plans_of_held_calls(sanitizer, tmp_path):
+def test_plans_of_deferred_calls(sanitizer, tmp_path):
     """Weft's thread makes them while the program's makes others and looks at all it remembers."""
     needs(sanitizer)
-    program = tmp_path / "held_plans"
+    program = tmp_path / "deferred_plans"
     compiler = mpi_libraries.implementation("mpich").prefix / "bin" / "mpicc"
-    source = Path(__file__).with_name("held_plans.c")
+    source = Path(__file__).with_name("deferred_plans.c")
     subprocess.run([compiler, "-O1", source, "-o", program], check=True)
     more = {"nodes": "a:1,b:1", "program": program}
     done = sanitize.setting(sanitizer, "mpich", 2, "auto --learn switch", **more).run()
     assert done.returncode == 0, done.stdout
-    assert "held_plans: right" in done.stdout
+    assert "deferred_plans: right" in done.stdout
 
 
 @pytest.mark.parametrize("sanitizer", ["thread"])

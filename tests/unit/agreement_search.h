@@ -129,7 +129,7 @@ class World {
     return true;
   }
   const std::string& wrong() const { return wrong_; }
-  bool has_forgotten_while_holding() const { return forgotten_while_holding_; }
+  bool has_forgotten_while_deferring() const { return forgotten_while_deferring_; }
 
   // Worlds that go on alike are the same.
   std::string key() const {
@@ -389,7 +389,7 @@ class World {
     Rank& own = of(rank);
     if (!own.call_classes.count_call(call_class ? call_class->made : own.without_room)) return;
     own.remembered.clear();
-    if (own.deferred.any()) forgotten_while_holding_ = true;
+    if (own.deferred.any()) forgotten_while_deferring_ = true;
   }
 
   std::unique_ptr<CallClass> made(Rank& rank, int key) {
@@ -446,7 +446,7 @@ class World {
   bool met_rival_ = false;
   std::set<int> sent_;
   std::string wrong_;
-  bool forgotten_while_holding_ = false;
+  bool forgotten_while_deferring_ = false;
 };
 
 inline bool Call::try_to_start() {
@@ -467,7 +467,7 @@ class Search {
     return wrong_;
   }
   std::size_t states() const { return seen_.size(); }
-  bool has_forgotten_while_holding() const { return forgotten_while_holding_; }
+  bool has_forgotten_while_deferring() const { return forgotten_while_deferring_; }
   bool has_taken_worker() const { return taken_worker_; }
   bool has_met_rival() const { return met_rival_; }
   bool has_looked_again() const { return looked_again_; }
@@ -482,7 +482,7 @@ class Search {
   // events_ have led to the world.
   void look(std::unique_ptr<World> world) {
     if (!world->wrong().empty()) wrong_ = world->wrong();
-    if (world->has_forgotten_while_holding()) forgotten_while_holding_ = true;
+    if (world->has_forgotten_while_deferring()) forgotten_while_deferring_ = true;
     if (world->has_taken_worker()) taken_worker_ = true;
     if (world->has_met_rival()) met_rival_ = true;
     if (world->has_looked_again()) looked_again_ = true;
@@ -506,7 +506,7 @@ class Search {
   std::vector<int> events_;
   std::set<std::string> seen_;
   std::string wrong_;
-  bool forgotten_while_holding_ = false;
+  bool forgotten_while_deferring_ = false;
   bool taken_worker_ = false;
   bool met_rival_ = false;
   bool looked_again_ = false;

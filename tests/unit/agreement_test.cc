@@ -211,7 +211,7 @@ TEST(Agreement, HoldsWhereSitesAreForgotten) {
     Search search(std::vector<Script>(static_cast<std::size_t>(ranks), pipelined(call_classes, 6)),
                   with_room_for(static_cast<std::uint32_t>(room)));
     EXPECT_EQ(search.run(), "");
-    EXPECT_TRUE(search.has_forgotten_while_holding()) << ranks << ", " << room;
+    EXPECT_TRUE(search.has_forgotten_while_deferring()) << ranks << ", " << room;
   }
 }
 

@@ -34,7 +34,7 @@ class Program {
   }
   std::set<int> kept() {
     std::set<int> keys;
-    call_classes.let_go_forgotten([](const CallClass&) { return true; });
+    call_classes.free_forgotten([](const CallClass&) { return true; });
     call_classes.for_each([&](const CallClass& call_class) { keys.insert(call_class.key); });
     return keys;
   }
@@ -94,7 +94,7 @@ TEST(CallClassesInUse, WhatIsForgottenIsThereAsLongAsItIsNeeded) {
   for (int key : {1, 2, 3, 4}) program.call(key);
   EXPECT_TRUE(program.call(5, 300));
   std::set<int> gone;
-  program.call_classes.let_go_forgotten([&](const CallClass& call_class) {
+  program.call_classes.free_forgotten([&](const CallClass& call_class) {
     gone.insert(call_class.key);
     return call_class.key == 1;
   });

@@ -272,7 +272,7 @@ TEST(CoreAgent, ReturnsASumThatCannotBeWrittenWithItsOperandsUntouched) {
   RemoteProgram program;
   ASSERT_TRUE(program.begin(work, child));
   const std::atomic<std::uint32_t> wanted{0};
-  EXPECT_EQ(program.go_on(wanted, &work), RemoteProgram::State::unable);
+  EXPECT_EQ(program.progress(wanted, &work), RemoteProgram::State::unable);
   EXPECT_EQ(work.next, 0u);
   std::vector<double> there(kCount);
   const OtherProcess other(child);
@@ -282,7 +282,7 @@ TEST(CoreAgent, ReturnsASumThatCannotBeWrittenWithItsOperandsUntouched) {
   EXPECT_TRUE(std::equal(there.begin(), there.end(), private_pages));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  EXPECT_EQ(program.go_on(wanted, &work), RemoteProgram::State::ended);
+  EXPECT_EQ(program.progress(wanted, &work), RemoteProgram::State::ended);
   close(tell[0]);
   close(tell[1]);
   munmap(private_pages, kPages * kPage);
@@ -310,7 +310,7 @@ TEST(CoreAgent, ARankFindsThatTheAgentHasEndedWithItsOrder) {
   EXPECT_TRUE(mailbox.agent_has_ended());
   EXPECT_TRUE(mailbox.agent_has_ended());
   EXPECT_FALSE(mailbox.take(command)->over);
-  core.mailboxes[1]->commands[static_cast<std::size_t>(claimed)].state = Command::State::held;
+  core.mailboxes[1]->commands[static_cast<std::size_t>(claimed)].state = Command::State::claimed;
   EXPECT_FALSE(mailbox.take(claimed));
   close(tell[0]);
   close(tell[1]);

@@ -152,7 +152,7 @@ TEST(Execution, ReportsWhatTestFinds) {
 }
 
 // Ranks 0 and 2 share memory. Round 1: send, wait for rank 2, receive.
-Schedule held_up_by_rank_2() {
+Schedule blocked_by_rank_2() {
   Shape shape;
   shape.kind = Kind::allreduce;
   shape.size = 3;
@@ -165,8 +165,8 @@ Schedule held_up_by_rank_2() {
   return b.finish();
 }
 
-TEST(Execution, BringsMessagesForwardWhileAWaitHoldsUpTheirRound) {
-  const Schedule schedule = held_up_by_rank_2();
+TEST(Execution, BringsMessagesForwardWhileAWaitBlocksTheirRound) {
+  const Schedule schedule = blocked_by_rank_2();
   const std::int64_t buffer_bytes = 2 * kSlotBytes;
   const auto bytes = static_cast<std::size_t>(NodeBuffers::bytes(2, buffer_bytes));
   std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t));

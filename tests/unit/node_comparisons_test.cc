@@ -32,7 +32,7 @@ struct Steps {
   std::vector<std::int64_t>& answers;
   Fault fault;
   std::size_t next = 0;
-  bool may_go_on = true;
+  bool may_resume = true;
 };
 struct HeldUp {};
 
@@ -54,7 +54,7 @@ class SteppedWords {
   template <class Access>
   std::int64_t step(Access access) const {
     if (steps->next == steps->answers.size()) {
-      if (!std::exchange(steps->may_go_on, false)) throw HeldUp{};
+      if (!std::exchange(steps->may_resume, false)) throw HeldUp{};
       steps->answers.push_back(access());
     }
     return steps->answers[steps->next++];
@@ -115,7 +115,7 @@ class World {
   const std::string& wrong() const { return wrong_; }
 
   // One access, and what follows from it alone.
-  void go_on(std::size_t number) {
+  void resume(std::size_t number) {
     Rank& rank = ranks_[number];
     // To raise each number past those of all ranks, and to make a place ready.
     const std::size_t most = 2 * kNumbers * (ranks() + 1) + Comparisons::kWordsOfPlace + 2;
@@ -207,7 +207,7 @@ class Search {
     for (std::size_t rank = 0; rank < world.ranks(); ++rank) {
       if (world.is_over(rank)) continue;
       World next = world;
-      next.go_on(rank);
+      next.resume(rank);
       look(next);
     }
   }

@@ -139,7 +139,7 @@ class Part {
 
   bool advance() {
     if (!is_alone_) return *execution_.advance();
-    const AloneCall::State state = alone_.go_on(3);
+    const AloneCall::State state = alone_.progress(3);
     EXPECT_NE(state, AloneCall::State::in_different_calls);
     return state == AloneCall::State::over;
   }

@@ -35,7 +35,7 @@ struct Steps {
   std::vector<int>& answers;
   Fault fault;
   std::size_t next = 0;
-  bool may_go_on = true;
+  bool may_resume = true;
 };
 struct HeldUp {};
 Steps* steps = nullptr;  // of the thread that goes on
@@ -43,7 +43,7 @@ Steps* steps = nullptr;  // of the thread that goes on
 template <class Access>
 int step(Access access) {
   if (steps->next == steps->answers.size()) {
-    if (!std::exchange(steps->may_go_on, false)) throw HeldUp{};
+    if (!std::exchange(steps->may_resume, false)) throw HeldUp{};
     steps->answers.push_back(static_cast<int>(access(steps->memory)));
   }
   return steps->answers[steps->next++];
@@ -133,7 +133,7 @@ class World {
       : callers_(std::move(callers)), actors_(callers_.size() + 1), fault_(fault) {}
 
   std::size_t actors() const { return actors_.size(); }
-  bool may_go_on(std::size_t actor) const {
+  bool may_resume(std::size_t actor) const {
     return !actors_[actor].is_over && !(actor == callers_.size() && memory_.sleeps);
   }
   // Where nobody may go on. By itself it wakes up for transfers only where it dozes.
@@ -144,7 +144,7 @@ class World {
   }
 
   // One access, and what follows from it alone.
-  void go_on(std::size_t number) {
+  void resume(std::size_t number) {
     Actor& actor = actors_[number];
     Steps own{memory_, actor.answers, fault_};
     steps = &own;
@@ -192,10 +192,10 @@ class Search {
     if (!seen_.insert(world.key()).second) return false;
     bool is_end = true;
     for (std::size_t actor = 0; actor < world.actors(); ++actor) {
-      if (!world.may_go_on(actor)) continue;
+      if (!world.may_resume(actor)) continue;
       is_end = false;
       World next = world;
-      next.go_on(actor);
+      next.resume(actor);
       if (finds_a_lost_call(next)) return true;
     }
     return is_end && world.is_lost();

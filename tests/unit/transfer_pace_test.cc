@@ -112,10 +112,10 @@ constexpr std::int64_t kColdCall_ns = 5'000, kIdleCall_ns = 300, kMovingCall_ns 
 // Of one look at which the library still has to move something in so many calls. What is left.
 int look(TransferLook& look, int calls_to_move, std::int64_t idle_ns = kIdleCall_ns) {
   int calls = 0;
-  bool goes_on = true;
-  while (goes_on) {
+  bool continues = true;
+  while (continues) {
     const std::int64_t usual_ns = calls < calls_to_move ? kMovingCall_ns : idle_ns;
-    goes_on = look.goes_on(calls + 1, usual_ns + (calls == 0 ? kColdCall_ns : 0));
+    continues = look.continues(calls + 1, usual_ns + (calls == 0 ? kColdCall_ns : 0));
     ++calls;
   }
   EXPECT_LE(calls, TransferLook::kMostCalls);
@@ -138,8 +138,8 @@ TEST(TransferLook, TwoMebibytesTakeAFewLooks) {
 TEST(TransferLook, ALookAtWhatDoesNotMoveAsksTwice) {
   TransferLook pace;
   for (int i = 0; i < 10; ++i) {
-    EXPECT_TRUE(pace.goes_on(1, kColdCall_ns));
-    EXPECT_FALSE(pace.goes_on(2, kIdleCall_ns));
+    EXPECT_TRUE(pace.continues(1, kColdCall_ns));
+    EXPECT_FALSE(pace.continues(2, kIdleCall_ns));
   }
 }
 
@@ -149,8 +149,8 @@ TEST(TransferLook, CallsThatHaveBecomeSlowerDoNotCountAsMovingForLong) {
   look(pace, 0);
   constexpr std::int64_t kSlower_ns = 3 * kIdleCall_ns;
   for (int i = 0; i < 40; ++i) look(pace, 0, kSlower_ns);
-  EXPECT_TRUE(pace.goes_on(1, kColdCall_ns));
-  EXPECT_FALSE(pace.goes_on(2, kSlower_ns));
+  EXPECT_TRUE(pace.continues(1, kColdCall_ns));
+  EXPECT_FALSE(pace.continues(2, kSlower_ns));
 }
 
 }  // namespace

@@ -124,11 +124,11 @@ TEST(Waiting, ALongDozeForAWindowEndsWhereTransfersCome) {
 TEST(Waiting, AWindowInWhichSomethingMovesIsLookedAtSooner) {
   Waiting waiting({BackOff::Kind::yield});
   waiting.without_operations(0, 1, 0, 1, 1);
-  EXPECT_TRUE(waiting.look_goes_on(1, 5'000));
-  EXPECT_FALSE(waiting.look_goes_on(2, 300));
+  EXPECT_TRUE(waiting.look_continues(1, 5'000));
+  EXPECT_FALSE(waiting.look_continues(2, 300));
   EXPECT_GT(waiting.without_operations(1'000'000'000, 1, 0, 1, 1).ns, TransferPace::kMost_ns);
-  EXPECT_TRUE(waiting.look_goes_on(1, 5'000));
-  EXPECT_TRUE(waiting.look_goes_on(2, 1'500));
+  EXPECT_TRUE(waiting.look_continues(1, 5'000));
+  EXPECT_TRUE(waiting.look_continues(2, 1'500));
   EXPECT_EQ(waiting.without_operations(1'100'000'000, 1, 0, 1, 1).ns, TransferPace::kMost_ns);
 }
 

@@ -94,7 +94,7 @@ class Switch {
       wait();
       for (std::size_t port = 0; port < ports_.size(); ++port) {
         if (polled_[port].revents & POLLIN) receive(port);
-        if (polled_[port].revents & POLLOUT) go_on(port);
+        if (polled_[port].revents & POLLOUT) resume(port);
       }
       for (; !waiting_.empty() && waiting_.front().due_ns <= now_ns(); waiting_.pop_front())
         forward(waiting_.front());
@@ -168,7 +168,7 @@ class Switch {
     full.push_back(bytes);
   }
 
-  void go_on(std::size_t port) {
+  void resume(std::size_t port) {
     std::deque<Bytes>& full = ports_[port].full;
     while (!full.empty() && fits(port, *full.front())) full.pop_front();
   }

@@ -170,7 +170,7 @@ std::vector<CallClassRecord> CallClasses::records(const Communicator& communicat
 void CallClasses::forgotten(Runtime& runtime, const Communicator& communicator) {
   begin_epoch();
   InlineCall::own().hand_over();  // its class does not count an inline call
-  in_use_.let_go_forgotten([&](const CallClass& call_class) {
+  in_use_.free_forgotten([&](const CallClass& call_class) {
     if (call_class.in_flight.load(std::memory_order_acquire) > 0) return false;
     for (CallClassRecord& record : records_of(call_class, communicator))
       Learnt::own().note(communicator, std::move(record));

@@ -325,15 +325,15 @@ std::optional<InternalCommunicator> split_own(MPI_Comm comm, const std::vector<i
 // any: another rank might wait in MPI_Comm_free for the one that this rank does not free.
 void free_all_internal() {
   if (common() == handles.comm_null) return;
-  std::int64_t held = own_alive.load() - spares_here();
+  std::int64_t in_use = own_alive.load() - spares_here();
   {
     const std::lock_guard lock(the_common->mutex);
-    held += the_common->tag_ranges.in_use();
+    in_use += the_common->tag_ranges.in_use();
   }
-  std::int64_t most_deferred = 0;
+  std::int64_t most_in_use = 0;
   const int code =
-      library_calls.Allreduce(&held, &most_deferred, 1, handles.int64, handles.max, common());
-  if (code != MPI_SUCCESS || most_deferred != 0) return;
+      library_calls.Allreduce(&in_use, &most_in_use, 1, handles.int64, handles.max, common());
+  if (code != MPI_SUCCESS || most_in_use != 0) return;
   free_spares();
   library_calls.Comm_free(&the_common->comm);
 }

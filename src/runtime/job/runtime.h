@@ -48,7 +48,9 @@ class Runtime : public Observer {
   bool callers_only() const { return !threads_allowed() && scope_ == Scope::all; }
   // Returns whether that holds on this rank alone, since finalize_begins(). Other ranks do not
   // depend on it.
-  bool callers_go_on() const { return callers_go_on_.load(std::memory_order_relaxed); }
+  bool only_callers_advance() const {
+    return only_callers_advance_.load(std::memory_order_relaxed);
+  }
   // Returns whether the application may call MPI from several threads: while one blocks, another
   // may start operations that need this rank's later help.
   bool several_callers() const { return several_callers_; }
@@ -141,7 +143,7 @@ class Runtime : public Observer {
   CoreSubscription core_subscription_ = CoreSubscription::a_core_each;  // the same
   NodeCores node_cores_;                                                // the same
   JobResources resources_;                                              // the same
-  std::atomic<bool> callers_go_on_{false};
+  std::atomic<bool> only_callers_advance_{false};
   bool several_callers_ = false;
   bool level_is_raised_ = false;
   bool may_have_threads_ = false;  // the library lets all threads call, and says so when asked

@@ -27,7 +27,7 @@ BlockingCall::~BlockingCall() {
 
 bool BlockingCall::must_help() const {
   const Runtime* const runtime = Runtime::active();
-  return alone_ || (runtime && runtime->callers_go_on());
+  return alone_ || (runtime && runtime->only_callers_advance());
 }
 
 int BlockingCall::drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status) {

@@ -104,7 +104,7 @@ void let_worker_end(Runtime& runtime, const Communicator& communicator) {
 }
 
 void finish_before_blocking(Runtime& runtime, MPI_Comm comm) {
-  if (!runtime.callers_go_on()) return;
+  if (!runtime.only_callers_advance()) return;
   Operations operations = under_way(runtime);
   std::erase_if(operations, [&](auto& one) { return one->communicator().user != comm; });
   bring_forward(runtime, operations);

@@ -39,7 +39,7 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
     --rests_;
     return false;
   }
-  if (holding.load(std::memory_order_acquire) > 0 || (!carrier_ && !make_carrier())) return false;
+  if (deferring.load(std::memory_order_acquire) > 0 || (!carrier_ && !make_carrier())) return false;
   if (schedule_ != recipe.schedule) schedule_ = recipe.schedule;
   id_ = id;
   call_ = call;
@@ -58,8 +58,8 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   // hand-over.
   constexpr int kLooks = 200;
   for (int look = 0; look < kLooks; ++look) {
-    state_ = alone_->go_on(0);
-    if (state_ != AloneCall::State::held_up || alone_->begun()) break;
+    state_ = alone_->progress(0);
+    if (state_ != AloneCall::State::blocked || alone_->begun()) break;
   }
   any_ = true;
   *request = carrier_->request;
@@ -70,12 +70,12 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   return true;
 }
 
-[[gnu::always_inline]] inline void InlineCall::go_on(int polls) {
+[[gnu::always_inline]] inline void InlineCall::progress(int polls) {
   if (kernel_) {
     const ComputesAs at_start(computes_as_);
-    state_ = alone_->go_on(polls);
+    state_ = alone_->progress(polls);
   } else {
-    state_ = alone_->go_on(polls);
+    state_ = alone_->progress(polls);
   }
 }
 
@@ -99,10 +99,10 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
 int InlineCall::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
   any_ = false;
   const int polls = runtime.progress.polls_inline();
-  runtime.progress.go_on_with_callers_own();
-  if (state_ == AloneCall::State::held_up) {
-    go_on(polls);
-    if (state_ == AloneCall::State::held_up) [[unlikely]]
+  runtime.progress.advance_callers_own();
+  if (state_ == AloneCall::State::blocked) {
+    progress(polls);
+    if (state_ == AloneCall::State::blocked) [[unlikely]]
       wait_longer(runtime);
   }
   return complete(request, status);
@@ -111,9 +111,9 @@ int InlineCall::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status)
 int InlineCall::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status) {
   any_ = false;
   static_cast<void>(runtime.progress.polls_inline());
-  runtime.progress.go_on_with_callers_own();
-  if (state_ == AloneCall::State::held_up) go_on(1);
-  *flag = state_ != AloneCall::State::held_up;
+  runtime.progress.advance_callers_own();
+  if (state_ == AloneCall::State::blocked) progress(1);
+  *flag = state_ != AloneCall::State::blocked;
   if (*flag) return complete(request, status);
   MPI_Request carrier = carrier_->request;
   int ended = 0;  // it never is; the library brings its own forward

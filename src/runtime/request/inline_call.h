@@ -63,12 +63,12 @@ class InlineCall {
 
   bool make_carrier();
   void become_operation();
-  void go_on(int polls);
+  void progress(int polls);
   void wait_longer(Runtime& runtime);
   int complete(MPI_Request* request, MPI_Status* status);
   bool may_stay() const {
     if (state_ == AloneCall::State::over) return true;
-    return state_ == AloneCall::State::held_up && alone_->begun();
+    return state_ == AloneCall::State::blocked && alone_->begun();
   }
 
   // Calls that are handed over cost more than otherwise; so the next few are not taken.

@@ -18,18 +18,18 @@ namespace weft {
 inline bool nothing_followed() {
   return !Requests::own().watching() && known_transfers.load(std::memory_order_relaxed) == 0;
 }
-// Returns whether Weft has nothing to do with a call for these requests: it holds none, or has
+// Returns whether Weft has nothing to do with a call for these requests: it has none, or has
 // nothing under way and these are not its own.
 [[gnu::always_inline]] inline bool only_library(const MPI_Request* requests, int count = 1) {
   constexpr int kMostLookedAt = 16;
   if (passthrough_epoch.load(std::memory_order_acquire) == 0) return false;
   if (!nothing_followed()) return false;
-  if (Requests::own().held() == 0 && !InlineCall::own().any()) return true;
+  if (Requests::own().existing() == 0 && !InlineCall::own().any()) return true;
   if (!requests || count > kMostLookedAt || !nothing_under_way() ||
-      holding.load(std::memory_order_relaxed) != 0)
+      deferring.load(std::memory_order_relaxed) != 0)
     return false;
   for (int i = 0; i < count; ++i)
-    if (Requests::may_be_held(requests[i])) return false;
+    if (Requests::may_be_ours(requests[i])) return false;
   return true;
 }
 // Returns whether Weft has nothing to do with a call that starts this message.

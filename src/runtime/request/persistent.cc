@@ -40,7 +40,7 @@ void PersistentOperation::observe_end(AloneCall::State state) {
 }
 
 void PersistentOperation::hand_over() {
-  if (!hold()) return;
+  if (!claim()) return;
   taken_over();
   if (!done()) Runtime::active()->progress.submit(shared_from_this(), false);
 }

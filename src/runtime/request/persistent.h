@@ -62,11 +62,11 @@ class PersistentOperation final : public CollectiveOperation,
   void begin_inline() { progress_inline(stays_inline_ == Stays::yes ? 0 : 1); }
   // Returns whether the caller carries it out and nobody can take it over any more; it then needs
   // only advance_inline(), which returns true once it is done. polls: as for an AloneCall.
-  bool hold() { return offered_ ? withdraw() : is_inline(); }
+  bool claim() { return offered_ ? withdraw() : is_inline(); }
   bool advance_inline(int polls) {
     if (done()) return true;
-    const AloneCall::State state = alone_.go_on(polls);
-    if (state == AloneCall::State::held_up) return false;
+    const AloneCall::State state = alone_.progress(polls);
+    if (state == AloneCall::State::blocked) return false;
     end_inline(state);
     return true;
   }
@@ -101,7 +101,7 @@ class PersistentOperation final : public CollectiveOperation,
   const std::shared_ptr<Leaders> leaders_;
   const Stays stays_inline_;
   AloneCall alone_;                     // what its caller carries out
-  std::atomic<bool> is_inline_{false};  // turns false in taken_over(); hold() finds out
+  std::atomic<bool> is_inline_{false};  // turns false in taken_over(); claim() finds out
   bool offered_ = false;                // to those that advance others
   bool counted_ = false;                // as active
   bool started_before_ = false;

@@ -138,7 +138,7 @@ void RequestedOperation::take_over(MPI_Request request, const NodeTurn& turn, co
   request_ = request;
   use_turn(turn);
   if (state == AloneCall::State::in_different_calls) failed({"ranks take part in different calls"});
-  if (state != AloneCall::State::held_up)
+  if (state != AloneCall::State::blocked)
     is_over();
   else if (call.begun())
     leave_hand(call.steps_done());

@@ -199,30 +199,30 @@ void set_status(MPI_Status* status);
 int call_error_handler(CollectiveOperation& operation, int code);
 
 // The number of communicators with deferred calls (runtime/start/deferred.h).
-inline std::atomic<int> holding{0};
+inline std::atomic<int> deferring{0};
 
 // Counts Weft's requests by a hash of their handles, so that the library's are recognised at once.
-inline std::array<std::atomic<std::uint16_t>, 4096> held_alike{};
-inline std::atomic<std::uint16_t>& deferred_like(MPI_Request request) {
-  return held_alike[((std::uintptr_t)request * std::uint64_t{0x9E3779B97F4A7C15u}) >> 52];
+inline std::array<std::atomic<std::uint16_t>, 4096> counts_by_hash{};
+inline std::atomic<std::uint16_t>& count_like(MPI_Request request) {
+  return counts_by_hash[((std::uintptr_t)request * std::uint64_t{0x9E3779B97F4A7C15u}) >> 52];
 }
 
 class Requests {
  public:
   // Returns the object of this process. Before the runtime begins it has no requests, and only
-  // held(), active() and watching() may be called.
+  // existing(), active() and watching() may be called.
   static Requests& own();
 
   void add(std::shared_ptr<CollectiveOperation> operation);
   void remove(MPI_Request request);
-  // Counts a request more or less that the application may hold, whether it is found here or not.
+  // Counts a request more or less that the application may have, whether it is found here or not.
   void count(MPI_Request request, int change) {
-    held_.fetch_add(change);
+    existing_.fetch_add(change);
     note(request, change);
   }
-  // Does likewise for a kept request, which the application holds now and then.
+  // Does likewise for a kept request, which the application has now and then.
   void note(MPI_Request request, int change) {
-    deferred_like(request).fetch_add(static_cast<std::uint16_t>(change));
+    count_like(request).fetch_add(static_cast<std::uint16_t>(change));
   }
   std::shared_ptr<CollectiveOperation> find(MPI_Request request);
   // Returns nullptr if it is not Weft's or not persistent. Lives until the application frees the
@@ -231,15 +231,15 @@ class Requests {
     // If there is only one, the request that was started is awaited next.
     if (found_last.request == request && found_last.removals == removals()) [[likely]]
       return found_last.operation;
-    return held() == 0 ? nullptr : find_again(request);
+    return existing() == 0 ? nullptr : find_again(request);
   }
   std::vector<std::shared_ptr<CollectiveOperation>> all();
-  // Returns the number of Weft's requests that the application holds: to be completed, or
+  // Returns the number of Weft's requests that the application has: to be completed, or
   // persistent.
-  int held() const { return held_.load(std::memory_order_relaxed); }
+  int existing() const { return existing_.load(std::memory_order_relaxed); }
   // Returns false if the request is certainly not Weft's.
-  static bool may_be_held(MPI_Request request) {
-    return deferred_like(request).load(std::memory_order_relaxed) != 0;
+  static bool may_be_ours(MPI_Request request) {
+    return count_like(request).load(std::memory_order_relaxed) != 0;
   }
   // Returns the number of these that are started and not completed by the application.
   int active() const { return active_.load(std::memory_order_relaxed); }
@@ -266,7 +266,7 @@ class Requests {
   std::unordered_map<MPI_Request, std::shared_ptr<CollectiveOperation>> operations_;
   std::unordered_map<MPI_Request, NativeRequest> watched_;
   std::atomic<std::uint32_t> removals_{1};  // of persistent ones
-  std::atomic<int> held_{0};
+  std::atomic<int> existing_{0};
   std::atomic<int> active_{0};
   std::atomic<int> watched_count_{0};
 };

@@ -53,8 +53,8 @@ bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>
 bool leave_to_worker(Runtime& runtime, Engine engine,
                      const std::shared_ptr<CollectiveOperation>& operation) {
   Worker* const worker = operation->communicator().worker.get();
-  if (!worker || (runtime.callers_go_on() && engine != Engine::tcc)) return false;
-  if (runtime.callers_go_on())
+  if (!worker || (runtime.only_callers_advance() && engine != Engine::tcc)) return false;
+  if (runtime.only_callers_advance())
     runtime.progress.submit(operation, false);  // whoever waits next blocks in its place
   else if (engine == Engine::tcc)
     worker->submit(operation);

@@ -144,7 +144,7 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
 
 // Answers for a call that its wrapper does not know again.
 [[gnu::noinline]] Answer plan_for_blocking(Runtime& runtime, const Call& call) {
-  if (holding.load() > 0) release_deferred(runtime, call.comm);
+  if (deferring.load() > 0) release_deferred(runtime, call.comm);
   return plan_for(runtime, call, Use::blocking);
 }
 

@@ -39,7 +39,7 @@ struct CachedCall {
  private:
   [[gnu::always_inline]] bool nothing_meanwhile() const {
     return epoch == passthrough_epoch.load(std::memory_order_acquire) && nothing_under_way() &&
-           holding.load(std::memory_order_acquire) == 0;
+           deferring.load(std::memory_order_acquire) == 0;
   }
   // Returns whether a non-blocking call, about which engine auto learns, can go to the library at
   // once: that variant is in use and nothing is to be noted. The call is then counted. Calls from

@@ -25,7 +25,7 @@
 namespace weft {
 namespace {
 
-// Holds the deferred calls of one communicator.
+// The deferred calls of one communicator, in order.
 using DeferredCalls = CallsInOrder<std::shared_ptr<DeferredCall>>;
 
 // A deferred call with a request of Weft's. Advancing it first releases the calls deferred before
@@ -55,7 +55,7 @@ class DeferredCollective final : public DeferredOperation {
  private:
   Result<bool> over() override;
   bool has_begun() const override { return has_begun_.load(std::memory_order_acquire); }
-  bool goes_on();
+  bool start_variant();
   std::shared_ptr<CollectiveOperation> carried_by(const Plan* variant);
   void count(const Plan* variant) const;
   bool begins_by_worker(const Plan& variant) const;
@@ -106,7 +106,7 @@ class DeferredStart final : public DeferredCall {
 
 void release(DeferredCalls& calls) {
   if (!calls.release()) return;
-  holding.fetch_sub(1);
+  deferring.fetch_sub(1);
   begin_epoch();
 }
 
@@ -139,11 +139,11 @@ DeferredCollective::DeferredCollective(Runtime& runtime, CallId id, const Call& 
 }
 
 bool DeferredCollective::try_to_start() {
-  if (!has_begun() && goes_on()) has_begun_.store(true, std::memory_order_release);
+  if (!has_begun() && start_variant()) has_begun_.store(true, std::memory_order_release);
   return has_begun();
 }
 
-bool DeferredCollective::goes_on() {
+bool DeferredCollective::start_variant() {
   const Plan* variant = plan_ ? &*plan_ : nullptr;
   if (variant && variant->variants) {
     const auto next =
@@ -248,7 +248,7 @@ namespace {
 // Adds the call behind those deferred on the communicator.
 void defer(Communicator& communicator, std::shared_ptr<DeferredCall> call) {
   if (!communicator.attributes.find_or_make<DeferredCalls>().defer(std::move(call))) return;
-  holding.fetch_add(1);
+  deferring.fetch_add(1);
   begin_epoch();
 }
 
@@ -267,7 +267,7 @@ int give_request(Runtime& runtime, Communicator& communicator,
 
 // Returns the communicator if calls are deferred on it, else nullptr.
 Communicator* defers_calls(MPI_Comm comm) {
-  if (holding.load(std::memory_order_acquire) == 0) return nullptr;
+  if (deferring.load(std::memory_order_acquire) == 0) return nullptr;
   Communicator* communicator = Communicators::own().find(comm);
   const DeferredCalls* deferred =
       communicator ? communicator->attributes.find<DeferredCalls>() : nullptr;
@@ -316,7 +316,7 @@ bool defer_start(Runtime& runtime, PersistentOperation& operation) {
 }
 
 void release_deferred(Runtime& runtime, MPI_Comm comm) {
-  if (holding.load() == 0) return;
+  if (deferring.load() == 0) return;
   const Communicator* communicator = Communicators::own().find(comm);
   if (!communicator) return;
   const auto* deferred = communicator->attributes.find<DeferredCalls>();

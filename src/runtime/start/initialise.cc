@@ -213,7 +213,7 @@ Started initialise(CallId id, const Call& call, bool in_library, MPI_Request* re
   Runtime* runtime = request ? Runtime::active() : nullptr;
   if (!runtime) return {};
   InlineCall::own().hand_over();
-  if (holding.load() > 0) release_deferred(*runtime, call.comm);
+  if (deferring.load() > 0) release_deferred(*runtime, call.comm);
   const Answer answer = plan_for(*runtime, call, Use::persistent);
   const Plan* const plan = answer.plan;
   if (plan && plan->communicator->has_tag_left())

@@ -81,7 +81,7 @@ Started start(CallId id, const Call& call, const Plan* known, MPI_Request* reque
     return taken(MPI_SUCCESS);
   const Answer answer = known ? Answer{known} : plan_for(*runtime, call, Use::request);
   const Plan* const plan = answer.plan;
-  if (holding.load(std::memory_order_acquire) > 0) [[unlikely]]
+  if (deferring.load(std::memory_order_acquire) > 0) [[unlikely]]
     if (const auto code = defer_behind_others(*runtime, id, call, plan, request))
       return taken(*code, answer);
   if (!plan) return declined(answer);

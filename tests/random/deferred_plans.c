@@ -1,7 +1,7 @@
 /* deferred_plans: rank 0 starts collectives on one communicator before rank 1 does, so that some
-   are held where engine auto learns, and then ones of many sizes on another communicator: Weft's
-   thread makes the plans of what it lets go while this thread looks at those that it remembers. Two
-   ranks. Prints "held_plans: right". */
+   are deferred where engine auto learns, and then ones of many sizes on another communicator:
+   Weft's thread makes the plans of what it releases while this thread looks at those that it
+   remembers. Two ranks. Prints "deferred_plans: right". */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   }
   MPI_Comm_free(&comm);
   MPI_Comm_free(&another);
-  if (rank == 0) printf("held_plans: right\n");
+  if (rank == 0) printf("deferred_plans: right\n");
   MPI_Finalize();
   return 0;
 }
