@@ -185,7 +185,7 @@ bool Agent::scan() {
           std::find(not_ready_.begin(), not_ready_.end(), one->order_.get()) == not_ready_.end();
       // An operation that has started continues even if the order is broken.
       const bool has_started =
-          one->begun_ == one->parts_.size() && one->collective_->lets_next_start();
+          one->begun_ == one->chunks_.size() && one->collective_->lets_next_start();
       if (!has_started && one->order_->is_broken_for(one->number_)) {
         one->fail({"an earlier collective on this communicator has failed"}, false);
       }
@@ -204,7 +204,7 @@ bool Agent::scan() {
   return changed;
 }
 
-// Advances one operation. in_turn says on entry whether its parts may start, and on return whether
+// Advances one operation. in_turn says on entry whether its chunks may start, and on return whether
 // those of the next operation in the same order may.
 bool Agent::advance(Operation& operation, bool* in_turn) {
   if (!operation.given_up_ && operation.failed_.load(std::memory_order_acquire) &&
@@ -212,23 +212,23 @@ bool Agent::advance(Operation& operation, bool* in_turn) {
     give_up(operation);
   }
   bool changed = false;
-  for (std::size_t part = 0; part < operation.parts_.size(); ++part) {
-    const bool may_start = !operation.order_ || (*in_turn && part <= operation.begun_);
-    changed = advance_part(operation, part, may_start) || changed;
+  for (std::size_t chunk = 0; chunk < operation.chunks_.size(); ++chunk) {
+    const bool may_start = !operation.order_ || (*in_turn && chunk <= operation.begun_);
+    changed = advance_chunk(operation, chunk, may_start) || changed;
   }
   const bool all_started =
-      operation.begun_ == operation.parts_.size() && operation.collective_->lets_next_start();
+      operation.begun_ == operation.chunks_.size() && operation.collective_->lets_next_start();
   *in_turn = *in_turn && (all_started || operation.given_up_);
   return changed;
 }
 
-bool Agent::advance_part(Operation& operation, std::size_t part, bool may_start) {
-  Operation::Progress& progress = operation.progress_[part];
-  HostFlags& flags = *operation.holdings_.channels[part].host;
+bool Agent::advance_chunk(Operation& operation, std::size_t chunk, bool may_start) {
+  Operation::Progress& progress = operation.progress_[chunk];
+  HostFlags& flags = *operation.holdings_.channels[chunk].host;
   const auto has_failed = [&] { return operation.failed_.load(std::memory_order_acquire); };
   bool changed = false;
   if (progress.active) {
-    const auto ended = operation.collective_->test(part);
+    const auto ended = operation.collective_->test(chunk);
     if (!ended) operation.fail(ended.error());
     if (!ended || *ended) {
       progress.active = false, changed = true;
@@ -247,7 +247,7 @@ bool Agent::advance_part(Operation& operation, std::size_t part, bool may_start)
     return true;
   }
   if (!may_start) return changed;
-  const auto started = operation.collective_->start(part);
+  const auto started = operation.collective_->start(chunk);
   if (started && !*started) return changed;
   progress.seen = ready;
   ++operation.begun_;
@@ -266,9 +266,9 @@ void Agent::give_up(Operation& operation) {
 }
 
 bool Agent::idle(Operation& operation) {
-  for (std::size_t part = 0; part < operation.parts_.size(); ++part) {
-    const auto& progress = operation.progress_[part];
-    const HostFlags& flags = *operation.holdings_.channels[part].host;
+  for (std::size_t chunk = 0; chunk < operation.chunks_.size(); ++chunk) {
+    const auto& progress = operation.progress_[chunk];
+    const HostFlags& flags = *operation.holdings_.channels[chunk].host;
     if (progress.active || weft_device_load(&flags.ready) != progress.seen) return false;
   }
   return operation.collective_->is_quiet();

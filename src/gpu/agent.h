@@ -53,7 +53,7 @@ class Agent {
   void look_at_kept(Clock::time_point now);
   bool scan();
   bool advance(Operation& operation, bool* ahead_of_others);
-  bool advance_part(Operation& operation, std::size_t part, bool may_start);
+  bool advance_chunk(Operation& operation, std::size_t chunk, bool may_start);
   void end_what_was_enqueued();
   static bool has_passed(const Operation& operation);
   static void give_up(Operation& operation);

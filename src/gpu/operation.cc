@@ -14,31 +14,31 @@ std::uint64_t owner_of(Stream stream) {
   return stream == kStreamPerThread ? mine : 0;
 }
 
-bool reaches_all(const Context& context, const std::vector<Part>& parts) {
-  return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+bool reaches_all(const Context& context, const std::vector<Chunk>& chunks) {
+  return std::all_of(chunks.begin(), chunks.end(), [&](const Chunk& chunk) {
     const auto reaches = [&](const Copy& one) { return context.reaches(one.device); };
-    return std::all_of(part.in.begin(), part.in.end(), reaches) &&
-           std::all_of(part.out.begin(), part.out.end(), reaches);
+    return std::all_of(chunk.in.begin(), chunk.in.end(), reaches) &&
+           std::all_of(chunk.out.begin(), chunk.out.end(), reaches);
   });
 }
 
 }  // namespace
 
-Operation::Operation(OperationOwner* owner, Context* context, std::vector<Part> parts,
+Operation::Operation(OperationOwner* owner, Context* context, std::vector<Chunk> chunks,
                      std::unique_ptr<Collective> collective, Holdings holdings,
                      std::shared_ptr<Order> order)
     : owner_(owner),
       context_(context),
-      parts_(std::move(parts)),
+      chunks_(std::move(chunks)),
       collective_(std::move(collective)),
       holdings_(std::move(holdings)),
       order_(std::move(order)),
       number_(order_ ? order_->next_number() : 0),
-      kernels_reach_all_(reaches_all(*context_, parts_)),
-      progress_(parts_.size()) {
-  for (std::size_t part = 0; part < parts_.size(); ++part) {
-    progress_[part].seen = weft_device_load(&holdings_.channels[part].host->ready);
-    starts_.push_back(progress_[part].seen);
+      kernels_reach_all_(reaches_all(*context_, chunks_)),
+      progress_(chunks_.size()) {
+  for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+    progress_[chunk].seen = weft_device_load(&holdings_.channels[chunk].host->ready);
+    starts_.push_back(progress_[chunk].seen);
   }
 }
 
@@ -106,9 +106,9 @@ std::optional<ShortCopies> Operation::by_kernel(const std::vector<Copy>& copies,
 }
 
 // Enqueues the copies into pinned memory, then tells the agent.
-Result<bool> Operation::tell_start(std::size_t part, Stream stream) {
-  const Channel& channel = holdings_.channels[part];
-  const std::vector<Copy>& in = parts_[part].in;
+Result<bool> Operation::tell_start(std::size_t chunk, Stream stream) {
+  const Channel& channel = holdings_.channels[chunk];
+  const std::vector<Copy>& in = chunks_[chunk].in;
   if (const auto copies = by_kernel(in, Way::in)) {
     return context_->launch_start(channel, *copies, stream);
   }
@@ -116,17 +116,17 @@ Result<bool> Operation::tell_start(std::size_t part, Stream stream) {
     if (const auto copied = context_->copy_in(one, stream); !copied) return copied;
   }
   if (!notices_by_stream()) return context_->launch_start(channel, {}, stream);
-  return context_->write_start(channel, ++starts_[part], stream);
+  return context_->write_start(channel, ++starts_[chunk], stream);
 }
 
 // Enqueues the wait for the agent, then the copies out of pinned memory.
-Result<bool> Operation::wait_for_end(std::size_t part, Stream stream) {
-  const Channel& channel = holdings_.channels[part];
-  const std::vector<Copy>& out = parts_[part].out;
+Result<bool> Operation::wait_for_end(std::size_t chunk, Stream stream) {
+  const Channel& channel = holdings_.channels[chunk];
+  const std::vector<Copy>& out = chunks_[chunk].out;
   if (const auto copies = by_kernel(out, Way::out)) {
     return context_->launch_wait(channel, *copies, stream);
   }
-  const auto ended = notices_by_stream() ? context_->wait_until(channel, starts_[part], stream)
+  const auto ended = notices_by_stream() ? context_->wait_until(channel, starts_[chunk], stream)
                                          : context_->launch_wait(channel, {}, stream);
   if (!ended) return ended;
   for (const Copy& one : out) {
@@ -139,8 +139,8 @@ Result<bool> Operation::enqueue_start(Stream stream) {
   if (is_by_kernel()) return enqueue_phases(kPublish, stream);
   bool captured = false;
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
-  for (std::size_t part = 0; part < parts_.size(); ++part) {
-    if (const auto told = tell_start(part, stream); !told)
+  for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+    if (const auto told = tell_start(chunk, stream); !told)
       return record_and(told, captured, stream);
   }
   return captured ? true : record(stream);
@@ -159,8 +159,8 @@ Result<bool> Operation::enqueue_wait(Stream stream) {
   if (is_by_kernel()) return enqueue_phases(kFinish, stream);
   bool captured = false;
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
-  for (std::size_t part = 0; part < parts_.size(); ++part) {
-    if (const auto ended = wait_for_end(part, stream); !ended)
+  for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+    if (const auto ended = wait_for_end(chunk, stream); !ended)
       return record_and(ended, captured, stream);
   }
   return captured ? true : record(stream);
@@ -173,7 +173,7 @@ Result<weft_gpu_flags> Operation::flags() {
         "a kernel of Weft's carries this collective out, and waits for it (WEFT_GPU_ONE_KERNEL)"};
   }
   if (!is_persistent()) return Error{"a kernel can start only a persistent collective"};
-  if (parts_.size() != 1 || holdings_.pinned.memory) {
+  if (chunks_.size() != 1 || holdings_.pinned.memory) {
     return Error{
         "a kernel can start this collective not by itself: its buffers are copied, or travel"
         " in several parts"};

@@ -1,6 +1,6 @@
 // A collective that streams start and wait for. The streams carry copies and kernels of one block;
-// the agent, a host thread, carries out the collective itself. It is divided into parts so that one
-// part transfers while the next one is copied.
+// the agent, a host thread, carries out the collective itself. It is divided into chunks so that
+// one chunk transfers while the next one is copied.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace weft::gpu {
 
-struct Part {
+struct Chunk {
   std::vector<Copy> in, out;  // before it starts, and after it has ended
 };
 
@@ -29,10 +29,10 @@ struct Part {
 class Collective {
  public:
   virtual ~Collective() = default;
-  // Returns false if the part cannot start yet; the agent then asks again.
-  virtual Result<bool> start(std::size_t part) = 0;
-  // Returns whether the part has ended.
-  virtual Result<bool> test(std::size_t part) = 0;
+  // Returns false if the chunk cannot start yet; the agent then asks again.
+  virtual Result<bool> start(std::size_t chunk) = 0;
+  // Returns whether the chunk has ended.
+  virtual Result<bool> test(std::size_t chunk) = 0;
   // Returns whether the next collective in its order may start.
   virtual bool lets_next_start() const { return true; }
   // Progresses the collective and returns whether nothing of it is under way, even if it has
@@ -43,7 +43,7 @@ class Collective {
   virtual bool has_released_buffers() { return true; }
 };
 
-// Numbers collectives that must start part by part in the order in which they were enqueued. An
+// Numbers collectives that must start chunk by chunk in the order in which they were enqueued. An
 // order is broken when one of them fails, since later ones would match other collectives on the
 // other ranks.
 class Order {
@@ -90,15 +90,15 @@ class OperationOwner {
 
 // The resources of one operation, which it holds until nothing uses them.
 struct Holdings {
-  std::vector<Channel> channels;  // one for each part; of one that a kernel carries out: one
+  std::vector<Channel> channels;  // one for each chunk; of one that a kernel carries out: one
   Pinned pinned;
   Event event = nullptr;
 };
 
 class Operation {
  public:
-  // order: nullptr where parts may start in any order, as those of persistent collectives may.
-  Operation(OperationOwner* owner, Context* context, std::vector<Part> parts,
+  // order: nullptr where chunks may start in any order, as those of persistent collectives may.
+  Operation(OperationOwner* owner, Context* context, std::vector<Chunk> chunks,
             std::unique_ptr<Collective> collective, Holdings holdings,
             std::shared_ptr<Order> order);
   Operation(OperationOwner* owner, Context* context, ByKernel by_kernel, Holdings holdings);
@@ -133,8 +133,8 @@ class Operation {
   // Returns the copies that the start or wait kernel makes; none if the driver makes them.
   enum class Way { in, out };
   std::optional<ShortCopies> by_kernel(const std::vector<Copy>& copies, Way way) const;
-  Result<bool> tell_start(std::size_t part, Stream stream);
-  Result<bool> wait_for_end(std::size_t part, Stream stream);
+  Result<bool> tell_start(std::size_t chunk, Stream stream);
+  Result<bool> wait_for_end(std::size_t chunk, Stream stream);
   bool notices_by_stream() const;
   bool was_given_up() const;
   bool leaves_its_spot_in_order() const;
@@ -151,15 +151,15 @@ class Operation {
 
   OperationOwner* const owner_;
   Context* const context_;
-  const std::vector<Part> parts_;
+  const std::vector<Chunk> chunks_;
   const std::unique_ptr<Collective> collective_;
   const Holdings holdings_;
   const std::shared_ptr<Order> order_;
   const std::uint64_t number_ = 0;  // in the order
   const ByKernel by_kernel_;
-  const bool kernels_reach_all_ = true;  // what the parts copy
+  const bool kernels_reach_all_ = true;  // what the chunks copy
   std::string path_ = "by calls of MPI's";
-  // Counts the starts of each part where the driver writes values into streams. From the first
+  // Counts the starts of each chunk where the driver writes values into streams. From the first
   // capture on kernels count instead, since the launches of a graph are not seen here.
   std::vector<std::uint64_t> starts_;
   bool kernels_count_ = false;
@@ -186,7 +186,7 @@ class Operation {
     bool active = false;
   };
   std::vector<Progress> progress_;
-  std::size_t begun_ = 0;  // starts of parts: of use where there is an order, and one of each
+  std::size_t begun_ = 0;  // starts of chunks: of use where there is an order, and one of each
   bool given_up_ = false;
 };
 

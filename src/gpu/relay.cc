@@ -6,23 +6,23 @@
 namespace weft::gpu {
 
 Result<std::unique_ptr<Relay>> Relay::create(Context* context, Agent* agent,
-                                             std::vector<Part> parts,
+                                             std::vector<Chunk> chunks,
                                              std::unique_ptr<Collective> collective,
-                                             std::size_t places) {
+                                             std::size_t buffers) {
   const auto streams = context->copy_streams();
   if (!streams) return streams.error();
   std::unique_ptr<Relay> made(
-      new Relay(context, agent, std::move(parts), std::move(collective), *streams));
-  for (std::size_t i = 0; i < places; ++i) {
+      new Relay(context, agent, std::move(chunks), std::move(collective), *streams));
+  for (std::size_t i = 0; i < buffers; ++i) {
     const auto event = context->event();
     if (!event) return event.error();
-    made->places_.push_back({*event});
+    made->buffers_.push_back({*event});
   }
   return made;
 }
 
 Relay::~Relay() {
-  for (const Place& one : places_) context_->give_back({}, {}, one.event);
+  for (const StagingBuffer& one : buffers_) context_->give_back({}, {}, one.event);
 }
 
 Result<bool> Relay::start(std::size_t) {
@@ -33,57 +33,57 @@ Result<bool> Relay::start(std::size_t) {
 
 Result<bool> Relay::test(std::size_t) {
   if (const auto good = progress(); !good) return good;
-  return has_failed_ ? is_quiet() : ended_ == parts_.size();
+  return has_failed_ ? is_quiet() : ended_ == chunks_.size();
 }
 
 Result<bool> Relay::progress() {
   context_->make_current();
-  for (Place& one : places_) {
+  for (StagingBuffer& one : buffers_) {
     const auto changed = advance(&one);
     if (!changed) return changed;
     if (*changed) agent_->expect();
   }
-  while (!has_failed_ && next_ < parts_.size()) {
-    Place& place = places_[next_ % places_.size()];
-    if (place.stage != Stage::free) break;
-    place.part = next_++;
-    if (const auto good = come(&place); !good) return good;
+  while (!has_failed_ && next_ < chunks_.size()) {
+    StagingBuffer& buffer = buffers_[next_ % buffers_.size()];
+    if (buffer.stage != Stage::free) break;
+    buffer.chunk = next_++;
+    if (const auto good = come(&buffer); !good) return good;
   }
   return true;
 }
 
-// Moves the place to its next stage. Returns whether the stage has changed.
-Result<bool> Relay::advance(Place* place) {
-  switch (place->stage) {
+// Moves the buffer to its next stage. Returns whether the stage has changed.
+Result<bool> Relay::advance(StagingBuffer* buffer) {
+  switch (buffer->stage) {
     case Stage::free:
       return false;
     case Stage::coming: {
-      const auto passed = have_passed(*place);
-      if (passed && *passed) place->stage = has_failed_ ? Stage::free : Stage::here;
+      const auto passed = have_passed(*buffer);
+      if (passed && *passed) buffer->stage = has_failed_ ? Stage::free : Stage::here;
       return passed;
     }
     case Stage::here: {
       if (has_failed_) {
-        place->stage = Stage::free;
+        buffer->stage = Stage::free;
         return true;
       }
-      if (place->part != begun_) return false;  // all ranks start them in one order
-      const auto started = collective_->start(place->part);
+      if (buffer->chunk != begun_) return false;  // all ranks start them in one order
+      const auto started = collective_->start(buffer->chunk);
       if (!started || !*started) return started;
       ++begun_;
-      place->stage = Stage::travelling;
+      buffer->stage = Stage::travelling;
       return true;
     }
     case Stage::travelling: {
-      const auto ended = collective_->test(place->part);
+      const auto ended = collective_->test(buffer->chunk);
       if (ended && !*ended) return false;
-      place->stage = Stage::free;
-      return ended && !has_failed_ ? leave(place) : ended;
+      buffer->stage = Stage::free;
+      return ended && !has_failed_ ? leave(buffer) : ended;
     }
     case Stage::leaving: {
-      const auto passed = have_passed(*place);
+      const auto passed = have_passed(*buffer);
       if (!passed || !*passed) return passed;
-      place->stage = Stage::free;
+      buffer->stage = Stage::free;
       ++ended_;
       return true;
     }
@@ -91,25 +91,25 @@ Result<bool> Relay::advance(Place* place) {
   return false;
 }
 
-Result<bool> Relay::come(Place* place) {
-  place->stage = Stage::coming;
-  return copy(*place, parts_[place->part].in, &Context::copy_in, streams_.in);
+Result<bool> Relay::come(StagingBuffer* buffer) {
+  buffer->stage = Stage::coming;
+  return copy(*buffer, chunks_[buffer->chunk].in, &Context::copy_in, streams_.in);
 }
 
-Result<bool> Relay::leave(Place* place) {
-  place->stage = Stage::leaving;
-  return copy(*place, parts_[place->part].out, &Context::copy_out, streams_.out);
+Result<bool> Relay::leave(StagingBuffer* buffer) {
+  buffer->stage = Stage::leaving;
+  return copy(*buffer, chunks_[buffer->chunk].out, &Context::copy_out, streams_.out);
 }
 
 // It waits, even after a failure, for the copies that were enqueued before.
-Result<bool> Relay::copy(const Place& place, const std::vector<Copy>& copies, CopyOne one,
+Result<bool> Relay::copy(const StagingBuffer& buffer, const std::vector<Copy>& copies, CopyOne one,
                          Stream stream) const {
   context_->make_current();  // the collective may have made calls to CUDA
   Result<bool> good = true;
   for (const Copy& next : copies) {
     if (good) good = (context_->*one)(next, stream);
   }
-  const auto recorded = record(place, stream);
+  const auto recorded = record(buffer, stream);
   if (!recorded) context_->driver().synchronise(stream);  // no event tells when they have ended
   return good ? recorded : good;
 }
@@ -117,23 +117,23 @@ Result<bool> Relay::copy(const Place& place, const std::vector<Copy>& copies, Co
 bool Relay::has_released_buffers() {
   context_->make_current();
   has_failed_ = true;
-  return std::none_of(places_.begin(), places_.end(), [this](const Place& one) {
+  return std::none_of(buffers_.begin(), buffers_.end(), [this](const StagingBuffer& one) {
     const bool copies = one.stage == Stage::coming || one.stage == Stage::leaving;
     return copies && context_->driver().query(one.event) == kNotReady;
   });
 }
 
-Result<bool> Relay::record(const Place& place, Stream stream) const {
+Result<bool> Relay::record(const StagingBuffer& buffer, Stream stream) const {
   const Driver& driver = context_->driver();
-  if (const int code = driver.record(place.event, stream); code != kSuccess) {
+  if (const int code = driver.record(buffer.event, stream); code != kSuccess) {
     return driver.error("cuEventRecord", code);
   }
   return true;
 }
 
-Result<bool> Relay::have_passed(const Place& place) const {
+Result<bool> Relay::have_passed(const StagingBuffer& buffer) const {
   const Driver& driver = context_->driver();
-  const int code = driver.query(place.event);
+  const int code = driver.query(buffer.event);
   if (code == kSuccess || code == kNotReady) return code == kSuccess;
   return driver.error("cuEventQuery", code);
 }
@@ -142,9 +142,9 @@ Result<bool> Relay::have_passed(const Place& place) const {
 bool Relay::is_quiet() {
   context_->make_current();
   bool quiet = true;
-  for (Place& one : places_) {
+  for (StagingBuffer& one : buffers_) {
     if (one.stage == Stage::travelling) {
-      const auto ended = collective_->test(one.part);
+      const auto ended = collective_->test(one.chunk);
       if (!ended || *ended) one.stage = Stage::free;
     } else if (one.stage != Stage::free && context_->driver().query(one.event) != kNotReady) {
       one.stage = Stage::free;

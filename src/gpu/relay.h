@@ -1,7 +1,7 @@
-// A collective of many parts that take turns on a few places of pinned memory. A stream could not
-// free a place for a later part: work behind the start would wait for the other ranks. So the agent
-// copies, on streams of Weft's own: part k + 1 is copied in while part k travels and part k - 1 is
-// copied out.
+// A collective of many chunks that take turns on a few buffers in pinned memory. A stream could not
+// free a buffer for a later chunk: work behind the start would wait for the other ranks. So the
+// agent copies, on streams of Weft's own: chunk k + 1 is copied in while chunk k travels and chunk
+// k - 1 is copied out.
 #pragma once
 
 #include <cstddef>
@@ -15,54 +15,54 @@
 
 namespace weft::gpu {
 
-// The agent sees a collective with one part.
+// The agent sees a collective with one chunk.
 class Relay : public Collective {
  public:
-  // Part n uses the memory of part n + places.
+  // Chunk n uses the memory of chunk n + buffers.
   static Result<std::unique_ptr<Relay>> create(Context* context, Agent* agent,
-                                               std::vector<Part> parts,
+                                               std::vector<Chunk> chunks,
                                                std::unique_ptr<Collective> collective,
-                                               std::size_t places);
+                                               std::size_t buffers);
   ~Relay() override;
 
-  Result<bool> start(std::size_t part) override;
-  Result<bool> test(std::size_t part) override;
-  bool lets_next_start() const override { return begun_ == parts_.size(); }
+  Result<bool> start(std::size_t chunk) override;
+  Result<bool> test(std::size_t chunk) override;
+  bool lets_next_start() const override { return begun_ == chunks_.size(); }
   bool is_quiet() override;
   bool has_released_buffers() override;
 
  private:
   enum class Stage { free, coming, here, travelling, leaving };
-  struct Place {
+  struct StagingBuffer {
     Event event = nullptr;  // behind the last copies
     Stage stage = Stage::free;
-    std::size_t part = 0;
+    std::size_t chunk = 0;
   };
 
-  Relay(Context* context, Agent* agent, std::vector<Part> parts,
+  Relay(Context* context, Agent* agent, std::vector<Chunk> chunks,
         std::unique_ptr<Collective> collective, CopyStreams streams)
       : context_(context),
         agent_(agent),
-        parts_(std::move(parts)),
+        chunks_(std::move(chunks)),
         collective_(std::move(collective)),
         streams_(streams) {}
   Result<bool> progress();
-  Result<bool> advance(Place* place);
-  Result<bool> come(Place* place);
-  Result<bool> leave(Place* place);
+  Result<bool> advance(StagingBuffer* buffer);
+  Result<bool> come(StagingBuffer* buffer);
+  Result<bool> leave(StagingBuffer* buffer);
   using CopyOne = Result<bool> (Context::*)(const Copy& one, Stream stream) const;
-  Result<bool> copy(const Place& place, const std::vector<Copy>& copies, CopyOne one,
+  Result<bool> copy(const StagingBuffer& buffer, const std::vector<Copy>& copies, CopyOne one,
                     Stream stream) const;
-  Result<bool> record(const Place& place, Stream stream) const;
-  Result<bool> have_passed(const Place& place) const;
+  Result<bool> record(const StagingBuffer& buffer, Stream stream) const;
+  Result<bool> have_passed(const StagingBuffer& buffer) const;
 
   Context* const context_;
   Agent* const agent_;
-  const std::vector<Part> parts_;
+  const std::vector<Chunk> chunks_;
   const std::unique_ptr<Collective> collective_;
   const CopyStreams streams_;
-  std::vector<Place> places_;
-  std::size_t next_ = 0, begun_ = 0, ended_ = 0;  // parts of this round
+  std::vector<StagingBuffer> buffers_;
+  std::size_t next_ = 0, begun_ = 0, ended_ = 0;  // chunks of this round
   bool has_failed_ = false;                       // nothing more begins
 };
 

@@ -48,32 +48,32 @@ Result<Holdings> Runtime::holdings(Context* context, std::size_t channels, Pinne
   return made;
 }
 
-Result<Operation*> Runtime::add(Context* context, std::vector<Part> parts,
+Result<Operation*> Runtime::add(Context* context, std::vector<Chunk> chunks,
                                 std::unique_ptr<Collective> collective, Pinned pinned,
-                                std::shared_ptr<Order> order, std::size_t places) {
+                                std::shared_ptr<Order> order, std::size_t buffers) {
   auto made =
-      make(context, std::move(parts), std::move(collective), pinned, std::move(order), places);
+      make(context, std::move(chunks), std::move(collective), pinned, std::move(order), buffers);
   if (!made) return made.error();
   return watch(std::move(*made));
 }
 
-Result<std::unique_ptr<Operation>> Runtime::make(Context* context, std::vector<Part> parts,
+Result<std::unique_ptr<Operation>> Runtime::make(Context* context, std::vector<Chunk> chunks,
                                                  std::unique_ptr<Collective> collective,
                                                  Pinned pinned, std::shared_ptr<Order> order,
-                                                 std::size_t places) {
+                                                 std::size_t buffers) {
   collect();
-  if (places > 0) {
-    auto relay = Relay::create(context, &agent_, std::move(parts), std::move(collective), places);
+  if (buffers > 0) {
+    auto relay = Relay::create(context, &agent_, std::move(chunks), std::move(collective), buffers);
     if (!relay) {
       context->give_back({}, pinned, nullptr);
       return relay.error();
     }
-    parts = std::vector<Part>(1);
+    chunks = std::vector<Chunk>(1);
     collective = std::move(*relay);
   }
-  auto held = holdings(context, parts.size(), pinned);
+  auto held = holdings(context, chunks.size(), pinned);
   if (!held) return held.error();
-  return std::make_unique<Operation>(this, context, std::move(parts), std::move(collective),
+  return std::make_unique<Operation>(this, context, std::move(chunks), std::move(collective),
                                      std::move(*held), std::move(order));
 }
 

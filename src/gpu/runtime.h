@@ -33,16 +33,16 @@ class Runtime final : public OperationOwner {
   // Returns the context of the device that is current on the calling thread.
   Result<Context*> context();
 
-  // pinned: the memory for the parts' copies, which the operation takes over. places: the number of
-  // pieces of that memory which the parts share in turn (relay.h); 0 if each part has its own.
-  Result<Operation*> add(Context* context, std::vector<Part> parts,
+  // pinned: the memory for the chunks' copies, which the operation takes over. buffers: the number
+  // of pieces of that memory which the chunks share in turn (relay.h); 0 if each chunk has its own.
+  Result<Operation*> add(Context* context, std::vector<Chunk> chunks,
                          std::unique_ptr<Collective> collective, Pinned pinned,
-                         std::shared_ptr<Order> order, std::size_t places = 0);
+                         std::shared_ptr<Order> order, std::size_t buffers = 0);
   // make() and watch() are add() in two steps: make() allocates everything, and watch() cannot
   // fail.
-  Result<std::unique_ptr<Operation>> make(Context* context, std::vector<Part> parts,
+  Result<std::unique_ptr<Operation>> make(Context* context, std::vector<Chunk> chunks,
                                           std::unique_ptr<Collective> collective, Pinned pinned,
-                                          std::shared_ptr<Order> order, std::size_t places = 0);
+                                          std::shared_ptr<Order> order, std::size_t buffers = 0);
   Operation* watch(std::unique_ptr<Operation> made);
   // Replaces watch() if the operation is not used after all.
   static void drop(std::unique_ptr<Operation> made) { give_back(made.release()); }

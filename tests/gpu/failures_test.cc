@@ -35,7 +35,7 @@ struct Counted : Collective {
 TEST_F(Operations, AGraphThatCannotKeepItKeepsNothing) {
   for (const char* call : {"cuUserObjectCreate", "cuGraphRetainUserObject"}) {
     const auto token = std::make_shared<int>();
-    const auto made = runtime_.add(*runtime_.context(), std::vector<Part>(1),
+    const auto made = runtime_.add(*runtime_.context(), std::vector<Chunk>(1),
                                    std::make_unique<Counted>(token), {}, {});
     ASSERT_TRUE(made);
     ASSERT_EQ(cuStreamBeginCapture_v2(stream_, 0), kSuccess);
@@ -64,7 +64,7 @@ TEST_F(Operations, EveryFailureOfTheFirstUseIsSaid) {
     if (context) {
       auto collective =
           std::make_unique<Planned>(&library_, 0, 0, What::sum, 0, std::vector<Range>(1), 1);
-      const auto added = fresh.add(*context, std::vector<Part>(1), std::move(collective), {}, {});
+      const auto added = fresh.add(*context, std::vector<Chunk>(1), std::move(collective), {}, {});
       said = added ? "" : added.error().message;
     }
     EXPECT_NE(said.find("CUDA_ERROR_OUT_OF_MEMORY"), std::string::npos) << call << ": " << said;

@@ -31,9 +31,9 @@ class Operations : public ::testing::Test {
     return content;
   }
   // Of one rank: the sum is what it was.
-  Made made(std::size_t parts = 1, std::shared_ptr<Order> order = nullptr) {
+  Made made(std::size_t chunks = 1, std::shared_ptr<Order> order = nullptr) {
     return make_collective(&runtime_, &library_, 0, order ? -1 : next_number_++, What::sum, 0,
-                           from_, to_, parts, 1, order);
+                           from_, to_, chunks, 1, order);
   }
   void* captured(Operation* operation) {
     EXPECT_EQ(cuStreamBeginCapture_v2(stream_, 0), kSuccess);

@@ -1,4 +1,4 @@
-// Collectives in streams, one by one: parts, order, graphs and how long they hold what they use.
+// Collectives in streams, one by one: chunks, order, graphs and how long they hold what they use.
 #include "operations.h"
 
 #include <atomic>
@@ -8,7 +8,7 @@
 namespace weft::gpu {
 namespace {
 
-TEST_F(Operations, ArrivesInPartsInTheStream) {
+TEST_F(Operations, ArrivesInChunksInTheStream) {
   Operation* const operation = made(7).operation;
   enqueue_affine(from_, 2, 0, stream_);
   ASSERT_TRUE(operation->start(stream_));
@@ -110,7 +110,7 @@ TEST_F(Operations, IsKeptUntilTheStreamsOfAllThreadsHavePassed) {
   void* kernel = nullptr;
   ASSERT_EQ(cuModuleGetFunction(&kernel, nullptr, "test_waits"), kSuccess);
   const auto token = std::make_shared<int>();
-  const auto operation = runtime_.add(*runtime_.context(), std::vector<Part>(1),
+  const auto operation = runtime_.add(*runtime_.context(), std::vector<Chunk>(1),
                                       std::make_unique<AtOnce>(token), {}, {});
   ASSERT_TRUE(operation);
   const auto collected = [&](int milliseconds) {
@@ -173,7 +173,7 @@ TEST_F(Operations, TheAgentsEndLeavesTheCallersThreadAlone) {
   auto collective = std::make_unique<Seen>(*runtime.context());
   const Seen& seen = *collective;
   const auto operation =
-      runtime.add(*runtime.context(), std::vector<Part>(1), std::move(collective), {}, {});
+      runtime.add(*runtime.context(), std::vector<Chunk>(1), std::move(collective), {}, {});
   ASSERT_TRUE(operation);
   EXPECT_TRUE((*operation)->start(late));
   EXPECT_EQ(runtime.agent().stop(std::chrono::seconds(10)), 0);

@@ -21,7 +21,7 @@ Step random_step(Random* random, const Program& program) {
   step.addend = below(random, 100);
   step.what = static_cast<What>(below(random, 3));
   step.root = below(random, program.ranks);
-  step.parts = 1 + static_cast<std::size_t>(below(random, 4));
+  step.chunks = 1 + static_cast<std::size_t>(below(random, 4));
   step.number = -1;
   step.in_kernel = step.what == What::sum && below(random, 2) == 0;
   return step;

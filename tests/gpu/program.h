@@ -22,7 +22,7 @@ struct Step {
   Number factor, addend;  // of affine, on `to`
   What what;
   int root;
-  std::size_t parts;
+  std::size_t chunks;
   int number;      // of a persistent collective; -1: it is none
   bool in_kernel;  // it is an allreduce in one kernel
 };

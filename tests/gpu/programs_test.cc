@@ -291,10 +291,10 @@ class Rank {
   Operation* made(const Step& step) {
     const auto seed = static_cast<unsigned>(random_());
     // 0: in the stream; that is this rank's business.
-    const auto places = static_cast<std::size_t>(below(&random_, static_cast<int>(step.parts)));
+    const auto buffers = static_cast<std::size_t>(below(&random_, static_cast<int>(step.chunks)));
     const Made made = taken(try_collective(
         &runtime_, &job_.library, rank_, step.number, step.what, step.root, buffer(step.from),
-        buffer(step.to), step.parts, seed, step.number < 0 ? order_ : nullptr, places));
+        buffer(step.to), step.chunks, seed, step.number < 0 ? order_ : nullptr, buffers));
     if (strikes(Failure::Of::collective, &collectives_)) {
       made.collective->plant("a planted failure", job_.failure.at_start, &job_.failure.struck);
     }

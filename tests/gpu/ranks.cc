@@ -73,26 +73,27 @@ std::string Library::problem() {
   return problem_;
 }
 
-Result<bool> Planned::start(std::size_t part) {
+Result<bool> Planned::start(std::size_t chunk) {
   if (!planted_.empty() && fails_at_start_) return failure();
   if (random_() % 8 == 0) return false;  // not yet
-  keys_[part] =
-      number_ < 0 ? library_.next_ordered(rank_) : Library::Key{number_, part, rounds_[part]++};
-  const Range& range = parts_[part];
+  keys_[chunk] =
+      number_ < 0 ? library_.next_ordered(rank_) : Library::Key{number_, chunk, rounds_[chunk]++};
+  const Range& range = chunks_[chunk];
   std::string description = std::to_string(static_cast<int>(what_)) + " of " +
                             std::to_string(range.bytes) + " bytes of type " +
-                            std::to_string(type_) + ", part " + std::to_string(part);
-  library_.contribute(keys_[part], rank_, description, Bytes(range.from, range.from + range.bytes));
+                            std::to_string(type_) + ", chunk " + std::to_string(chunk);
+  library_.contribute(keys_[chunk], rank_, description,
+                      Bytes(range.from, range.from + range.bytes));
   return true;
 }
 
-Result<bool> Planned::test(std::size_t part) {
+Result<bool> Planned::test(std::size_t chunk) {
   if (!planted_.empty()) return failure();
   if (random_() % 4 == 0) return false;
-  const auto given = library_.all_of(keys_[part]);
+  const auto given = library_.all_of(keys_[chunk]);
   if (given.empty()) return false;
   const Bytes result = outcome(type_, what_, root_, rank_, given);
-  std::copy(result.begin(), result.end(), parts_[part].to);
+  std::copy(result.begin(), result.end(), chunks_[chunk].to);
   return true;
 }
 
@@ -137,47 +138,48 @@ void use_device() {
 }
 
 Result<Made> try_collective(Runtime* runtime, Library* library, int rank, int number, What what,
-                            int root, const Buffer& from, const Buffer& to, std::size_t parts,
-                            unsigned seed, std::shared_ptr<Order> order, std::size_t places) {
+                            int root, const Buffer& from, const Buffer& to, std::size_t chunks,
+                            unsigned seed, std::shared_ptr<Order> order, std::size_t buffers) {
   const auto context = runtime->context();
   if (!context) return context.error();
   const std::size_t count = from.count(), element = element_bytes(from.type());
-  const std::size_t memories = places > 0 ? places : parts;
-  const std::size_t most = (count + parts - 1) / parts * element;  // of a part
+  const std::size_t memories = buffers > 0 ? buffers : chunks;
+  const std::size_t most = (count + chunks - 1) / chunks * element;  // of a chunk
   const bool copied = from.on_device() || to.on_device();
   const auto pinned = (*context)->pinned(copied ? 2 * memories * most : 0);
   if (!pinned) return pinned.error();
-  std::vector<Part> cut(parts);
+  std::vector<Chunk> cut(chunks);
   std::vector<Range> ranges;
-  for (std::size_t part = 0; part < parts; ++part) {
-    const std::size_t offset = count * part / parts * element;
-    const std::size_t length = count * (part + 1) / parts * element - offset;
-    std::byte* const memory = pinned->memory + part % memories * 2 * most;
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const std::size_t offset = count * chunk / chunks * element;
+    const std::size_t length = count * (chunk + 1) / chunks * element - offset;
+    std::byte* const memory = pinned->memory + chunk % memories * 2 * most;
     auto* sent = reinterpret_cast<std::byte*>(from.address()) + offset;
     auto* received = reinterpret_cast<std::byte*>(to.address()) + offset;
     if (from.on_device()) {
       sent = memory;
-      cut[part].in.push_back({from.address() + offset, sent, length});
+      cut[chunk].in.push_back({from.address() + offset, sent, length});
     }
     if (to.on_device()) {
       received = memory + most;
-      cut[part].out.push_back({to.address() + offset, received, length});
+      cut[chunk].out.push_back({to.address() + offset, received, length});
     }
     ranges.push_back({sent, received, length});
   }
   auto collective =
       std::make_unique<Planned>(library, rank, number, what, root, ranges, seed, from.type());
   Planned* const seen = collective.get();
-  auto made = runtime->add(*context, std::move(cut), std::move(collective), *pinned, order, places);
+  auto made =
+      runtime->add(*context, std::move(cut), std::move(collective), *pinned, order, buffers);
   if (!made) return made.error();
   return Made{*made, seen};
 }
 
 Made make_collective(Runtime* runtime, Library* library, int rank, int number, What what, int root,
-                     const Buffer& from, const Buffer& to, std::size_t parts, unsigned seed,
-                     std::shared_ptr<Order> order, std::size_t places) {
-  const auto made = try_collective(runtime, library, rank, number, what, root, from, to, parts,
-                                   seed, order, places);
+                     const Buffer& from, const Buffer& to, std::size_t chunks, unsigned seed,
+                     std::shared_ptr<Order> order, std::size_t buffers) {
+  const auto made = try_collective(runtime, library, rank, number, what, root, from, to, chunks,
+                                   seed, order, buffers);
   EXPECT_TRUE(made) << made.error().message;
   return *made;
 }

@@ -32,7 +32,7 @@ class Library {
   explicit Library(int ranks) : ranks_(ranks), ordered_(static_cast<std::size_t>(ranks)) {}
 
   int ranks() const { return ranks_; }
-  // Which of all collectives: number, part, round. Ordered ones are numbered as they start.
+  // Which of all collectives: number, chunk, round. Ordered ones are numbered as they start.
   using Key = std::tuple<int, std::size_t, int>;
   Key next_ordered(int rank);
   void contribute(const Key& key, int rank, const std::string& description, Bytes given);
@@ -63,7 +63,7 @@ struct Range {
 class Planned : public Collective {
  public:
   // number: -1 for an ordered one.
-  Planned(Library* library, int rank, int number, What what, int root, std::vector<Range> parts,
+  Planned(Library* library, int rank, int number, What what, int root, std::vector<Range> chunks,
           unsigned seed, weft_gpu_type type = WEFT_GPU_INT64)
       : library_(*library),
         rank_(rank),
@@ -71,13 +71,13 @@ class Planned : public Collective {
         type_(type),
         what_(what),
         root_(root),
-        parts_(std::move(parts)),
-        keys_(parts_.size()),
-        rounds_(parts_.size()),
+        chunks_(std::move(chunks)),
+        keys_(chunks_.size()),
+        rounds_(chunks_.size()),
         random_(seed) {}
 
-  Result<bool> start(std::size_t part) override;
-  Result<bool> test(std::size_t part) override;
+  Result<bool> start(std::size_t chunk) override;
+  Result<bool> test(std::size_t chunk) override;
   // Before it is started: what it fails with, when it starts or later. struck: is told.
   void plant(const std::string& error, bool at_start, std::atomic<bool>* struck = nullptr) {
     planted_ = error, fails_at_start_ = at_start, struck_ = struck;
@@ -94,7 +94,7 @@ class Planned : public Collective {
   const weft_gpu_type type_;
   const What what_;
   const int root_;
-  const std::vector<Range> parts_;
+  const std::vector<Range> chunks_;
   std::vector<Library::Key> keys_;
   std::vector<int> rounds_;
   std::minstd_rand random_;
@@ -129,19 +129,19 @@ class Buffer {
 
 void use_device();  // on the calling thread
 
-// A collective of `from` into `to` in so many parts, as Weft's MPI side prepares it. places: on
-// which they take turns; 0: each part has pinned memory of its own.
+// A collective of `from` into `to` in so many chunks, as Weft's MPI side prepares it. buffers: on
+// which they take turns; 0: each chunk has pinned memory of its own.
 struct Made {
   Operation* operation;
   Planned* collective;
 };
 Made make_collective(Runtime* runtime, Library* library, int rank, int number, What what, int root,
-                     const Buffer& from, const Buffer& to, std::size_t parts, unsigned seed,
-                     std::shared_ptr<Order> order, std::size_t places = 0);
+                     const Buffer& from, const Buffer& to, std::size_t chunks, unsigned seed,
+                     std::shared_ptr<Order> order, std::size_t buffers = 0);
 // The same, where it may fail.
 Result<Made> try_collective(Runtime* runtime, Library* library, int rank, int number, What what,
-                            int root, const Buffer& from, const Buffer& to, std::size_t parts,
-                            unsigned seed, std::shared_ptr<Order> order, std::size_t places = 0);
+                            int root, const Buffer& from, const Buffer& to, std::size_t chunks,
+                            unsigned seed, std::shared_ptr<Order> order, std::size_t buffers = 0);
 
 // to = to * factor + addend, for all elements; the driver's code, or a test of it.
 int launch_affine(const Buffer& buffer, Number factor, Number addend, Stream stream);

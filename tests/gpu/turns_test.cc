@@ -1,4 +1,4 @@
-// Parts of long collectives, which take turns on a few places (gpu/relay.h).
+// Chunks of long collectives, which take turns on a few buffers (gpu/relay.h).
 #include <chrono>
 #include <thread>
 
@@ -7,7 +7,7 @@
 namespace weft::gpu {
 namespace {
 
-TEST_F(Operations, PartsTakeTurnsOnAFewPlaces) {
+TEST_F(Operations, ChunksTakeTurnsOnAFewBuffers) {
   Operation* const operation =
       make_collective(&runtime_, &library_, 0, 0, What::sum, 0, from_, to_, 7, 1, nullptr, 2)
           .operation;
@@ -23,22 +23,22 @@ TEST_F(Operations, PartsTakeTurnsOnAFewPlaces) {
   runtime_.release(operation);
 }
 
-// What the agent has done with its parts, of which the first one ends when the test says so. As an
+// What the agent has done with its chunks, of which the first one ends when the test says so. As an
 // MPI library may, it leaves another context current, or none.
 struct Watched : Collective {
-  explicit Watched(std::size_t parts) : ended(parts) {}
-  Result<bool> start(std::size_t part) override {
+  explicit Watched(std::size_t chunks) : ended(chunks) {}
+  Result<bool> start(std::size_t chunk) override {
     cuCtxSetCurrent(nullptr);
-    began[part] = true;
+    began[chunk] = true;
     return true;
   }
-  Result<bool> test(std::size_t part) override {
+  Result<bool> test(std::size_t chunk) override {
     cuCtxSetCurrent(nullptr);
-    if (fails && part == 1) return Error{"the network is gone"};
-    return ended[part].load();
+    if (fails && chunk == 1) return Error{"the network is gone"};
+    return ended[chunk].load();
   }
   void let_end(std::size_t first, std::size_t last) {
-    for (std::size_t part = first; part < last; ++part) ended[part] = true;
+    for (std::size_t chunk = first; chunk < last; ++chunk) ended[chunk] = true;
   }
   static constexpr std::size_t kMost = 8;
   std::atomic<bool> began[kMost]{};
@@ -48,74 +48,74 @@ struct Watched : Collective {
 
 class Turns : public Operations {
  protected:
-  static constexpr std::size_t kParts = 6, kPlaces = 3, kPartBytes = 64;
+  static constexpr std::size_t kChunks = 6, kBuffers = 3, kChunkBytes = 64;
 
   void SetUp() override {
     Operations::SetUp();
-    const auto pinned = (*runtime_.context())->pinned(kPlaces * kPartBytes);
+    const auto pinned = (*runtime_.context())->pinned(kBuffers * kChunkBytes);
     ASSERT_TRUE(pinned);
-    for (std::size_t part = 0; part < kParts; ++part) {
-      std::byte* const memory = pinned->memory + part % kPlaces * kPartBytes;
-      const Address offset = part * kPartBytes;
-      parts_.push_back({{{from_.address() + offset, memory, kPartBytes}},
-                        {{to_.address() + offset, memory, kPartBytes}}});
+    for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
+      std::byte* const memory = pinned->memory + chunk % kBuffers * kChunkBytes;
+      const Address offset = chunk * kChunkBytes;
+      chunks_.push_back({{{from_.address() + offset, memory, kChunkBytes}},
+                         {{to_.address() + offset, memory, kChunkBytes}}});
     }
-    auto collective = std::make_unique<Watched>(kParts);
+    auto collective = std::make_unique<Watched>(kChunks);
     watched_ = collective.get();
-    const auto made =
-        runtime_.add(*runtime_.context(), parts_, std::move(collective), *pinned, order_, kPlaces);
+    const auto made = runtime_.add(*runtime_.context(), chunks_, std::move(collective), *pinned,
+                                   order_, kBuffers);
     ASSERT_TRUE(made);
     operation_ = *made;
     ASSERT_TRUE(operation_->start(stream_));
   }
-  void wait_until_began(std::size_t part) const {
-    while (!watched_->began[part]) std::this_thread::yield();
+  void wait_until_began(std::size_t chunk) const {
+    while (!watched_->began[chunk]) std::this_thread::yield();
   }
 
-  std::vector<Part> parts_;
+  std::vector<Chunk> chunks_;
   Watched* watched_ = nullptr;
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
   Operation* operation_ = nullptr;
 };
 
-TEST_F(Turns, TheNextPartsComeWhileOthersTravel) {
-  wait_until_began(kPlaces - 1);  // while none has ended
+TEST_F(Turns, TheNextChunksComeWhileOthersTravel) {
+  wait_until_began(kBuffers - 1);  // while none has ended
   watched_->let_end(0, 1);
-  wait_until_began(kPlaces);  // on the place of the first one
+  wait_until_began(kBuffers);  // in the buffer of the first one
   EXPECT_FALSE(watched_->ended[1]);
-  watched_->let_end(0, kParts);
+  watched_->let_end(0, kChunks);
   ASSERT_TRUE(operation_->wait(stream_));
   ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
-  Numbers right(100);  // of parts that come and leave as they are
-  std::iota(right.begin(), right.begin() + kParts * kPartBytes / sizeof(Number), 1);
+  Numbers right(100);  // of chunks that come and leave as they are
+  std::iota(right.begin(), right.begin() + kChunks * kChunkBytes / sizeof(Number), 1);
   EXPECT_EQ(to_.content(), right);
   runtime_.release(operation_);
 }
 
-TEST_F(Turns, APlaceIsFreeWhenItsPartHasEnded) {
-  wait_until_began(kPlaces - 1);
+TEST_F(Turns, ABufferIsFreeWhenItsChunkHasEnded) {
+  wait_until_began(kBuffers - 1);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_FALSE(watched_->began[kPlaces]);
-  watched_->let_end(0, kParts);
+  EXPECT_FALSE(watched_->began[kBuffers]);
+  watched_->let_end(0, kChunks);
   ASSERT_TRUE(operation_->wait(stream_));
   ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
-  EXPECT_TRUE(watched_->began[kParts - 1]);
+  EXPECT_TRUE(watched_->began[kChunks - 1]);
   runtime_.release(operation_);
 }
 
-TEST_F(Turns, TheNextOneInOrderStartsBehindTheLastPart) {
+TEST_F(Turns, TheNextOneInOrderStartsBehindTheLastChunk) {
   auto collective = std::make_unique<Watched>(1);
   Watched* const next = collective.get();
   const auto made =
-      runtime_.add(*runtime_.context(), std::vector<Part>(1), std::move(collective), {}, order_);
+      runtime_.add(*runtime_.context(), std::vector<Chunk>(1), std::move(collective), {}, order_);
   ASSERT_TRUE(made);
   ASSERT_TRUE((*made)->start(stream_));
-  wait_until_began(kPlaces - 1);
+  wait_until_began(kBuffers - 1);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_FALSE(next->began[0]);
-  watched_->let_end(0, kParts - 1);
-  while (!next->began[0]) std::this_thread::yield();  // though the last part has not ended
-  watched_->let_end(kParts - 1, kParts);
+  watched_->let_end(0, kChunks - 1);
+  while (!next->began[0]) std::this_thread::yield();  // though the last chunk has not ended
+  watched_->let_end(kChunks - 1, kChunks);
   next->let_end(0, 1);
   for (Operation* const one : {operation_, *made}) {
     ASSERT_TRUE(one->wait(stream_));
@@ -124,8 +124,8 @@ TEST_F(Turns, TheNextOneInOrderStartsBehindTheLastPart) {
   ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
 }
 
-TEST_F(Turns, MemoryOfAFailedOneIsHeldUntilItsOtherPartsHaveEnded) {
-  wait_until_began(kPlaces - 1);
+TEST_F(Turns, MemoryOfAFailedOneIsKeptUntilItsOtherChunksHaveEnded) {
+  wait_until_began(kBuffers - 1);
   watched_->fails = true;
   std::string said;
   while (said.empty()) said = message(operation_->wait(stream_));
@@ -134,16 +134,16 @@ TEST_F(Turns, MemoryOfAFailedOneIsHeldUntilItsOtherPartsHaveEnded) {
   runtime_.release(operation_);
   const auto taken = [&] {
     runtime_.collect();
-    const auto pinned = (*runtime_.context())->pinned(kPlaces * kPartBytes);
+    const auto pinned = (*runtime_.context())->pinned(kBuffers * kChunkBytes);
     EXPECT_TRUE(pinned);
     return pinned->memory;
   };
-  const std::byte* const its = parts_[0].in[0].host;
+  const std::byte* const its = chunks_[0].in[0].host;
   for (int i = 0; i < 20; ++i) {
     EXPECT_NE(taken(), its);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  watched_->let_end(0, kParts);
+  watched_->let_end(0, kChunks);
   while (taken() != its) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
@@ -161,7 +161,7 @@ TEST_F(Operations, AFailureLetsTheStreamGoOnWhenTheAgentsCopiesHaveEnded) {
   auto collective = std::make_unique<Copying>();
   Copying* const copying = collective.get();
   const auto made =
-      runtime_.add(*runtime_.context(), std::vector<Part>(1), std::move(collective), {}, nullptr);
+      runtime_.add(*runtime_.context(), std::vector<Chunk>(1), std::move(collective), {}, nullptr);
   ASSERT_TRUE(made);
   ASSERT_TRUE((*made)->start(stream_));
   void* passed = nullptr;

@@ -50,7 +50,7 @@ unsigned char content(std::size_t i) {
   return static_cast<unsigned char>(i * 31 + i / 251);
 }
 
-// It travels in parts, with calls that count with ints.
+// It travels in chunks, with calls that count with ints.
 void many_bytes() {
   Repeated data(static_cast<std::size_t>(kMany));
   if (rank == 0) {
@@ -81,7 +81,7 @@ void expect_end(int code, weft_gpu_request* request, const char* what) {
   finish(request);
 }
 
-// Never in parts; of elements without bytes.
+// Never in chunks; of elements without bytes.
 void many_elements(bool is_persistent) {
   MPI_Comm own;
   MPI_Comm_dup(world, &own);

@@ -239,7 +239,7 @@ void managed_memory_that_is_not_shared() {
   standin::set_attribute(kConcurrentManagedAccess, 1);
 }
 
-bool travels_in_parts(const Case& one) {
+bool travels_in_chunks(const Case& one) {
   const std::string name = one.name;
   for (const char* other :
        {"Bcast", "Reduce", "Allreduce", "Exscan", "Reduce_scatter_block", "Reduce_scatter",
@@ -249,8 +249,8 @@ bool travels_in_parts(const Case& one) {
   return false;
 }
 
-// Of more than 32 MiB: their parts take turns on a few places.
-void parts_that_take_turns() {
+// Of more than 32 MiB: their chunks take turns on a few buffers.
+void chunks_that_take_turns() {
   expected_way = nullptr;
   std::string before;
   for (const Case& one : all_cases()) {
@@ -300,10 +300,10 @@ int main(int argc, char** argv) {
     run(one, 1000, kManaged, kManaged);
     run_large(one, 1000);
     if (one.name == std::string("Allgatherv")) run_large(one, 300'000);
-    if (travels_in_parts(one)) run(one, 300'000, kDevice, rank != 0 ? kDevice : kProcessor);
+    if (travels_in_chunks(one)) run(one, 300'000, kDevice, rank != 0 ? kDevice : kProcessor);
   }
   blocks_are_reduced_in_place();
-  parts_that_take_turns();
+  chunks_that_take_turns();
   long_ones_of_types_with_holes();
   short_floats(in_one_kernel);
   managed_memory_that_is_not_shared();

@@ -129,7 +129,7 @@ void pause(int milliseconds);
 // What follows in the stream comes late.
 void delay_stream();
 
-// ---- gpu_streams_parts.cc
+// ---- gpu_streams_chunks.cc
 void blocks_are_reduced_in_place();
 void pinned_memory_is_bounded();
 void long_ones_of_types_with_holes();

@@ -50,13 +50,13 @@ Result<bool> Packing::unpack() {
   });
 }
 
-Result<bool> ByProcessor::bring(std::size_t part) {
-  if (brought_++ % parts.size() == 0) {
+Result<bool> ByProcessor::bring(std::size_t chunk) {
+  if (brought_++ % chunks.size() == 0) {
     for (Packing& one : packings) {
       if (const auto packed = one.pack(); !packed) return packed;
     }
   }
-  for (const Copy& one : parts[part].in) {
+  for (const Copy& one : chunks[chunk].in) {
     for (std::size_t row = 0; row < one.rows; ++row) {
       const auto* const from = reinterpret_cast<const std::byte*>(one.device) + row * one.pitch;
       std::memcpy(one.host + row * one.bytes, from, one.bytes);
@@ -65,14 +65,14 @@ Result<bool> ByProcessor::bring(std::size_t part) {
   return true;
 }
 
-Result<bool> ByProcessor::take(std::size_t part) {
-  for (const Copy& one : parts[part].out) {
+Result<bool> ByProcessor::take(std::size_t chunk) {
+  for (const Copy& one : chunks[chunk].out) {
     for (std::size_t row = 0; row < one.rows; ++row) {
       auto* const to = reinterpret_cast<std::byte*>(one.device) + row * one.pitch;
       std::memcpy(to, one.host + row * one.bytes, one.bytes);
     }
   }
-  if (++taken_ % parts.size() != 0) return true;
+  if (++taken_ % chunks.size() != 0) return true;
   for (Packing& one : packings) {
     if (const auto unpacked = one.unpack(); !unpacked) return unpacked;
   }

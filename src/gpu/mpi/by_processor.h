@@ -1,5 +1,5 @@
-// Copies that the agent's thread makes itself, for data in host memory that do not lie as the parts
-// of a call need them.
+// Copies that the agent's thread makes itself, for data in host memory that do not lie as the
+// chunks of a call need them.
 #pragma once
 
 #include <mpi.h>
@@ -21,7 +21,7 @@ class Packing {
   Packing(void* buffer, std::int64_t elements, MPI_Datatype type, bool is_read, bool is_changed);
 
   std::byte* bytes() { return bytes_.data(); }
-  // pack() must be called before the first part is sent, unpack() when the last one has arrived.
+  // pack() must be called before the first chunk is sent, unpack() when the last one has arrived.
   Result<bool> pack();
   Result<bool> unpack();
 
@@ -38,12 +38,13 @@ class Packing {
 };
 
 struct ByProcessor {
-  std::vector<Part> parts;  // their copies; the addresses of the device's are the processor's here
+  // Their copies; the addresses of the device's memory are the processor's here.
+  std::vector<Chunk> chunks;
   std::vector<Packing> packings;
 
-  // bring() must be called before a part starts, take() when it has ended.
-  Result<bool> bring(std::size_t part);
-  Result<bool> take(std::size_t part);
+  // bring() must be called before a chunk starts, take() when it has ended.
+  Result<bool> bring(std::size_t chunk);
+  Result<bool> take(std::size_t chunk);
 
  private:
   std::size_t brought_ = 0, taken_ = 0;

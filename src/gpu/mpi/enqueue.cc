@@ -260,32 +260,32 @@ class MpiCollective : public Collective {
     if (!comm) return comm.error();
     persistent_ = true;
     Result<bool> all = true;
-    for (std::size_t part = 0; part < calls_.size(); ++part) {
-      calls_[part].comm = *comm;
-      const auto made = checked(prepare_by_mpi(calls_[part], &requests_[part]));
-      if (all && !made) all = made;  // the other ranks come to the next part, too
+    for (std::size_t chunk = 0; chunk < calls_.size(); ++chunk) {
+      calls_[chunk].comm = *comm;
+      const auto made = checked(prepare_by_mpi(calls_[chunk], &requests_[chunk]));
+      if (all && !made) all = made;  // the other ranks come to the next chunk, too
     }
     return all;
   }
 
-  Result<bool> start(std::size_t part) override {
+  Result<bool> start(std::size_t chunk) override {
     if (context_) context_->make_current();
     if (!persistent_ && deferred_step_ == MPI_COMM_NULL) {
       const auto ready = internal_->ready();
       if (!ready || !*ready) return ready;
     }
-    if (const auto good = by_processor_.bring(part); !good) return good;
-    if (persistent_) return checked(MPI_Start(&requests_[part]));
-    calls_[part].comm = deferred_step_ == MPI_COMM_NULL ? internal_->first() : deferred_step_;
-    return checked(start_by_mpi(calls_[part], &requests_[part]));
+    if (const auto good = by_processor_.bring(chunk); !good) return good;
+    if (persistent_) return checked(MPI_Start(&requests_[chunk]));
+    calls_[chunk].comm = deferred_step_ == MPI_COMM_NULL ? internal_->first() : deferred_step_;
+    return checked(start_by_mpi(calls_[chunk], &requests_[chunk]));
   }
 
-  Result<bool> test(std::size_t part) override {
+  Result<bool> test(std::size_t chunk) override {
     int ended = 0;
-    const int code = MPI_Test(&requests_[part], &ended, MPI_STATUS_IGNORE);
+    const int code = MPI_Test(&requests_[chunk], &ended, MPI_STATUS_IGNORE);
     if (const auto good = checked(code); !good) return good;
     if (!ended) return false;
-    return by_processor_.take(part);
+    return by_processor_.take(chunk);
   }
 
  private:
@@ -319,13 +319,13 @@ Result<ByMpi> stage_by_mpi(const Call& call, const Kept& internal, bool persiste
   auto staged = stage(*known, context, copies);
   if (!staged) return staged.error();
   const Pinned pinned = staged->pinned;
-  const std::size_t places = staged->places;
-  std::vector<Part> parts = std::move(staged->parts);
+  const std::size_t buffers = staged->buffers;
+  std::vector<Chunk> chunks = std::move(staged->chunks);
   auto collective = std::make_unique<MpiCollective>(
       internal, std::move(*staged), library_takes_device_memory() ? context : nullptr);
   auto* const itself = collective.get();
-  auto made = made_runtime->make(context, std::move(parts), std::move(collective), pinned,
-                                 persistent ? nullptr : internal->order(), places);
+  auto made = made_runtime->make(context, std::move(chunks), std::move(collective), pinned,
+                                 persistent ? nullptr : internal->order(), buffers);
   if (!made) return made.error();
   return ByMpi{std::move(*made), itself};
 }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "gpu/mpi/calls.h"
-#include "gpu/mpi/parts.h"
+#include "gpu/mpi/chunks.h"
 #include "gpu/mpi/sides.h"
 
 namespace weft::gpu {
@@ -153,7 +153,7 @@ MPI_Datatype KeptTypes::keep(MPI_Datatype type) {
 
 namespace {
 
-// Stages the call as one part. Of a buffer with gaps only the blocks are copied.
+// Stages the call as one chunk. Of a buffer with gaps only the blocks are copied.
 Result<Staged> stage_whole(const Call& given, const Group& group, Context* context, bool copies) {
   Call call = given;
   const bool in_place = call.sendbuf == MPI_IN_PLACE || call.recvbuf == MPI_IN_PLACE;
@@ -198,13 +198,13 @@ Result<Staged> stage_whole(const Call& given, const Group& group, Context* conte
   }
   keep_types(&call, group, &staged.types);
 
-  Part part;
-  from.add(&part.in);
+  Chunk chunk;
+  from.add(&chunk.in);
   // A missing neighbour, such as at the end of a line, leaves its block unchanged.
-  if (in_place || bcast_root || is_neighborhood(call.kind)) to.add(&part.in);
-  if (is_changed(call, group)) to.add(&part.out);
-  staged.parts.push_back(std::move(part));
-  staged.by_processor.parts.emplace_back();
+  if (in_place || bcast_root || is_neighborhood(call.kind)) to.add(&chunk.in);
+  if (is_changed(call, group)) to.add(&chunk.out);
+  staged.chunks.push_back(std::move(chunk));
+  staged.by_processor.chunks.emplace_back();
   staged.calls.push_back(call);
   return staged;
 }
@@ -214,7 +214,7 @@ Result<Staged> stage_whole(const Call& given, const Group& group, Context* conte
 Result<Staged> stage(const Call& call, Context* context, bool copies) {
   const Group group = group_of(call);
   const auto division = copies ? division_of(call, group) : std::nullopt;
-  if (division) return stage_in_parts(call, group, *division, context);
+  if (division) return stage_in_chunks(call, group, *division, context);
   return stage_whole(call, group, context, copies);
 }
 

@@ -1,5 +1,5 @@
 // A call on memory that the MPI library reaches: buffers of the device are replaced by pinned
-// memory, and copies say what goes in and out. In parts, where it is long (parts.h).
+// memory, and copies say what goes in and out. In chunks, where it is long (chunks.h).
 #pragma once
 
 #include <cstddef>
@@ -34,9 +34,9 @@ struct Staged {
   Staged() = default;
   Staged(Staged&&) = default;  // a copy's calls would point to the arrays of this one
 
-  std::vector<Call> calls;  // one for each part
-  std::vector<Part> parts;
-  std::size_t places = 0;  // of Runtime::add
+  std::vector<Call> calls;  // one for each chunk
+  std::vector<Chunk> chunks;
+  std::size_t buffers = 0;  // of Runtime::add
   ByProcessor by_processor;
   KeptArrays arrays;  // of the calls
   KeptTypes types;    // of the calls

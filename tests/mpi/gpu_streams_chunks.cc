@@ -1,4 +1,4 @@
-// Long collectives, which travel in parts.
+// Long collectives, which travel in chunks.
 #include <numeric>
 
 #include "gpu_streams.h"

@@ -1,4 +1,4 @@
-#include "gpu/mpi/parts.h"
+#include "gpu/mpi/chunks.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,14 +9,14 @@
 namespace weft::gpu {
 namespace {
 
-constexpr std::int64_t kPartBytes = 1 << 20;
-// The least bytes per block and part, on average: smaller messages do not transfer faster.
+constexpr std::int64_t kChunkBytes = 1 << 20;
+// The least bytes per block and chunk, on average: smaller messages do not transfer faster.
 constexpr std::int64_t kLeastBytes = 16 << 10;
 // A call of up to this many bytes gets pinned memory for all of them and is copied in the stream.
-// The parts of a longer call share kPlaces pieces of pinned memory in turn.
+// The chunks of a longer call use kPinnedBuffers pinned buffers in turn.
 constexpr std::int64_t kMostInStream = 32 << 20;
-constexpr std::int64_t kPlaces = 8;
-// Parts begin at multiples of this many bytes.
+constexpr std::int64_t kPinnedBuffers = 8;
+// Chunks begin at multiples of this many bytes.
 constexpr std::int64_t kGrain = 64;
 
 // Returns whether each element of the result depends only on that element of the operands.
@@ -84,20 +84,20 @@ Result<bool> place(const Division& division, const Context& context, CutSide* si
   return true;
 }
 
-// The share of a side that one part transfers, and where it lies for the call: the blocks' ranges,
+// The share of a side that one chunk transfers, and where it lies for the call: the blocks' ranges,
 // one after the other.
 class Cut {
  public:
-  Cut(const CutSide& side, const Division& division, std::int64_t part, std::byte* place)
-      : side_(side), division_(division), part_(part), place_(place) {}
+  Cut(const CutSide& side, const Division& division, std::int64_t chunk, std::byte* pinned)
+      : side_(side), division_(division), chunk_(chunk), pinned_(pinned) {}
 
   const void* memory() const {
-    if (side_.by != CutSide::By::nobody) return place_;
+    if (side_.by != CutSide::By::nobody) return pinned_;
     return reinterpret_cast<const void*>(range_of(0));
   }
   std::int64_t elements(int block) const {
     const int which = side_.first + block;
-    return division_.before(which, part_ + 1) - division_.before(which, part_);
+    return division_.before(which, chunk_ + 1) - division_.before(which, chunk_);
   }
   // Returns the number of elements in the blocks before this one.
   std::int64_t elements_before(int block) const {
@@ -113,7 +113,7 @@ class Cut {
   void add(const Span& rows, CutSide::By by, std::vector<Copy>* copies) const {
     if (side_.by != by || side_.at.empty() || rows.count == 0) return;
     const bool at_once = by == CutSide::By::device && division_.alike() && rows.count > 1;
-    std::byte* to = place_ + elements_before(rows.first) * division_.extent;
+    std::byte* to = pinned_ + elements_before(rows.first) * division_.extent;
     for (int row = rows.first; row < rows.first + rows.count; ++row) {
       Copy one{range_of(row), to, static_cast<std::size_t>(elements(row) * division_.extent)};
       to += one.bytes;
@@ -128,14 +128,14 @@ class Cut {
 
  private:
   Address range_of(int block) const {
-    const std::int64_t begin = division_.before(side_.first + block, part_) * division_.extent;
+    const std::int64_t begin = division_.before(side_.first + block, chunk_) * division_.extent;
     return side_.at[static_cast<std::size_t>(block)] + static_cast<Address>(begin);
   }
 
   const CutSide& side_;
   const Division& division_;
-  const std::int64_t part_;
-  std::byte* const place_;
+  const std::int64_t chunk_;
+  std::byte* const pinned_;
 };
 
 bool reduces_blocks(Kind kind) {
@@ -192,7 +192,7 @@ bool measure_blocks(const Call& call, const Group& group, Division* made) {
       made->elements = {block_bytes(call, group)};
       return true;
     case Kind::reduce_scatter:
-      // In place, the result of one part would overwrite what another part has yet to send.
+      // In place, the result of one chunk would overwrite what another chunk has yet to send.
       if (call.sendbuf == MPI_IN_PLACE) return false;
       [[fallthrough]];
     case Kind::allgatherv: {
@@ -221,9 +221,9 @@ Numbers kept(const Cut& cut, int blocks, bool displacements, Staged* staged) {
 
 }  // namespace
 
-std::int64_t Division::before(int block, std::int64_t part) const {
+std::int64_t Division::before(int block, std::int64_t chunk) const {
   const std::int64_t all = of(block), grain = reduces ? 1 : kGrain;
-  return part == parts ? all : all * part / parts / grain * grain;
+  return chunk == chunks ? all : all * chunk / chunks / grain * grain;
 }
 
 std::optional<Division> division_of(const Call& call, const Group& group) {
@@ -233,16 +233,16 @@ std::optional<Division> division_of(const Call& call, const Group& group) {
   const auto& elements = made.elements;
   const std::int64_t sum = std::accumulate(elements.begin(), elements.end(), std::int64_t{0});
   const std::int64_t bytes = sum * made.size * (made.alike() ? blocks : 1);
-  const std::int64_t of_part = std::max(kPartBytes, kLeastBytes * blocks);
-  made.parts = std::min((bytes + of_part - 1) / of_part,
-                        *std::max_element(elements.begin(), elements.end()));
+  const std::int64_t of_chunk = std::max(kChunkBytes, kLeastBytes * blocks);
+  made.chunks = std::min((bytes + of_chunk - 1) / of_chunk,
+                         *std::max_element(elements.begin(), elements.end()));
   made.takes_turns = bytes > kMostInStream;
-  if (made.parts <= 1) return std::nullopt;
+  if (made.chunks <= 1) return std::nullopt;
   return made;
 }
 
-Result<Staged> stage_in_parts(const Call& call, const Group& group, const Division& division,
-                              Context* context) {
+Result<Staged> stage_in_chunks(const Call& call, const Group& group, const Division& division,
+                               Context* context) {
   Staged staged;
   CutSide from = sending_side(call, group), to = receiving_side(call, group);
   for (CutSide* const one : {&from, &to}) {
@@ -250,21 +250,22 @@ Result<Staged> stage_in_parts(const Call& call, const Group& group, const Divisi
       return placed.error();
     }
   }
-  std::int64_t from_bytes = 0, to_bytes = 0;  // of a place
-  for (std::int64_t part = 0; part < division.parts; ++part) {
-    from_bytes = std::max(from_bytes, aligned(Cut(from, division, part, nullptr).bytes()));
-    to_bytes = std::max(to_bytes, aligned(Cut(to, division, part, nullptr).bytes()));
+  std::int64_t from_bytes = 0, to_bytes = 0;  // of a buffer
+  for (std::int64_t chunk = 0; chunk < division.chunks; ++chunk) {
+    from_bytes = std::max(from_bytes, aligned(Cut(from, division, chunk, nullptr).bytes()));
+    to_bytes = std::max(to_bytes, aligned(Cut(to, division, chunk, nullptr).bytes()));
   }
-  const std::int64_t places =
-      division.takes_turns ? std::min(kPlaces, division.parts) : division.parts;
-  if (division.takes_turns) staged.places = static_cast<std::size_t>(places);
-  const auto pinned = context->pinned(static_cast<std::size_t>(places * (from_bytes + to_bytes)));
+  const std::int64_t buffers =
+      division.takes_turns ? std::min(kPinnedBuffers, division.chunks) : division.chunks;
+  if (division.takes_turns) staged.buffers = static_cast<std::size_t>(buffers);
+  const auto pinned = context->pinned(static_cast<std::size_t>(buffers * (from_bytes + to_bytes)));
   if (!pinned) return pinned.error();
   staged.pinned = *pinned;
 
-  for (std::int64_t part = 0; part < division.parts; ++part) {
-    std::byte* const place = pinned->memory + part % places * (from_bytes + to_bytes);
-    const Cut sent(from, division, part, place), received(to, division, part, place + from_bytes);
+  for (std::int64_t chunk = 0; chunk < division.chunks; ++chunk) {
+    std::byte* const buffer = pinned->memory + chunk % buffers * (from_bytes + to_bytes);
+    const Cut sent(from, division, chunk, buffer),
+        received(to, division, chunk, buffer + from_bytes);
     Call one = call;
     one.form = with_ints(call.kind);
     one.sendtype = one.recvtype = division.type;
@@ -280,14 +281,14 @@ Result<Staged> stage_in_parts(const Call& call, const Group& group, const Divisi
     if (!to.at.empty()) one.recvbuf = const_cast<void*>(received.memory());
     staged.calls.push_back(one);
     const auto copies = [&](CutSide::By by) {
-      Part made;
+      Chunk made;
       sent.add(from.read, by, &made.in);
       received.add(to.read, by, &made.in);
       received.add(to.changed, by, &made.out);
       return made;
     };
-    staged.parts.push_back(copies(CutSide::By::device));
-    staged.by_processor.parts.push_back(copies(CutSide::By::processor));
+    staged.chunks.push_back(copies(CutSide::By::device));
+    staged.by_processor.chunks.push_back(copies(CutSide::By::processor));
   }
   return staged;
 }
