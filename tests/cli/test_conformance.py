@@ -249,7 +249,7 @@ def test_algorithms(place, chosen, tmp_path, capsys):
         # MPICH's own Gather_c takes no type with a negative lower bound in place.
         ["--groups", "results", "--only", ",".join(chosen), "--largest-count", "1000"]
         + ["--without", FAULTS["mpich"] + ",negative"],
-        # Those with a round for each rank go in sections of two laps.
+        # Those with a round for each rank go in batches of two iterations.
         {**variables, "WEFT_LAPS": "2"},
         place.nodes,
         [in_two_domains(tmp_path, place.domains)] if place.domains else [],

@@ -138,11 +138,11 @@ def test_watchdog_names_the_blocking_call_that_waits(mpi, transport):
     assert "rank 0" not in done.err
 
 
-@pytest.mark.parametrize(("laps", "of_how_many"), [(None, " of 3"), ("1", "")])
-def test_watchdog_knows_no_last_round_of_a_collective_in_sections(mpi, laps, of_how_many):
+@pytest.mark.parametrize(("iterations", "of_how_many"), [(None, " of 3"), ("1", "")])
+def test_watchdog_knows_no_last_round_of_a_collective_in_batches(mpi, iterations, of_how_many):
     """Nothing else tells that the library makes its rounds while they run."""
     variables = {"WEFT_ALGORITHM_BCAST": "scatter-allgather"} | (
-        {"WEFT_LAPS": laps} if laps else {}
+        {"WEFT_LAPS": iterations} if iterations else {}
     )
     options = ["--watchdog", "1", "--transport", "mpi"]
     job = Job(mpi, ["misordered"], "function", 3, options, variables, limit_s=5)

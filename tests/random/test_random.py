@@ -58,8 +58,8 @@ def test_random_programs_in_one_copy(mpi, engine, tmp_path):
     assert json.loads(summary.read_text())["one_copy_bytes"] > 0
 
 
-# Algorithms with a round for each rank, of which each lap is made when the one before it is over.
-IN_SECTIONS = {
+# Algorithms with a round for each rank, of which each batch is made when the one before it is over.
+IN_BATCHES = {
     "ring": ("allgather", "allgatherv", "allreduce"),
     "pairwise": ("alltoall", "alltoallv", "alltoallw", "reduce_scatter", "reduce_scatter_block"),
     "scatter-allgather": ("bcast",),
@@ -72,7 +72,7 @@ IN_SECTIONS = {
 def test_random_programs_in_sections(mpi, engine):
     needs(mpi)
     names = {
-        f"WEFT_ALGORITHM_{kind.upper()}": name for name in IN_SECTIONS for kind in IN_SECTIONS[name]
+        f"WEFT_ALGORITHM_{kind.upper()}": name for name in IN_BATCHES for kind in IN_BATCHES[name]
     }
     variables = {**names, "WEFT_LAPS": "1"}
     setting = Setting(mpi, 4, f"{engine} --transport mpi", limit_s=60, variables=variables)

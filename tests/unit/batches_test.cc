@@ -59,7 +59,7 @@ int expect_whole(const Algorithm& algorithm, const Shape& shape, int iterations)
     add_rounds(batch, together);
   }
   EXPECT_EQ(whole, together) << algorithm.name << " of " << shape.size << " ranks, rank "
-                             << shape.rank << ", " << iterations << " laps a section";
+                             << shape.rank << ", " << iterations << " iterations a batch";
   return batches;
 }
 
