@@ -223,7 +223,7 @@ class Model {
   }
 
   void advance(Variable q, const Waves& tendency, double weight, double part, bool last) {
-    if (file_) file_->go_on();
+    if (file_) file_->progress();
     Complex* mine = all_[q].data() + begins_[at(rank_)];
     each_wave([&](int n, std::size_t i) {
       const double step = settings_.seconds;

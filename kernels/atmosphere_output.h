@@ -84,7 +84,7 @@ class FieldFile {
   }
 
   // Between parts of the computation: rank 0 writes what has been gathered meanwhile.
-  void go_on() {
+  void progress() {
     if (gather_ == MPI_REQUEST_NULL) return;
     int gathered = 0;
     MPI_Test(&gather_, &gathered, MPI_STATUS_IGNORE);
