@@ -63,17 +63,17 @@ class Device {
  public:
   explicit Device(const void* image) {
     MPI_Comm node;
-    int place = 0, neighbours = 1, devices = 0;
+    int node_rank = 0, neighbours = 1, devices = 0;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-    MPI_Comm_rank(node, &place);
+    MPI_Comm_rank(node, &node_rank);
     MPI_Comm_size(node, &neighbours);
     MPI_Comm_free(&node);
     GPU_GOOD(cuDeviceGetCount, &devices);
-    GPU_GOOD(cuDeviceGet, &device_, place % devices);
+    GPU_GOOD(cuDeviceGet, &device_, node_rank % devices);
     char name[128] = "";
     GPU_GOOD(cuDeviceGetName, name, sizeof name, device_);
-    name_ = name, alone_ = devices > place;
-    sharing_ = (neighbours - place % devices + devices - 1) / devices;
+    name_ = name, alone_ = devices > node_rank;
+    sharing_ = (neighbours - node_rank % devices + devices - 1) / devices;
     void* context = nullptr;
     GPU_GOOD(cuDevicePrimaryCtxRetain, &context, device_);
     GPU_GOOD(cuCtxSetCurrent, context);

@@ -99,7 +99,7 @@ struct Step {
   int peer = -1;
   Operand first{};
   Operand second{};
-  Location into{};          // of a reduce: as many elements as second, whose place it may be
+  Location into{};          // of a reduce: as many elements as second, which it may overwrite
   std::uint32_t value = 0;  // of a signal or wait
   // A step `leaders` sends `first` and receives `second`; either is empty if it is not used, and
   // they are equal if in place. peer: the root.
@@ -149,7 +149,7 @@ struct ShownBuffers {
 inline constexpr std::int64_t kAnswerOffset = kLineBytes - 8;
 static_assert(sizeof(ShownBuffers) <= kAnswerOffset);
 // The most node memory per rank that a schedule may use besides the slots, which then take whole
-// pages: two places of 256 KiB (select/selector.h).
+// pages: two chunks of 256 KiB (select/selector.h).
 inline constexpr std::int64_t kNodeBytesPerRank = 512 * 1024;
 inline constexpr std::int64_t kPageBytes = 4096;
 constexpr std::int64_t to_pages(std::int64_t bytes) {

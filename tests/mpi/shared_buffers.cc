@@ -73,14 +73,14 @@ class Window {
  private:
   // The others use what is the first rank's, one behind the other.
   void allocate_at_first_rank(MPI_Comm comm, MPI_Aint bytes) {
-    int place = 0, unit = 0;
+    int node_rank = 0, unit = 0;
     MPI_Aint before = 0, all = 0;
-    MPI_Comm_rank(comm, &place);
+    MPI_Comm_rank(comm, &node_rank);
     MPI_Exscan(&bytes, &before, 1, MPI_AINT, MPI_SUM, comm);
     MPI_Allreduce(&bytes, &all, 1, MPI_AINT, MPI_SUM, comm);
-    MPI_Win_allocate_shared(place == 0 ? all : 0, 8, MPI_INFO_NULL, comm, &data, &window_);
+    MPI_Win_allocate_shared(node_rank == 0 ? all : 0, 8, MPI_INFO_NULL, comm, &data, &window_);
     MPI_Win_shared_query(window_, 0, &all, &unit, &data);
-    if (place > 0) data = static_cast<char*>(data) + before;
+    if (node_rank > 0) data = static_cast<char*>(data) + before;
   }
   void allocate_by_large_counts(MPI_Comm comm, MPI_Aint bytes) {
 #if MPI_VERSION >= 4 && !defined(OPEN_MPI)
