@@ -8,9 +8,10 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, NoReturn, Optional
+from typing import Annotated, Any, NoReturn, Optional
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from weft import __version__, json_file, messages
 from weft import learned as learned_command
@@ -19,8 +20,9 @@ from weft.advise import command as advise_command
 from weft.bench import command as bench_command
 from weft.cores import command as cores_command
 from weft.demo import command as demo_command
+from weft.descriptions import Command, python_commands
 from weft.lab import command as lab_command
-from weft.plain_help import PlainCommand, PlainGroup
+from weft.plain_help import help_of
 from weft.report import command as report_command
 from weft.reproduce import command as reproduce_command
 from weft.sim import command as sim_command
@@ -29,6 +31,25 @@ from weft.trying import command as try_command
 FIRST = "Start with these"
 MEASURING = "Measure and understand"
 EXPERTS = "Experts"
+
+
+def described(context: Any) -> Command:
+    """The command that a context of the command line's parser stands for."""
+    found = python_commands(app, ["weft"])
+    for word in context.command_path.split()[1:]:
+        found = next(one for one in found.commands if one.words[-1] == word)
+    return found
+
+
+class PlainCommand(TyperCommand):
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(help_of(described(ctx)))
+
+
+class PlainGroup(TyperGroup):
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(help_of(described(ctx)))
+
 
 app = typer.Typer(
     name="weft",

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import Any
 
-from typer.core import TyperCommand, TyperGroup
-
-from weft.descriptions import GENERAL, Argument, Command, Option, python_commands
+from weft.descriptions import GENERAL, Argument, Command, Option
 
 COLUMNS = 80
 TEXT_COLUMN = 24
@@ -68,23 +65,3 @@ def help_of(command: Command) -> str:
     parts += [f"{title}:\n" + "\n".join(entries) for title, entries in sections(command)]
     parts += [f"{title}:\n{wrapped(text, 2)}" for title, text in command.notes.items()]
     return "\n\n".join(parts)
-
-
-def described(context: Any) -> Command:
-    """The command that a context of the command line's parser stands for."""
-    from weft.cli import app
-
-    found = python_commands(app, ["weft"])
-    for word in context.command_path.split()[1:]:
-        found = next(one for one in found.commands if one.words[-1] == word)
-    return found
-
-
-class PlainCommand(TyperCommand):
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        formatter.write(help_of(described(ctx)))
-
-
-class PlainGroup(TyperGroup):
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        formatter.write(help_of(described(ctx)))

@@ -11,7 +11,7 @@ from synthetic import result
 
 from weft import mpi_libraries
 from weft.bench.result import Statistic
-from weft.demo import command, rounds, show
+from weft.demo import rounds, show, typed
 from weft.demo.place import SharedMemory
 from weft.report import effect, overlap, page
 from weft.stored import ResultError
@@ -313,13 +313,13 @@ def test_programs_are_named_as_the_user_would_type_them(tmp_path, monkeypatch):
     program.touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert command.typed(program) == "bin/weft"
+    assert typed.program(program) == "bin/weft"
     monkeypatch.setenv("PATH", str(program.parent))
-    assert command.typed(program) == "weft"
+    assert typed.program(program) == "weft"
     monkeypatch.setenv("PATH", "/nowhere")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert command.typed(program) == str(program)
+    assert typed.program(program) == str(program)
 
 
 def test_page_needs_nothing_from_outside(gain, tmp_path):

@@ -1,17 +1,14 @@
-"""`weft demo`: its options, its words at the terminal, and what to try next."""
+"""`weft demo`: its options."""
 
-import os
-import shutil
-import sys
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
 from weft import json_file
+from weft.demo.typed import PAGE
 
 SECONDS = 90.0
-PAGE = Path("out/demo.html")
 
 
 def demo(
@@ -33,19 +30,3 @@ def demo(
     from weft.demo import show
 
     raise typer.Exit(show.run(mpi, time_budget, out, json))
-
-
-def typed(path: Path, root: Optional[Path] = None) -> str:
-    """A program as the user would type it: its name where PATH finds it, else its path."""
-    found = shutil.which(path.name)
-    if found and Path(found).resolve() == path.resolve():
-        return path.name
-    relative = os.path.relpath(path, root or Path.cwd())
-    return str(path) if relative.startswith("..") else relative
-
-
-def weft_typed() -> str:
-    from weft import installation
-
-    beside = Path(sys.prefix) / "bin" / "weft"
-    return typed(beside if beside.exists() else installation.weft_command())

@@ -15,7 +15,7 @@ from rich.table import Table
 from weft import files, json_file, messages, mpi_libraries, stored
 from weft.bench import settings
 from weft.bench.settings import SettingsError
-from weft.demo.command import PAGE, typed, weft_typed
+from weft.demo import typed
 from weft.demo.place import RANKS, DemoError, open_place
 from weft.demo.rounds import Rounds, State, Subject
 from weft.lab import LabError
@@ -31,7 +31,7 @@ def run(mpi: str | None, time_budget: str, out: Path, json: Path | None = None) 
     console = Console()
     try:
         seconds = settings.seconds("--time-budget", time_budget)
-        files.make_own_folder(out, PAGE)  # rather now than behind the measurement
+        files.make_own_folder(out, typed.PAGE)  # rather now than behind the measurement
         files.try_to_write(out)
         library = choose(mpi)
         console.print(
@@ -201,7 +201,7 @@ def advice(
     found: Sequence[Comparison | CallComparison], mpi: mpi_libraries.Implementation, is_lab: bool
 ) -> str:
     """Three commands to try on one's own program, as they would be typed here."""
-    weft, launcher = weft_typed(), typed(mpi.mpiexec)
+    weft, launcher = typed.weft(), typed.program(mpi.mpiexec)
     start = f"{launcher} -n {RANKS} {weft} run"
     commands = [
         (
