@@ -2,7 +2,7 @@
 
 import re
 
-from weft import installation
+from weft.system import installation
 
 _FOLDER = installation.ROOT / "tests/mpi"
 _LISTED = re.search(

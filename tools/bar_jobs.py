@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 
-from weft import installation, mpi_libraries
 from weft.lab import Lab
+from weft.system import installation, mpi_libraries
 
 
 def installed_libraries() -> list[str]:

@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 import debian_open_mpi
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 PLACE = installation.ROOT / ".deps" / "real-programs"
 SYSTEM = Path("/")

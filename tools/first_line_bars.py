@@ -18,8 +18,8 @@ from pathlib import Path
 
 from bar_jobs import run_command
 
-from weft import installation, mpi_libraries
 from weft.bench.statistics import NOTICEABLE
+from weft.system import installation, mpi_libraries
 from weft.trying.rounds import FASTER, UNDECIDED
 
 JOB_SECONDS = 600

@@ -87,7 +87,7 @@ def take(name: str, mode: str, ranks: int, mpi: str) -> tuple[str, dict[str, flo
 
 
 def measure(machine: str, rounds: int, mpi: str, remark: str) -> dict:
-    from weft import info
+    from weft.system import info
 
     library = ""
     found: dict = {name: {mode: {} for mode in MODES} for name in PROBLEMS}

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from bar_jobs import run_command
 
-from weft import installation, mpi_libraries
 from weft.advise.verify import WIDTH_OF_HIGH, WIDTH_OF_RUN
+from weft.system import installation, mpi_libraries
 
 JOB_SECONDS = 600
 PAIRS = 5  # of the program as it was and as it was changed

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 from bar import Bar
 
-from weft import mpi_libraries
 from weft.bench import kernels
 from weft.bench.kernels import BLOCKING, Run
 from weft.bench.settings import SettingsError
+from weft.system import mpi_libraries
 
 NAMED = ("native", "function", "thread", "tcc", "assist")
 BEST = 1.03  # most that auto may take of the best named engine

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bar import Bar, ratios
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 ALTERNATIONS = 7
 JOB_SECONDS = 400

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bar_jobs import run_command
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 WEFT = installation.ROOT / ".venv/bin/weft"
 REAL_PROGRAMS = "tools/real-programs lammps pw.x petsc --rounds 9 --way advise"

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from bar_jobs import run_command
 
-from weft import installation, mpi_libraries
 from weft.advise import analysis, sites, store
 from weft.advise.record import AFTER, CALL, WAIT
+from weft.system import installation, mpi_libraries
 
 SOURCES = Path(__file__).parent / "windows"
 WEFT = installation.ROOT / ".venv/bin/weft"

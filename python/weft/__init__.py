@@ -29,7 +29,7 @@ PLACES = {
     "Figure": "weft.results",
     "Lab": "weft.lab",
     "Result": "weft.results",
-    "ResultError": "weft.stored",
+    "ResultError": "weft.data.stored",
     "load": "weft.results",
 }
 

@@ -13,19 +13,21 @@ from typing import Annotated, Any, NoReturn, Optional
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from weft import __version__, json_file, messages
-from weft import learned as learned_command
-from weft import plan as plan_command
+from weft import __version__
 from weft.advise import command as advise_command
 from weft.bench import command as bench_command
+from weft.choices import learned as learned_command
+from weft.choices import plan as plan_command
 from weft.cores import command as cores_command
+from weft.data import json_file
 from weft.demo import command as demo_command
-from weft.descriptions import Command, python_commands
 from weft.lab import command as lab_command
-from weft.plain_help import help_of
 from weft.report import command as report_command
 from weft.reproduce import command as reproduce_command
 from weft.sim import command as sim_command
+from weft.terminal import messages
+from weft.terminal.descriptions import Command, python_commands
+from weft.terminal.plain_help import help_of
 from weft.trying import command as try_command
 
 FIRST = "Start with these"
@@ -83,7 +85,7 @@ INTERRUPTED = 130
 
 
 def become_native(verb: str, arguments: list[str]) -> None:
-    from weft import installation
+    from weft.system import installation
 
     native = installation.weft_command()
     if not native.exists():
@@ -99,7 +101,7 @@ def run(context: typer.Context) -> None:
 
 def schedule(context: typer.Context) -> None:
     """Print the schedule of an algorithm: weft schedule allreduce --algorithm ring --ranks 5."""
-    from weft import building, installation
+    from weft.system import building, installation
 
     printer = installation.weft_command().with_name("weft-schedule")
     if not installation.SOURCE:
@@ -114,7 +116,7 @@ def info(
     file: Annotated[Optional[Path], json_file.option("Write it as JSON.")] = None,
 ) -> None:
     """Say which MPI libraries, engines, cores and NUMA nodes are there."""
-    from weft import info
+    from weft.system import info
 
     facts = info.collect()
     if file:
@@ -131,12 +133,12 @@ def doctor(
     file: Annotated[Optional[Path], json_file.option("Also write the findings as JSON.")] = None,
 ) -> None:
     """Test the set-up, and name the fix for what is wrong."""
-    from weft import doctor
+    from weft.doctor import checks
 
-    found = doctor.fix() if fix else doctor.examine()
-    status = doctor.report(found)
+    found = checks.fix() if fix else checks.examine()
+    status = checks.report(found)
     if file:
-        json_file.write(file, doctor.to_json(found))
+        json_file.write(file, checks.to_json(found))
     raise typer.Exit(status)
 
 
@@ -146,7 +148,7 @@ def help_command(
     ] = None,
 ) -> None:
     """Explain a command: weft help try."""
-    from weft import installation
+    from weft.system import installation
 
     native = installation.weft_command()
     os.execv(native, [str(native), *(words or []), "--help"])

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Union
 
-from weft import stored
-from weft.stored import ResultError
+from weft.data import stored
+from weft.data.stored import ResultError
 
 Row = Mapping[str, Any]
 # The newest number of each schema that is read; all lower ones are.
@@ -31,7 +31,7 @@ class Figure:
 
     def save(self, path: Union[str, Path]) -> None:
         """Writes the picture to an SVG file."""
-        from weft import files
+        from weft.data import files
 
         files.write_text(Path(path), self.svg + "\n", encoding="utf-8")
 

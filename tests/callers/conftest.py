@@ -18,7 +18,7 @@ import debian_open_mpi
 import pytest
 from programs import CONFORMANCE
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 DEBIAN = installation.ROOT / ".deps" / "debian-mpi"
 SOURCES = Path(__file__).parent / "programs"

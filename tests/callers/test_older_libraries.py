@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from weft import installation
+from weft.system import installation
 
 pytestmark = pytest.mark.covering
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from weft import installation
+from weft.system import installation
 
 TOOL = installation.ROOT / "tools" / "real-programs"
 WAYS = ("auto", "auto --blocking", "thread --blocking", "tcc --blocking", "advise")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from advise_runs import HERE
 
-from weft import installation, mpi_libraries
 from weft.bench import kernels
 from weft.lab import Lab, LabUnavailable
+from weft.system import installation, mpi_libraries
 
 SOURCES = Path(__file__).parent / "programs"
 # What a launcher would have set; the tests may themselves run under one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from weft import installation
+from weft.system import installation
 
 
 def weft(*words: object) -> subprocess.CompletedProcess[str]:

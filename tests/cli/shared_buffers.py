@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from under_weft import library_at_hand, printed_under_weft
 
-from weft import mpi_libraries
+from weft.system import mpi_libraries
 
 LIMIT_S = 180
 

@@ -7,10 +7,10 @@ import subprocess
 import pytest
 from advise_runs import made
 
-from weft import mpi_libraries
 from weft.advise import analysis, fragments, places, show, sites
 from weft.advise.arguments import SIGNATURES
 from weft.advise.checked import Checks
+from weft.system import mpi_libraries
 
 SUFFIXES = {"c": "c", "c++": "cc", "fortran": "f90", "python": "py"}
 FRAGMENTS = (

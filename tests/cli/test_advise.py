@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 from advise_runs import HERE, sites
 
-from weft import mpi_libraries
 from weft.advise import analysis, record, store
+from weft.system import mpi_libraries
 
 pytestmark = pytest.mark.covering
 

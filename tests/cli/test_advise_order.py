@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from weft import mpi_libraries
 from weft.advise import analysis, fragments, show, store
+from weft.system import mpi_libraries
 
 ROUNDS = 20
 SOURCES = Path(__file__).parent / "programs"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from advise_runs import sites
 
-from weft import mpi_libraries
 from weft.advise import analysis, fragments, store
+from weft.system import mpi_libraries
 
 SOURCE = Path(__file__).parent / "programs" / "advise_places.c"
 CALLS = 20

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from advise_runs import HERE, sites
 
-from weft import installation, mpi_libraries
 from weft.advise import record, session, store
-from weft.stored import ResultError
+from weft.data.stored import ResultError
+from weft.system import installation, mpi_libraries
 
 SOURCES = Path(__file__).parent / "programs"
 

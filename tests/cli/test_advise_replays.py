@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from advise_runs import made, sites
 
-from weft import mpi_libraries
 from weft.advise import analysis, store, stretches, verify
 from weft.advise.sites import FREE, WITH_CHANGE
+from weft.system import mpi_libraries
 
 SOURCES = Path(__file__).parent / "programs"
 

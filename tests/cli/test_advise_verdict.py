@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from advise_runs import made
 
-from weft import mpi_libraries
 from weft.advise import analysis, show, store, verify
 from weft.advise.sites import FREE, Spread
 from weft.advise.stretches import stretches_of
+from weft.system import mpi_libraries
 
 
 def advice_of(free_us: list[float], window_ns: int = 500_000, cores: int = 4) -> analysis.Advice:

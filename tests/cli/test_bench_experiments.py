@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from synthetic import hides, result
 
-from weft import gpu, installation, mpi_libraries
 from weft.bench import experiments, kernels
 from weft.bench.presets import presets
 from weft.bench.result import Result, save_json
 from weft.bench.settings import SettingsError
+from weft.system import gpu, installation, mpi_libraries
 
 
 def test_an_unknown_preset_names_the_choices():

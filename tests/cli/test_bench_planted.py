@@ -10,9 +10,9 @@ import subprocess
 
 import pytest
 
-from weft import installation
 from weft.bench import store
 from weft.bench.result import Candidate
+from weft.system import installation
 
 UNIT = installation.BUILD / "tests" / "unit" / "weft_unit"
 HALF = Candidate("simulated 1.0", "half")

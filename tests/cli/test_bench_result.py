@@ -14,7 +14,7 @@ import pytest
 from weft.bench import result, settings, statistics, store
 from weft.bench.result import Candidate, Statistic
 from weft.bench.settings import SettingsError
-from weft.stored import ResultError
+from weft.data.stored import ResultError
 
 NATIVE = Candidate("mpich 5.0.2", "native")
 HALF = Candidate("mpich 5.0.2", "half", "bind", "quiet")

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation, mpi_libraries
 from weft.bench import driver as driver_module
 from weft.bench import places, settings, store, variants
 from weft.bench.driver import Driver
 from weft.bench.result import CANNOT_RUN, STOPPED, Candidate
 from weft.bench.settings import Settings
 from weft.bench.variants import Variant
+from weft.system import installation, mpi_libraries
 
 MPICH = mpi_libraries.implementation("mpich")
 NEEDS_BUILD = pytest.mark.skipif(not MPICH.program("planted").exists(), reason="needs a build")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import mpi_libraries
+from weft.system import mpi_libraries
 
 pytestmark = pytest.mark.covering
 

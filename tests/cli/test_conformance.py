@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from domains import in_two_domains
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 # Must be handled by every engine but native; add what comes, in any form ("Bcast_init").
 HANDLED = ("Iallreduce", "Ialltoall", "Ibcast", "Ireduce", "Iallgather", "Iscan", "Ibarrier")

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from weft import installation
+from weft.system import installation
 
 SOURCE = installation.ROOT / "tests/cli/programs/early_constructor.c"
 

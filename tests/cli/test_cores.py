@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 from python_weft import weft
 
-from weft import installation
 from weft.cores import model, native, placement
+from weft.system import installation
 
 pytestmark = pytest.mark.skipif(
     not installation.native_part("weft-cores").exists(), reason="needs make build"

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
-from weft import gpu as weft_gpu
-from weft import installation, mpi_libraries
 from weft.bench import presets
+from weft.system import gpu as weft_gpu
+from weft.system import installation, mpi_libraries
 
 TOOL = installation.ROOT / "tools" / "device-check"
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from weft import doctor, gpu, info, installation, leftovers, mpi_libraries, one_copy, xpmem
+from weft.doctor import checks, leftovers
+from weft.system import gpu, info, installation, mpi_libraries, one_copy, xpmem
 
 NOT_HERE = ("GPU", "XPMEM")  # not on every machine
 
 
 def test_everything_that_make_sets_up_is_good():
-    findings = {finding.what: finding for finding in doctor.findings()}
+    findings = {finding.what: finding for finding in checks.findings()}
     for what, finding in findings.items():
         # What else ran on this machine, and what it permits, is not of our making.
         if "leftovers" in what or "lab" in what or "/dev/shm" in what:
@@ -40,7 +41,7 @@ def test_mpi_libraries_that_are_not_here_are_no_fault(call, tmp_path):
 def test_missing_library(monkeypatch, wanted, good):
     """It is missed only where there is an MPI library that it is for."""
     monkeypatch.setattr(installation, "preload_library", lambda family: None)
-    finding = doctor.check_library("openmpi", wanted)
+    finding = checks.check_library("openmpi", wanted)
     assert (finding.good, finding.fix) == (good, "make mpis")
 
 
@@ -48,7 +49,7 @@ def test_library_that_cannot_be_loaded(monkeypatch, tmp_path):
     broken = tmp_path / "libweft-mpich.so"
     broken.write_text("not a library")
     monkeypatch.setattr(installation, "preload_library", lambda family: broken)
-    finding = doctor.check_library("mpich", wanted=True)
+    finding = checks.check_library("mpich", wanted=True)
     assert (finding.good, finding.fix) == (False, "make build")
 
 
@@ -66,12 +67,12 @@ def test_leftovers_are_counted_and_removed(left):
     (left / "mpich_shm_1f0e804_0").write_bytes(bytes(3 << 20))
     (left / "psm_folder").mkdir()
     (left / "somebody-elses").touch()
-    finding = doctor.check_leftovers("/dev/shm", leftovers.in_shared_memory)
+    finding = checks.check_leftovers("/dev/shm", leftovers.in_shared_memory)
     assert (finding.good, finding.note) == (False, "2 of jobs that were killed, 3 MiB")
     assert finding.fix == "weft doctor --fix"
-    assert doctor.mended(finding)
+    assert checks.mended(finding)
     assert [path.name for path in left.iterdir()] == ["somebody-elses"]
-    assert doctor.check_leftovers("/dev/shm", leftovers.in_shared_memory).good
+    assert checks.check_leftovers("/dev/shm", leftovers.in_shared_memory).good
 
 
 def test_what_a_job_has_just_made_is_not_left(left, monkeypatch):
@@ -125,16 +126,16 @@ def test_fix_mends_only_what_is_bad(monkeypatch, capsys):
     is_bad = [True]
 
     def findings():
-        yield doctor.Finding("a", None, "not here", "get it", lambda: done.append("a"))
-        yield doctor.Finding("b", not is_bad[0], "broken", "mend it", mend)
-        yield doctor.Finding("c", False, "needs root", "sudo it")
+        yield checks.Finding("a", None, "not here", "get it", lambda: done.append("a"))
+        yield checks.Finding("b", not is_bad[0], "broken", "mend it", mend)
+        yield checks.Finding("c", False, "needs root", "sudo it")
 
     def mend():
         done.append("b")
         is_bad[0] = False
 
-    monkeypatch.setattr(doctor, "findings", findings)
-    assert doctor.report(doctor.fix()) == 1
+    monkeypatch.setattr(checks, "findings", findings)
+    assert checks.report(checks.fix()) == 1
     said = capsys.readouterr().out
     assert done == ["b"]
     assert "mended b: broken\n" in said and "good b" in said and "bad  c" in said
@@ -142,42 +143,42 @@ def test_fix_mends_only_what_is_bad(monkeypatch, capsys):
 
 def test_a_target_of_make_is_mended_in_the_source_tree_only(monkeypatch):
     ran = []
-    monkeypatch.setattr(doctor, "print_nothing", ran.append)
-    fix, mend = doctor.by_make("make mpis")
+    monkeypatch.setattr(checks, "print_nothing", ran.append)
+    fix, mend = checks.by_make("make mpis")
     mend()
     assert (fix, ran) == ("make mpis", [["make", "-C", str(installation.ROOT), "mpis"]])
-    assert doctor.by_make("install Weft again")[1] is None
+    assert checks.by_make("install Weft again")[1] is None
     monkeypatch.setattr(installation, "SOURCE", None)
-    assert doctor.by_make("make mpis")[1] is None
+    assert checks.by_make("make mpis")[1] is None
 
 
 def test_a_library_that_the_loader_does_not_find(monkeypatch):
     """mpi4py looks for it by name; the programs of its own mpicc have its place inside."""
     mpich = mpi_libraries.implementation("mpich")
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
-    finding = doctor.check_found_by_loader(mpich)
+    finding = checks.check_found_by_loader(mpich)
     if finding.good is None:
         assert finding.fix.startswith(f"export LD_LIBRARY_PATH={mpich.library.parent}")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(mpich.library.parent))
-    assert doctor.check_found_by_loader(mpich).good is True
+    assert checks.check_found_by_loader(mpich).good is True
 
 
 def test_too_little_shared_memory(monkeypatch):
-    monkeypatch.setattr(doctor, "SHM_NEEDED_BYTES", 1 << 62)
-    finding = doctor.check_shm_space()
+    monkeypatch.setattr(checks, "SHM_NEEDED_BYTES", 1 << 62)
+    finding = checks.check_shm_space()
     assert not finding.good
     assert "remount" in finding.fix
 
 
-def examined(monkeypatch, **answers) -> list[doctor.Finding]:
+def examined(monkeypatch, **answers) -> list[checks.Finding]:
     """What is said of MPICH, if its probe answers so, alone and under Weft."""
     mpich = mpi_libraries.implementation("mpich")
 
     def run_probe(mpi, ranks, under_weft=False):
         return answers["under_weft" if under_weft else "alone"]
 
-    monkeypatch.setattr(doctor, "run_probe", run_probe)
-    return list(doctor.check_mpi(mpich))
+    monkeypatch.setattr(checks, "run_probe", run_probe)
+    return list(checks.check_mpi(mpich))
 
 
 def test_library_without_threads(monkeypatch):
@@ -199,7 +200,7 @@ def test_ranks_without_weft(monkeypatch):
 
 def test_measuring_programs_that_were_not_built_are_no_fault(monkeypatch, tmp_path):
     monkeypatch.setattr(installation, "mpi_program", lambda mpi, name: tmp_path / name)
-    (finding,) = doctor.check_mpi(mpi_libraries.implementation("mpich"))
+    (finding,) = checks.check_mpi(mpi_libraries.implementation("mpich"))
     assert (finding.good, finding.fix) == (None, "make build")
 
 
@@ -208,36 +209,36 @@ def test_measuring_programs_that_were_not_built_are_no_fault(monkeypatch, tmp_pa
     [([], 8 << 20, True), (["mlx5_0"], 8 << 20, False), (["mlx5_0"], -1, True)],
 )
 def test_locked_memory_matters_to_infiniband(monkeypatch, devices, limit, good):
-    monkeypatch.setattr(doctor.offload, "network_devices", lambda: devices)
-    monkeypatch.setattr(doctor.resource, "getrlimit", lambda which: (limit, limit))
-    finding = doctor.check_locked_memory()
+    monkeypatch.setattr(checks.offload, "network_devices", lambda: devices)
+    monkeypatch.setattr(checks.resource, "getrlimit", lambda which: (limit, limit))
+    finding = checks.check_locked_memory()
     assert finding.good is good
     assert ("MEMLOCK" in finding.fix) != good
 
 
 def test_limited_addresses(monkeypatch):
-    monkeypatch.setattr(doctor.resource, "getrlimit", lambda which: (1 << 30, 1 << 30))
-    finding = doctor.check_addresses()
+    monkeypatch.setattr(checks.resource, "getrlimit", lambda which: (1 << 30, 1 << 30))
+    finding = checks.check_addresses()
     assert (finding.good, finding.fix) == (False, "ulimit -v unlimited")
 
 
 def test_gpu(monkeypatch, tmp_path):
     device = tmp_path / "nvidiactl"
     monkeypatch.setattr(gpu, "DEVICE_FILES", (str(device),))
-    assert doctor.check_gpu().good is None
+    assert checks.check_gpu().good is None
     assert gpu.facts()["problem"] == "no GPU here"
     found = {"driver": "13.0", "devices": ["NVIDIA H200"], "mps": True, "problem": None}
     monkeypatch.setattr(gpu, "asked", lambda: found)
     monkeypatch.setattr(gpu, "has_kernels", lambda: True)
-    assert doctor.check_gpu().good
-    assert "NVIDIA H200; driver for CUDA 13.0" in doctor.check_gpu().note
+    assert checks.check_gpu().good
+    assert "NVIDIA H200; driver for CUDA 13.0" in checks.check_gpu().note
     found["driver"] = "11.0"
-    assert not doctor.check_gpu().good
-    assert re.search(r"Weft's kernels need a driver for CUDA \d+\.\d", doctor.check_gpu().note)
+    assert not checks.check_gpu().good
+    assert re.search(r"Weft's kernels need a driver for CUDA \d+\.\d", checks.check_gpu().note)
     monkeypatch.setattr(gpu, "has_kernels", lambda: False)
-    assert doctor.check_gpu().fix == "tools/setup-cuda && make build"
+    assert checks.check_gpu().fix == "tools/setup-cuda && make build"
     found["problem"] = "CUDA's driver does not answer"
-    assert doctor.check_gpu().good is False
+    assert checks.check_gpu().good is False
 
 
 @pytest.mark.parametrize(
@@ -298,25 +299,25 @@ def test_mps_is_named(monkeypatch, tmp_path):
 
 def test_xpmem(monkeypatch, tmp_path):
     monkeypatch.setattr(xpmem, "DEVICE", tmp_path / "xpmem")
-    assert doctor.check_xpmem().good is None
+    assert checks.check_xpmem().good is None
     assert info.without_a_copy()["xpmem"] == f"there is no {tmp_path}/xpmem"
     (tmp_path / "xpmem").touch()
     monkeypatch.setattr(xpmem, "LIBRARY", str(tmp_path / "libxpmem.so.0"))
-    finding = doctor.check_xpmem()
+    finding = checks.check_xpmem()
     assert (finding.good, finding.fix) == (False, xpmem.FIX)
     assert "cannot be loaded" in info.without_a_copy()["xpmem"]
     monkeypatch.setattr(xpmem, "LIBRARY", "libc.so.6")
-    assert doctor.check_xpmem().good
+    assert checks.check_xpmem().good
     assert info.without_a_copy()["xpmem"] is None
     monkeypatch.setenv("WEFT_XPMEM", "off")
     assert "WEFT_XPMEM" in info.without_a_copy()["xpmem"]
 
 
 def test_fix_for_the_lab():
-    assert "apt-get install" in doctor.lab_fix(
+    assert "apt-get install" in checks.lab_fix(
         "the lab needs 'tc'; install it with: apt-get install x"
     )
-    assert doctor.lab_fix("RTNETLINK: tbf unknown") == "sudo modprobe sch_tbf"
+    assert checks.lab_fix("RTNETLINK: tbf unknown") == "sudo modprobe sch_tbf"
 
 
 @pytest.mark.parametrize(
@@ -332,14 +333,14 @@ def test_the_setting_that_refuses_namespaces_is_named(monkeypatch, tmp_path, set
     for name, value in settings.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"{value}\n")
-    monkeypatch.setattr(doctor, "SYSCTL", tmp_path)
-    monkeypatch.setattr(doctor.os, "geteuid", lambda: 1000)
-    assert fix in doctor.lab_fix("unshare failed: Operation not permitted")
+    monkeypatch.setattr(checks, "SYSCTL", tmp_path)
+    monkeypatch.setattr(checks.os, "geteuid", lambda: 1000)
+    assert fix in checks.lab_fix("unshare failed: Operation not permitted")
 
 
 def test_a_machine_that_permits_no_lab_is_no_fault(monkeypatch):
-    monkeypatch.setattr(doctor, "lab_problem", lambda: "the lab cannot be set up here: refused")
-    finding = doctor.check_lab()
+    monkeypatch.setattr(checks, "lab_problem", lambda: "the lab cannot be set up here: refused")
+    finding = checks.check_lab()
     assert finding.good is None
     assert "--launcher mpiexec" in finding.note
 

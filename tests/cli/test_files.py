@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from weft import files, messages
+from weft.data import files
+from weft.terminal import messages
 
 # In front of a command: a disk on which nothing has room. What it has written there is said.
 FULL = """

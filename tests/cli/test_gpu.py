@@ -14,8 +14,8 @@ import debian_open_mpi
 import pytest
 from printed import into_files, printed
 
-from weft import gpu as weft_gpu
-from weft import installation, mpi_libraries
+from weft.system import gpu as weft_gpu
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 

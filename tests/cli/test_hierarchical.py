@@ -10,8 +10,8 @@ import subprocess
 
 import pytest
 
-from weft import installation, mpi_libraries
 from weft.lab import Lab, LabUnavailable
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from weft import __version__, installation, mpi_libraries
+from weft import __version__
+from weft.system import installation, mpi_libraries
 
 ROOT = installation.ROOT
 PROGRAMS = ("overlap", "nbceff", "latency", "pingpong", "plan", "replay", "idle", "weft-probe")

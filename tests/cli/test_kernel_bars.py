@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from reproductions import run
 
-from weft import installation
 from weft.bench import kernels, settings
+from weft.system import installation
 
 
 @pytest.fixture(scope="module")

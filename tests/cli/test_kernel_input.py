@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from kernel_answers import QUICK, check, refused
 
-from weft import mpi_libraries
+from weft.system import mpi_libraries
 
 MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
 

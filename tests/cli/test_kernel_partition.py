@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from kernel_answers import QUICK, check, refused
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 MESH = ("--mesh", "tetrahedra", "--grid", "9x10x11", *QUICK)
 DEPS = installation.ROOT / ".deps" / "usr"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import info, installation, mpi_libraries
+from weft.system import info, installation, mpi_libraries
 
 
 @pytest.mark.parametrize(

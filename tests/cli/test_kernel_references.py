@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation
+from weft.system import installation
 
 TOOL = installation.ROOT / "tools" / "compare-kernels"
 LIMIT_S = 1200

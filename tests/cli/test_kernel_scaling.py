@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from weft import info, mpi_libraries
 from weft.bench import kernels
+from weft.system import info, mpi_libraries
 
 TOOLS = Path(__file__).parents[2] / "tools"
 MACHINES = {"m": "a machine"}

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from weft import mpi_libraries
 from weft.lab import Lab, LabError
 from weft.lab.lab import judge_bytes
 from weft.lab.plan import make_plan, share_cores
+from weft.system import mpi_libraries
 
 MIB = 1 << 20
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")

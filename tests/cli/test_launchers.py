@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 

@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from weft import installation, learned, mpi_libraries
+from weft.choices import learned
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from weft import __version__, kept_plans
+from weft import __version__
+from weft.data import kept_plans
 
 HEADER = "# weft plans, version 4\n"
 HERE = f"weft {__version__}|{kept_plans.this_machine()}, MPICH Version:      5.0.2|"

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.skipif(
     not mpi_libraries.implementation("mpich").mpiexec.exists(), reason="needs make build"

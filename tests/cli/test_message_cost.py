@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 MPICH = mpi_libraries.implementation("mpich")
 STARTS = ("Isend", "Irecv", "Start", "Startall")

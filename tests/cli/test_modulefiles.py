@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from weft import __version__, installation
+from weft import __version__
+from weft.system import installation
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / ".deps" / "modules"

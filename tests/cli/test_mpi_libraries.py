@@ -12,8 +12,8 @@ from pathlib import Path
 import debian_open_mpi
 import pytest
 
-from weft import installation, mpi_libraries
-from weft.mpi_libraries import MpiError
+from weft.system import installation, mpi_libraries
+from weft.system.mpi_libraries import MpiError
 
 WORDS = {
     "mpich": "HYDRA build details:\n    Version:    4.2.1",

@@ -10,8 +10,9 @@ from datetime import datetime
 
 import pytest
 
-from weft import __version__, installation, mpi_libraries
+from weft import __version__
 from weft.lab import lab_problem
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 

@@ -2,7 +2,7 @@
 
 import json
 
-from weft import mpi_libraries, offload
+from weft.system import mpi_libraries, offload
 
 OMPI_INFO = """mca:coll:han:version:"mca:2.1.0"
 mca:coll:hcoll:version:"mca:2.1.0"

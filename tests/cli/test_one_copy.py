@@ -11,7 +11,7 @@ import subprocess
 import pytest
 from shared_buffers import LIMIT_S, run_shared_buffers
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation
+from weft.system import installation
 
 pytestmark = pytest.mark.covering
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation
+from weft.system import installation
 
 ROOT = Path(__file__).resolve().parents[2]
 MAN = ROOT / "packaging" / "man"

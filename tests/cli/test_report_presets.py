@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 from synthetic import hides, points, result, statistic
 
-from weft import info, stored
 from weft.bench import command, kernels, presets, settings
 from weft.bench.result import Alone
 from weft.bench.settings import SettingsError
+from weft.data import stored
+from weft.system import info
 
 NAMES = ("tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel")
 NAMES += ("pipecg", "fft3d", "stencil", "cpals", "atmosphere", "gpu-stencil")

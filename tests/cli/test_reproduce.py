@@ -13,8 +13,9 @@ from python_weft import weft
 from reproductions import LARGE, SMALL, verdicts
 from typer.testing import CliRunner
 
-from weft import cli, installation, stored
+from weft import cli
 from weft.bench import presets
+from weft.data import stored
 from weft.reproduce import (
     carry_out,
     command,
@@ -27,6 +28,7 @@ from weft.reproduce import (
 from weft.reproduce.findings import CANNOT, DOES_NOT_HOLD, HOLDS, MEASURED, SIMULATED
 from weft.reproduce.measured import Bench
 from weft.sim.native import SimError
+from weft.system import installation
 
 needs_simulator = pytest.mark.skipif(
     not installation.native_part("weft-sim").exists(), reason="needs make build"

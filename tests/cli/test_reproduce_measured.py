@@ -429,7 +429,7 @@ def test_programs_run_in_turn_with_and_without_weft(tmp_path, monkeypatch):
     monkeypatch.setattr(shm_allreduce, "ROUNDS", 2)
     program = tmp_path / "latency"
     program.touch()
-    monkeypatch.setattr("weft.mpi_libraries.Implementation.program", lambda *_: program)
+    monkeypatch.setattr("weft.system.mpi_libraries.Implementation.program", lambda *_: program)
     part = shm_allreduce.measured(Bench(tmp_path, 4, mpi="mpich"))
     assert started == [(4, False), (4, True), (3, False), (3, True)] * 2
     assert verdicts(part.findings)[:2] == [CANNOT, CANNOT]  # as fast
@@ -468,7 +468,7 @@ def test_a_statement_without_a_run_says_why(tmp_path):
 
 def test_a_program_that_is_missing_is_named(tmp_path, monkeypatch):
     missing = tmp_path / "nothing"
-    monkeypatch.setattr("weft.mpi_libraries.Implementation.program", lambda *_: missing)
+    monkeypatch.setattr("weft.system.mpi_libraries.Implementation.program", lambda *_: missing)
     for name in ("precision", "shm-allreduce"):
         bench = Bench(tmp_path, 4, mpi="mpich")
         found = carry_out.reproduce(published.named(name), bench, LARGE, only=MEASURED)

@@ -6,8 +6,8 @@ import pytest
 from python_weft import weft
 from reproductions import verdicts
 
-from weft import installation, stored
 from weft.cores import native as cores
+from weft.data import stored
 from weft.reproduce import (
     findings,
     model,
@@ -20,6 +20,7 @@ from weft.reproduce import (
 from weft.reproduce.findings import DOES_NOT_HOLD, HOLDS
 from weft.reproduce.published import named
 from weft.reproduce.threaded_collectives import LITTLE
+from weft.system import installation
 
 needs_simulator = pytest.mark.skipif(
     not installation.native_part("weft-sim").exists(), reason="needs make build"

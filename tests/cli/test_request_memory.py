@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from weft import installation
+from weft.system import installation
 
 pytestmark = pytest.mark.covering
 

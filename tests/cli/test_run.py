@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation
+from weft.system import installation
 
 REFUSED = [
     ("--engine", "WEFT_ENGINE", "agents", "native, assist, function, thread, tcc, agent, auto"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation
+from weft.system import installation
 
 SOURCE = Path(__file__).parent / "programs/init_marks.c"
 # A rank that waits for others yields its core, or asks for messages, as often as they are late.

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from printed import into_files, printed
 
-from weft import installation
+from weft.system import installation
 
 RANKS = 3
 ON_RANK_1 = 'if [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 ]; then export "$0"; fi; exec "$@"'

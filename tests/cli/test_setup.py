@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import building, installation, mpi_libraries
+from weft.system import building, installation, mpi_libraries
 
 TOOLS = installation.ROOT / "tools"
 REQUIREMENTS = TOOLS / "requirements" / "build.txt"

@@ -7,8 +7,9 @@ import json
 import pytest
 from python_weft import weft
 
-from weft import installation, stored
+from weft.data import stored
 from weft.sim import native, runs
+from weft.system import installation
 
 pytestmark = pytest.mark.skipif(
     not installation.native_part("weft-sim").exists(), reason="needs make build"

@@ -7,9 +7,9 @@ import json
 import pytest
 from python_weft import weft
 
-from weft import installation
 from weft.sim import against, calibration, native
 from weft.sim.native import SimError
+from weft.system import installation
 
 SIZES = (8, 1024, 4096, 16384, 65536, 131072, 262144, 1 << 20, 2 << 20, 4 << 20)
 LATENCY, OVERHEAD, GAP, EAGER = 20.0, 2.0, 0.5, 16384

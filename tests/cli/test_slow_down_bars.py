@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation
+from weft.system import installation
 
 sys.path.append(str(installation.ROOT / "tools"))
 

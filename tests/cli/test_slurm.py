@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from weft import installation
+from weft.system import installation
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from test_conformance import check, largest_count
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 

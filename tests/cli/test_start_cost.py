@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 MPICH = mpi_libraries.implementation("mpich")
 CALLS = (100, 200)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from weft import mpi_libraries
 from weft.advise import sites, store, stretches, verify
 from weft.advise.places import Frame
+from weft.system import mpi_libraries
 
 MS = 1_000_000  # ns
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from advise_runs import made
 
-from weft import installation
 from weft.advise import analysis, sites
 from weft.advise.record import AFTER, CALL, IN_FLIGHT, WAIT
+from weft.system import installation
 
 sys.path.append(str(installation.ROOT / "tools"))
 

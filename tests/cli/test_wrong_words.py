@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft import learned
+from weft.choices import learned
 
 
 def test_advice_on_a_program_that_is_not_there(call, tmp_path):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 
 def library_at_hand(mpi: str) -> mpi_libraries.Implementation:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from weft import installation
+from weft.system import installation
 
 ROOT = installation.ROOT
 COMMENT = re.compile(r"<!-- (not run|output differs): (.+?) -->")

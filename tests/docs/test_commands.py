@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from pages import ROOT, SHELL, Block, Page, all_pages, page_name
 
-from weft import installation
 from weft.lab import Lab, LabUnavailable
+from weft.system import installation
 
 GUIDE = ROOT / "docs/getting-started.md"
 EXPORT = "$ export PATH="

@@ -9,7 +9,7 @@ import sys
 import pytest
 from pages import ROOT, all_pages, page_name
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 COMMANDS = (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import rooms
 
-from weft import installation
+from weft.system import installation
 
 SOURCES = installation.ROOT / "src"
 TABLE = (installation.ROOT / "docs" / "ARCHITECTURE.md").read_text()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from job import HERE, MPIS
 
-from weft import mpi_libraries
+from weft.system import mpi_libraries
 
 
 @pytest.fixture(params=MPIS)

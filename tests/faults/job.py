@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from printed import into_files, printed
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 HERE = Path(__file__).parent
 MPIS = ("mpich", "openmpi")

@@ -4,7 +4,7 @@ and what was started before a collective call that others reach later."""
 import pytest
 from job import Job
 
-from weft import installation
+from weft.system import installation
 
 pytestmark = pytest.mark.covering
 

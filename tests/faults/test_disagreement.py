@@ -7,7 +7,7 @@ import pytest
 from job import Job
 from printed import into_files
 
-from weft import installation
+from weft.system import installation
 
 pytestmark = pytest.mark.covering
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from job import ENGINES, Job
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 

@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 from job import ENGINES, Job
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from job import ENGINES, HERE, Job
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 

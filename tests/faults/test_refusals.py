@@ -11,7 +11,7 @@ import subprocess
 import pytest
 from job import Job
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 

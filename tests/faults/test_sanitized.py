@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from job import ENGINES, HERE, Job
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 

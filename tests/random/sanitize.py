@@ -18,7 +18,7 @@ from pathlib import Path
 
 from shrink import Setting
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 BUILDS = {"address": "build-asan", "thread": "build-tsan"}
 RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}

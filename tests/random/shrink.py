@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 # What each library gets wrong by itself, found by running without Weft.
 FAULTS: dict[str, str] = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import sanitize
 
-from weft import mpi_libraries
+from weft.system import mpi_libraries
 
 PROGRAMS = 20
 ENGINES = ("auto", "thread --blocking", "function", "thread", "tcc")

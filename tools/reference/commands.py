@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from weft.descriptions import Argument, Command, Option, python_commands
+from weft.terminal.descriptions import Argument, Command, Option, python_commands
 
 
 def said(*command: str | Path) -> str:

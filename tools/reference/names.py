@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from weft.descriptions import Command
+from weft.terminal.descriptions import Command
 
 PREFIX = "WEFT_"
 HEADER = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.advise.analysis import Advice
 from weft.advise.places import Frame
 from weft.advise.sites import MessageWait, Site, Toucher
-from weft.stored import head
+from weft.data.stored import head
 
 
 def as_bounds(found: tuple[float, float | None] | None) -> dict | None:

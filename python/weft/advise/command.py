@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
 
 import typer
 
-from weft import json_file as json_of
+from weft.data import json_file as json_of
 
 if TYPE_CHECKING:
     from weft.advise.analysis import Advice
@@ -25,7 +25,7 @@ NOT_STARTED = (126, 127)  # statuses of what could not be started, which has bee
 
 
 def refuse(message: object) -> typer.Exit:
-    from weft import messages
+    from weft.terminal import messages
 
     messages.say("weft advise", message)
     return typer.Exit(2)
@@ -44,7 +44,7 @@ def per_cent(text: str) -> float:
 
 def load(path: Path) -> "Advice":
     from weft.advise import analysis, store
-    from weft.stored import ResultError
+    from weft.data.stored import ResultError
 
     try:
         return analysis.analyse(store.read(path))
@@ -181,7 +181,7 @@ def advise(
 
 def observe(command: list[str], budget: float, mpi: str, record: Path) -> int:
     from weft.advise import launched, session, store
-    from weft.stored import ResultError
+    from weft.data.stored import ResultError
 
     if launched.has_no_place(command):
         raise refuse(
@@ -207,7 +207,7 @@ def observe(command: list[str], budget: float, mpi: str, record: Path) -> int:
 
 def collect(directory: Path, record: Path) -> None:
     from weft.advise import session
-    from weft.stored import ResultError
+    from weft.data.stored import ResultError
 
     try:
         session.collect(directory, record)
@@ -245,7 +245,7 @@ def replay(
 ) -> None:
     from weft.advise import store
     from weft.advise import verify as verified
-    from weft.stored import ResultError
+    from weft.data.stored import ResultError
 
     try:
         rows = verified.run(command, mpi, store.read(record), load(record), budget_s, sample)
@@ -267,7 +267,7 @@ def told_where_it_fails() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        from weft import messages
+        from weft.terminal import messages
 
         messages.say("weft advise", error)
 

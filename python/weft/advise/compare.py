@@ -13,7 +13,7 @@ from weft.advise.analysis import LEAST_WORTH, Advice
 from weft.advise.fragments import microseconds
 from weft.advise.names import base_name
 from weft.advise.show import per_cent, short_place
-from weft.stored import head
+from weft.data.stored import head
 
 ONE_RUN = "one run each: repeat them, since runs differ"
 # What became of a collective.

@@ -10,7 +10,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from weft import installation
+from weft.system import installation
 
 
 def is_lab(command: list[str]) -> bool:

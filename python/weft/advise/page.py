@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from weft import files
 from weft.advise import compare, fragments, record, show, timeline
 from weft.advise.analysis import LEAST_WORTH, Advice
+from weft.data import files
 from weft.report import html
 from weft.report.svg import Bar, Bars, Lanes, Span, unit_of
 

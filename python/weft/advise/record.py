@@ -11,7 +11,7 @@ from ctypes import Structure, c_char, c_double, c_int32, c_int64, c_uint16, c_ui
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.stored import ResultError
+from weft.data.stored import ResultError
 
 MAGIC = b"weftadv\0"
 LAYOUT = 9

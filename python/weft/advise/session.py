@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
-from weft import building, installation, mpi_libraries
 from weft.advise import launched, store, threads
 from weft.advise.record import RankRecord, read_directory, text
-from weft.stored import ResultError
+from weft.data.stored import ResultError
+from weft.system import building, installation, mpi_libraries
 
 HERE = "here"  # in the directory: it is on this node (src/advise/variables.h)
 

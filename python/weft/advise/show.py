@@ -15,7 +15,7 @@ from weft.advise.fragments import microseconds, size
 from weft.advise.names import is_nonblocking
 from weft.advise.places import Frame
 from weft.advise.sites import MessageWait, Site, Windows
-from weft.messages import typed
+from weft.terminal.messages import typed
 
 MOST_SITES, MOST_CHANGES = 12, 2
 NO_SITES = "There is none: no rank called a collective."

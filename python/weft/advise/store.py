@@ -19,7 +19,7 @@ from weft import __version__
 from weft.advise import places
 from weft.advise.record import RankRecord, Windows, text
 from weft.advise.threads import ThreadSpan
-from weft.stored import ResultError
+from weft.data.stored import ResultError
 
 FORMAT = "weft-advise-record/"
 SCHEMA = f"{FORMAT}8"

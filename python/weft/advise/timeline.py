@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft import files
 from weft.advise.record import AFTER, BEFORE, CALL, IN_FLIGHT, SENT, WAIT
 from weft.advise.store import Stored
+from weft.data import files
 
 # After the kinds of the record: events that were not kept, and what threads of Weft's do.
 GAP, WORKING, POLLING, ASLEEP = range(5, 9)

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
-from weft import building, installation
 from weft.advise import launched
 from weft.advise.analysis import Advice
 from weft.advise.sites import FREE, WITH_CHANGE, Site, spread
 from weft.advise.store import Stored
 from weft.advise.stretches import Call, Stretch, evenly, is_known, plan, stretches_of
+from weft.system import building, installation
 
 ROUNDS, MOST_ROUNDS = 9, 25  # of both jobs; all of them where the figures are not narrow after 9
 CHANGES = 3  # sites that are changed, each for itself

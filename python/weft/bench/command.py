@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import typer
 
-from weft import json_file as json_of
+from weft.data import json_file as json_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -242,15 +242,15 @@ def bench(
     # The parameters, converted: not every typer keeps converted values in its context.
     given = {name: value for name, value in locals().items() if name != "context"}
     from weft.bench.settings import SettingsError
+    from weft.data.stored import ResultError
     from weft.lab import LabError
-    from weft.mpi_libraries import MpiError
-    from weft.stored import ResultError
+    from weft.system.mpi_libraries import MpiError
 
     said = said_by_the_user(context)
     try:
         raise typer.Exit(carry_out_options(given, said))
     except (SettingsError, ResultError, LabError, MpiError) as error:
-        from weft import messages
+        from weft.terminal import messages
 
         messages.say("weft bench", error)
         raise typer.Exit(2) from None
@@ -281,7 +281,7 @@ def carry_out_options(given: dict[str, Any], said: set[str]) -> int:
     """The exit status."""
     from weft.bench import experiments, places
     from weft.bench.settings import SettingsError
-    from weft.files import make_own_folder
+    from weft.data.files import make_own_folder
 
     end_as_if_interrupted()
     files = (given["json_file"], given["csv_file"])
@@ -304,8 +304,8 @@ def carry_out_options(given: dict[str, Any], said: set[str]) -> int:
 
 def settings_of(given: dict[str, Any], preset: str = "") -> "Settings":
     """The options, checked; an error names the option and what it takes."""
-    from weft import mpi_libraries
     from weft.bench import settings
+    from weft.system import mpi_libraries
 
     wanted = settings.Settings(
         collectives=settings.words("--collective", given["collective"], settings.COLLECTIVES),
@@ -340,9 +340,9 @@ def run_preset(
     name: str, given: dict[str, Any], said: set[str], out: Path, *files: Optional[Path]
 ) -> int:
     """A preset's runs; what was said on the command line wins over the preset's own options."""
-    from weft import mpi_libraries
     from weft.bench import experiments
     from weft.bench.store import Store
+    from weft.system import mpi_libraries
 
     chosen = experiments.adapted(experiments.find(name), given, said)
     if chosen.program:

@@ -12,12 +12,12 @@ from typing import Any
 
 from rich.console import Console
 
-from weft import gpu, info
 from weft.bench import kernels, machine, settings
 from weft.bench.presets import Preset, presets, remarks
 from weft.bench.result import Result
 from weft.bench.settings import SettingsError
 from weft.report import effect_page, kernel_page
+from weft.system import gpu, info
 
 
 def find(name: str) -> Preset:

@@ -16,13 +16,14 @@ from typing import Annotated, Any
 
 from annotated_types import MinLen
 
-from weft import building, files, info, installation, mpi_libraries, stored
 from weft.bench import places, settings, statistics
 from weft.bench.result import Statistic, ranks_in_words
 from weft.bench.settings import SettingsError
+from weft.data import files, stored
+from weft.data.stored import ResultError
 from weft.lab import LabError
-from weft.probe import how_to_build
-from weft.stored import ResultError
+from weft.system import building, info, installation, mpi_libraries
+from weft.system.probe import how_to_build
 
 SCHEMA = "weft-kernels/1"
 RUN_SCHEMA = "weft-kernel/1"  # what the program writes

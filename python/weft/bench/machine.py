@@ -6,7 +6,8 @@ import os
 import platform
 from pathlib import Path
 
-from weft import __version__, info
+from weft import __version__
+from weft.system import info
 
 
 def describe(place: str) -> dict:

@@ -15,9 +15,9 @@ import tempfile
 import threading
 from typing import Protocol
 
-from weft import mpi_libraries
 from weft.bench.settings import Settings, SettingsError
 from weft.lab import Lab, LabError, lab_problem
+from weft.system import mpi_libraries
 
 GRACE_SECONDS = 3
 # In a job of Slurm, PBS or LSF mpiexec starts ranks on the job's nodes, not on this machine alone.

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from weft import files, json_file, stored
+from weft.data import files, json_file, stored
 
 SCHEMA = "weft-bench/2"
 SCHEMAS = (SCHEMA, "weft-bench/1")

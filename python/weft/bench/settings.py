@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
 
-from weft import info, installation
 from weft.bench import statistics
 from weft.lab import LabError
 from weft.lab.plan import make_plan
+from weft.system import info, installation
 
 COLLECTIVES = ("allreduce", "alltoall", "bcast", "reduce", "allgather", "scan", "barrier")
 LIBRARY_ASYNC = "library-async"

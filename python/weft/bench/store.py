@@ -15,7 +15,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
-from weft import files, stored
 from weft.bench import statistics
 from weft.bench.result import (
     FAILED,
@@ -27,7 +26,8 @@ from weft.bench.result import (
     hidden_share,
     load_json,
 )
-from weft.stored import ResultError
+from weft.data import files, stored
+from weft.data.stored import ResultError
 
 T = TypeVar("T")
 SCHEMA = "weft-bench-sqlite/1"

@@ -11,10 +11,10 @@ import subprocess
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from weft import building, info, installation, mpi_libraries
 from weft.bench.result import CANNOT_RUN, Candidate
 from weft.bench.settings import LIBRARY_ASYNC, Settings
-from weft.probe import ProbeError, how_to_build, run_probe
+from weft.system import building, info, installation, mpi_libraries
+from weft.system.probe import ProbeError, how_to_build, run_probe
 
 THREADED = ("assist", "thread", "tcc", "agent", "auto")  # placed, and back off
 SCHEDULED = ("function", "thread", "agent", "auto")  # Weft's algorithms

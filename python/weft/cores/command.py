@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Optional
 
 import typer
 
-from weft import json_file
+from weft.data import json_file
 
 Collective = Literal["bcast", "reduce", "gather", "scatter", "allreduce"]
 
@@ -118,7 +118,7 @@ def model(
 
 
 def refuse(command: str, message: str) -> None:
-    from weft import messages
+    from weft.terminal import messages
 
     messages.say(f"weft {command}", message)
     raise typer.Exit(2)
@@ -130,7 +130,7 @@ def carry_out(
     from json import loads
 
     from weft.cores import native
-    from weft.stored import ResultError, head
+    from weft.data.stored import ResultError, head
 
     kind = {"place": native.Placement, "model": native.Model}[command]
     try:

@@ -109,7 +109,7 @@ def lines(model: Model) -> dict:
 
 
 def write(path: Path, model: Model) -> None:
-    from weft import files
+    from weft.data import files
     from weft.report import html
     from weft.report.svg import DASHED, DOTTED, Graph, Line, Look, look
 

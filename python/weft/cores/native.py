@@ -6,7 +6,8 @@ import subprocess
 from dataclasses import dataclass
 from typing import TypeVar
 
-from weft import building, installation, stored
+from weft.data import stored
+from weft.system import building, installation
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from weft import files
 from weft.cores.native import Placement
+from weft.data import files
 
 WIDEST = 8  # cells in a row
 CELL, MARGIN = 18, 14  # characters

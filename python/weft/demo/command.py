@@ -5,7 +5,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from weft import json_file
+from weft.data import json_file
 from weft.demo.typed import PAGE
 
 SECONDS = 90.0

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from weft import mpi_libraries
 from weft.lab import Lab, LabUnavailable
+from weft.system import mpi_libraries
 
 RANKS = 2
 RATE = "200mbit"

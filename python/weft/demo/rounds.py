@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weft import installation, mpi_libraries
 from weft.demo.place import DemoError, Place
 from weft.report import overlap
 from weft.report.overlap import CallComparison, CallJob, Comparison, Job
+from weft.system import installation, mpi_libraries
 
 COLLECTIVES = ("allreduce", "alltoall", "bcast")
 ENGINES = ("native", "function", "thread", "tcc", "assist")

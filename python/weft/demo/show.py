@@ -12,18 +12,20 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from weft import files, json_file, messages, mpi_libraries, stored
 from weft.bench import settings
 from weft.bench.settings import SettingsError
+from weft.data import files, json_file, stored
+from weft.data.stored import ResultError
 from weft.demo import typed
 from weft.demo.place import RANKS, DemoError, open_place
 from weft.demo.rounds import Rounds, State, Subject
 from weft.lab import LabError
-from weft.mpi_libraries import MpiError
-from weft.probe import how_to_build
 from weft.report import overlap, page
 from weft.report.overlap import CallComparison, Comparison
-from weft.stored import ResultError
+from weft.system import mpi_libraries
+from weft.system.mpi_libraries import MpiError
+from weft.system.probe import how_to_build
+from weft.terminal import messages
 
 
 def run(mpi: str | None, time_budget: str, out: Path, json: Path | None = None) -> int:

@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from weft import installation
+from weft.system import installation
 
 PAGE = Path("out/demo.html")
 

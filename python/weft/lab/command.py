@@ -8,9 +8,10 @@ from typing import Annotated, Optional
 
 import typer
 
-from weft import json_file, messages, stored
+from weft.data import json_file, stored
 from weft.lab.lab import Lab, LabResult, search_path
 from weft.lab.plan import LabError, Plan
+from weft.terminal import messages
 
 NODES, LINKS = "Nodes and ranks", "Links between the nodes"
 

@@ -20,8 +20,8 @@ import sys
 import time
 from pathlib import Path
 
-from weft import installation
 from weft.lab.plan import LAUNCH_ADDRESS, LAUNCH_HOST, SWITCH, Plan
+from weft.system import installation
 
 NEWNS, NEWUTS, NEWIPC, NEWNET = 0x00020000, 0x04000000, 0x08000000, 0x40000000
 PRIVATE = Path("/dev/shm/weft-lab")  # hosts, the shell and its table of nodes

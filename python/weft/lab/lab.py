@@ -20,11 +20,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from weft import building, installation, mpi_libraries
 from weft.lab import launch
 from weft.lab.plan import SWITCH, LabError, make_plan
-from weft.mpi_libraries import Implementation, MpiError
-from weft.probe import how_to_build
+from weft.system import building, installation, mpi_libraries
+from weft.system.mpi_libraries import Implementation, MpiError
+from weft.system.probe import how_to_build
 
 NAMESPACES = [
     "--net",

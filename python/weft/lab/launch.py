@@ -6,7 +6,7 @@ Why: left alone, MPI libraries find shared memory or another way around the link
 from __future__ import annotations
 
 from weft.lab.plan import NETWORK, Plan
-from weft.mpi_libraries import Implementation
+from weft.system.mpi_libraries import Implementation
 
 # Temporary files of launchers: each node has a /dev/shm of its own that goes with the lab.
 COMMON = {"TMPDIR": "/dev/shm"}

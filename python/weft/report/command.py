@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from weft import json_file
+from weft.data import json_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,7 +21,7 @@ MOST_SHOWN = 6  # results, in the terminal: the oldest and the newest ones
 
 
 def fail(verb: str, message: object) -> typer.Exit:
-    from weft import messages
+    from weft.terminal import messages
 
     messages.say(f"weft {verb}", message)
     return typer.Exit(2)
@@ -29,7 +29,7 @@ def fail(verb: str, message: object) -> typer.Exit:
 
 def load(verb: str, path: Path) -> "Result":
     from weft.bench import store
-    from weft.stored import ResultError
+    from weft.data.stored import ResultError
 
     if not path.exists():
         raise fail(verb, f"there is no file {path}")
@@ -42,7 +42,7 @@ def load(verb: str, path: Path) -> "Result":
 def kernel_results(paths: list[Path]) -> list["kernels.KernelResult"]:
     """Empty if these are results of the benchmark; both kinds at once are refused."""
     from weft.bench import kernels
-    from weft.stored import ResultError
+    from weft.data.stored import ResultError
 
     try:
         found = [kernels.load(path) for path in paths]
@@ -116,8 +116,8 @@ def report(
 
 def as_json(sources: list["Source"]) -> dict:
     """The schema weft-report/1."""
+    from weft.data.stored import head
     from weft.report import effect
-    from weft.stored import head
 
     advice = [
         {"result": source.name, "case": case.title, "advice": effect.advice(case)}

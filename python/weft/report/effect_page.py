@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weft import files
 from weft.bench.result import MEASURED, Result
+from weft.data import files
 from weft.report import effect, html, scaling
 from weft.report.effect import Case, Curve, duration
 from weft.report.svg import DASHED, DOTTED, Cell, Graph, Line, Look, Map, look

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from weft import files
 from weft.bench.result import Result, Statistic
+from weft.data import files
 from weft.report import html, versus
 from weft.report.effect import duration, percent
 from weft.report.svg import DASHED, Graph, Line, Look, look

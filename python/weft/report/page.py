@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from weft import files
+from weft.data import files
 from weft.report import html
 from weft.report.overlap import (
     CallComparison,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from weft import files
+from weft.data import files
 from weft.report.effect_page import Source, looks, time_graph
 from weft.report.svg import LIGHT, TEXT, Field, Graph, definitions, swatch, tag
 

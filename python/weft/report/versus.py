@@ -12,13 +12,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from weft import files
 from weft.bench.result import Result, Statistic
 from weft.bench.statistics import FASTER, SAME, SLOWER, ratio, verdict
+from weft.data import files
+from weft.data.stored import head
 from weft.report import effect, html
 from weft.report.effect import Case, Curve, duration, percent
 from weft.report.svg import DASHED, Graph, Line, Look, look
-from weft.stored import head
 
 # How far beyond the other run's amounts a point is still compared.
 BEYOND = 0.1

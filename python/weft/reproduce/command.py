@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import typer
 
-from weft import json_file
+from weft.data import json_file
 
 if TYPE_CHECKING:
     from weft.reproduce.findings import Reproductions
@@ -90,8 +90,8 @@ def reproduce(
 ) -> None:
     """Put the papers' findings to the test, on this machine and in the simulator."""
     from weft.bench.settings import SettingsError
-    from weft.mpi_libraries import MpiError
     from weft.reproduce import page, published
+    from weft.system.mpi_libraries import MpiError
 
     try:
         if listed:
@@ -106,7 +106,7 @@ def reproduce(
             raise SettingsError("give NAME, or --list alone or with --json")
         found, interrupted = carry_out(name, only, mpi, time_budget, out)
     except (SettingsError, MpiError) as error:
-        from weft import messages
+        from weft.terminal import messages
 
         messages.say("weft reproduce", error)
         raise typer.Exit(2) from None
@@ -168,11 +168,11 @@ def samples_beside(page: Path) -> Path:
 
 def chosen_findings(name: str, only: Optional[str], bench: "Bench") -> list["Published"]:
     """SettingsError where an option says nothing to them."""
-    from weft import mpi_libraries
     from weft.bench import settings
     from weft.bench.settings import SettingsError
     from weft.reproduce import carry_out as way
     from weft.reproduce import published
+    from weft.system import mpi_libraries
 
     if bench.mpi:
         mpi_libraries.words(bench.mpi)
@@ -193,7 +193,7 @@ def chosen_findings(name: str, only: Optional[str], bench: "Bench") -> list["Pub
 
 def begin(path: Path) -> None:
     """A page that cannot be written is refused before anything is measured."""
-    from weft import files
+    from weft.data import files
 
     files.make_own_folder(path, PAGE)
     files.try_to_write(path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Optional
 
-from weft.stored import head
+from weft.data.stored import head
 
 SCHEMA = "weft-reproduction/2"  # of one
 ALL_SCHEMA = "weft-reproductions/2"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft import gpu, info, mpi_libraries
 from weft.reproduce.published import Needs
+from weft.system import gpu, info, mpi_libraries
 
 
 @dataclass(frozen=True)

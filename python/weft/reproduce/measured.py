@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
 
-from weft import mpi_libraries
 from weft.bench import command, judgements, kernels, presets, result
 from weft.bench.experiments import NothingMeasuredError
 from weft.bench.judgements import MASTER, NORMAL, TCC_CASES, THREADS_PUBLISHED, Judgement
@@ -25,9 +24,8 @@ from weft.bench.settings import SettingsError
 from weft.bench.statistics import leads
 from weft.bench.store import Store
 from weft.cores.native import CoresError
+from weft.data.stored import ResultError
 from weft.lab import LabError
-from weft.mpi_libraries import MpiError
-from weft.probe import ProbeError
 from weft.report import effect
 from weft.report.effect import duration
 from weft.reproduce.findings import (
@@ -44,7 +42,9 @@ from weft.reproduce.findings import (
 )
 from weft.reproduce.published import Claim, Published
 from weft.sim.native import SimError
-from weft.stored import ResultError
+from weft.system import mpi_libraries
+from weft.system.mpi_libraries import MpiError
+from weft.system.probe import ProbeError
 
 WITHIN_THE_SPREAD = "not decided: the times lie within the spread"
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from weft import files
+from weft.data import files
 from weft.reproduce.findings import (
     CANNOT,
     DOES_NOT_HOLD,

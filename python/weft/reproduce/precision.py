@@ -9,12 +9,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft import building, files, mpi_libraries
 from weft.bench import kernels, places
-from weft.probe import how_to_build
+from weft.data import files
 from weft.reproduce.findings import CANNOT, MEASURED, Figure, Finding, Line, Part, verdict_if
 from weft.reproduce.measured import Bench, NotMeasured
 from weft.reproduce.published import Claim, named
+from weft.system import building, mpi_libraries
+from weft.system.probe import how_to_build
 
 PROGRAM = "pipecg"
 STUDY = "--what study --method pipelined --grid 40x40x40 --iterations 800 --repetitions 3"

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 
-from weft import building, installation, mpi_libraries
 from weft.bench import kernels, places, statistics
 from weft.bench.result import Statistic
 from weft.bench.statistics import leads
-from weft.probe import how_to_build
 from weft.report.effect import duration, size
 from weft.reproduce.findings import (
     CANNOT,
@@ -27,6 +25,8 @@ from weft.reproduce.findings import (
 from weft.reproduce.measured import ERRORS, WITHIN_THE_SPREAD, Bench, NotMeasured
 from weft.reproduce.published import Claim, named
 from weft.sim import native
+from weft.system import building, installation, mpi_libraries
+from weft.system.probe import how_to_build
 
 PROGRAM = "latency"
 SHORT, LONG = 8, 1 << 20  # bytes

@@ -22,12 +22,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from weft import files, installation, json_file, mpi_libraries
 from weft.bench.settings import SettingsError, lab_words
+from weft.data import files, json_file
 from weft.lab import Lab, LabError
-from weft.mpi_libraries import Implementation, MpiError
 from weft.sim import calibration, native
 from weft.sim.native import SimError
+from weft.system import installation, mpi_libraries
+from weft.system.mpi_libraries import Implementation, MpiError
 
 KIB, MIB = 1 << 10, 1 << 20
 NEAR = 0.2

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from weft import building, mpi_libraries
 from weft.bench.settings import SettingsError, lab_words
+from weft.data.stored import ResultError, parse
 from weft.lab import Lab, LabError
-from weft.mpi_libraries import Implementation, MpiError
-from weft.probe import how_to_build
 from weft.sim.native import SimError
-from weft.stored import ResultError, parse
+from weft.system import building, mpi_libraries
+from weft.system.mpi_libraries import Implementation, MpiError
+from weft.system.probe import how_to_build
 
 KIB = 1024
 WHOLE = 1 << 40  # a window that holds any message: it moves by itself once both sides agree

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Optional
 
 import typer
 
-from weft import json_file
+from weft.data import json_file
 
 CALL = "What is simulated"
 PLACE = "On which machine"
@@ -234,8 +234,8 @@ def sim(
 ) -> None:
     """Simulate a collective over computation on a machine that is not at hand."""
     from weft.bench.command import said_by_the_user
+    from weft.data.stored import ResultError
     from weft.sim import native, runs
-    from weft.stored import ResultError
 
     is_example = collective is None and not (calibrate or against_measured)
     nodes = nodes or (EXAMPLE_NODES if is_example else 1)
@@ -278,7 +278,7 @@ def sim(
         answers = runs.carry_out(machine, words, variants, trace, bool(out))
         runs.show(answers, json, out)
     except (native.SimError, ResultError, OSError) as error:
-        from weft import messages
+        from weft.terminal import messages
 
         messages.say("weft sim", error)
         raise typer.Exit(2) from None
@@ -291,8 +291,8 @@ def looks(engine: str, calls: int) -> list[str]:
 
 def library_of(mpi: str, engines: list[str]) -> str:
     """Whose rule engine auto goes by; SimError where the word means nothing."""
-    from weft.mpi_libraries import FAMILY
     from weft.sim.native import SimError
+    from weft.system.mpi_libraries import FAMILY
 
     if "auto" not in engines:
         raise SimError("--mpi says whose rule engine auto goes by: add --engine auto")

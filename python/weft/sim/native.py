@@ -6,7 +6,8 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weft import building, installation, stored
+from weft.data import stored
+from weft.system import building, installation
 
 MACHINES = Path(__file__).parent / "machines"
 

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from weft import json_file, stored
+from weft.data import json_file, stored
 from weft.sim import native
 from weft.sim.native import Run
 
@@ -170,7 +170,7 @@ def show(answers: list[Answer], file: Path | None, out: Path | None) -> None:
 
 
 def write(path: Path, answers: list[Answer]) -> None:
-    from weft import files
+    from weft.data import files
     from weft.report import html
 
     end_us = max(answer.run.total_us for answer in answers)
@@ -197,9 +197,9 @@ def drawing(answer: Answer, end_us: float) -> dict[str, Any]:
 
 def calibrate(out: Path | None, lab: str | None, mpi: str | None) -> None:
     """Messages are measured where there is an MPI library; between nodes, in the lab."""
-    from weft import files
-    from weft.mpi_libraries import MpiError, chosen
+    from weft.data import files
     from weft.sim.calibration import with_messages
+    from weft.system.mpi_libraries import MpiError, chosen
 
     machine = json.loads(native.calibrate())
     try:

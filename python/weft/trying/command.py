@@ -7,14 +7,14 @@ from typing import Annotated, Optional
 
 import typer
 
-from weft import json_file as json_of
+from weft.data import json_file as json_of
 
 INTERRUPTED = 130
 NATIVE = "--engine native"
 
 
 def refuse(message: object) -> typer.Exit:
-    from weft import messages
+    from weft.terminal import messages
 
     messages.say("weft try", message)
     return typer.Exit(2)
@@ -59,8 +59,8 @@ def try_program(
 
     from weft.bench.settings import SettingsError, refusal
     from weft.bench.settings import seconds as seconds_of
-    from weft.messages import typed
-    from weft.stored import ResultError
+    from weft.data.stored import ResultError
+    from weft.terminal.messages import typed
     from weft.trying import rounds, show
 
     console = Console()

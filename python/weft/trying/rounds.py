@@ -19,10 +19,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any, BinaryIO, Optional
 
-from weft import installation, stored
 from weft.bench import statistics
 from weft.bench.result import Statistic
 from weft.bench.statistics import FASTER, SAME, SLOWER
+from weft.data import stored
+from weft.system import installation
 
 PLACE = "{}"
 UNDECIDED = "undecided"

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from weft.bench import statistics
 from weft.bench.statistics import FASTER, SAME, SLOWER
-from weft.messages import typed
+from weft.terminal.messages import typed
 from weft.trying.rounds import PLACE, UNDECIDED, Trial, Way, with_weft
 
 WORDS = {

@@ -188,7 +188,7 @@ std::string host() {
   return name;
 }
 
-// Returns the members that begin every result of Weft's (python/weft/stored.py).
+// Returns the members that begin every result of Weft's (python/weft/data/stored.py).
 std::string json_head(const char* mpi, int ranks, double seconds, double share) {
   char figures[96];
   std::snprintf(figures, sizeof figures, "{\"seconds\":%.6f,\"calls_share\":%.6f}", seconds, share);

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from weft import installation
+from weft.system import installation
 
 # Variable WEFT_MPI_DIR: the folder of embedded MPI libraries, if it is not .mpi/.
 MPI_DIR = Path(os.environ.get("WEFT_MPI_DIR", installation.ROOT / ".mpi"))

@@ -16,10 +16,12 @@ from typing import Any
 
 from rich.console import Console
 
-from weft import gpu, info, installation, leftovers, mpi_libraries, offload, stored, xpmem
+from weft.data import stored
+from weft.doctor import leftovers
 from weft.lab import LabError, lab_problem
-from weft.mpi_libraries import Implementation
-from weft.probe import NotBuilt, ProbeError, run_probe
+from weft.system import gpu, info, installation, mpi_libraries, offload, xpmem
+from weft.system.mpi_libraries import Implementation
+from weft.system.probe import NotBuilt, ProbeError, run_probe
 
 SHM = Path("/dev/shm")
 SHM_NEEDED_BYTES = 64 << 20

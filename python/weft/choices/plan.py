@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, Optional, Union, get_args
 
 import typer
 
-from weft import json_file, stored
+from weft.data import json_file, stored
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from weft import mpi_libraries
+    from weft.system import mpi_libraries
 
 Collective = Literal[
     "barrier",
@@ -113,8 +113,8 @@ def choice(way: Union[Plan, Candidate]) -> tuple[str, int, int, int]:
 
 
 def command_line(mpi: "mpi_libraries.Implementation", ranks: int, words: list[str]) -> list[str]:
-    from weft import building, installation
-    from weft.probe import how_to_build
+    from weft.system import building, installation
+    from weft.system.probe import how_to_build
 
     program = mpi.program("plan")
     if not building.is_there(program):
@@ -279,8 +279,8 @@ def plan(
     """Say how a persistent collective is done in a node's memory, and why."""
     from rich.console import Console
 
-    from weft import mpi_libraries
     from weft.bench import settings
+    from weft.system import mpi_libraries
 
     console = Console()
     found = []
@@ -299,7 +299,7 @@ def plan(
         if json:
             json_file.write(json, to_json(found))
     except (PlanError, settings.SettingsError, mpi_libraries.MpiError, stored.ResultError) as error:
-        from weft import messages
+        from weft.terminal import messages
 
         messages.say("weft plan", error)
         raise typer.Exit(2) from None

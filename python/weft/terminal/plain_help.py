@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from weft.descriptions import GENERAL, Argument, Command, Option
+from weft.terminal.descriptions import GENERAL, Argument, Command, Option
 
 COLUMNS = 80
 TEXT_COLUMN = 24

@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def source_tree() -> Path | None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from weft import installation
+from weft.system import installation
 
 
 def is_there(part: Path) -> bool:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from weft import installation, mpi_libraries
+from weft.system import installation, mpi_libraries
 
 DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/dxg")
 LIBRARY = "libcuda.so.1"
@@ -36,8 +36,8 @@ def asked() -> dict:
     none = {"driver": None, "devices": []}
     if not any(Path(path).exists() for path in DEVICE_FILES):
         return none | {"problem": "no GPU here"}
-    command = [sys.executable, "-c", "from weft import gpu; gpu.print_asked()"]
-    package = str(Path(__file__).resolve().parents[1])
+    command = [sys.executable, "-c", "from weft.system import gpu; gpu.print_asked()"]
+    package = str(installation.PACKAGE.parent)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=package)
         return json.loads(done.stdout)

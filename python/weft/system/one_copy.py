@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Optional
 
-from weft.kept_plans import cache_file, processor
+from weft.data.kept_plans import cache_file, processor
 
 KEY = "one copy"
 TRAFFIC = {"of one rank, in a row": "from one rank", "of all ranks": "among all ranks"}

@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 
-from weft import building, installation, mpi_libraries
-from weft.mpi_libraries import Implementation
+from weft.system import building, installation, mpi_libraries
+from weft.system.mpi_libraries import Implementation
 
 PROBE_SECONDS = 30
 

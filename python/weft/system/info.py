@@ -15,9 +15,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from weft import gpu, installation, mpi_libraries, offload, one_copy, stored, xpmem
-from weft.mpi_libraries import Implementation
-from weft.probe import ProbeError, run_probe
+from weft.data import stored
+from weft.system import gpu, installation, mpi_libraries, offload, one_copy, xpmem
+from weft.system.mpi_libraries import Implementation
+from weft.system.probe import ProbeError, run_probe
 
 # Engine -> whether a thread of Weft's calls the MPI library beside the application's own.
 ENGINES = {

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from weft import __version__, json_file, messages
+from weft import __version__
 from weft.advise.places import NO_TOOL, Frame, resolve, tool
-from weft.kept_plans import HEADER, VERSIONS, cache_file, this_machine
-from weft.stored import ResultError, head
+from weft.data import json_file
+from weft.data.kept_plans import HEADER, VERSIONS, cache_file, this_machine
+from weft.data.stored import ResultError, head
+from weft.terminal import messages
 
 if TYPE_CHECKING:
     from rich.console import Console

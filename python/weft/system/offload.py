@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from weft.mpi_libraries import Implementation
+from weft.system.mpi_libraries import Implementation
 
 # What hands collectives to network hardware: components of Open MPI's, libraries of the others.
 OFFLOADING = ("hcoll", "ucc", "sharp")

@@ -50,7 +50,7 @@ def write(path: Path, document: Any) -> None:
     """OSError says what cannot be written."""
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     if path != STANDARD_OUTPUT:
-        from weft import files
+        from weft.data import files
 
         files.write_text(path, text, encoding="utf-8")
         return
