@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bar_jobs import run_command
 
-from weft.bench.statistics import NOTICEABLE
+from weft.measurements.statistics import NOTICEABLE
 from weft.system import installation, mpi_libraries
 from weft.trying.rounds import FASTER, UNDECIDED
 

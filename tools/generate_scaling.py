@@ -77,11 +77,11 @@ def problem(name: str, mode: str, ranks: int) -> str:
 
 def take(name: str, mode: str, ranks: int, mpi: str) -> tuple[str, dict[str, float]]:
     """The library, and milliseconds: blocking, and overlapped with engine auto."""
-    from weft.bench import kernels
+    from weft.bench import kernel_runs
 
     words = f"{problem(name, mode, ranks)} --repetitions {REPETITIONS}"
     place = ",".join(filter(None, (f"nodes={ranks},rate={RATE}", LINKS.get(name))))
-    run = kernels.measure(name, {"arguments": words, "engines": "auto", "lab": place}, mpi)
+    run = kernel_runs.measure(name, {"arguments": words, "engines": "auto", "lab": place}, mpi)
     times = (run.blocking.median, run.times_us["auto"].median)
     return run.library, {way: round(time / 1000, 3) for way, time in zip(WAYS, times)}
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 from bar import Bar
 
-from weft.bench import kernels
-from weft.bench.kernels import BLOCKING, Run
+from weft.bench import kernel_runs
 from weft.bench.settings import SettingsError
+from weft.measurements.kernels import BLOCKING, Run
 from weft.system import mpi_libraries
 
 NAMED = ("native", "function", "thread", "tcc", "assist")
@@ -158,7 +158,7 @@ def in_lab(
                 count = min(3, repetitions) if short else repetitions
                 what = f"{mpi}, {nodes} nodes, {case.program}"
                 try:
-                    run = kernels.measure(
+                    run = kernel_runs.measure(
                         case.program, case.options(nodes, count), mpi, JOB_SECONDS
                     )
                 except SettingsError as error:

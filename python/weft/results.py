@@ -220,7 +220,7 @@ READERS = {
 def of_bench(path: Path, facts: Row) -> Result:
     from dataclasses import asdict
 
-    from weft.bench import store
+    from weft.measurements import store
 
     found = store.load(path)
     facts = facts or {"machine": found.machine, "settings": found.settings}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from advise_runs import HERE
 
-from weft.bench import kernels
+from weft.bench import kernel_runs
 from weft.lab import Lab, LabUnavailable
 from weft.system import installation, mpi_libraries
 
@@ -179,7 +179,7 @@ def kernel(environment, weft):
         library = mpi_libraries.implementation(mpi)
         program = library.program(name)
         if not program.exists():
-            needs = kernels.NEEDS.get(name, "nothing more")
+            needs = kernel_runs.NEEDS.get(name, "nothing more")
             pytest.skip(f"needs {name}, built for {mpi}, which needs {needs}")
         command = [*inside, *library.launcher(ranks)]
         if engines:

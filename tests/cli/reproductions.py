@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from weft.bench import kernels
-from weft.bench.kernels import Run
+from weft.measurements import kernels
+from weft.measurements.kernels import Run
 from weft.reproduce import (
     findings,
     here,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weft.bench.result import Alone, Candidate, Point, Result, Statistic, hidden_share
+from weft.measurements.result import Alone, Candidate, Point, Result, Statistic, hidden_share
 
 MPI = "mpich 5.0.2"
 COMMUNICATION_US = 1000.0

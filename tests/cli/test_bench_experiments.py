@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from synthetic import hides, result
 
-from weft.bench import experiments, kernels
-from weft.bench.presets import presets
-from weft.bench.result import Result, save_json
+from weft.bench import experiments
 from weft.bench.settings import SettingsError
+from weft.measurements import kernels
+from weft.measurements.presets import presets
+from weft.measurements.result import Result, save_json
 from weft.system import gpu, installation, mpi_libraries
 
 

@@ -10,8 +10,8 @@ import subprocess
 
 import pytest
 
-from weft.bench import store
-from weft.bench.result import Candidate
+from weft.measurements import store
+from weft.measurements.result import Candidate
 from weft.system import installation
 
 UNIT = installation.BUILD / "tests" / "unit" / "weft_unit"

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 import pytest
 
-from weft.bench import result, settings, statistics, store
-from weft.bench.result import Candidate, Statistic
+from weft.bench import settings
 from weft.bench.settings import SettingsError
 from weft.data.stored import ResultError
+from weft.measurements import result, statistics, store
+from weft.measurements.result import Candidate, Statistic
 
 NATIVE = Candidate("mpich 5.0.2", "native")
 HALF = Candidate("mpich 5.0.2", "half", "bind", "quiet")

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from weft.bench import driver as driver_module
-from weft.bench import places, settings, store, variants
+from weft.bench import places, settings, variants
 from weft.bench.driver import Driver
-from weft.bench.result import CANNOT_RUN, STOPPED, Candidate
 from weft.bench.settings import Settings
 from weft.bench.variants import Variant
+from weft.measurements import store
+from weft.measurements.result import CANNOT_RUN, STOPPED, Candidate
 from weft.system import installation, mpi_libraries
 
 MPICH = mpi_libraries.implementation("mpich")

@@ -6,7 +6,7 @@ from rich.console import Console
 from synthetic import blocking, hides, result, statistic
 
 from weft.bench import show
-from weft.report import effect
+from weft.measurements import effect
 
 
 def shown(found) -> str:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from synthetic import result
 
-from weft.bench.result import Statistic
 from weft.data.stored import ResultError
 from weft.demo import rounds, show, typed
 from weft.demo.place import SharedMemory
-from weft.report import effect, overlap, page
+from weft.measurements import effect
+from weft.measurements.result import Statistic
+from weft.report import overlap, page
 from weft.system import mpi_libraries
 
 COMMUNICATION_US = COMPUTATION_US = 80000.0

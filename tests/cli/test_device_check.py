@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.bench import presets
+from weft.measurements import presets
 from weft.system import gpu as weft_gpu
 from weft.system import installation, mpi_libraries
 

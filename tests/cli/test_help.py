@@ -10,7 +10,7 @@ from typer.main import get_command
 from weft.cli import app
 
 # Loaded by commands when they run, not when help is asked for.
-HEAVY = ("pydantic", "jinja2", "sqlite3", "weft.bench.driver", "weft.report.effect")
+HEAVY = ("pydantic", "jinja2", "sqlite3", "weft.bench.driver", "weft.measurements.effect")
 NATIVE = ("run", "schedule")
 
 

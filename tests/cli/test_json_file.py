@@ -10,9 +10,9 @@ import pytest
 from test_results import bench_result
 
 from weft import __version__
-from weft.bench.result import Statistic, save_json
 from weft.data import json_file
 from weft.demo import show
+from weft.measurements.result import Statistic, save_json
 from weft.report.overlap import CallComparison
 from weft.reproduce.findings import Finding, Reproduction, Reproductions
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from reproductions import run
 
-from weft.bench import kernels, settings
+from weft.bench import kernel_runs, settings
+from weft.measurements import kernels
 from weft.system import installation
 
 
@@ -71,7 +72,7 @@ def test_each_case_is_a_run_that_the_lab_and_the_kernel_take(bars, monkeypatch):
         asked.append((program, options, mpi))
         return a_run(0.5, auto=700.0)
 
-    monkeypatch.setattr(kernels, "measure", measure)
+    monkeypatch.setattr(kernel_runs, "measure", measure)
     both = list(bars.in_lab(["mpich", "openmpi"], 9, False))
     assert len(both) == len(asked) == 2 * sum(len(case.nodes) for case in bars.CASES)
     for _, options, _ in asked:
@@ -144,7 +145,7 @@ def test_a_kernel_without_a_result_misses_its_bars_and_the_others_go_on(bars, mo
             raise settings.SettingsError("no answer within 5 s")
         return a_run(0.5, auto=700.0)
 
-    monkeypatch.setattr(kernels, "measure", measure)
+    monkeypatch.setattr(kernel_runs, "measure", measure)
     found = list(bars.in_lab(["mpich"], 9, True))
     lost = [one for run, pair in found if run is None for one in pair]
     assert len(found) == sum(2 in case.nodes for case in bars.CASES) and len(lost) == 2

@@ -24,7 +24,8 @@ from weft.system import info, installation, mpi_libraries
 def test_presets_run_their_kernels(capsys, tmp_path, preset, words):
     from dataclasses import replace
 
-    from weft.bench import experiments, kernels
+    from weft.bench import experiments
+    from weft.measurements import kernels
 
     chosen = experiments.find(preset)
     if not mpi_libraries.implementation("mpich").program(chosen.program).exists():
@@ -69,7 +70,8 @@ def test_threads_per_core_gives_all_cases_the_same_products(capsys, tmp_path):
     """As on a machine with two cores, whatever this one has."""
     from dataclasses import replace
 
-    from weft.bench import experiments, kernels, presets
+    from weft.bench import experiments
+    from weft.measurements import kernels, presets
 
     if not mpi_libraries.implementation("mpich").program("gemm_allgather").exists():
         pytest.skip("needs gemm_allgather")
@@ -100,7 +102,8 @@ def quicker(arguments: str) -> str:
 def test_a_case_without_the_run_that_chooses_its_amount_is_not_measured(capsys, tmp_path):
     from dataclasses import replace
 
-    from weft.bench import experiments, presets
+    from weft.bench import experiments
+    from weft.measurements import presets
 
     chosen = presets.presets(2)["threads-per-core"]
     alone = replace(chosen, runs=chosen.runs[1:2])
@@ -114,9 +117,9 @@ def test_a_case_without_the_run_that_chooses_its_amount_is_not_measured(capsys, 
 
 
 def test_without_fftw_the_remedy_names_it(monkeypatch, tmp_path):
-    from weft.bench import experiments, kernels
+    from weft.bench import experiments, kernel_runs
     from weft.bench.settings import SettingsError
 
     monkeypatch.setattr(installation, "BUILD", tmp_path)
     with pytest.raises(SettingsError, match=r"install FFTW \(Debian: libfftw3-dev\) and"):
-        kernels.measure("fft3d", experiments.find("fft3d").runs[0], "mpich")
+        kernel_runs.measure("fft3d", experiments.find("fft3d").runs[0], "mpich")

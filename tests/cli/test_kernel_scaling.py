@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.bench import kernels
+from weft.bench import kernel_runs
 from weft.system import info, mpi_libraries
 
 TOOLS = Path(__file__).parents[2] / "tools"
@@ -128,8 +128,8 @@ def test_a_measurement_runs_every_case_with_its_problem(scaling, monkeypatch):
         assert run.ranks == ranks
         return run
 
-    real = kernels.measure
-    monkeypatch.setattr(kernels, "measure", here)
+    real = kernel_runs.measure
+    monkeypatch.setattr(kernel_runs, "measure", here)
     data = scaling.measure("m", 1, "mpich", "Quiet")
     assert data["cores"] == len(info.whole_cores()) and "MPICH" in data["library"]
     assert len(asked) == len(small) * 2 * 2

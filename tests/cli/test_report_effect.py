@@ -7,8 +7,9 @@ import pytest
 import synthetic
 from synthetic import hides, points, result, statistic
 
-from weft.bench.result import FEWEST, Point, hidden_share
-from weft.report import effect, effect_page
+from weft.measurements import effect
+from weft.measurements.result import FEWEST, Point, hidden_share
+from weft.report import effect_page
 
 
 def only_case(found) -> effect.Case:

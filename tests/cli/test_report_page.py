@@ -9,8 +9,8 @@ import pytest
 from synthetic import MPI, hides, points, result, sizes, statistic
 from typer.testing import CliRunner
 
-from weft.bench.result import Candidate, save_json
 from weft.cli import app
+from weft.measurements.result import Candidate, save_json
 from weft.report import effect_page, versus
 from weft.report.effect_page import Source
 from weft.report.picture import HEIGHT, WIDTH

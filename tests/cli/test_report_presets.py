@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 from synthetic import hides, points, result, statistic
 
-from weft.bench import command, kernels, presets, settings
-from weft.bench.result import Alone
+from weft.bench import command, kernel_runs, settings
 from weft.bench.settings import SettingsError
 from weft.data import stored
+from weft.measurements import kernels, presets
+from weft.measurements.result import Alone
 from weft.system import info
 
 NAMES = ("tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel")
@@ -96,10 +97,10 @@ def test_pipecg_s_master_thread_is_measured_where_each_rank_has_two_cores(monkey
     threaded = [run for run in found.runs if "--threads 2" in run["arguments"]]
     assert len(threaded) == 2 and "second core" not in found.not_available
     monkeypatch.setattr(info, "whole_cores", lambda: [0, 2, 4, 5, 6])
-    assert kernels.node_cores(threaded[0], 2) == ["0,2", "4,5"]
-    assert kernels.node_cores(found.runs[0], 2) is None
+    assert kernel_runs.node_cores(threaded[0], 2) == ["0,2", "4,5"]
+    assert kernel_runs.node_cores(found.runs[0], 2) is None
     with pytest.raises(SettingsError, match="needs 6 cores, 2 for each node; usable: 5"):
-        kernels.node_cores(threaded[0], 3)
+        kernel_runs.node_cores(threaded[0], 3)
 
 
 def test_fft3d_holds_where_communication_takes_most_of_the_time():

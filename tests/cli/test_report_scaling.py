@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from synthetic import points, statistic
 
-from weft.bench.result import Alone, Candidate, Result
-from weft.report import effect, effect_page, scaling, svg
+from weft.measurements import effect
+from weft.measurements.result import Alone, Candidate, Result
+from weft.report import effect_page, scaling, svg
 
 MPI = "mpich 5.0.2"
 

@@ -14,8 +14,8 @@ from reproductions import LARGE, SMALL, verdicts
 from typer.testing import CliRunner
 
 from weft import cli
-from weft.bench import presets
 from weft.data import stored
+from weft.measurements import presets
 from weft.reproduce import (
     carry_out,
     command,

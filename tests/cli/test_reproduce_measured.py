@@ -10,10 +10,11 @@ from reproductions import LARGE, run, verdicts
 from synthetic import hides, points, result, statistic
 
 from weft.bench import command as bench_command
-from weft.bench import judgements, kernels, places, presets, store
-from weft.bench.kernels import KernelResult
-from weft.bench.result import Alone, Candidate, Result
+from weft.bench import kernel_runs, places
 from weft.bench.settings import SettingsError
+from weft.measurements import judgements, presets, store
+from weft.measurements.kernels import KernelResult
+from weft.measurements.result import Alone, Candidate, Result
 from weft.reproduce import (
     carry_out,
     measured,
@@ -229,7 +230,7 @@ def test_a_preset_with_a_program_is_run_as_weft_bench_runs_it(tmp_path, monkeypa
             raise SettingsError("fft3d under openmpi ended with status 1: no output")
         return replace(run(blocking=1e3, thread=900.0), communication_share=0.9)
 
-    monkeypatch.setattr(kernels, "measure", measure)
+    monkeypatch.setattr(kernel_runs, "measure", measure)
     monkeypatch.setattr(places, "lab_problem", lambda: "")
     bench = Bench(tmp_path / "samples", 2, mpi="mpich,openmpi")
     found = carry_out.reproduce(published.named("fft3d"), bench, LARGE)
@@ -250,7 +251,7 @@ def test_a_preset_of_which_nothing_runs_is_named_with_its_reason_and_not_tried_a
         tries.append(program)
         raise SettingsError(f"{folder}/{program} is missing; build it with: make build")
 
-    monkeypatch.setattr(kernels, "measure", measure)
+    monkeypatch.setattr(kernel_runs, "measure", measure)
     monkeypatch.setattr(places, "lab_problem", lambda: "")
     bench = Bench(tmp_path, 2, mpi="mpich")
     for name in ("tcc", "progress-calls"):

@@ -11,8 +11,8 @@ import pytest
 from test_help import HEAVY
 
 import weft
-from weft.bench import result, store
-from weft.bench.result import Candidate, Point, Statistic
+from weft.measurements import result, store
+from weft.measurements.result import Candidate, Point, Statistic
 from weft.system import mpi_libraries
 
 CANDIDATE = {"mpi": "MPICH", "engine": "thread", "placement": "bind", "backoff": "quiet"}

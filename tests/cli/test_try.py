@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from weft.bench import statistics
+from weft.measurements import statistics
 from weft.trying import rounds, show
 from weft.trying.rounds import FASTER, SAME, SLOWER, UNDECIDED, Run, Summary, Trial, Way
 

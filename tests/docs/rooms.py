@@ -6,8 +6,32 @@ A unit is a header with the source of its name. Generated files count for the fo
 import re
 from pathlib import Path
 
+from weft.system import installation
+
+TABLES = (installation.ROOT / "docs" / "ARCHITECTURE.md").read_text()
 SUFFIXES = (".cc", ".h", ".cu")
 MOST_IN_A_CIRCLE = 2
+
+
+def rooms_below(folder: str) -> dict[str, set[str]]:
+    """Which rooms each room below a folder uses, as the tables name them; "" is the folder."""
+    rows = re.findall(rf"^\| `{folder}/([\w/]*)` \|.*\| ([^|]+) \|$", TABLES, re.MULTILINE)
+    return {room.rstrip("/"): named(text) for room, text in rows}
+
+
+def named(text: str) -> set[str]:
+    return set() if text == "nothing" else {word.strip() for word in text.split(",")}
+
+
+def may_use(room: str, rooms: dict[str, set[str]]) -> set[str]:
+    """What the table names for it, and what these may use."""
+    found, more = set(), set(rooms[room])
+    while more:
+        one = more.pop()
+        assert one in rooms, f"{room} uses {one}, which is no room"
+        found.add(one)
+        more |= rooms[one] - found
+    return found
 
 
 def files(sources: Path) -> list[Path]:

@@ -1,6 +1,5 @@
 """The table of rooms in docs/ARCHITECTURE.md: whose headers each folder of src/ may include."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -9,23 +8,7 @@ import rooms
 from weft.system import installation
 
 SOURCES = installation.ROOT / "src"
-TABLE = (installation.ROOT / "docs" / "ARCHITECTURE.md").read_text()
-ROOMS = dict(re.findall(r"^\| `src/([\w/]+)/` \|.*\| ([^|]+) \|$", TABLE, re.MULTILINE))
-
-
-def named(text: str) -> set[str]:
-    return set() if text == "nothing" else {word.strip() for word in text.split(",")}
-
-
-def may_use(room: str) -> set[str]:
-    """What the table names for it, and what these may use."""
-    found, more = set(), named(ROOMS[room])
-    while more:
-        one = more.pop()
-        assert one in ROOMS, f"{room} uses {one}, which is no room"
-        found.add(one)
-        more |= named(ROOMS[one]) - found
-    return found
+ROOMS = rooms.rooms_below("src")
 
 
 def room_of(path: str) -> str:
@@ -36,7 +19,7 @@ def room_of(path: str) -> str:
 
 
 def against_the_order(sources: Path, room: str) -> list[str]:
-    allowed = {room, *may_use(room)}
+    allowed = {room, *rooms.may_use(room, ROOMS)}
     return [
         f"{inside} includes {included}"
         for path in rooms.files(sources)
@@ -59,7 +42,7 @@ def test_every_folder_of_the_runtime_is_a_room():
 
 
 def test_no_room_uses_itself_through_others():
-    assert [room for room in ROOMS if room in may_use(room)] == []
+    assert [room for room in ROOMS if room in rooms.may_use(room, ROOMS)] == []
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from weft.bench.places import Place
-    from weft.bench.result import Result
     from weft.bench.settings import Settings
-    from weft.bench.store import Store
+    from weft.measurements.result import Result
+    from weft.measurements.store import Store
 
 INTERRUPTED = 130
 WHAT = "What is measured"
@@ -341,7 +341,7 @@ def run_preset(
 ) -> int:
     """A preset's runs; what was said on the command line wins over the preset's own options."""
     from weft.bench import experiments
-    from weft.bench.store import Store
+    from weft.measurements.store import Store
     from weft.system import mpi_libraries
 
     chosen = experiments.adapted(experiments.find(name), given, said)
@@ -378,7 +378,7 @@ def start(
     wanted: "Settings", out: Path, json_file: Optional[Path], csv_file: Optional[Path]
 ) -> int:
     from weft.bench import machine, places
-    from weft.bench.store import Store
+    from weft.measurements.store import Store
 
     place = places.place(wanted)
     with Store(out) as store:
@@ -392,8 +392,9 @@ def go_on(
     """The last run of a file, with its own settings and a new budget."""
     from rich.console import Console
 
-    from weft.bench import experiments, places, presets, settings
-    from weft.bench.store import Store
+    from weft.bench import experiments, places, settings
+    from weft.measurements import presets
+    from weft.measurements.store import Store
 
     with Store(path, create=False) as store:
         run = store.last_run()
@@ -451,7 +452,8 @@ def finish(
     json_file: Optional[Path],
     csv_file: Optional[Path],
 ) -> int:
-    from weft.bench import result, show
+    from weft.bench import show
+    from weft.measurements import result
 
     found = store.result(run)
     written = [f"samples: {store.path}"]

@@ -14,14 +14,14 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from weft.bench import statistics
 from weft.bench.jobs import Outcome, Watch
 from weft.bench.places import Place
-from weft.bench.result import FAILED, STOPPED, Candidate, ranks_in_words
 from weft.bench.settings import Settings, amounts_us
-from weft.bench.store import Begun, Store
 from weft.bench.variants import Plan, Variant
 from weft.lab import LabError
+from weft.measurements import statistics
+from weft.measurements.result import FAILED, STOPPED, Candidate, ranks_in_words
+from weft.measurements.store import Begun, Store
 from weft.system import mpi_libraries
 
 ROUNDS = 3  # jobs of a variant: what differs from job to job must not look like a candidate's

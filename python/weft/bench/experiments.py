@@ -1,6 +1,7 @@
 """Runs a preset: its runs of the benchmark, or its program of kernels/, then the judgement.
 
-Why apart from presets.py: that file is what the publications say; this one carries it out.
+Why apart from weft.measurements.presets: that file is what the publications say; this one carries
+it out.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any
 
 from rich.console import Console
 
-from weft.bench import kernels, machine, settings
-from weft.bench.presets import Preset, presets, remarks
-from weft.bench.result import Result
+from weft.bench import kernel_runs, machine, settings
 from weft.bench.settings import SettingsError
+from weft.measurements import kernels
+from weft.measurements.presets import Preset, presets, remarks
+from weft.measurements.result import Result
 from weft.report import effect_page, kernel_page
 from weft.system import gpu, info
 
@@ -124,14 +126,15 @@ def carry_out_kernel(preset: Preset, mpis: Sequence[str], file: Path, page: Path
     """The same for a program of kernels/, under each MPI library; what cannot run is said."""
     if preset.needs_gpu and (lacking := gpu.facts()["problem"]):
         raise SettingsError(f"preset {preset.name} cannot run: {lacking}")
-    kernels.try_to_write(file)
+    kernel_runs.try_to_write(file)
     announce(preset)
     found = kernels.KernelResult(preset.name, machine.describe(""))
     amounts: dict[str, int] = {}  # by MPI library: what the last run chose
     for options in preset.runs:
         for mpi in mpis:
             try:
-                run = kernels.measure(preset.program, with_amount(options, amounts.get(mpi)), mpi)
+                adapted_options = with_amount(options, amounts.get(mpi))
+                run = kernel_runs.measure(preset.program, adapted_options, mpi)
             except SettingsError as error:
                 found.failed.append(str(error))
                 tell(f"Not measured: {error}", "yellow")

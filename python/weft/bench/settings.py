@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
 
-from weft.bench import statistics
 from weft.lab import LabError
 from weft.lab.plan import make_plan
+from weft.measurements import statistics
 from weft.system import info, installation
 
 COLLECTIVES = ("allreduce", "alltoall", "bcast", "reduce", "allgather", "scan", "barrier")

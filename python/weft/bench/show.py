@@ -1,6 +1,6 @@
 """What `weft bench` shows at the terminal: progress with the current best, and the final table.
 
-Who is fastest is what the page says: both ask weft.report.effect.
+Who is fastest is what the page says: both ask weft.measurements.effect.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from weft.bench import statistics
 from weft.bench.driver import Progress
-from weft.bench.result import FEWEST, MEASURED, Result, Statistic
-from weft.bench.store import Store
-from weft.report import effect
-from weft.report.effect import Case
+from weft.measurements import effect, statistics
+from weft.measurements.effect import Case
+from weft.measurements.result import FEWEST, MEASURED, Result, Statistic
+from weft.measurements.store import Store
 
 BEST_EVERY_SECONDS = 5.0
 EMPTY = (

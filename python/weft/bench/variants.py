@@ -11,8 +11,8 @@ import subprocess
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from weft.bench.result import CANNOT_RUN, Candidate
 from weft.bench.settings import LIBRARY_ASYNC, Settings
+from weft.measurements.result import CANNOT_RUN, Candidate
 from weft.system import building, info, installation, mpi_libraries
 from weft.system.probe import ProbeError, how_to_build, run_probe
 

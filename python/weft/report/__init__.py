@@ -1,1 +1,1 @@
-"""Reports: what measurements mean, as rows for tables and as pages that open offline."""
+"""Reports: results of measurements as pages that open offline, and their pictures."""

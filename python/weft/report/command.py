@@ -12,8 +12,8 @@ from weft.data import json_file
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from weft.bench import kernels
-    from weft.bench.result import Result
+    from weft.measurements import kernels
+    from weft.measurements.result import Result
     from weft.report.effect_page import Source
     from weft.report.history import Course
 
@@ -28,8 +28,8 @@ def fail(verb: str, message: object) -> typer.Exit:
 
 
 def load(verb: str, path: Path) -> "Result":
-    from weft.bench import store
     from weft.data.stored import ResultError
+    from weft.measurements import store
 
     if not path.exists():
         raise fail(verb, f"there is no file {path}")
@@ -41,8 +41,8 @@ def load(verb: str, path: Path) -> "Result":
 
 def kernel_results(paths: list[Path]) -> list["kernels.KernelResult"]:
     """Empty if these are results of the benchmark; both kinds at once are refused."""
-    from weft.bench import kernels
     from weft.data.stored import ResultError
+    from weft.measurements import kernels
 
     try:
         found = [kernels.load(path) for path in paths]
@@ -86,7 +86,8 @@ def report(
     # Loaded here: its report library takes longer to load than the other commands take.
     from rich.console import Console
 
-    from weft.report import effect, effect_page, picture
+    from weft.measurements import effect
+    from weft.report import effect_page, picture
 
     of_kernels = kernel_results(results)
     if of_kernels:
@@ -117,7 +118,7 @@ def report(
 def as_json(sources: list["Source"]) -> dict:
     """The schema weft-report/1."""
     from weft.data.stored import head
-    from weft.report import effect
+    from weft.measurements import effect
 
     advice = [
         {"result": source.name, "case": case.title, "advice": effect.advice(case)}
@@ -129,7 +130,7 @@ def as_json(sources: list["Source"]) -> dict:
 
 def source_of(path: Path) -> "Source":
     """A result; with what its preset's publication says, if it was measured for one."""
-    from weft.bench import presets
+    from weft.measurements import presets
     from weft.report import effect_page
 
     found = load("report", path)
@@ -237,8 +238,8 @@ def ratio_tables(found) -> Iterator["Table"]:
     """A table per case, since the case's name is longer than any column."""
     from rich.table import Table
 
-    from weft.bench.statistics import FASTER, SAME, SLOWER
-    from weft.report.effect import duration
+    from weft.measurements.effect import duration
+    from weft.measurements.statistics import FASTER, SAME, SLOWER
 
     style = {FASTER: "green", SLOWER: "red", SAME: None}
     for title, ratios in groupby(found.ratios, lambda ratio: ratio.case.title):

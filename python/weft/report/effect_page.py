@@ -1,6 +1,7 @@
 """The page of benchmark results: advice, curves, crossings, heat maps of the winner, tables.
 
-Why apart from weft.report.effect: that has the figures and the sentences, this only shows them.
+Why apart from weft.measurements.effect: that has the figures and the sentences; this only shows
+them.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weft.bench.result import MEASURED, Result
 from weft.data import files
-from weft.report import effect, html, scaling
-from weft.report.effect import Case, Curve, duration
+from weft.measurements import effect
+from weft.measurements.effect import Case, Curve, duration
+from weft.measurements.result import MEASURED, Result
+from weft.report import html, scaling
 from weft.report.svg import DASHED, DOTTED, Cell, Graph, Line, Look, Map, look
 
 NO_DIFFERENCE = "no difference to blocking"

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from weft.bench.result import Result, Statistic
 from weft.data import files
+from weft.measurements.effect import duration, percent
+from weft.measurements.result import Result, Statistic
 from weft.report import html, versus
-from weft.report.effect import duration, percent
 from weft.report.svg import DASHED, Graph, Line, Look, look
 from weft.report.versus import Ratio, Versus
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from weft.bench import choice, statistics
-from weft.bench.kernels import BLOCKING, KernelResult, Run
-from weft.bench.presets import findings, measured_for
 from weft.data import files
+from weft.measurements import choice, statistics
+from weft.measurements.kernels import BLOCKING, KernelResult, Run
+from weft.measurements.presets import findings, measured_for
 from weft.report import html
 from weft.report.effect_page import facts
 from weft.report.svg import Bar, Bars

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
-from weft.bench import choice, statistics
-from weft.bench.result import FEWEST, LEAST_HIDDEN, Statistic, hidden_share
 from weft.data import stored
+from weft.measurements import choice, statistics
+from weft.measurements.result import FEWEST, LEAST_HIDDEN, Statistic, hidden_share
 
 SCHEMA = "weft-overlap/1"
 WITHOUT = "without Weft"

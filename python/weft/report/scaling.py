@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from weft.bench.result import Result, Statistic, ranks_in_words
-from weft.bench.statistics import leads
-from weft.report import effect
-from weft.report.effect import Case, Curve, duration, listing, percent
+from weft.measurements import effect
+from weft.measurements.effect import Case, Curve, duration, listing, percent
+from weft.measurements.result import Result, Statistic, ranks_in_words
+from weft.measurements.statistics import leads
 from weft.report.svg import DOTTED, Graph, Line, Look
 
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from weft.bench.result import Result, Statistic
-from weft.bench.statistics import FASTER, SAME, SLOWER, ratio, verdict
 from weft.data import files
 from weft.data.stored import head
-from weft.report import effect, html
-from weft.report.effect import Case, Curve, duration, percent
+from weft.measurements import effect
+from weft.measurements.effect import Case, Curve, duration, percent
+from weft.measurements.result import Result, Statistic
+from weft.measurements.statistics import FASTER, SAME, SLOWER, ratio, verdict
+from weft.report import html
 from weft.report.svg import DASHED, Graph, Line, Look, look
 
 # How far beyond the other run's amounts a point is still compared.

@@ -14,20 +14,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
 
-from weft.bench import command, judgements, kernels, presets, result
+from weft.bench import command
 from weft.bench.experiments import NothingMeasuredError
-from weft.bench.judgements import MASTER, NORMAL, TCC_CASES, THREADS_PUBLISHED, Judgement
-from weft.bench.kernels import BLOCKING, KernelResult, Run
-from weft.bench.presets import Preset
-from weft.bench.result import Result
 from weft.bench.settings import SettingsError
-from weft.bench.statistics import leads
-from weft.bench.store import Store
 from weft.cores.native import CoresError
 from weft.data.stored import ResultError
 from weft.lab import LabError
-from weft.report import effect
-from weft.report.effect import duration
+from weft.measurements import effect, judgements, kernels, presets, result
+from weft.measurements.effect import duration
+from weft.measurements.judgements import MASTER, NORMAL, TCC_CASES, THREADS_PUBLISHED, Judgement
+from weft.measurements.kernels import BLOCKING, KernelResult, Run
+from weft.measurements.presets import Preset
+from weft.measurements.result import Result
+from weft.measurements.statistics import leads
+from weft.measurements.store import Store
 from weft.reproduce.findings import (
     CANNOT,
     DOES_NOT_HOLD,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.bench import kernels, places
+from weft.bench import kernel_runs, places
 from weft.data import files
 from weft.reproduce.findings import CANNOT, MEASURED, Figure, Finding, Line, Part, verdict_if
 from weft.reproduce.measured import Bench, NotMeasured
@@ -78,7 +78,7 @@ def run(mpi: str, options: str) -> str:
     if not building.is_there(program):
         raise NotMeasured(f"{program} is missing; {how_to_build(library)}")
     job = places.LauncherPlace("mpiexec").start(mpi, 1, [str(program), *options.split()], {})
-    status = kernels.wait(job)
+    status = kernel_runs.wait(job)
     said = job.said()
     if status != 0 or not table(said):
         last = (said.strip().splitlines() or ["no output"])[-1]

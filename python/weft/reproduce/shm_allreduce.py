@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 
-from weft.bench import kernels, places, statistics
-from weft.bench.result import Statistic
-from weft.bench.statistics import leads
-from weft.report.effect import duration, size
+from weft.bench import kernel_runs, places
+from weft.measurements import statistics
+from weft.measurements.effect import duration, size
+from weft.measurements.result import Statistic
+from weft.measurements.statistics import leads
 from weft.reproduce.findings import (
     CANNOT,
     MEASURED,
@@ -73,7 +74,7 @@ def job(mpi: str, ranks: int, who: str) -> dict[int, float]:
     words = [*(weft if who == WEFT else []), program, "--bytes", f"{SHORT},{LONG}"]
     words += ["--forms", "persistent" if who == WEFT else "blocking"]
     running = places.LauncherPlace("mpiexec").start(mpi, ranks, [str(word) for word in words], {})
-    status = kernels.wait(running)
+    status = kernel_runs.wait(running)
     said = running.said()
     found = times_of(said)
     if status != 0 or set(found) != {SHORT, LONG}:

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from functools import cache
 
-from weft.bench.statistics import NOTICEABLE
+from weft.measurements.statistics import NOTICEABLE
 from weft.reproduce.findings import (
     SIMULATED,
     Figure,

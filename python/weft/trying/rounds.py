@@ -19,10 +19,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, BinaryIO, Optional
 
-from weft.bench import statistics
-from weft.bench.result import Statistic
-from weft.bench.statistics import FASTER, SAME, SLOWER
 from weft.data import stored
+from weft.measurements import statistics
+from weft.measurements.result import Statistic
+from weft.measurements.statistics import FASTER, SAME, SLOWER
 from weft.system import installation
 
 PLACE = "{}"

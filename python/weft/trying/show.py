@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from weft.bench import statistics
-from weft.bench.statistics import FASTER, SAME, SLOWER
+from weft.measurements import statistics
+from weft.measurements.statistics import FASTER, SAME, SLOWER
 from weft.terminal.messages import typed
 from weft.trying.rounds import PLACE, UNDECIDED, Trial, Way, with_weft
 

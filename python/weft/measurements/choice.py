@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from weft.bench.result import Statistic
-from weft.bench.statistics import leads
+from weft.measurements.result import Statistic
+from weft.measurements.statistics import leads
 
 T = TypeVar("T")
 # From what changes nothing to what takes a thread or a core of its own.

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 
-from weft.bench import choice, statistics
-from weft.bench.result import (
+from weft.measurements import choice, statistics
+from weft.measurements.result import (
     FEWEST,
     Alone,
     Candidate,
@@ -22,7 +22,7 @@ from weft.bench.result import (
     Statistic,
     ranks_in_words,
 )
-from weft.bench.statistics import FASTER, SAME, SLOWER
+from weft.measurements.statistics import FASTER, SAME, SLOWER
 
 BLOCKING = "blocking"
 
@@ -63,7 +63,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Standing:
-    """Who is best at one amount, and who is as fast within the spread (weft.bench.choice)."""
+    """Who is best at one amount, and who is as fast within the spread (see choice.py)."""
 
     leader: Curve
     tied: tuple[Curve, ...]

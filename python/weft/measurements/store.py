@@ -15,8 +15,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
-from weft.bench import statistics
-from weft.bench.result import (
+from weft.data import files, stored
+from weft.data.stored import ResultError
+from weft.measurements import statistics
+from weft.measurements.result import (
     FAILED,
     STOPPED,
     Alone,
@@ -26,8 +28,6 @@ from weft.bench.result import (
     hidden_share,
     load_json,
 )
-from weft.data import files, stored
-from weft.data.stored import ResultError
 
 T = TypeVar("T")
 SCHEMA = "weft-bench-sqlite/1"

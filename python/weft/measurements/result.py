@@ -1,7 +1,7 @@
 """What a benchmark found: candidates, points, and the JSON (weft-bench/2) and CSV they travel in.
 
 Why apart from the measuring: reports, comparisons and other tools read results only through this
-module and weft.bench.store (SQLite). docs/benchmarking.md has the schema and the definitions.
+module and store.py (SQLite). docs/benchmarking.md has the schema and the definitions.
 """
 
 from __future__ import annotations

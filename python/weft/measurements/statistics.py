@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Sequence
 from functools import lru_cache
 
-from weft.bench.result import FEWEST, Statistic
+from weft.measurements.result import FEWEST, Statistic
 
 LEVEL = 0.05  # how often an interval may miss the median
 TOLERANCE = 0.02  # half-width of the 95 % interval, as a share of the median

@@ -1,7 +1,7 @@
 """What the presets' results say of the published findings: holds, holds in part, does not, and why.
 
 Why apart: a preset says what to run, a judgement what came of it. All rest on the spread: one time
-is less than another where the intervals do not meet (weft.bench.statistics).
+is less than another where the intervals do not meet (weft.measurements.statistics).
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from weft.bench.kernels import BLOCKING, Run
-from weft.bench.result import Result, Statistic
-from weft.bench.statistics import leads
-from weft.report import effect
-from weft.report.effect import duration, listing, percent
+from weft.measurements import effect
+from weft.measurements.effect import duration, listing, percent
+from weft.measurements.kernels import BLOCKING, Run
+from weft.measurements.result import Result, Statistic
+from weft.measurements.statistics import leads
 
 HOLDS, IN_DIRECTION, IN_PART = "holds", "holds in direction", "holds in part"
 DOES_NOT_HOLD, OPEN = "does not hold", "open"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.bench.judgements import (
+from weft.measurements.judgements import (
     ELEMENTS,
     NORMAL,
     OPEN,
@@ -29,8 +29,8 @@ from weft.bench.judgements import (
     judge_tcc,
     judge_threads_per_core,
 )
-from weft.bench.kernels import SCRATCH, Run
-from weft.bench.result import Result
+from weft.measurements.kernels import SCRATCH, Run
+from weft.measurements.result import Result
 
 LAB = "nodes=2,rate=200mbit"
 MASTER_THREADS = 2  # of each rank, one of which communicates

@@ -1,0 +1,134 @@
+"""Runs the programs of kernels/ under Weft, in the lab or by a launcher."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from weft.bench import places, settings
+from weft.bench.settings import SettingsError
+from weft.data import files, stored
+from weft.lab import LabError
+from weft.measurements.kernels import RUN_SCHEMA, SCRATCH, Run, RunFigures, run_of
+from weft.system import building, info, installation, mpi_libraries
+from weft.system.probe import how_to_build
+
+LIMIT_S = 300
+NEEDS = {"fft3d": "FFTW (Debian: libfftw3-dev)"}  # what not every build has
+LAB_PAUSE_US = 15000  # lets the links' buckets fill again
+POLL_SECONDS = 0.05
+
+
+def try_to_write(path: Path) -> None:
+    """SettingsError if a result could not be kept there; what it holds stays."""
+    try:
+        files.try_to_write(path)
+    except OSError as error:
+        raise SettingsError(f"cannot write {path}: {error.strerror}") from None
+
+
+def measure(program: str, options: dict[str, Any], mpi: str, limit_s: float = LIMIT_S) -> Run:
+    """One run of a program of kernels/ under Weft; SettingsError says why there is none."""
+    library = mpi_libraries.implementation(mpi)
+    if not building.is_there(library.program(program)):
+        raise SettingsError(f"{library.program(program)} is missing; {remedy(program, library)}")
+    place = place_of(options)
+    with tempfile.TemporaryDirectory() as directory:
+        figures = Path(directory) / "figures.json"
+        try:
+            job = place.start(mpi, ranks_of(options), words_of(program, options, mpi, figures), {})
+            status = wait(job, limit_s)
+        except LabError as error:
+            raise SettingsError(str(error)) from None
+        finally:
+            place.close()
+        if status != 0 or not figures.exists():
+            said = (job.said().strip().splitlines() or ["no output"])[-1]
+            raise SettingsError(f"{program} under {mpi} ended with status {status}: {said}")
+        found = stored.read(RunFigures, figures, RUN_SCHEMA)
+    told = {name: options.get(name, "") for name in ("series", "case")}
+    return run_of(replace(found, network=place.description, **told), f"{program} under {mpi}")
+
+
+def remedy(program: str, library: mpi_libraries.Implementation) -> str:
+    package = NEEDS.get(program)
+    if package is None:
+        return how_to_build(library)
+    if not installation.SOURCE:
+        return f"it needs {package}, and a build of Weft from its source tree"
+    return f"install {package} and {how_to_build(library)}"
+
+
+def place_of(options: dict[str, Any]) -> places.Place:
+    if options["lab"]:
+        words = settings.lab_words(options["lab"])
+        return places.LabPlace(words | {"cores": node_cores(options, words["nodes"])})
+    return places.LauncherPlace(options.get("launcher") or "mpiexec")
+
+
+def node_cores(options: dict[str, Any], nodes: int) -> list[str] | None:
+    """Of a run whose ranks have threads of their own; None: as the lab shares cores."""
+    if not (each := options.get("cores_per_node")):
+        return None
+    cpus = info.whole_cores()[: nodes * each]
+    if len(cpus) < nodes * each:
+        raise SettingsError(
+            f"needs {nodes * each} cores, {each} for each node; usable: {len(cpus)}"
+        )
+    return [",".join(map(str, cpus[i : i + each])) for i in range(0, len(cpus), each)]
+
+
+def ranks_of(options: dict[str, Any]) -> int:
+    if options["lab"]:
+        words = settings.lab_words(options["lab"])
+        return words["nodes"] * words["per_node"]
+    ranks = settings.counts("--ranks", str(options["ranks"]))
+    if len(ranks) > 1:
+        raise SettingsError("--ranks takes one number with a preset that runs a program of its own")
+    return ranks[0]
+
+
+def words_of(program: str, options: dict[str, Any], mpi: str, figures: Path) -> list[str]:
+    # Where ranks are on several nodes, the variants' hints have their effect under auto, too, which
+    # then learns; inside one node it may leave the whole job to the library.
+    in_lab = bool(options["lab"]) and settings.lab_words(options["lab"])["nodes"] > 1
+    engine = "auto" if in_lab else "thread"
+    words: Sequence[Any] = (installation.weft_command(), "run", "--engine", engine)
+    if placement := options.get("placement"):
+        words = (*words, "--placement", placement)
+    if cores := options.get("on_cores"):
+        words = (*bound_to(info.whole_cores()[:cores]), *words)
+    words = (*words, "--", mpi_libraries.implementation(mpi).program(program))
+    words = (*words, *options["arguments"].replace(SCRATCH, str(figures.parent)).split())
+    if engines := options.get("engines"):
+        words = (*words, "--engines", engines)
+    words = (*words, "--json", figures)
+    if options["lab"]:
+        words = (*words, "--pause-us", LAB_PAUSE_US)
+    return [str(word) for word in words]
+
+
+def bound_to(cpus: Sequence[int]) -> Sequence[str]:
+    """Puts each rank on one of these CPUs in turn, whatever starts the ranks."""
+    names = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+    rank = "".join(f"${{{name}:-" for name in names) + "0" + "}" * len(names)
+    chosen = f"set -- {' '.join(map(str, cpus))}; shift $(({rank} % {len(cpus)})); echo $1"
+    return ("sh", "-c", f'exec taskset -c "$({chosen})" "$@"', "on-cpu")
+
+
+def wait(job: places.Job, limit_s: float = LIMIT_S) -> int:
+    """The exit status; a job that takes too long is stopped."""
+    end = time.monotonic() + limit_s
+    try:
+        while (status := job.status()) is None:
+            if time.monotonic() > end:
+                raise SettingsError(f"no answer within {limit_s} s; try: weft doctor")
+            time.sleep(POLL_SECONDS)
+    except BaseException:
+        job.stop()
+        raise
+    return status

@@ -1,0 +1,1 @@
+"""Results of measurements: their samples, statistics, files, and what follows from them."""

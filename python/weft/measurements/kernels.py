@@ -1,0 +1,161 @@
+"""Figures of the programs of kernels/: their samples, kept in files and read back.
+
+Why apart from the benchmark: a kernel has no amount of computation to vary; its result is one time
+per variant, in schema weft-kernels/1 (docs/benchmarking.md).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from annotated_types import MinLen
+
+from weft.data import files, stored
+from weft.data.stored import ResultError
+from weft.measurements import statistics
+from weft.measurements.result import Statistic, ranks_in_words
+
+SCHEMA = "weft-kernels/1"
+RUN_SCHEMA = "weft-kernel/1"  # what the program writes
+BLOCKING = "blocking"
+SCRATCH = "{scratch}"  # in a run's arguments: a directory that goes with the run
+
+
+@dataclass(frozen=True)
+class Run:
+    """One job: the kernel, blocking and with each engine."""
+
+    kernel: str
+    mpi: str
+    ranks: int
+    problem: str
+    network: str
+    times_us: dict[str, Statistic]  # by variant; BLOCKING: without overlap
+    samples_us: dict[str, list[float]]
+    communication_share: float = 0.0  # of the blocking kernel's time; 0: not counted
+    amount: int = 0  # of computation, where the program chose it
+    series: str = ""  # the experiment of which this run is a case
+    case: str = ""
+
+    @property
+    def blocking(self) -> Statistic:
+        return self.times_us[BLOCKING]
+
+    @property
+    def engines(self) -> dict[str, Statistic]:
+        return {name: time for name, time in self.times_us.items() if name != BLOCKING}
+
+    @property
+    def best(self) -> str:
+        return min(self.engines, key=lambda engine: self.engines[engine].median)
+
+    @property
+    def library(self) -> str:
+        return " ".join(self.mpi.replace(" Version:", "").split(",")[0].split())
+
+    @property
+    def title(self) -> str:
+        words = (self.case, self.library, ranks_in_words(self.ranks), self.problem, self.network)
+        return ", ".join(word for word in words if word)
+
+    def to_json(self) -> dict[str, Any]:
+        variants = [{"name": n, "samples_us": samples} for n, samples in self.samples_us.items()]
+        about = {"schema": RUN_SCHEMA, "kernel": self.kernel, "mpi": self.mpi}
+        where = {"ranks": self.ranks, "problem": self.problem, "network": self.network}
+        share: dict[str, Any] = {"communication_share": self.communication_share}
+        if self.amount:
+            share["amount"] = self.amount
+        if self.case:
+            share |= {"series": self.series, "case": self.case}
+        return {**about, **where, **share, "variants": variants}
+
+
+@dataclass
+class KernelResult:
+    """All runs of a kernel's preset, and what could not run."""
+
+    preset: str
+    machine: dict[str, Any]
+    runs: list[Run] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        runs = [run.to_json() for run in self.runs]
+        about = {"schema": SCHEMA, "preset": self.preset, "machine": self.machine}
+        return {**about, "runs": runs, "failed": self.failed}
+
+
+# ---- Files ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class VariantFigures:
+    samples_us: Annotated[list[float], MinLen(1)]
+    name: str = ""
+    engine: str = ""
+
+    @property
+    def label(self) -> str:
+        """What a page calls it: the engine alone where it is merely overlapped."""
+        if self.name in ("", "overlapped"):
+            return self.engine or BLOCKING
+        return f"{self.name}, {self.engine}" if self.engine else self.name
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """A run, as the program writes it."""
+
+    kernel: str
+    mpi: str
+    ranks: int
+    variants: list[VariantFigures]
+    problem: str = ""
+    elements: int = 0  # in files of before, which have no problem
+    network: str = ""
+    communication_share: float = 0.0
+    amount: int = 0
+    series: str = ""
+    case: str = ""
+
+
+@dataclass(frozen=True)
+class KernelFigures:
+    """All runs of a preset, as they are kept."""
+
+    preset: str
+    machine: dict[str, Any]
+    runs: list[RunFigures]
+    failed: list[str] = field(default_factory=list)
+
+
+def run_of(figures: RunFigures, where: str) -> Run:
+    """ResultError, beginning with `where`, if something is missing to compare."""
+    samples = {one.label: one.samples_us for one in figures.variants}
+    if BLOCKING not in samples or len(samples) < 2:
+        raise ResultError(f"{where}: variants need the blocking kernel and at least one engine")
+    times = {name: statistics.of(values) for name, values in samples.items()}
+    problem = figures.problem or f"{figures.elements} doubles"
+    about = (figures.kernel, figures.mpi, figures.ranks, problem, figures.network)
+    share, amount = figures.communication_share, figures.amount
+    return Run(*about, times, samples, share, amount, figures.series, figures.case)
+
+
+def save(result: KernelResult, path: Path) -> None:
+    files.write_text(path, json.dumps(result.to_json(), indent=1) + "\n")
+
+
+def load(path: Path) -> KernelResult | None:
+    """None if the file is not a kernel's; ResultError says what is wrong with one that is."""
+    schema = stored.schema_of(path)
+    if schema == RUN_SCHEMA:
+        figures = stored.read(RunFigures, path, schema)
+        return KernelResult(figures.kernel, {}, [run_of(figures, str(path))])
+    if schema != SCHEMA:
+        return None
+    found = stored.read(KernelFigures, path, schema)
+    runs = [run_of(run, f"{path}: runs[{i}]") for i, run in enumerate(found.runs)]
+    return KernelResult(found.preset, found.machine, runs, found.failed)
