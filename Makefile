@@ -98,7 +98,7 @@ test: develop
 	@$(WITHOUT_MAKE) tools/setup-for-tests & fetching=$$!; \
 	  $(WITHOUT_MAKE) ctest --test-dir build --parallel $$(nproc) --output-on-failure --no-tests=error; \
 	  status=$$?; wait $$fetching; exit $$status
-	$(say) "command line, faults, callers, random programs"
+	$(say) "command line, tools, faults, callers, random programs"
 	@$(WITHOUT_MAKE) tools/run-tests
 
 test-long: develop
@@ -108,8 +108,8 @@ test-long: develop
 	@$(WITHOUT_MAKE) tools/sanitize
 
 # The whole ways through Weft, once each.
-QUICK := tests/docs/test_links.py tests/docs/test_options.py tests/cli/test_run.py tests/cli/test_help.py \
-  tests/cli/test_symbols.py tests/cli/test_start_cost.py tests/cli/test_passed_on.py \
+QUICK := tests/docs/test_links.py tests/docs/test_options.py tests/tools/test_generated.py tests/cli/test_run.py \
+  tests/cli/test_help.py tests/cli/test_symbols.py tests/cli/test_start_cost.py tests/cli/test_passed_on.py \
   "tests/cli/test_conformance.py::test_mpich[auto-3]" \
   "tests/cli/test_conformance.py::test_other_libraries[openmpi-auto-2]" \
   "tests/random/test_random.py::test_random_programs[mpich-auto]" \

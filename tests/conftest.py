@@ -1,4 +1,5 @@
-"""What the started programs leave behind: a temporary directory of their own, and no plans.
+"""What all tests share: the built command, and what started programs leave behind: a temporary
+directory of their own, and no plans.
 With WEFT_REQUIRE_ALL=1 a test that is skipped fails, unless its reason begins with "this machine"
 or names what could not be fetched (WEFT_NOT_FETCHED, words of tools/setup-for-tests).
 
@@ -11,14 +12,20 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from covering import mark_what_is_long
 
+from weft.lab import Lab, LabUnavailable
+from weft.system import installation
+
 DIRECTORY = pytest.StashKey[Path]()
+# What a launcher would have set; the tests may themselves run under one.
+LAUNCHER_VARIABLES = ("PMI", "HYD", "OMPI_", "SLURM_", "WEFT_", "LD_PRELOAD")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,3 +55,51 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(config.stash[DIRECTORY], ignore_errors=True)
+
+
+# ---- The built command ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def weft() -> str:
+    path = installation.weft_command()
+    assert path.exists(), f"{path} is missing; build it with: make build"
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def permitted_lab() -> None:
+    """Skips where the machine permits no lab."""
+    try:
+        with Lab(nodes=1, check=False):
+            pass
+    except LabUnavailable as error:
+        pytest.skip(f"this machine permits no lab: {error}")
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    keep = ("WEFT_BUILD_DIR", "WEFT_MPI_DIR")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in keep or not name.startswith(LAUNCHER_VARIABLES)
+    }
+
+
+@pytest.fixture
+def call(weft, environment):
+    """Runs `weft ARGUMENTS` with extra variables; the text of both streams is in the result."""
+
+    def run(
+        *arguments: object, in_front: Sequence[str] = (), **variables: str
+    ) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [*in_front, weft, *map(str, arguments)],
+            env={**environment, **variables},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return run

@@ -1,4 +1,4 @@
-"""What the command line tests share: the built command, small programs, and MPI libraries."""
+"""What the command line tests share: small programs, and MPI libraries."""
 
 from __future__ import annotations
 
@@ -11,57 +11,9 @@ import pytest
 from advise_runs import HERE
 
 from weft.bench import kernel_runs
-from weft.lab import Lab, LabUnavailable
-from weft.system import installation, mpi_libraries
+from weft.system import mpi_libraries
 
 SOURCES = Path(__file__).parent / "programs"
-# What a launcher would have set; the tests may themselves run under one.
-LAUNCHER_VARIABLES = ("PMI", "HYD", "OMPI_", "SLURM_", "WEFT_", "LD_PRELOAD")
-
-
-@pytest.fixture(scope="session")
-def weft() -> str:
-    path = installation.weft_command()
-    assert path.exists(), f"{path} is missing; build it with: make build"
-    return str(path)
-
-
-@pytest.fixture(scope="session")
-def permitted_lab() -> None:
-    """Skips where the machine permits no lab."""
-    try:
-        with Lab(nodes=1, check=False):
-            pass
-    except LabUnavailable as error:
-        pytest.skip(f"this machine permits no lab: {error}")
-
-
-@pytest.fixture
-def environment() -> dict[str, str]:
-    keep = ("WEFT_BUILD_DIR", "WEFT_MPI_DIR")
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name in keep or not name.startswith(LAUNCHER_VARIABLES)
-    }
-
-
-@pytest.fixture
-def call(weft, environment):
-    """Runs `weft ARGUMENTS` with extra variables; the text of both streams is in the result."""
-
-    def run(
-        *arguments: object, in_front: Sequence[str] = (), **variables: str
-    ) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [*in_front, weft, *map(str, arguments)],
-            env={**environment, **variables},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-
-    return run
 
 
 @pytest.fixture(scope="module", params=["mpich", "openmpi"])

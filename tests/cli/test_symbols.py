@@ -10,7 +10,6 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 
 import pytest
 
@@ -120,15 +119,6 @@ def test_table_is_complete(family):
     assert sorted(must - expected_calls(family)) == []
 
 
-@pytest.mark.parametrize("what", ["library", "wrappers", "advise_wrappers", "gpu"])
-def test_generated_code_is_up_to_date(what):
-    script = ROOT / "tools" / f"generate_{what}.py"
-    check = subprocess.run(
-        [sys.executable, script, "--check"], capture_output=True, text=True, check=False
-    )
-    assert check.returncode == 0, check.stderr
-
-
 # The advisor's own libraries ---------------------------------------------------------------------
 
 THREADS_AND_SIGNALS = {
@@ -146,14 +136,6 @@ def test_the_advisor_exports_the_table(family):
 def test_the_advisor_needs_no_mpi_symbol(family):
     names = [name for _, name in nm(LIB / f"libweft-advise-{family}.so", "--undefined-only")]
     assert [name for name in names if re.match(r"P?MPI|[op]mpi_|PMIx_|MPIR_|MPIX_", name)] == []
-
-
-def test_the_advisors_generated_code_is_up_to_date():
-    script = ROOT / "tools" / "generate_advise_wrappers.py"
-    check = subprocess.run(
-        [sys.executable, script, "--check"], capture_output=True, text=True, check=False
-    )
-    assert check.returncode == 0, check.stderr
 
 
 def test_looking_up_takes_no_lock(family):

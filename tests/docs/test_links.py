@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import pytest
 from pages import ROOT, Page, all_pages, page_name
@@ -45,13 +43,6 @@ def test_every_page_is_in_the_site():
     for page in PAGES:
         if page.path.is_relative_to(ROOT / "docs"):
             assert str(page.path.relative_to(ROOT / "docs")) in navigation, page_name(page)
-
-
-@pytest.mark.parametrize("name", ["generate_performance", "generate_scaling"])
-def test_page_and_picture_are_those_of_the_data(name):
-    tool = ROOT / f"tools/{name}.py"
-    done = subprocess.run([sys.executable, tool, "--check"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_no_figure_in_the_readme_without_its_machine():
