@@ -4,8 +4,6 @@ on a GPU, with short jobs on the stand-in (tests/device)."""
 from __future__ import annotations
 
 import hashlib
-import importlib.machinery
-import importlib.util
 import json
 import os
 import re
@@ -18,65 +16,61 @@ from math import ceil
 from pathlib import Path
 
 import pytest
+from device_check import cores, gpu, programs
 
 from weft.measurements import presets
 from weft.system import gpu as weft_gpu
 from weft.system import installation, mpi_libraries
 
 TOOL = installation.ROOT / "tools" / "device-check"
+PARTS = installation.ROOT / "tools" / "device_check"
 
 
-@pytest.fixture
-def tool(monkeypatch):
-    """The script as a module, whose jobs take half of native's time."""
-    loader = importlib.machinery.SourceFileLoader("device_check", str(TOOL))
-    module = importlib.util.module_from_spec(
-        importlib.util.spec_from_loader("device_check", loader)
-    )
-    monkeypatch.setitem(sys.modules, "device_check", module)
-    loader.exec_module(module)
-    module.settings = []
+@pytest.fixture(autouse=True)
+def settings(monkeypatch):
+    """Variables of the jobs, which take half of native's time."""
+    found = []
 
     def overlap(row, engines, **variables):
-        module.settings.append(variables)
+        found.append(variables)
         row.native_us, row.of_native = 100.0, dict.fromkeys(engines.split(","), 0.5)
         return row
 
-    monkeypatch.setattr(module, "overlap", overlap)
-    monkeypatch.setattr(module, "best_split", lambda cores, ranks, collective: "1")
-    monkeypatch.setattr(module, "build", lambda *targets, **options: None)
-    monkeypatch.setattr(module, "CARRIED_PROGRAMS", module.BUILD / "nothing")
-    return module
+    monkeypatch.setattr(cores, "overlap", overlap)
+    monkeypatch.setattr(cores, "best_split", lambda cores, ranks, collective: "1")
+    monkeypatch.setattr(programs, "build", lambda *targets, **options: None)
+    monkeypatch.setattr(programs, "CARRIED_PROGRAMS", programs.BUILD / "nothing")
+    return found
 
 
 @pytest.mark.parametrize("group", ["placements", "compaction"])
-def test_threads_have_as_many_cores_as_their_placement_needs(tool, group):
-    rows = list(tool.GROUPS[group](16))
+def test_threads_have_as_many_cores_as_their_placement_needs(settings, group):
+    rows = list(cores.GROUPS[group](16))
     assert rows
-    for row, settings in zip(rows, tool.settings):
-        _, _, per_core = settings["WEFT_PLACEMENT"].partition(":")
+    for row, variables in zip(rows, settings):
+        _, _, per_core = variables["WEFT_PLACEMENT"].partition(":")
         if per_core:
             assert row.ranks + ceil(row.ranks / int(per_core)) <= 16, row
 
 
-def test_the_papers_cases_are_there(tool):
-    assert {row.words for row in tool.placements_of(16)} >= {"bind", "numa", "odd-even"}
-    splits = {(row.collective, row.ranks, row.words[:3]) for row in tool.splits_of(16)}
+def test_the_papers_cases_are_there():
+    assert {row.words for row in cores.placements_of(16)} >= {"bind", "numa", "odd-even"}
+    splits = {(row.collective, row.ranks, row.words[:3]) for row in cores.splits_of(16)}
     assert splits == {
         (collective, ranks, f"S={split}")
         for collective in ("bcast", "reduce")
         for ranks in range(8, 16)
         for split in range(4)
     }
-    assert {row.words.split(", ")[1] for row in tool.compaction_of(16)} == {
+    assert {row.words.split(", ")[1] for row in cores.compaction_of(16)} == {
         "yield",
         "baton",
         "agent",
     }
-    assert list(tool.placements_of(2)) == []
+    assert list(cores.placements_of(2)) == []
 
 
-def test_what_learns_is_measured_in_jobs_of_its_own(tool, monkeypatch):
+def test_what_learns_is_measured_in_jobs_of_its_own(monkeypatch):
     jobs = []
 
     def output_of(ranks, program, options, variables):
@@ -86,18 +80,18 @@ def test_what_learns_is_measured_in_jobs_of_its_own(tool, monkeypatch):
             return "0.1 200.0\n2.0\n"
         return "0.2 {}\n".format(300 if variables.get("WEFT_ENGINE") == "auto" else 400)
 
-    monkeypatch.setattr(tool, "output_of", output_of)
-    row = next(tool.learnt_of(16))
+    monkeypatch.setattr(cores, "output_of", output_of)
+    row = next(cores.learnt_of(16))
     assert row.native_us == 400 and row.of_native["auto"] == 0.75
     assert row.of_native["blocking"] == 1
     measured = [job for job in jobs if "--work" in job[2] and job[2][-1] != 0]
     assert all("--work 100000" in " ".join(map(str, options)) for _, _, options in measured)
     assert [engine for _, engine, _ in measured[:4]] == ["", "", "auto", "thread"]
-    monkeypatch.setattr(tool, "output_of", lambda *words: None)
-    assert next(tool.learnt_of(16)).of_native == {}
+    monkeypatch.setattr(cores, "output_of", lambda *words: None)
+    assert next(cores.learnt_of(16)).of_native == {}
 
 
-def test_kernels_are_measured_with_weft_and_without(tool, monkeypatch):
+def test_kernels_are_measured_with_weft_and_without(monkeypatch):
     times = {"": 100, "auto": 80, "thread": 120}
 
     def found_by(ranks, program, options, variables):
@@ -109,28 +103,28 @@ def test_kernels_are_measured_with_weft_and_without(tool, monkeypatch):
             ]
         }
 
-    monkeypatch.setattr(tool, "found_by", found_by)
-    rows = list(tool.kernels_of(16))
+    monkeypatch.setattr(cores, "found_by", found_by)
+    rows = list(cores.kernels_of(16))
     assert {row.ranks for row in rows} == {8, 14, 16}
-    assert {row.collective for row in rows} == set(tool.KERNELS)
+    assert {row.collective for row in rows} == set(programs.KERNELS)
     assert rows[0].words == "blocking"
     assert rows[0].of_native == {"alone": 1, "auto": 0.8, "thread": 1.2}
     assert rows[1].of_native == {"alone": 0.5, "auto": 0.4, "thread": 0.6}
-    monkeypatch.setattr(tool, "found_by", lambda *words: {})
-    assert all(row.of_native == {} for row in tool.kernels_of(16))
+    monkeypatch.setattr(cores, "found_by", lambda *words: {})
+    assert all(row.of_native == {} for row in cores.kernels_of(16))
 
 
-def test_what_was_measured_is_in_one_file(tool, tmp_path, monkeypatch):
-    monkeypatch.setattr(tool.os, "sched_getaffinity", lambda _: set(range(16)))
-    assert tool.check_cores(["splits"], tmp_path, time.monotonic() + 60) == 0
+def test_what_was_measured_is_in_one_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: set(range(16)))
+    assert cores.check_cores(["splits"], tmp_path, time.monotonic() + 60) == 0
     found = json.loads((tmp_path / "device-check.json").read_text())
     assert found["schema"] == "weft-device-check/1"
     assert found["cores"] == 16 and len(found["rows"]) == 2 * 8 * 4
     assert found["rows"][0]["of_native"]["thread"] == 0.5
 
 
-def test_what_does_not_fit_into_the_time_is_left_out(tool, tmp_path, capsys):
-    assert tool.show("splits", 16, time.monotonic()) == []
+def test_what_does_not_fit_into_the_time_is_left_out(tmp_path, capsys):
+    assert cores.show("splits", 16, time.monotonic()) == []
     assert "its time is up" in capsys.readouterr().out
 
 
@@ -141,11 +135,11 @@ def names(part):
     return [Path(str(word)).name for word in part.command]
 
 
-def test_all_programs_on_gpus_are_run(tool, monkeypatch):
+def test_all_programs_on_gpus_are_run(monkeypatch):
     """And those that need kernels of several ranks at one time run where these are."""
-    monkeypatch.setattr(tool.shutil, "which", lambda name: name)
-    parts = tool.gpu_parts({"CUDA_MPS_PIPE_DIRECTORY": "anywhere"})
-    assert {word for part in parts for word in names(part)} >= set(tool.GPU_PROGRAMS)
+    monkeypatch.setattr(gpu.shutil, "which", lambda name: name)
+    parts = gpu.gpu_parts({"CUDA_MPS_PIPE_DIRECTORY": "anywhere"})
+    assert {word for part in parts for word in names(part)} >= set(programs.GPU_PROGRAMS)
     streams = [part for part in parts if "gpu_streams" in names(part)]
     assert len(streams) == 5
     for part in streams:
@@ -154,80 +148,79 @@ def test_all_programs_on_gpus_are_run(tool, monkeypatch):
 
 
 @pytest.mark.parametrize("shared", [None, {"CUDA_MPS_PIPE_DIRECTORY": "anywhere"}])
-def test_a_graph_is_launched_by_ranks_that_are_neighbours(tool, shared):
-    launched = [part for part in tool.gpu_parts(shared) if "launches of a graph" in part.what]
+def test_a_graph_is_launched_by_ranks_that_are_neighbours(shared):
+    launched = [part for part in gpu.gpu_parts(shared) if "launches of a graph" in part.what]
     assert [part.ranks for part in launched] == [2]
     if shared:
         assert "10,000" in launched[0].what and "20000" in map(str, launched[0].command)
         assert launched[0].variables == shared
 
 
-def test_the_stencil_has_the_sizes_of_its_preset(tool):
+def test_the_stencil_has_the_sizes_of_its_preset():
     """Which are all of the published ones."""
-    assert tool.STENCILS == presets.GPU_STENCILS
+    assert gpu.STENCILS == presets.GPU_STENCILS
     assert [order for order, _ in presets.GPU_STENCILS] == [1024 << i for i in range(6)]
 
 
-def test_whether_it_is_right_comes_before_how_fast_it_is(tool, monkeypatch):
-    monkeypatch.setattr(tool.shutil, "which", lambda name: name)
+def test_whether_it_is_right_comes_before_how_fast_it_is(monkeypatch):
+    monkeypatch.setattr(gpu.shutil, "which", lambda name: name)
     measures = [
         not {"--check", "gpu_streams", "racecheck", "memcheck"} & set(names(part))
         and "small" not in part.what
-        for part in tool.gpu_parts({})
+        for part in gpu.gpu_parts({})
     ]
     assert measures == sorted(measures)
 
 
-def test_what_lacks_something_is_named(tool, monkeypatch, capsys):
-    monkeypatch.setattr(tool.shutil, "which", lambda name: None)
-    parts = tool.gpu_parts(None)
+def test_what_lacks_something_is_named(monkeypatch, capsys):
+    monkeypatch.setattr(gpu.shutil, "which", lambda name: None)
+    parts = gpu.gpu_parts(None)
     run = []
-    monkeypatch.setattr(tool, "run_part", lambda part, limit_s: run.append(part))
-    tool.run_parts(parts, time.monotonic() + 500)
-    tool.show_parts(parts)
+    monkeypatch.setattr(gpu, "run_part", lambda part, limit_s: run.append(part))
+    gpu.run_parts(parts, time.monotonic() + 500)
+    gpu.show_parts(parts)
     table = capsys.readouterr().out
     assert len(run) < len(parts)
     assert "left out: MPS does not start" in table
     assert "left out: there is no compute-sanitizer" in table
 
 
-def test_bars_that_are_missed_are_counted(tool, capsys):
+def test_bars_that_are_missed_are_counted(capsys):
     said = "notice: 7.00 us; bar 5 us: missed\noverlap: 95 %; bar 90 %: met\n"
-    tool.show_parts([tool.Part("notice", 1, (), status="right", took_s=1, output=said)])
+    gpu.show_parts([gpu.Part("notice", 1, (), status="right", took_s=1, output=said)])
     assert "right; bars missed: 1" in capsys.readouterr().out
 
 
-def test_the_fastest_method_of_the_stencil_is_named(tool, capsys):
+def test_the_fastest_method_of_the_stencil_is_named(capsys):
     said = "nccl     left out: it needs NCCL\ndefault     144.11 [144.07 - 161.63]\n"
     said += "graphs      110.64 [110.58 - 110.77]\nacx         141.77 [139.08 - 148.82]\n"
-    tool.show_parts([tool.Part("stencil", 1, (), status="right", took_s=1, output=said)])
+    gpu.show_parts([gpu.Part("stencil", 1, (), status="right", took_s=1, output=said)])
     assert "right; fastest: graphs" in capsys.readouterr().out
 
 
 @pytest.fixture
-def jobs(tool, tmp_path, monkeypatch):
+def jobs(tmp_path, monkeypatch):
     """In place of mpiexec a script that carries out what follows the number of ranks."""
     launcher = tmp_path / "bin" / "mpiexec"
     launcher.parent.mkdir()
     launcher.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
     launcher.chmod(0o755)
-    monkeypatch.setattr(tool, "MPICH", tmp_path)
-    return tool
+    monkeypatch.setattr(programs, "MPICH", tmp_path)
 
 
 def test_jobs_that_hang_leave_time_for_the_others(jobs, monkeypatch, capsys):
     """Though what they started keeps their output open."""
-    monkeypatch.setattr(jobs, "LEAST_GPU_JOB_S", 0.05)
+    monkeypatch.setattr(gpu, "LEAST_GPU_JOB_S", 0.05)
     hangs = ("sh", "-c", "trap '' TERM; sleep 60 & sleep 60")
     parts = [
-        jobs.Part("hangs", 2, hangs),
-        jobs.Part("fails", 2, ("sh", "-c", "echo why; exit 3")),
-        jobs.Part("is right", 2, ("echo", "fast")),
+        gpu.Part("hangs", 2, hangs),
+        gpu.Part("fails", 2, ("sh", "-c", "echo why; exit 3")),
+        gpu.Part("is right", 2, ("echo", "fast")),
     ]
     began = time.monotonic()
-    jobs.run_parts(parts, began + 8)
+    gpu.run_parts(parts, began + 8)
     assert time.monotonic() - began < 8
-    assert jobs.show_parts(parts) == 2
+    assert gpu.show_parts(parts) == 2
     said = capsys.readouterr().out
     assert "why" in said and "fast" in said
     table = said[said.index("what came of each") :]
@@ -241,37 +234,37 @@ def test_a_debugger_shows_where_a_job_hangs(jobs, tmp_path, monkeypatch):
     shutil.copy2(shutil.which("sleep"), hangs)
     debugger.write_text("#!/bin/sh\necho 'Thread 1'; echo '#0 of process' $3; echo 'no stack'\n")
     debugger.chmod(0o755)
-    monkeypatch.setattr(jobs.shutil, "which", lambda name: debugger if name == "gdb" else None)
-    part = jobs.Part("hangs", 1, (hangs, 60))
-    jobs.run_part(part, 0.5)
+    monkeypatch.setattr(gpu.shutil, "which", lambda name: debugger if name == "gdb" else None)
+    part = gpu.Part("hangs", 1, (hangs, 60))
+    gpu.run_part(part, 0.5)
     assert re.search(r"Thread 1\n#0 of process \d+$", part.output)
 
 
 def test_what_has_no_time_is_named(jobs, capsys):
-    parts = [jobs.Part("late", 1, ("true",))]
-    jobs.run_parts(parts, time.monotonic() + 1)
-    assert jobs.show_parts(parts) == 1
+    parts = [gpu.Part("late", 1, ("true",))]
+    gpu.run_parts(parts, time.monotonic() + 1)
+    assert gpu.show_parts(parts) == 1
     assert "left out: the time is up" in capsys.readouterr().out
 
 
-def test_all_of_it_ends_within_its_time(tool, monkeypatch):
+def test_all_of_it_ends_within_its_time(monkeypatch):
     """Even where each job takes all that it may."""
     now = 100.0
-    monkeypatch.setattr(tool, "monotonic", lambda: now)
+    monkeypatch.setattr(gpu, "monotonic", lambda: now)
 
     def run(part, limit_s):
         nonlocal now
         now += limit_s
         part.status = "right"
 
-    monkeypatch.setattr(tool, "run_part", run)
-    parts = tool.gpu_parts({})
-    tool.run_parts(parts, now + tool.LIMIT_S)
-    assert now < 100 + tool.LIMIT_S < 100 + 600
+    monkeypatch.setattr(gpu, "run_part", run)
+    parts = gpu.gpu_parts({})
+    gpu.run_parts(parts, now + programs.LIMIT_S)
+    assert now < 100 + programs.LIMIT_S < 100 + 600
     assert parts[0].status == "right" and parts[-1].status.startswith("left out")
 
 
-def test_the_gpu_is_checked_within_the_limit(tool, tmp_path, monkeypatch, capsys):
+def test_the_gpu_is_checked_within_the_limit(tmp_path, monkeypatch, capsys):
     @contextmanager
     def shared_device():
         yield {"CUDA_MPS_PIPE_DIRECTORY": "anywhere"}
@@ -280,34 +273,34 @@ def test_the_gpu_is_checked_within_the_limit(tool, tmp_path, monkeypatch, capsys
         part.status = "right"
 
     limits = []
-    monkeypatch.setattr(tool.shutil, "which", lambda name: name)
-    monkeypatch.setattr(tool, "shared_device", shared_device)
-    monkeypatch.setattr(tool, "build", lambda *targets, **options: limits.append(options))
-    monkeypatch.setattr(tool, "run_part", run)
-    assert tool.check_gpu("stencil", tmp_path, time.monotonic() + 500) == 0
+    monkeypatch.setattr(gpu.shutil, "which", lambda name: name)
+    monkeypatch.setattr(gpu, "shared_device", shared_device)
+    monkeypatch.setattr(programs, "build", lambda *targets, **options: limits.append(options))
+    monkeypatch.setattr(gpu, "run_part", run)
+    assert gpu.check_gpu("stencil", tmp_path, time.monotonic() + 500) == 0
     assert limits[0]["limit_s"] <= 500
     table = capsys.readouterr().out
     assert "0 of" in table and "graph" not in table
     assert "--- stencil 1024, 1 rank: right" in (tmp_path / "device-check-gpu.log").read_text()
 
 
-def test_carried_programs_are_taken_where_they_run(tool, tmp_path, monkeypatch):
+def test_carried_programs_are_taken_where_they_run(tmp_path, monkeypatch):
     carried, mark = tmp_path / "carried", tmp_path / "mark"
     (carried / "bin").mkdir(parents=True)
-    monkeypatch.setattr(tool, "CARRIED_PROGRAMS", carried)
-    monkeypatch.setattr(tool, "SOURCES_MARK", mark)
-    monkeypatch.setattr(tool, "BUILD", tmp_path / "build")
-    assert not tool.carried_programs_run()  # there are none
+    monkeypatch.setattr(programs, "CARRIED_PROGRAMS", carried)
+    monkeypatch.setattr(programs, "SOURCES_MARK", mark)
+    monkeypatch.setattr(programs, "BUILD", tmp_path / "build")
+    assert not programs.carried_programs_run()  # there are none
     program = carried / "bin" / "program"
     shutil.copy2("/bin/ls", program)
     mark.write_text("another source")
-    assert not tool.carried_programs_run()
-    mark.write_text(tool.sources())
-    assert tool.carried_programs_run()
-    tool.get_programs("anything")
+    assert not programs.carried_programs_run()
+    mark.write_text(programs.sources())
+    assert programs.carried_programs_run()
+    programs.get_programs("anything")
     assert (tmp_path / "build" / "bin" / "program").exists()
     program.write_text("no program")
-    assert not tool.carried_programs_run()
+    assert not programs.carried_programs_run()
 
 
 # ---- From its start to its end, with the programs that were carried along, on the stand-in
@@ -355,14 +348,14 @@ def script(path, text):
 
 def test_from_its_start_to_its_end(tmp_path):
     library = mpi_libraries.implementation("mpich")
-    programs = installation.BUILD / "bin" / "mpich"
-    lacking = not (programs / "gpu_stencil").exists() or not weft_gpu.has_kernels()
+    built = installation.BUILD / "bin" / "mpich"
+    lacking = not (built / "gpu_stencil").exists() or not weft_gpu.has_kernels()
     if lacking or not library.mpiexec.exists():
         pytest.skip("needs MPICH's programs, and kernels")
     tree, commands = tmp_path / "tree", tmp_path / "bin"
     carried = tree / ".device" / "programs"
     shutil.copytree(
-        programs,
+        built,
         carried / "bin" / "mpich",
         ignore=lambda _, names: {name for name in names if not name.startswith("gpu_")},
     )
@@ -370,6 +363,7 @@ def test_from_its_start_to_its_end(tmp_path):
     for name in ("weft", "weft-gpu"):
         shutil.copy2(installation.BUILD / "lib" / f"lib{name}-mpich.so", carried / "lib")
     script(tree / "tools" / "device-check", TOOL.read_text())
+    shutil.copytree(PARTS, tree / "tools" / PARTS.name)
     (carried.parent / "programs.sources").write_text(hashlib.sha256().hexdigest())  # of nothing
     standin = installation.BUILD / "lib" / "standin"
     launcher = LAUNCHER.format(

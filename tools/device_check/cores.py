@@ -1,0 +1,331 @@
+"""Many cores: what collectives, engines, kernels and placements of threads cost there."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from math import ceil
+from pathlib import Path
+from time import monotonic
+
+from device_check import programs
+
+JOB_S = 30
+REPETITIONS = 7
+STEPS = 500  # auto tries at first
+LEARNT_ROUNDS, KERNEL_ROUNDS, KERNEL_REPETITIONS = 3, 3, 5
+ENGINES = "native,function,thread,tcc,assist"
+FORMS, LENGTHS = "blocking,nonblocking,persistent", "8,4KiB,64KiB,1MiB"
+COLLECTIVES = (("allreduce", "1MiB"), ("bcast", "1MiB"), ("alltoall", "64KiB"), ("scan", "1MiB"))
+
+
+def preloaded(engine: str, **variables: str) -> dict[str, str]:
+    """Variables of ranks under Weft; of none: engine is empty."""
+    library = str(programs.BUILD / "lib" / "libweft-mpich.so")
+    return {"LD_PRELOAD": library, "WEFT_ENGINE": engine, **variables} if engine else {}
+
+
+def output_of(
+    ranks: int, program: str, options: Sequence[object], variables: dict[str, str]
+) -> str | None:
+    """Of a job with each rank on a core of its own; none: it did not run."""
+    command = [programs.MPICH / "bin" / "mpiexec", "-n", ranks, "-bind-to", "core"]
+    command += [word for name, value in variables.items() for word in ("-genv", name, value)]
+    words = [str(word) for word in [*command, programs.BUILD / "bin" / "mpich" / program, *options]]
+    try:
+        done = subprocess.run(
+            words, env=programs.environment(), timeout=JOB_S, capture_output=True, text=True
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def found_by(
+    ranks: int, program: str, options: Sequence[object], variables: dict[str, str]
+) -> dict:
+    """What such a job writes with --json; empty: it did not run."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "found.json"
+        if output_of(ranks, program, [*options, "--json", path], variables) is None:
+            return {}
+        return json.loads(path.read_text()) if path.exists() else {}
+
+
+def in_memory(ranks: int, engine: str, algorithm: str = "") -> dict[tuple[str, str], float]:
+    """Time of an allreduce by form and bytes, in microseconds; empty: it did not run. engine: of
+    Weft's, which carries out blocking ones, too; auto decides that; empty: without Weft."""
+    settings = preloaded(engine)
+    if engine and engine != "auto":
+        settings["WEFT_BLOCKING"] = "1"
+    if algorithm:
+        settings["WEFT_ALGORITHM_ALLREDUCE"] = algorithm
+    told = output_of(ranks, "latency", ["--forms", FORMS, "--bytes", LENGTHS], settings) or ""
+    lines = (line.split() for line in told.splitlines())
+    return {(form, size): float(median) for form, size, _, median in lines}
+
+
+def show_in_memory(cores: int, end: float) -> None:
+    print("allreduce in the node's memory: µs of MPICH, of Weft, and their ratio; the same of auto")
+    for ranks in (n for n in (2, 4, 5, 8, 12, 16) if n <= cores):
+        if monotonic() >= end:
+            print("the rest is left out: its time is up")
+            return
+        runs = {engine: in_memory(ranks, engine) for engine in ("", "function", "auto")}
+        if not runs[""]:
+            print(f"{ranks} ranks under MPICH alone: did not run", flush=True)
+        for form, size in runs[""]:
+            alone, *others = (times.get((form, size)) for times in runs.values())
+            cells = "".join(
+                f"{time:11.2f} {time / alone:6.2f}" if alone and time else " did not run"
+                for time in others
+            )
+            print(f"{form:10} {ranks:5} {size:>8} {alone:11.2f}{cells}", flush=True)
+
+
+def show_levels(cores: int, end: float) -> None:
+    """Flat and in two levels, where the node has several NUMA domains; ranks fill one after the
+    other, so that as many as there are cores are in all of them."""
+    domains = Path("/sys/devices/system/node/online").read_text().strip()
+    if not set(domains) & set("-,"):
+        print("one NUMA domain: nothing to compare in two levels")
+        return
+    print(f"allreduce by NUMA domains ({domains}), {cores} ranks: two levels µs / one level µs")
+    for name in ("flat", "tree", "ring"):
+        if monotonic() >= end:
+            print("the rest is left out: its time is up")
+            return
+        one = in_memory(cores, "function", f"node-{name}")
+        domain = "domain-tree" if name == "flat" else f"domain-{name}"
+        two = in_memory(cores, "function", domain)
+        for key in sorted(one.keys() & two.keys()):
+            words = f"{name:6} {key[0]:10} {key[1]:>8}"
+            print(
+                f"{words} {two[key]:11.2f} {one[key]:11.2f} {two[key] / one[key]:8.2f}", flush=True
+            )
+
+
+# ---- Engines, placements, split trees, compacted threads ----------------------------------------
+
+
+@dataclass
+class Row:
+    """What was measured: the total of computation and collective over native's, by engine; of
+    kernels, each variant's time over that of the blocking one without Weft."""
+
+    group: str
+    collective: str
+    size: str
+    ranks: int
+    words: str  # what the rows of a group differ by
+    native_us: float = 0
+    of_native: dict[str, float] = field(default_factory=dict)  # empty: it did not run
+
+
+def overlap(row: Row, engines: str, **variables: str) -> Row:
+    """All of these engines in one job."""
+    options = ["--collective", row.collective, "--bytes", row.size]
+    options += ["--engines", engines, "--repetitions", REPETITIONS]
+    found = found_by(row.ranks, "overlap", options, preloaded("auto", **variables))
+    if found:
+        totals = {one["engine"]: one["total_us"]["median"] for one in found["engines"]}
+        row.native_us = totals["native"]
+        row.of_native = {name: total / row.native_us for name, total in totals.items()}
+    return row
+
+
+def engines_of(cores: int) -> Iterator[Row]:
+    for ranks in sorted({n for n in (2, 4, 8, 16) if n <= cores} | {max(2, cores - 2)}):
+        for collective, size in COLLECTIVES:
+            yield overlap(Row("engines", collective, size, ranks, ""), ENGINES)
+
+
+def steps(row: Row, engine: str, *options: object) -> list[float]:
+    """What bench/steps tells: seconds, microseconds of a step, nanoseconds of an iteration."""
+    call = ["--collective", row.collective, "--bytes", row.size, *options]
+    settings = preloaded(engine, WEFT_PLAN_CACHE="none")
+    return [float(word) for word in (output_of(row.ranks, "steps", call, settings) or "").split()]
+
+
+def learnt_of(cores: int) -> Iterator[Row]:
+    """What learns is measured in jobs of its own, in turn, each with the same steps: beside a
+    computation as long as the collective. The time counts in which auto tries."""
+    for ranks in sorted({n for n in (4, 8, 16) if n <= cores} | {max(2, cores - 2)}):
+        for collective, size in COLLECTIVES:
+            row = Row("learnt", collective, size, ranks, f"{STEPS} steps")
+            known = steps(row, "", "--steps", 50, "--blocking", 1, "--work", 0)
+            if len(known) < 3:
+                yield row
+                continue
+            options = ["--steps", STEPS, "--work", int(known[1] * 1000 / known[2])]
+            step_us: dict[str, list[float]] = {}
+            for _ in range(LEARNT_ROUNDS):
+                for name in ("native", "blocking", "auto", "thread"):
+                    engine = name if name in ("auto", "thread") else ""
+                    more = ["--blocking", 1] if name == "blocking" else []
+                    told = steps(row, engine, *options, *more)
+                    step_us.setdefault(name, []).append(told[1] if told else 0)
+            if all(all(times) for times in step_us.values()):
+                row.native_us = statistics.median(step_us["native"])
+                for name, times in step_us.items():
+                    row.of_native[name] = statistics.median(times) / row.native_us
+            yield row
+
+
+def kernel(name: str, ranks: int, engine: str) -> dict[str, float]:
+    """Median of a step's time by variant, in microseconds; empty: it did not run. engine: of
+    Weft's; empty: without Weft."""
+    options = [*programs.KERNELS[name].split(), "--repetitions", KERNEL_REPETITIONS]
+    options += ["--engines", engine or "native"]
+    found = found_by(ranks, name, options, preloaded(engine))
+    variants = found.get("variants", [])
+    return {one["name"]: statistics.median(one["samples_us"]) for one in variants}
+
+
+def kernels_of(cores: int) -> Iterator[Row]:
+    """Whole kernels, each job with all of its variants: under Weft over the blocking one without
+    Weft, so that a variant's gain and what Weft itself costs are both seen."""
+    for ranks in sorted({n for n in (8, 16) if n <= cores} | {max(2, cores - 2)}):
+        for name in programs.KERNELS:
+            jobs: dict[str, list[dict[str, float]]] = {"": [], "auto": [], "thread": []}
+            for _ in range(KERNEL_ROUNDS):
+                for engine, times in jobs.items():
+                    times.append(kernel(name, ranks, engine))
+            if not all(all(times) for times in jobs.values()):
+                yield Row("kernels", name, "", ranks, "")
+                continue
+            blocking = statistics.median(times["blocking"] for times in jobs[""])
+            for variant in jobs[""][0]:
+                row = Row("kernels", name, "", ranks, variant, blocking)
+                for engine, times in jobs.items():
+                    median = statistics.median(one[variant] for one in times)
+                    row.of_native[engine or "alone"] = median / blocking
+                yield row
+
+
+def messages(**variables: str) -> dict[str, str]:
+    """The papers' algorithms go by messages, inside a node, too."""
+    return {"WEFT_TRANSPORT": "mpi", **variables}
+
+
+def placements_of(cores: int) -> Iterator[Row]:
+    """Findings: numa is slower than bind along a chain, and odd-even half as slow as numa."""
+    for ranks in sorted({cores // 2, 3 * cores // 4, cores - 2, cores - 1} & set(range(2, cores))):
+        for placement in ("bind", "numa", "odd-even", "pack:2", "pack:4"):
+            per_core = int(placement.partition(":")[2] or ranks)
+            if ranks + ceil(ranks / per_core) > cores:
+                continue
+            settings = messages(WEFT_PLACEMENT=placement, WEFT_ALGORITHM_SCAN="chain")
+            row = Row("placements", "scan", "1MiB", ranks, placement)
+            yield overlap(row, "native,thread", **settings)
+
+
+def best_split(cores: int, ranks: int, collective: str) -> str:
+    command = [programs.BUILD / "bin" / "weft-cores", "model", "--cores", cores, "--ranks", ranks]
+    words = [str(word) for word in [*command, "--collective", collective]]
+    done = subprocess.run(words, env=programs.environment(), capture_output=True, text=True)
+    return str(json.loads(done.stdout)["S"]) if done.returncode == 0 else "?"
+
+
+def splits_of(cores: int) -> Iterator[Row]:
+    """Findings: with few communication cores a split pays, and the best S grows with the ranks."""
+    for collective in ("bcast", "reduce"):
+        for ranks in range(max(2, cores // 2), cores):
+            said = best_split(cores, ranks, collective)
+            for split in range(4):
+                settings = messages(
+                    WEFT_PLACEMENT="odd-even",
+                    WEFT_SPLIT=str(split),
+                    **{f"WEFT_ALGORITHM_{collective.upper()}": "binomial"},
+                )
+                by_model = ", the model's" if said == str(split) else ""
+                row = Row("splits", collective, "2MiB", ranks, f"S={split}{by_model}")
+                yield overlap(row, "native,thread", **settings)
+
+
+def compaction_of(cores: int) -> Iterator[Row]:
+    """Findings: K threads on a core are switched whether they have work or not. Here they wait for
+    each other (baton), or one of them works for all (agent)."""
+    for per_core in (1, 2, 4):
+        ranks = next((n for n in range(cores, 1, -1) if n + ceil(n / per_core) <= cores), 0)
+        for size in ("16", "1MiB") if ranks else ():
+            for engine, backoff in (("thread", "yield"), ("thread", "baton"), ("agent", "yield")):
+                settings = {
+                    "WEFT_PLACEMENT": f"pack:{per_core}",
+                    "WEFT_BACKOFF": backoff,
+                    "WEFT_ENGINE": engine,
+                }
+                words = f"{per_core} a core, {'agent' if engine == 'agent' else backoff}"
+                row = Row("compaction", "allgather", size, ranks, words)
+                yield overlap(row, f"native,{engine}", **settings)
+
+
+GROUPS = {
+    "engines": engines_of,
+    "learnt": learnt_of,
+    "kernels": kernels_of,
+    "placements": placements_of,
+    "splits": splits_of,
+    "compaction": compaction_of,
+}
+HEADING = "totals over native's, computation = communication"
+HEADINGS = {"kernels": "times over the blocking kernel's without Weft"}
+
+
+def show(group: str, cores: int, end: float) -> list[Row]:
+    """The rows that were measured before the time was up."""
+    print(f"--- {group}: {HEADINGS.get(group, HEADING)}, {cores} cores")
+    rows: list[Row] = []
+    measured = GROUPS[group](cores)
+    while monotonic() < end and (row := next(measured, None)):
+        rows.append(row)
+        cells = " ".join(
+            f"{name} {share:.3f}" for name, share in row.of_native.items() if name != "native"
+        )
+        start = f"{row.collective:10} {row.size:>5} {row.ranks:3} ranks {row.words:18}"
+        print(f"{start} {row.native_us:10.1f} us  {cells or 'did not run'}", flush=True)
+    if monotonic() >= end:
+        print("the rest is left out: its time is up")
+    elif not rows:
+        print("no core without a rank: nothing to compare")
+    return rows
+
+
+def check_cores(groups: Sequence[str], out: Path, end: float) -> int:
+    programs.get_programs(*programs.PROGRAMS)
+    cores = len(os.sched_getaffinity(0))
+    rows: list[Row] = []
+    left = [group for group in groups if group in GROUPS]
+    for number, group in enumerate(left):
+        share_s = (end - monotonic()) / (len(left) - number)
+        rows += show(group, cores, monotonic() + share_s)
+        write(rows, cores, out)
+    if "memory" in groups:
+        show_in_memory(cores, end)
+        show_levels(cores, end)
+    return 0
+
+
+def write(rows: Sequence[Row], cores: int, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    found = {
+        "schema": "weft-device-check/1",
+        "date": date.today().isoformat(),
+        "cores": cores,
+        "processor": processor(),
+        "rows": [asdict(row) for row in rows],
+    }
+    (out / "device-check.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
+def processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
