@@ -10,6 +10,7 @@ import os
 import subprocess
 
 import pytest
+import standins
 
 from weft.system import installation, mpi_libraries
 
@@ -28,7 +29,7 @@ def summary_of(mpi, ranks, standin, tmp_path, *options, **variables) -> dict:
         pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
     summary = tmp_path / "summary.json"
     weft = [installation.weft_command(), "run", *options, "--blocking", f"--summary=json:{summary}"]
-    driver = installation.BUILD / "lib/standin" / standin
+    driver = standins.FOLDER / standin
     command = [*library.launcher(ranks), *weft, "--", program, driver]
     done = subprocess.run(
         [str(word) for word in command],

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+import standins
 
 from weft.doctor import checks, leftovers
 from weft.system import gpu, info, installation, mpi_libraries, one_copy, xpmem
@@ -267,22 +268,20 @@ def test_gpu_is_asked_by_its_driver(monkeypatch):
     """By a stand-in (tests/device)."""
     monkeypatch.setattr(gpu, "LIBRARY", "libweft-nowhere.so")
     assert "cannot be loaded" in gpu.ask_driver()["problem"]
-    standin = installation.BUILD / "lib/libweft-device-standin.so"
-    if not standin.exists():
-        pytest.skip(f"{standin} is not built")
-    monkeypatch.setattr(gpu, "LIBRARY", str(standin))
+    if not standins.CUDA.exists():
+        pytest.skip(f"{standins.CUDA} is not built")
+    monkeypatch.setattr(gpu, "LIBRARY", str(standins.CUDA))
     found = gpu.ask_driver()
     assert (found["devices"], found["driver"]) == (["a stand-in"], "12.4")
 
 
 def test_mps_is_named(monkeypatch, tmp_path):
     """By the device; with older drivers by what its control daemon listens to."""
-    standin = installation.BUILD / "lib/libweft-device-standin.so"
-    if not standin.exists():
-        pytest.skip(f"{standin} is not built")
-    monkeypatch.setattr(gpu, "LIBRARY", str(standin))
+    if not standins.CUDA.exists():
+        pytest.skip(f"{standins.CUDA} is not built")
+    monkeypatch.setattr(gpu, "LIBRARY", str(standins.CUDA))
     monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
-    driver = ctypes.CDLL(str(standin))
+    driver = ctypes.CDLL(str(standins.CUDA))
 
     def said(attribute):
         driver.standin_set_attribute(gpu.IS_SHARED, attribute)

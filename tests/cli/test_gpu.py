@@ -11,6 +11,7 @@ import subprocess
 
 import debian_open_mpi
 import pytest
+import standins
 from printed import into_files, printed
 
 from weft.system import gpu as weft_gpu
@@ -19,7 +20,7 @@ from weft.system import installation, mpi_libraries
 pytestmark = pytest.mark.covering
 
 LIB = installation.BUILD / "lib"
-STANDIN = LIB / "standin/libcuda.so.1"  # the name by which Weft knows a driver
+STANDIN = standins.CUDA
 HEADERS = ("weft_gpu.h", "weft_gpu_calls.h")
 
 
@@ -447,7 +448,7 @@ def test_no_process_gets_cuda_by_weft(tmp_path):
         pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
     files = tmp_path / "files"
     command = [*library.launcher(1), "env", f"LD_DEBUG_OUTPUT={files}", "LD_DEBUG=libs"]
-    command += [f"LD_LIBRARY_PATH={LIB / 'standin'}", installation.weft_command(), "run", "--"]
+    command += [f"LD_LIBRARY_PATH={standins.FOLDER}", installation.weft_command(), "run", "--"]
     done = subprocess.run(
         [str(word) for word in [*command, program]],
         env={**os.environ, **library.environment()},

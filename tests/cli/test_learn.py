@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import pytest
+import standins
 
 from weft.choices import learned
 from weft.system import installation, mpi_libraries
@@ -304,7 +305,7 @@ def test_communicators_may_be_duplicated_while_calls_are_held(run, tmp_path, ran
 @pytest.mark.parametrize("driver", [False, True], ids=["", "driver"])
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_calls_with_arrays_are_held(all_right, mpi, driver):
-    words = [installation.BUILD / "lib/standin/libcuda.so.1"] if driver else []
+    words = [standins.CUDA] if driver else []
     all_right("deferred_calls", *words, mpi=mpi, ranks=2, options=["--learn", "switch"])
 
 

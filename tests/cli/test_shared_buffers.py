@@ -9,6 +9,7 @@ import os
 import subprocess
 
 import pytest
+import standins
 from shared_buffers import LIMIT_S, run_shared_buffers
 
 from weft.system import installation, mpi_libraries
@@ -26,7 +27,7 @@ COLLECTIVES = (
     "Alltoall",
 )
 # In place of the kernel module, for memory that others attach (tests/xpmem).
-STANDIN = installation.BUILD / "lib/libweft-xpmem-standin.so"
+STANDIN = standins.XPMEM
 
 
 def run(mpi, ranks, tmp_path, *, memory="", transport="auto", engine="function"):

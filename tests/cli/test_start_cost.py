@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import standins
 
 from weft.system import installation, mpi_libraries
 
@@ -139,10 +140,9 @@ def test_only_a_program_with_a_driver_asks_it_for_memory(
 ):
     """has_driver: the program has loaded the stand-in for CUDA's (tests/device)."""
     if has_driver:
-        standin = installation.BUILD / "lib/standin/libcuda.so.1"
-        if not standin.exists():
-            pytest.skip(f"{standin} is not built")
-        monkeypatch.setenv("LD_PRELOAD", str(standin))
+        if not standins.CUDA.exists():
+            pytest.skip(f"{standins.CUDA} is not built")
+        monkeypatch.setenv("LD_PRELOAD", str(standins.CUDA))
     counted = profile(program, 20, tmp_path / "out", "--transport=auto")
     assert ("weft::StagedBuffers::of" in counted) == has_driver
 

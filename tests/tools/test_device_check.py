@@ -16,6 +16,7 @@ from math import ceil
 from pathlib import Path
 
 import pytest
+import standins
 from device_check import cores, gpu, programs
 
 from weft.measurements import presets
@@ -365,11 +366,10 @@ def test_from_its_start_to_its_end(tmp_path):
     script(tree / "tools" / "device-check", TOOL.read_text())
     shutil.copytree(PARTS, tree / "tools" / PARTS.name)
     (carried.parent / "programs.sources").write_text(hashlib.sha256().hexdigest())  # of nothing
-    standin = installation.BUILD / "lib" / "standin"
     launcher = LAUNCHER.format(
         python=sys.executable,
-        standin=standin / "libcuda.so.1",
-        libraries=standin,
+        standin=standins.CUDA,
+        libraries=standins.FOLDER,
         mpiexec=library.mpiexec,
     )
     script(tree / ".mpi" / "mpich" / "bin" / "mpiexec", launcher)

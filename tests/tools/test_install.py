@@ -107,6 +107,13 @@ def test_layout(prefix):
     assert {"lib/weft/python/__main__.py", "lib/weft/python/weft/cli.py"} <= names
 
 
+def test_no_library_of_the_tests_lies_beside_those_that_are_installed(prefix):
+    """`make build` puts all that lie there into the environment of the source tree."""
+    rules = (installation.BUILD / "build.ninja").read_text()
+    built = set(re.findall(r"^build lib/(\S+\.so)", rules, re.MULTILINE))
+    assert built == {path.name for path in (prefix / "lib/weft").glob("*.so")}
+
+
 def test_no_file_names_the_source_tree(prefix):
     source = str(ROOT).encode()
     assert [str(path) for path in files_of(prefix) if source in path.read_bytes()] == []
