@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "coll/build_functions.h"
+#include "coll/algorithm_table.h"
 #include "patterns/doubling.h"
 
 namespace weft {
@@ -13,13 +13,6 @@ namespace {
 // The approximate steps per chunk of long data in memory: most algorithms copy or reduce, signal
 // and wait twice.
 constexpr std::int64_t kStepsPerChunk = 5;
-
-constexpr Algorithm kAlgorithms[] = {
-#define WEFT_ALGORITHM(kind, name, function, needs, source) \
-  {Kind::kind, name, Needs::needs, source, function},
-#include "coll/algorithms.def"
-#undef WEFT_ALGORITHM
-};
 
 }  // namespace
 
@@ -32,6 +25,10 @@ const Algorithm* find_algorithm(Kind kind, std::string_view name) {
     if (algorithm.kind == kind && name == algorithm.name) return &algorithm;
   }
   return nullptr;
+}
+
+const Algorithm& algorithm_of(const Schedule& schedule) {
+  return *find_algorithm(schedule.shape.kind, schedule.algorithm);
 }
 
 bool needs_node(Needs needs) {
@@ -140,7 +137,7 @@ Schedule build_batch(const Algorithm& algorithm, Shape shape, std::int32_t done,
 }
 
 Schedule build_next(Schedule batch) {
-  const Algorithm& algorithm = *find_algorithm(batch.shape.kind, batch.algorithm);
+  const Algorithm& algorithm = algorithm_of(batch);
   return build_batch(algorithm, std::move(batch.shape), batch.iterations_done, batch.iterations,
                      batch.tuning, batch.steps.size());
 }

@@ -37,6 +37,8 @@ struct Algorithm {
 };
 
 std::span<const Algorithm> algorithms();
+// Returns the algorithm that has built the schedule.
+const Algorithm& algorithm_of(const Schedule& schedule);
 const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: unknown
 bool needs_node(Needs needs);                                       // one for all ranks
 bool needs_nodes(Needs needs);                                      // several
@@ -48,8 +50,6 @@ inline constexpr std::int64_t kLeastDirect_bytes = 32 * 1024;
 // Returns whether the algorithm may find out at run time that it cannot run; another one must then
 // be available for the call.
 bool is_direct(const Algorithm& algorithm);
-// The algorithms that use the MPI library's own collective between nodes.
-inline constexpr std::string_view kByLeaders = "hierarchical-library";
 bool applies(const Algorithm& algorithm, const Shape& shape);
 Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning = {});
 // Builds only the rounds of the first `iterations` iterations (Builder::iterations) if there are

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "coll/algorithm_names.h"
 #include "select/selector.h"
 
 namespace weft {
@@ -53,8 +54,7 @@ std::int64_t block_bytes(const Shape& shape) {
 bool competes(const Algorithm& algorithm, const Shape& shape) {
   if (is_direct(algorithm) || algorithm.needs == Needs::nodes_leaders) return false;
   if (!applies(algorithm, shape)) return false;
-  return shape.on_one_node ? needs_node(algorithm.needs)
-                           : !std::string_view(algorithm.name).ends_with("in-order");
+  return shape.on_one_node ? needs_node(algorithm.needs) : !is_in_order(algorithm);
 }
 
 // Drops radices that give the same tree for so many ranks.

@@ -6,8 +6,12 @@
 #include <optional>
 #include <vector>
 
+#include "coll/algorithm_names.h"
+
 namespace weft {
 namespace {
+
+using namespace algorithm_names;
 
 constexpr std::int64_t kLong = 64 * 1024;
 constexpr std::int64_t kFlatInAll_bytes = 4 * 1024;  // of all ranks together
@@ -27,69 +31,69 @@ bool power_of_two(int value) {
   return (value & (value - 1)) == 0;
 }
 
-const char* bcast_name(const Shape& shape) {
-  return is_worth_rounds(shape) && shape.size > 3 ? "scatter-allgather" : "binomial";
+const AlgorithmName& bcast_name(const Shape& shape) {
+  return is_worth_rounds(shape) && shape.size > 3 ? kScatterAllgather : kBinomial;
 }
 
-const char* rooted_blocks_name(const Shape& shape) {
-  return shape.size >= 8 && !is_worth_rounds(shape) ? "binomial" : "linear";
+const AlgorithmName& rooted_blocks_name(const Shape& shape) {
+  return shape.size >= 8 && !is_worth_rounds(shape) ? kBinomial : kLinear;
 }
 
-const char* allgather_name(const Shape& shape) {
-  if (is_worth_rounds(shape)) return "ring";
-  return shape.kind == Kind::allgather && power_of_two(shape.size) ? "recursive-doubling" : "bruck";
+const AlgorithmName& allgather_name(const Shape& shape) {
+  if (is_worth_rounds(shape)) return kRing;
+  return shape.kind == Kind::allgather && power_of_two(shape.size) ? kRecursiveDoubling : kBruck;
 }
 
-const char* alltoall_name(const Shape& shape) {
+const AlgorithmName& alltoall_name(const Shape& shape) {
   const bool short_blocks = shape.kind == Kind::alltoall && shape.recv.bytes() <= 256;
-  if (shape.size >= 8 && short_blocks) return "bruck";
-  return shape.size <= 32 ? "linear" : "pairwise";
+  if (shape.size >= 8 && short_blocks) return kBruck;
+  return shape.size <= 32 ? kLinear : kPairwise;
 }
 
-const char* reduce_name(const Shape& shape) {
+const AlgorithmName& reduce_name(const Shape& shape) {
   const bool divisible = shape.commutative && shape.recv.count >= shape.size;
-  return is_long(shape) && divisible && shape.size > 3 ? "rabenseifner" : "binomial";
+  return is_long(shape) && divisible && shape.size > 3 ? kRabenseifner : kBinomial;
 }
 
-const char* allreduce_name(const Shape& shape) {
+const AlgorithmName& allreduce_name(const Shape& shape) {
   if (!is_long(shape) || shape.size == 2 || !shape.commutative || shape.recv.count < shape.size)
-    return "recursive-doubling";
-  return is_worth_rounds(shape) && !power_of_two(shape.size) ? "ring" : "rabenseifner";
+    return kRecursiveDoubling;
+  return is_worth_rounds(shape) && !power_of_two(shape.size) ? kRing : kRabenseifner;
 }
 
-const char* reduce_scatter_name(const Shape& shape) {
-  if (!shape.commutative || shape.size <= 3) return "linear";
-  return is_worth_rounds(shape) ? "pairwise" : "recursive-halving";
+const AlgorithmName& reduce_scatter_name(const Shape& shape) {
+  if (!shape.commutative || shape.size <= 3) return kLinear;
+  return is_worth_rounds(shape) ? kPairwise : kRecursiveHalving;
 }
 
 // The chain moves and reduces the data only once per rank, but takes p - 1 hops.
-const char* scan_name(const Shape& shape) {
+const AlgorithmName& scan_name(const Shape& shape) {
   constexpr int kFewRanks = 16;
-  return is_long(shape) && shape.size <= kFewRanks ? "chain" : "recursive-doubling";
+  return is_long(shape) && shape.size <= kFewRanks ? kChain : kRecursiveDoubling;
 }
 
 // In the flat scan each rank reads the data of all lower ranks and none waits for another's sum.
-const char* node_scan_name(const Shape& shape) {
+const AlgorithmName& node_scan_name(const Shape& shape) {
   constexpr std::int64_t kShort_bytes = 32 * 1024;
-  return shape.size == 2 || shape.recv.bytes() <= kShort_bytes ? "node-flat" : "node-chain";
+  return shape.size == 2 || shape.recv.bytes() <= kShort_bytes ? kNodeFlat : kNodeChain;
 }
 
 // Copy-in with reduction moves the data once per rank, but takes as many steps as there are ranks;
 // the flat algorithm takes one step, in which each rank reads all data. Two ranks, which swap
 // their memory, gain by the latter up to some length.
-const char* node_reduction_name(const Shape& shape) {
+const AlgorithmName& node_reduction_name(const Shape& shape) {
   constexpr std::int64_t kShort_bytes = 32 * 1024;
   const std::int64_t bytes = shape.recv.bytes();
   const bool by_two = shape.kind == Kind::allreduce && shape.size == 2;
-  if (by_two && bytes <= kShort_bytes) return "node-flat";
-  if (bytes * shape.size <= kFlatInAll_bytes) return "node-flat";
+  if (by_two && bytes <= kShort_bytes) return kNodeFlat;
+  if (bytes * shape.size <= kFlatInAll_bytes) return kNodeFlat;
   const bool tree = shape.kind == Kind::allreduce && shape.size > 4;
-  if (!shape.commutative) return tree ? "node-tree" : "node-flat";
-  return tree && bytes <= 8 * 1024 ? "node-tree" : "node-ring";
+  if (!shape.commutative) return tree ? kNodeTree : kNodeFlat;
+  return tree && bytes <= 8 * 1024 ? kNodeTree : kNodeRing;
 }
 
 // Returns the one-level algorithm in the node's memory; nullptr if messages are needed.
-const char* one_level_name(const Shape& shape) {
+const AlgorithmName* one_level_name(const Shape& shape) {
   if (!shape.on_one_node || (reduces(shape.kind) && !shape.recv.plain)) return nullptr;
   switch (shape.kind) {
     case Kind::barrier:
@@ -99,15 +103,15 @@ const char* one_level_name(const Shape& shape) {
     case Kind::allgather:
     case Kind::allgatherv:
     case Kind::alltoall:
-      return "node-flat";
+      return &kNodeFlat;
     case Kind::scan:
     case Kind::exscan:
-      return node_scan_name(shape);
+      return &node_scan_name(shape);
     case Kind::reduce:
     case Kind::allreduce:
     case Kind::reduce_scatter:
     case Kind::reduce_scatter_block:
-      return node_reduction_name(shape);
+      return &node_reduction_name(shape);
     default:
       return nullptr;
   }
@@ -117,37 +121,37 @@ const char* one_level_name(const Shape& shape) {
 // It crosses the domains' borders least, in one or two more steps. That pays for long data, and for
 // short data of many ranks, which would read as many remote lines. Domains of hardly more than one
 // rank each stay with one level.
-const char* two_level_name(const Shape& shape, std::string_view name) {
+const AlgorithmName* two_level_name(const Shape& shape, const AlgorithmName& name) {
   constexpr int kFewRanks = 16;
   constexpr std::int64_t kLongBlock_bytes = 4 * 1024;
   if (shape.size < 2 * shape.domains->count()) return nullptr;
-  const bool is_flat = name == "node-flat", is_crowded = shape.size > kFewRanks;
+  const bool is_flat = name == kNodeFlat, is_crowded = shape.size > kFewRanks;
   switch (shape.kind) {
     case Kind::barrier:
-      return is_crowded ? "domain-tree" : nullptr;
+      return is_crowded ? &kDomainTree : nullptr;
     case Kind::bcast:
-      return *agreed_bytes(shape) > kLongBlock_bytes ? "domain-flat" : nullptr;
+      return *agreed_bytes(shape) > kLongBlock_bytes ? &kDomainFlat : nullptr;
     case Kind::allgather:
     case Kind::allgatherv:
-      return *agreed_bytes(shape) > shape.size * kLongBlock_bytes ? "domain-flat" : nullptr;
+      return *agreed_bytes(shape) > shape.size * kLongBlock_bytes ? &kDomainFlat : nullptr;
     case Kind::allreduce:
-      if (is_flat) return is_crowded ? "domain-tree" : nullptr;
-      return name == "node-tree" ? "domain-tree" : "domain-ring";
+      if (is_flat) return is_crowded ? &kDomainTree : nullptr;
+      return name == kNodeTree ? &kDomainTree : &kDomainRing;
     case Kind::reduce:
     case Kind::reduce_scatter:
     case Kind::reduce_scatter_block:
-      return is_flat ? nullptr : "domain-ring";
+      return is_flat ? nullptr : &kDomainRing;
     default:
       return nullptr;
   }
 }
 
 // Returns the algorithm in the node's memory; nullptr if messages are needed.
-const char* node_name(const Shape& shape) {
-  const char* name = one_level_name(shape);
+const AlgorithmName* node_name(const Shape& shape) {
+  const AlgorithmName* name = one_level_name(shape);
   if (!name || !shape.domains) return name;
-  const char* two_levels = two_level_name(shape, name);
-  const bool applies_here = two_levels && applies(*find_algorithm(shape.kind, two_levels), shape);
+  const AlgorithmName* two_levels = two_level_name(shape, *name);
+  const bool applies_here = two_levels && applies(*two_levels->of(shape.kind), shape);
   return applies_here ? two_levels : name;
 }
 
@@ -155,30 +159,27 @@ const char* node_name(const Shape& shape) {
 // node after the other, so that vectors must be long enough to keep all of them busy.
 bool saves_bytes_in_order(const Shape& shape) {
   constexpr std::int64_t kLongPerNode_bytes = 128 * 1024;
-  const Algorithm* algorithm = find_algorithm(shape.kind, "hierarchical-in-order");
+  const Algorithm* algorithm = kHierarchicalInOrder.of(shape.kind);
   return shape.nodes && applies(*algorithm, shape) &&
          shape.recv.bytes() >= shape.nodes->count() * kLongPerNode_bytes;
 }
 
 // Returns the algorithm that combines x0 op (x1 op (… op xp-1)), by messages or in memory; in scans
 // ((x0 op x1) op x2) op ….
-const char* in_order_name(const Shape& shape) {
+const AlgorithmName& in_order_name(const Shape& shape) {
   const bool in_memory = node_name(shape) != nullptr;
   switch (shape.kind) {
     case Kind::reduce:
-      if (in_memory) return "node-flat";
-      return saves_bytes_in_order(shape) ? "hierarchical-in-order" : "in-order";
+      if (in_memory) return kNodeFlat;
+      return saves_bytes_in_order(shape) ? kHierarchicalInOrder : kInOrder;
     case Kind::allreduce:
-      if (!in_memory) return saves_bytes_in_order(shape) ? "hierarchical-in-order" : "in-order";
-      return shape.recv.bytes() * shape.size <= kFlatInAll_bytes ? "node-flat" : "node-in-order";
+      if (!in_memory) return saves_bytes_in_order(shape) ? kHierarchicalInOrder : kInOrder;
+      return shape.recv.bytes() * shape.size <= kFlatInAll_bytes ? kNodeFlat : kNodeInOrder;
     case Kind::reduce_scatter:
     case Kind::reduce_scatter_block:
-      return in_memory ? "node-flat" : "linear";
-    case Kind::scan:
-    case Kind::exscan:
-      return in_memory ? "node-chain" : "chain";
-    default:
-      return "";
+      return in_memory ? kNodeFlat : kLinear;
+    default:  // scans
+      return in_memory ? kNodeChain : kChain;
   }
 }
 
@@ -196,19 +197,19 @@ bool saves_messages(const Shape& shape) {
 
 // Returns the hierarchical algorithm if some of several nodes have several ranks; nullptr
 // otherwise.
-const char* hierarchical_name(const Shape& shape) {
+const AlgorithmName* hierarchical_name(const Shape& shape) {
   if (!shape.nodes) return nullptr;
-  const Algorithm* algorithm = find_algorithm(shape.kind, "hierarchical");
+  const Algorithm* algorithm = kHierarchical.of(shape.kind);
   const bool takes_it = algorithm && applies(*algorithm, shape) && saves_messages(shape);
-  return takes_it ? algorithm->name : nullptr;
+  return takes_it ? &kHierarchical : nullptr;
 }
 
-const char* default_name(const Shape& shape) {
-  if (const char* name = node_name(shape)) return name;
-  if (const char* name = hierarchical_name(shape)) return name;
+const AlgorithmName& default_name(const Shape& shape) {
+  if (const AlgorithmName* name = node_name(shape)) return *name;
+  if (const AlgorithmName* name = hierarchical_name(shape)) return *name;
   switch (shape.kind) {
     case Kind::barrier:
-      return "dissemination";
+      return kDissemination;
     case Kind::bcast:
       return bcast_name(shape);
     case Kind::gather:
@@ -232,7 +233,7 @@ const char* default_name(const Shape& shape) {
     case Kind::exscan:
       return scan_name(shape);
     default:
-      return "linear";
+      return kLinear;
   }
 }
 
@@ -265,7 +266,7 @@ bool callers_are_cheaper(Library library, const Shape& shape, std::int64_t bytes
 bool is_the_librarys(const Config& config, const Shape& shape, const std::string* hinted) {
   const std::string& asked = config.algorithm[static_cast<std::size_t>(shape.kind)];
   const std::string& name = hinted && !hinted->empty() ? *hinted : asked;
-  return name == kByLeaders && !shape.nodes && !shape.on_one_node;
+  return name == kHierarchicalLibrary.text() && !shape.nodes && !shape.on_one_node;
 }
 
 bool runs_schedules(Engine engine) {
@@ -352,7 +353,7 @@ Engine static_rule(Library library, const Shape& shape, bool replayed) {
 }
 
 const Algorithm& default_algorithm(const Shape& shape) {
-  return *find_algorithm(shape.kind, default_name(shape));
+  return *default_name(shape).of(shape.kind);
 }
 
 // On AMD a core reads another core's data faster once they have left that core's private cache for
@@ -384,7 +385,7 @@ const void* schedule_key(const Choice& choice) {
 }
 
 const Algorithm* direct_algorithm(const Shape& shape) {
-  const Algorithm* algorithm = find_algorithm(shape.kind, "node-direct");
+  const Algorithm* algorithm = kNodeDirect.of(shape.kind);
   const bool long_enough = agreed_bytes(shape).value_or(0) >= kLeastDirect_bytes;
   return algorithm && long_enough && applies(*algorithm, shape) ? algorithm : nullptr;
 }
@@ -393,13 +394,12 @@ const Algorithm& replayed_algorithm(const Shape& shape) {
   if (shape.kind != Kind::neighbor_alltoallv && shape.kind != Kind::neighbor_alltoallw)
     return default_algorithm(shape);
   const bool repeated = names_one_twice(shape.sources) || names_one_twice(shape.destinations);
-  return *find_algorithm(shape.kind, repeated ? "combined" : "by-size");
+  return *(repeated ? kCombined : kBySize).of(shape.kind);
 }
 
 const Algorithm& algorithm_for(const Config& config, const Shape& shape, bool replayed,
                                const std::string* hinted) {
-  if (config.reproducible && reduces(shape.kind))
-    return *find_algorithm(shape.kind, in_order_name(shape));
+  if (config.reproducible && reduces(shape.kind)) return *in_order_name(shape).of(shape.kind);
   if (const Algorithm* algorithm = named(hinted, shape)) return *algorithm;
   const std::string& asked = config.algorithm[static_cast<std::size_t>(shape.kind)];
   if (const Algorithm* algorithm = named(&asked, shape)) return *algorithm;

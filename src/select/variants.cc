@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "coll/algorithm_names.h"
 #include "coll/split_tree.h"
 #include "select/candidates.h"
 #include "select/learner.h"
@@ -10,6 +11,8 @@
 
 namespace weft {
 namespace {
+
+using namespace algorithm_names;
 
 bool is_same(const Choice& one, const Choice& other) {
   return one.engine == other.engine && one.algorithm == other.algorithm &&
@@ -32,14 +35,13 @@ constexpr int kMostOthers = 2;
 
 // in_memory: only algorithms that need no message.
 bool is_worth_trying(const Algorithm& algorithm, const Shape& shape, bool in_memory) {
-  const std::string_view name = algorithm.name;
-  const bool long_chain = name == "linear" || name == "chain";
-  const bool in_order = name.find("in-order") != std::string_view::npos;
+  const bool long_chain = kLinear.names(algorithm) || kChain.names(algorithm);
   // Recursive doubling has as many rounds as the way up a binomial tree alone.
-  const bool up_and_down = algorithm.kind == Kind::allreduce && name == "binomial";
-  return algorithm.kind == shape.kind && !is_direct(algorithm) && !in_order && !up_and_down &&
-         (!in_memory || needs_node(algorithm.needs)) && algorithm.needs != Needs::nodes_leaders &&
-         !(long_chain && shape.size > kManyRanks) && applies(algorithm, shape);
+  const bool up_and_down = &algorithm == kBinomial.of(Kind::allreduce);
+  return algorithm.kind == shape.kind && !is_direct(algorithm) && !is_in_order(algorithm) &&
+         !up_and_down && (!in_memory || needs_node(algorithm.needs)) &&
+         algorithm.needs != Needs::nodes_leaders && !(long_chain && shape.size > kManyRanks) &&
+         applies(algorithm, shape);
 }
 
 bool is_long(const Shape& shape) {
@@ -87,12 +89,8 @@ bool may_be_blocking(Library library, Kind kind) {
 // Returns the tree of Weft's thread, else one for short data; nullptr if none can be split.
 const Algorithm* tree_for(const Choice& by_thread, const Shape& shape) {
   const Algorithm* const own = by_thread.algorithm;
-  const auto is_tree = [](std::string_view name) {
-    return name == "binomial" || name == "k-nomial";
-  };
-  if (own && is_tree(own->name)) return own;
-  const Algorithm* const other =
-      own && !is_long(shape) ? find_algorithm(shape.kind, "binomial") : nullptr;
+  if (own && (kBinomial.names(*own) || kKnomial.names(*own))) return own;
+  const Algorithm* const other = own && !is_long(shape) ? kBinomial.of(shape.kind) : nullptr;
   return other && applies(*other, shape) ? other : nullptr;
 }
 
@@ -102,7 +100,7 @@ void add_splits(std::vector<Choice>& variants, const Choice& by_thread, const Sh
   const Algorithm* const tree = cores.free > 0 ? tree_for(by_thread, shape) : nullptr;
   if (!tree) return;
   add(variants, {by_thread.engine, tree});
-  const int arity = std::string_view(tree->name) == "k-nomial" ? kKnomialRadix : 2;
+  const int arity = kKnomial.names(*tree) ? kKnomialRadix : 2;
   const int levels = best_split(cores, shape, arity);
   for (const int other : {levels - 1, levels + 1})
     if (other >= 0 && other <= tree_levels(shape.size, arity))

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "coll/algorithm_names.h"
 #include "engine/waiting.h"
 #include "sim/endpoint.h"
 #include "sim/ranks.h"
@@ -516,7 +517,7 @@ Layout layout_of_bytes(Kind kind, std::int64_t bytes) {
 Result<bool> check(const Setup& setup, const Shape& shape) {
   if (setup.nodes > setup.ranks)
     return Error{"there are more nodes than ranks; ask for fewer nodes or more ranks"};
-  const bool levels = std::string_view(setup.algorithm->name) == "binomial" &&
+  const bool levels = algorithm_names::kBinomial.names(*setup.algorithm) &&
                       setup.algorithm->kind != Kind::allreduce;
   if ((setup.split > 0 || setup.by_levels) && !levels)
     return Error{

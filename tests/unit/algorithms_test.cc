@@ -4,8 +4,11 @@
 // or not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string_view>
+#include <type_traits>
 
+#include "coll/algorithm_names.h"
 #include "simulated_call.h"
 
 namespace weft::test {
@@ -194,6 +197,27 @@ TEST(Algorithms, AreFoundByName) {
   for (const Algorithm& algorithm : algorithms())
     EXPECT_EQ(find_algorithm(algorithm.kind, algorithm.name), &algorithm);
   EXPECT_EQ(find_algorithm(Kind::bcast, "pigeon"), nullptr);
+}
+
+template <std::size_t kBytes>
+struct Literal {
+  consteval Literal(const char (&literal)[kBytes]) { std::ranges::copy(literal, text); }
+  char text[kBytes];
+};
+
+// Says whether a constant of this name compiles.
+template <Literal kName>
+concept IsName = requires {
+  typename std::bool_constant<AlgorithmName(kName.text).text() != nullptr>;
+};
+
+TEST(Algorithms, AreNamedByConstants) {
+  using namespace algorithm_names;
+  static_assert(IsName<"ring"> && !IsName<"rink">);
+  EXPECT_EQ(kRing.of(Kind::allreduce), find_algorithm(Kind::allreduce, "ring"));
+  EXPECT_EQ(kRing.of(Kind::bcast), nullptr);
+  EXPECT_TRUE(kRing.names(*find_algorithm(Kind::allgather, "ring")));
+  EXPECT_FALSE(kRing.names(*find_algorithm(Kind::allgather, "bruck")));
 }
 
 TEST(Algorithms, ApplyOnlyWhereTheyAreRight) {

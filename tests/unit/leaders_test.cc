@@ -8,6 +8,7 @@
 #include <random>
 
 #include "call_memory.h"
+#include "coll/algorithm_names.h"
 #include "schedule/verify.h"
 #include "select/selector.h"
 #include "simulated_call.h"
@@ -16,6 +17,8 @@
 
 namespace weft::test {
 namespace {
+
+using algorithm_names::kHierarchicalLibrary;
 
 constexpr int kRanks = 6;
 
@@ -89,7 +92,7 @@ std::vector<Call> calls_in_flight() {
   std::vector<Call> calls;
   for (const std::int64_t count : {100'000, 1, 60'000, 5'000, 40'000, 1})
     for (const Kind kind : {Kind::allreduce, Kind::bcast, Kind::reduce, Kind::allgather})
-      calls.push_back({.algorithm = find_algorithm(kind, kByLeaders),
+      calls.push_back({.algorithm = kHierarchicalLibrary.of(kind),
                        .size = kRanks,
                        .root = has_root(kind) ? static_cast<int>(calls.size()) % kRanks : 0,
                        .count = kind == Kind::allgather ? count / kRanks + 1 : count,
@@ -174,7 +177,7 @@ TEST(Leaders, NobodyTakesThePlaceOfAnOperationThatFailed) {
 }
 
 TEST(Leaders, AreSeenToCallTheSame) {
-  Call call{.algorithm = find_algorithm(Kind::allreduce, kByLeaders),
+  Call call{.algorithm = kHierarchicalLibrary.of(Kind::allreduce),
             .size = 4,
             .count = 12,
             .type = &test_types()[0],
@@ -198,7 +201,7 @@ TEST(Leaders, AreSeenToCallTheSame) {
 
 TEST(Leaders, ThatAreTheOnlyRanksOfTheirNodesLeaveTheCallToTheLibrary) {
   Config config;
-  config.algorithm[static_cast<std::size_t>(Kind::allreduce)] = kByLeaders;
+  config.algorithm[static_cast<std::size_t>(Kind::allreduce)] = kHierarchicalLibrary.text();
   Shape shape;
   shape.kind = Kind::allreduce;
   shape.size = 4;

@@ -2,7 +2,7 @@
 // there.
 #include "runtime/adaptive/comparison.h"
 
-#include "coll/algorithm.h"
+#include "coll/algorithm_names.h"
 #include "library/handles.h"
 #include "runtime/job/runtime.h"
 #include "transport/mpi/kernels.h"
@@ -26,7 +26,7 @@ std::shared_ptr<const Schedule> schedule_of(Communicator& communicator) {
   shape.rank = communicator.rank;
   shape.size = communicator.size;
   shape.send = shape.recv = {std::tuple_size_v<Learner::Words>, kBytes, kBytes, 0, kBytes, true};
-  const Algorithm* algorithm = find_algorithm(shape.kind, "recursive-doubling");
+  const Algorithm* algorithm = algorithm_names::kRecursiveDoubling.of(shape.kind);
   return communicator.schedule(shape, algorithm, [&] { return build(*algorithm, shape); });
 }
 

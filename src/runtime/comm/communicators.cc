@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "coll/algorithm_names.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "library/session_communicators.h"
@@ -275,8 +276,8 @@ bool OwnCommunicator::there() const {
 namespace {
 
 bool wants_leaders(const std::array<std::string, kKinds>& algorithms) {
-  return std::any_of(algorithms.begin(), algorithms.end(),
-                     [](const std::string& name) { return name == kByLeaders; });
+  return std::ranges::find(algorithms, algorithm_names::kHierarchicalLibrary.text()) !=
+         algorithms.end();
 }
 
 }  // namespace

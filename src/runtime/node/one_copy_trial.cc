@@ -11,7 +11,7 @@
 #include "base/buffer_pool.h"
 #include "base/clock.h"
 #include "base/processor.h"
-#include "coll/algorithm.h"
+#include "coll/algorithm_names.h"
 #include "runtime/node/shared_buffers.h"
 #include "select/selector.h"
 #include "transport/transport.h"
@@ -25,7 +25,8 @@ constexpr int kPolls = 500;
 // copies the previous call out. In an allgather no rank gets ahead, so that one call is enough.
 constexpr std::size_t kCallsOfOne = 4;
 
-Schedule schedule_of(bool of_all, const char* algorithm, int node_rank, std::int64_t bytes) {
+Schedule schedule_of(bool of_all, const AlgorithmName& algorithm, int node_rank,
+                     std::int64_t bytes) {
   Shape shape;
   shape.kind = of_all ? Kind::allgather : Kind::bcast;
   shape.rank = node_rank;
@@ -34,7 +35,7 @@ Schedule schedule_of(bool of_all, const char* algorithm, int node_rank, std::int
   shape.on_one_node = true;
   shape.send.count = shape.recv.count = bytes;
   const Tuning tuning = default_tuning(shape, processor());
-  return build(*find_algorithm(shape.kind, algorithm), shape, tuning);
+  return build(*algorithm.of(shape.kind), shape, tuning);
 }
 
 }  // namespace
@@ -154,7 +155,8 @@ void OneCopyTrial::carry_out_calls(const Step& step) {
 }
 
 void OneCopyTrial::carry_out(const Step& step, std::size_t set) {
-  const char* const algorithm = step.way == Way::one_copy ? "node-direct" : "node-flat";
+  using namespace algorithm_names;
+  const AlgorithmName& algorithm = step.way == Way::one_copy ? kNodeDirect : kNodeFlat;
   const Schedule schedule = schedule_of(step.of_all, algorithm, node_rank_, step.bytes);
   std::byte* const send = buffers_->sets[set].send.data();
   std::byte* const recv = buffers_->sets[set].recv.data();

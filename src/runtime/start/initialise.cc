@@ -71,8 +71,7 @@ void tune(Runtime& runtime, InternalCollective& internal_collective, CallId id, 
   if (const char* why = untuned(runtime.config, plan))
     return runtime.summary.planned(plan_by_rule(id, call, *plan.schedule, why));
   plan.use(tuned_schedule(runtime, call, internal_collective, plan.kernel, plan.schedule));
-  const Algorithm* algorithm = find_algorithm(call.kind, plan.schedule->algorithm);
-  plan.needs = algorithm->needs;
+  plan.needs = algorithm_of(*plan.schedule).needs;
 }
 
 bool holds_on_all(InternalCollective& internal_collective, bool value) {

@@ -2,11 +2,10 @@
 #include "runtime/start/schedules.h"
 
 #include <cstdlib>
-#include <string_view>
 #include <vector>
 
 #include "base/log.h"
-#include "coll/algorithm.h"
+#include "coll/algorithm_names.h"
 #include "coll/split_tree.h"
 #include "runtime/call/device_memory.h"
 #include "runtime/call/packed_data.h"
@@ -53,7 +52,7 @@ Schedule built(const Algorithm& algorithm, const Shape& shape, int iterations,
 int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& algorithm) {
   const int asked = runtime.config.split_levels;
   if (asked != Config::kByModel) return asked;
-  const bool is_knomial = std::string_view(algorithm.name) == "k-nomial";
+  const bool is_knomial = algorithm_names::kKnomial.names(algorithm);
   return best_split(runtime.node_cores(), shape, is_knomial ? kKnomialRadix : 2);
 }
 
@@ -61,7 +60,7 @@ int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& al
 const Algorithm* direct_of(const Shape& shape) {
   if (!one_copy() || !one_copy_rule().asked_for || !one_copy_rule().takes(shape))
     return direct_algorithm(shape);
-  const Algorithm* algorithm = find_algorithm(shape.kind, "node-direct");
+  const Algorithm* algorithm = algorithm_names::kNodeDirect.of(shape.kind);
   return algorithm && applies(*algorithm, shape) ? algorithm : nullptr;
 }
 

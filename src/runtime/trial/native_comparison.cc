@@ -185,8 +185,7 @@ class NativeComparison {
 
   bool measured() {
     const Shape shape = shape_on_trial(schedule_.shape);
-    const Schedule schedule =
-        build(*find_algorithm(shape.kind, schedule_.algorithm), shape, schedule_.tuning);
+    const Schedule schedule = build(algorithm_of(schedule_), shape, schedule_.tuning);
     const CallOnTrial call(shape, call_, schedule.temp_bytes);
     const OwnCommunicator own(internal_collective_.communicator());
     const auto all_there =

@@ -41,7 +41,7 @@ class Tuner {
         shape_(by_rule.shape),
         at_once_(at_once),
         record_(record),
-        by_rule_{find_algorithm(shape_.kind, by_rule.algorithm), by_rule.tuning} {}
+        by_rule_{&algorithm_of(by_rule), by_rule.tuning} {}
 
   // Returns the candidate that all ranks take.
   Candidate choose() {
@@ -258,7 +258,7 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& cal
                                                std::shared_ptr<const Schedule> by_rule) {
   const std::int64_t began = now_ns();
   PlanRecord record = plan_by_rule(internal_collective.id(), call, *by_rule, "");
-  const Candidate before{find_algorithm(call.kind, by_rule->algorithm), by_rule->tuning};
+  const Candidate before{&algorithm_of(*by_rule), by_rule->tuning};
   const bool has_thread =
       runtime.has_memory_thread() && needs_no_library(call.kind, kernel != nullptr);
   const bool at_once = runtime.in_memory_only() && !has_thread;

@@ -1,0 +1,82 @@
+// AlgorithmName: a name with the algorithms that have it, at most one for each collective. Rules
+// choose among the constants below. The compiler refuses a name that algorithms.def does not have.
+// Names in options and files are looked up at run time (find_algorithm).
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "coll/algorithm_table.h"
+
+namespace weft {
+
+class AlgorithmName {
+ public:
+  consteval explicit AlgorithmName(const char* text) : text_(text) {
+    bool is_known = false;
+    for (const Algorithm& algorithm : kAlgorithms) {
+      if (text != std::string_view(algorithm.name)) continue;
+      by_kind_[static_cast<std::size_t>(algorithm.kind)] = &algorithm;
+      is_known = true;
+    }
+    if (!is_known) throw "algorithms.def has no line of this name";
+  }
+  AlgorithmName(const AlgorithmName&) = delete;  // equal names are the same object
+  AlgorithmName& operator=(const AlgorithmName&) = delete;
+
+  // Returns the collective's algorithm of this name; nullptr if there is none.
+  constexpr const Algorithm* of(Kind kind) const {
+    return by_kind_[static_cast<std::size_t>(kind)];
+  }
+  constexpr bool names(const Algorithm& algorithm) const {
+    return of(algorithm.kind) == &algorithm;
+  }
+  constexpr const char* text() const { return text_; }
+  bool operator==(const AlgorithmName& other) const { return this == &other; }
+
+ private:
+  const char* text_;
+  std::array<const Algorithm*, kKinds> by_kind_{};
+};
+
+namespace algorithm_names {
+
+inline constexpr AlgorithmName kBinomial("binomial");
+inline constexpr AlgorithmName kBruck("bruck");
+inline constexpr AlgorithmName kBySize("by-size");
+inline constexpr AlgorithmName kChain("chain");
+inline constexpr AlgorithmName kCombined("combined");
+inline constexpr AlgorithmName kDissemination("dissemination");
+inline constexpr AlgorithmName kDomainFlat("domain-flat");
+inline constexpr AlgorithmName kDomainRing("domain-ring");
+inline constexpr AlgorithmName kDomainTree("domain-tree");
+inline constexpr AlgorithmName kHierarchical("hierarchical");
+inline constexpr AlgorithmName kHierarchicalInOrder("hierarchical-in-order");
+// These use the MPI library's own collective between nodes.
+inline constexpr AlgorithmName kHierarchicalLibrary("hierarchical-library");
+inline constexpr AlgorithmName kInOrder("in-order");
+inline constexpr AlgorithmName kKnomial("k-nomial");
+inline constexpr AlgorithmName kLinear("linear");
+inline constexpr AlgorithmName kNodeChain("node-chain");
+inline constexpr AlgorithmName kNodeDirect("node-direct");
+inline constexpr AlgorithmName kNodeFlat("node-flat");
+inline constexpr AlgorithmName kNodeInOrder("node-in-order");
+inline constexpr AlgorithmName kNodeRing("node-ring");
+inline constexpr AlgorithmName kNodeTree("node-tree");
+inline constexpr AlgorithmName kPairwise("pairwise");
+inline constexpr AlgorithmName kRabenseifner("rabenseifner");
+inline constexpr AlgorithmName kRecursiveDoubling("recursive-doubling");
+inline constexpr AlgorithmName kRecursiveHalving("recursive-halving");
+inline constexpr AlgorithmName kRing("ring");
+inline constexpr AlgorithmName kScatterAllgather("scatter-allgather");
+
+}  // namespace algorithm_names
+
+// Returns whether the algorithm exists to reduce in the order of ranks.
+constexpr bool is_in_order(const Algorithm& algorithm) {
+  using namespace algorithm_names;
+  return kInOrder.names(algorithm) || kNodeInOrder.names(algorithm) ||
+         kHierarchicalInOrder.names(algorithm);
+}
+
+}  // namespace weft
