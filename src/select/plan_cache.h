@@ -65,7 +65,7 @@ class PlanCache {
   std::vector<Entry> with_prefix(const std::string& prefix);
   // Keeps a plan that this process has measured; within the process it counts as certain.
   void note(const std::string& key, const MeasuredPlan& plan);
-  // Keeps a plan for this process only, since its measurement is not good enough for others.
+  // Keeps a plan for this process only, since its measurement does not count in other runs.
   void remember(const std::string& key, const MeasuredPlan& plan);
   // Returns the plans noted since the last call, and `more`, as lines for write(); empty if there
   // are none, or no file.

@@ -1,0 +1,93 @@
+// A result has its line in the file of plans: the winner is an algorithm of Weft's or the library.
+#include "runtime/trial/native_results.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "library/handles.h"
+#include "runtime/job/runtime.h"
+#include "transport/mpi/kernels.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kLibrary = "library";
+// A part of the key that changes whenever native comparisons are made differently, so that earlier
+// results do not count.
+constexpr const char* kMethod = "warm";
+constexpr int kMostDoubts = 4;
+// The remark of a result that has been checked, which the file never has.
+constexpr const char* kChecked = "checked in this run";
+
+std::string key_of(const Runtime& runtime, const NativeQuestion& question) {
+  const std::string operation =
+      reduces(question.kind) ? reduction_words(question.op, question.type) : "";
+  const std::string level = runtime.in_memory_only() ? "level kept" : "any level";
+  return plan_key(
+      {"weft " WEFT_VERSION, Runtime::platform(), std::to_string(question.ranks) + " ranks",
+       kind_name(question.kind), "<= " + std::to_string(question.most_bytes) + " bytes", operation,
+       level + (question.by_kernel ? ", one copy by the kernel" : ""),
+       question.blocking ? "or the library's blocking call" : "or the library's start and wait",
+       kMethod});
+}
+
+}  // namespace
+
+// In calls that do not reduce, types may differ between ranks.
+NativeQuestion::NativeQuestion(const Call& call, const Schedule& schedule, bool is_blocking)
+    : kind(schedule.shape.kind),
+      ranks(schedule.shape.size),
+      most_bytes(
+          std::bit_ceil(static_cast<std::uint64_t>(agreed_bytes(schedule.shape).value_or(0)))),
+      blocking(is_blocking),
+      by_kernel(schedule.is_direct),
+      op(reduces(kind) ? call.op : handles.op_null),
+      type(reduces(kind) ? call.recvtype : handles.byte) {}
+
+std::optional<bool> AgreedNativeResults::find(const NativeQuestion& question) const {
+  for (const auto& [about, is_won] : all_)
+    if (about == question) return is_won;
+  return std::nullopt;
+}
+
+KnownNativeResult::KnownNativeResult(Runtime& runtime, const NativeQuestion& question)
+    : plans_(runtime.plans), key_(key_of(runtime, question)), plan_(plans_.find(key_)) {}
+
+bool KnownNativeResult::is_won() const {
+  return exists() && plan_->algorithm != kLibrary;
+}
+
+bool KnownNativeResult::is_checked() const {
+  return exists() && plan_->remarks == kChecked;
+}
+
+std::int64_t KnownNativeResult::longest_ns() const {
+  std::int64_t longest_ns = 0;
+  if (exists())
+    for (const auto& one : plan_->candidates) longest_ns = std::max(longest_ns, one.ns);
+  return longest_ns;
+}
+
+void KnownNativeResult::keep(const Schedule& schedule, bool is_won, std::int64_t library_ns,
+                             std::int64_t weft_ns) {
+  const int doubts = (exists() ? plan_->doubts : 0) + 1;
+  const std::string name = schedule.algorithm, winner = is_won ? name : kLibrary;
+  const bool again = exists() && plan_->algorithm == winner && is_clear(library_ns, weft_ns);
+  plans_.note(key_, {winner,
+                     schedule.tuning,
+                     {{kLibrary, {}, library_ns}, {name, schedule.tuning, weft_ns}},
+                     again || doubts >= kMostDoubts ? 0 : doubts});
+}
+
+void KnownNativeResult::keep_checked(bool is_won) {
+  MeasuredPlan plan = *plan_;
+  if (!is_won) plan.algorithm = kLibrary;
+  plan.remarks = kChecked;
+  plans_.remember(key_, plan);
+}
+
+bool KnownNativeResult::is_clear(std::int64_t one_ns, std::int64_t other_ns) {
+  return std::max(one_ns, other_ns) >= 2 * std::min(one_ns, other_ns);
+}
+
+}  // namespace weft
