@@ -1,5 +1,6 @@
 """Calls are known again by their arguments: what differs in anything that counts is not taken for
-the call before (docs/inside/choices.md)."""
+the call before (docs/inside/choices.md). Communicators whose handles come again are tested in
+test_communicators_in_turn.py."""
 
 import pytest
 

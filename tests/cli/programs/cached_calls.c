@@ -1,7 +1,7 @@
 // Calls that look like the one before but differ in something that decides what is done: contents
 // of arrays at the same place, buffers in place or not, root, operator, type, communicator, handles
-// that are given again to other objects. Each result is computed apart. Prints "right" on each
-// rank, or what was wrong.
+// that are given again to other types (to other communicators: communicators_in_turn.c). Each
+// result is computed apart. Prints "right" on each rank, or what was wrong.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,16 +71,8 @@ static void without_arrays(int round, MPI_Comm* comms) {
   expect(result[0], expected, "iallreduce", round);
 }
 
-// Communicators and types that are made and freed, so that handles come again for others.
-static void with_other_objects(int round) {
-  const int color = round % 2 ? rank % 2 : 0;
-  MPI_Comm part;
-  MPI_Comm_split(MPI_COMM_WORLD, color, rank, &part);
-  int one = 1, members = 0;
-  MPI_Allreduce(&one, &members, 1, MPI_INT, MPI_SUM, part);
-  expect(members, round % 2 ? (ranks + 1 - rank % 2) / 2 : ranks, "members", round);
-  MPI_Comm_free(&part);
-
+// Types are made and freed, so that their handles come again for others.
+static void with_other_types(int round) {
   int data[8] = {0};
   MPI_Datatype type;
   MPI_Type_vector(2, 1, 1 + round % 3, MPI_INT, &type);
@@ -128,7 +120,7 @@ int main(int argc, char** argv) {
   for (int round = 0; round < kRounds; ++round) {
     with_arrays(round);
     without_arrays(round, comms);
-    if (round % 5 == 0) with_other_objects(round);
+    if (round % 5 == 0) with_other_types(round);
     beside_others(round, &persistent, &sum);
   }
   MPI_Request_free(&persistent);
