@@ -203,7 +203,7 @@ def test_the_page_draws_the_timeline(kept, tmp_path):
     _, _, shown = (tmp_path / "weft-advise.html").read_text().partition('id="timeline"')
     shown = shown.partition("All call sites")[0]
     assert "rank 0, collectives" in shown and "rank 1, result left alone" in shown
-    assert len(set(re.findall(r'fill="(var\(--\w+\))"><title>', shown))) >= 2  # kinds of spans
+    assert len(set(re.findall(r'fill="(var\(--\w+\))"><path', shown))) >= 2  # kinds of spans
     assert "since MPI_Init" in shown and "<script" not in shown
 
 

@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import accumulate
+from random import Random
 from xml.etree import ElementTree
 
 import pytest
@@ -13,8 +15,9 @@ from weft.cli import app
 from weft.measurements.result import Candidate, save_json
 from weft.report import effect_page, versus
 from weft.report.effect_page import Source
+from weft.report.lanes import Lanes, Span, joined_rows
 from weft.report.picture import HEIGHT, WIDTH
-from weft.report.svg import PALETTE, Axis, Lanes, Span, joined_rows
+from weft.report.svg import PALETTE, Axis, course
 
 MOST_BYTES = 150_000
 SVG = "{http://www.w3.org/2000/svg}"
@@ -65,8 +68,10 @@ def test_page_holds_the_data_the_machine_and_what_could_not_run(several):
     page = Page(effect_page.render([Source("here.json", several)]))
     said = " ".join(page.texts)
     # 1000 + 200 − 180 + 20
-    assert "thread: 1.04 ms at 0.2 ms, 80 % hidden" in page.hover
-    times = [text for text in page.hover if re.match(r"thread: [\d.]+ [mµ]s at", text)]
+    first = next(text for text in page.hover if "thread: 1.04 ms" in text)
+    assert first.startswith("0.2 ms of computation\nblocking: 1.20 ms\n")
+    assert first.endswith("thread: 1.04 ms, hides 80 %, slows 2 %")
+    times = [text for text in page.hover if re.search(r"thread: [\d.]+ [mµ]s", text)]
     assert len(times) == 3 * 10
     assert {"computation alone, ms", "both together, ms", "computation alone, µs"} <= {*page.texts}
     assert "built without asynchronous progress" in said and "Example" in said
@@ -75,9 +80,9 @@ def test_page_holds_the_data_the_machine_and_what_could_not_run(several):
 def test_the_map_of_winners_has_a_field_for_each_size_and_amount(several):
     cases = [case for source in [Source("x", several)] for case in source.cases]
     (heat,) = effect_page.heat_maps(cases, effect_page.looks([Source("x", several)]))
-    rows = dict(heat["map"].rows)
+    rows = {size: cells for size, _, cells in heat["map"].rows}
     assert list(rows) == ["1 MiB", "256 KiB", "64 KiB"] and len(rows["1 MiB"]) == 10
-    assert all("of computation: thread, " in cell.said for cell in rows["1 MiB"])
+    assert all(cell.said.startswith("thread, ") for cell in rows["1 MiB"])
     assert not any("thread" in cell.said for cell in rows["64 KiB"])
 
 
@@ -99,10 +104,31 @@ def test_page_opens_offline_and_is_small(several):
     assert "http" not in text and not re.search(r"<(script|link|img|iframe)|src=", text)
 
 
+def test_ten_cases_fit_in_a_small_page():
+    """Five engines whose figures have all their digits; each case has its charts and its table."""
+    random = Random(1)
+
+    def measured(share: float):
+        line = hides(share, 1000 * random.random())
+        return lambda x_us: line(x_us) * random.uniform(0.97, 1.03)
+
+    shares = {"native": 0.1, "function": 0.4, "thread": 0.9, "tcc": 0.7, "assist": 0.8}
+    every = [1 << power for power in range(12, 22)]
+    found = sizes({engine: {s: measured(share) for s in every} for engine, share in shares.items()})
+    found.points = [
+        replace(point, slowdown_of_computation=random.uniform(1, 1.5)) for point in found.points
+    ]
+    text = effect_page.render([Source("here.json", found)])
+    page = Page(text)
+    assert sum("of computation\nblocking" in hover for hover in page.hover) == 10 * 10
+    assert page.texts.count("assist") >= 10 * 10
+    assert len(text.encode()) < MOST_BYTES
+
+
 def test_colours_are_those_of_the_page_so_that_dark_mode_has_its_own(several):
     page = Page(effect_page.render([Source("here.json", several)]))
     values = {colour for colour in page.colours if colour.startswith("#")}
-    assert values <= {*PALETTE, "#ffffff"} and "var(--text)" in page.colours
+    assert values <= {*PALETTE, "#ffffff", "#000000"} and "var(--text)" in page.colours
 
 
 def test_a_wide_timeline_is_drawn_in_few_pieces_and_keeps_what_can_be_seen():
@@ -112,7 +138,7 @@ def test_a_wide_timeline_is_drawn_in_few_pieces_and_keeps_what_can_be_seen():
     ((_, shown),) = joined_rows(rows, 300.0, 600)
     assert len(shown) <= 600 and sum(count for _, count in shown) == 20001
     assert (shown[0][0].begin, shown[0][0].end) == (0, 50)
-    lanes = Lanes(rows, 300.0, "ms", "x", [("call", "plain"), ("wait", "bar")], "ms")
+    lanes = Lanes(rows, 300.0, "ms", "x", [("call", "plain"), ("wait", "bar")], "{} ms".format)
     page = Page(lanes.__html__())
     assert "MPI_Allreduce, call: 50 ms" in page.hover and "rank 0" in page.texts
     assert len(lanes.__html__()) < MOST_BYTES
@@ -141,16 +167,27 @@ def test_report_of_several_results_names_each(tmp_path, several):
     assert "b.json" in text
 
 
+def spots(path: str) -> list[tuple[float, ...]]:
+    """The points of a path that says how far each is from the one before."""
+    steps = [float(step) for step in re.findall(r"-?[\d.]+", path)]
+    return list(zip(accumulate(steps[::2]), accumulate(steps[1::2])))
+
+
+def test_a_path_leads_through_its_points_however_they_lie():
+    for way in ([(3, 4)], [(0, 0), (10, 0), (10.5, 2), (3, 1.1)], [(7, 9), (7, 9), (0, 20)]):
+        assert spots(course(way)) == [pytest.approx(point) for point in way]
+
+
 def test_picture_for_papers(tmp_path, several):
     save_json(several, tmp_path / "a.json")
     picture = tmp_path / "p.svg"
     done = run("report", tmp_path / "a.json", "-o", tmp_path / "p.html", "--svg", picture)
     assert done.exit_code == 0, done.output
     drawn = ElementTree.parse(picture).getroot()
-    lines = drawn.findall(f".//{SVG}polyline")
+    lines = drawn.findall(f".//{SVG}g[@fill='none']/{SVG}path")
     assert len(lines) == 3 * 4, "ideal, blocking, native and thread, for three sizes"
     for line in lines:
-        for x, y in (map(float, point.split(",")) for point in line.get("points").split()):
+        for x, y in spots(line.get("d")):
             assert 0 <= x <= WIDTH and 0 <= y <= HEIGHT
     said = {text.text for text in drawn.iter(f"{SVG}text")}
     assert {"thread", "computation alone, ms"} <= said
@@ -326,9 +363,9 @@ def test_several_results_are_a_history_with_a_picture(tmp_path):
     assert done.exit_code == 1, done.output
     assert run("compare", *files[2:], "--fail-if-slower", "5%").exit_code == 0
     drawn = Page(page.read_text())
-    assert "thread: 1.000 in result 1" in drawn.hover
-    hovers = [text for text in drawn.hover if re.match(r"thread: 1\.\d+ in result", text)]
-    values = [float(text.split()[1]) for text in hovers]
+    hovers = [text.split("\n") for text in drawn.hover if text.startswith("result ")]
+    assert [text[0] for text in hovers] == [f"result {number}" for number in range(1, 5)]
+    values = [float(text[-1].removeprefix("thread: ")) for text in hovers]
     assert len(values) == 4 and values == sorted(values) and values[-1] > 1.05
     assert files[3] in drawn.texts and "result, the oldest first" in drawn.texts
     assert any("points are more than 5 % slower" in text for text in drawn.texts)

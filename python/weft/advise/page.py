@@ -9,9 +9,11 @@ from weft.advise import compare, fragments, record, show, timeline
 from weft.advise.analysis import LEAST_WORTH, Advice
 from weft.data import files
 from weft.report import html
-from weft.report.svg import Bar, Bars, Lanes, Span, unit_of
+from weft.report.lanes import Lanes, Span
+from weft.report.svg import Bar, Bars, unit_of
 
-MOST_CHARACTERS = 60  # of a name beside a bar
+MOST_CHARACTERS = 60  # of a name beside a bar, or in a hover text
+MOST_ROWS = 60  # of call sites
 TRANSFER, WAITING, UNKNOWN = "transferring", "waiting for the last rank", "not split"
 COLOURS = {TRANSFER: "plain", WAITING: "bar", UNKNOWN: "faint"}
 BEFORE, AFTER = ("before", "bar"), ("after", "best")
@@ -26,6 +28,11 @@ SHADES = {
     timeline.POLLING: "look",
     timeline.ASLEEP: "line",
 }
+
+
+def cut(name: str) -> str:
+    """Names of C++ are long."""
+    return name if len(name) <= MOST_CHARACTERS else f"{name[: MOST_CHARACTERS - 1]}…"
 
 
 def chart(advice: Advice) -> Bars:
@@ -44,7 +51,7 @@ def chart(advice: Advice) -> Bars:
             (us / scale, COLOURS[name], f"{name}: {fragments.microseconds(us)}")
             for name, us in parts_us.items()
         ]
-        name = f"{site.call} {show.short_place(site)}"[-MOST_CHARACTERS:]
+        name = cut(f"{site.call} {show.short_place(site)}")
         label = f"{fragments.microseconds(site.time_us)}, {show.per_cent(site.share)}"
         bars.append(Bar(name, parts, label))
     return Bars(
@@ -63,7 +70,7 @@ def lanes(line: timeline.Timeline) -> Lanes | None:
         return None
     unit, scale = unit_of(last_us)
     rows = [
-        (name, [Span(s.began_us / scale, s.ended_us / scale, s.kind, s.name) for s in spans])
+        (name, [Span(s.began_us / scale, s.ended_us / scale, s.kind, cut(s.name)) for s in spans])
         for name, spans in found
     ]
     kinds = range(max(SHADES) + 1)
@@ -73,7 +80,7 @@ def lanes(line: timeline.Timeline) -> Lanes | None:
         f"{unit} since MPI_Init",
         "What each rank did in its collectives",
         [(timeline.KINDS.get(kind, ""), SHADES.get(kind, "line")) for kind in kinds],
-        unit,
+        lambda part: fragments.microseconds(part * scale),
     )
 
 
@@ -83,6 +90,8 @@ def write(path: Path, advice: Advice) -> None:
     text = html.render(
         "advice.html.j2",
         advice=advice,
+        sites=advice.sites[:MOST_ROWS],
+        rest=advice.sites[MOST_ROWS:],
         chart=chart(advice),
         picture=picture,
         left_out=timeline.left_out(advice.timeline, drawn),
@@ -101,7 +110,7 @@ def write_comparison(path: Path, found: compare.Comparison) -> None:
         for side, (when, colour) in ((one.before, BEFORE), (one.after, AFTER)):
             us = side.us if side else 0
             text = fragments.microseconds(us) if side else "not there"
-            name = one.name[:MOST_CHARACTERS] if side is one.before else ""
+            name = cut(one.name) if side is one.before else ""
             bars.append(Bar(name, [(us / scale, colour, f"{when}: {text}")], f"{when} {text}"))
     chart = Bars(
         bars, f"{unit} of the average rank", "Time in each collective", entries=[BEFORE, AFTER]

@@ -35,6 +35,11 @@ class Reading:
     hidden: float | None  # None: what could be hidden is less than can be told
     slowdown: float | None  # None: nothing runs beside the computation, or there is too little
 
+    @property
+    def slowed(self) -> float | None:
+        """By what part the computation takes longer."""
+        return None if self.slowdown is None else self.slowdown - 1
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -517,9 +522,17 @@ def duration(us: float) -> str:
 
 
 def figure(us: float, case: Case) -> str:
-    """Four figures in the case's unit, without its name."""
+    """Three figures in the case's unit, without its name."""
     value = us / case.unit[1]
-    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def figures(time: Statistic, case: Case) -> tuple[str, str]:
+    """The median and its interval, with four digits where three do not tell the ends apart."""
+    digits = 3 if figure(time.low, case) != figure(time.high, case) else 4
+    values = [us / case.unit[1] for us in (time.median, time.low, time.high)]
+    median, *ends = (f"{v:.0f}" if v >= 1000 else f"{v:#.{digits}g}".rstrip(".") for v in values)
+    return median, "–".join(ends)
 
 
 def size(count: int) -> str:
@@ -531,6 +544,9 @@ def size(count: int) -> str:
 
 def percent(share: float | None) -> str:
     """Nothing where it is not known."""
-    if share is None:
-        return ""
-    return f"{round(100 * share)} %".replace("-", "−")
+    return "" if share is None else f"{hundredths(share)} %"
+
+
+def hundredths(share: float | None) -> str:
+    """For columns in per cent."""
+    return "" if share is None else f"{round(100 * share)}".replace("-", "−")

@@ -7,16 +7,19 @@ them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from weft.data import files
 from weft.measurements import effect
-from weft.measurements.effect import Case, Curve, duration
+from weft.measurements.effect import Case, Curve, Standing, duration
 from weft.measurements.result import MEASURED, Result
 from weft.report import html, scaling
-from weft.report.svg import DASHED, DOTTED, Cell, Graph, Line, Look, Map, look
+from weft.report.fields import Cell, Map
+from weft.report.svg import DASHED, DOTTED, ROUND, Graph, Line, Look, Stack, legend, look
 
 NO_DIFFERENCE = "no difference to blocking"
 NOT_DECIDED = "not decided: too few samples"
@@ -47,7 +50,7 @@ def looks(sources: Sequence[Source]) -> dict[str, Look]:
 
 def look_of(name: str, styles: dict[str, Look]) -> Look:
     """The blocking call's, too, which no candidate has."""
-    return styles.get(name, Look("faint", DASHED))
+    return styles.get(name, Look("faint", DASHED, ROUND))
 
 
 def time_line(curve: Curve, case: Case, styles: dict[str, Look], strong: bool) -> Line:
@@ -57,10 +60,10 @@ def time_line(curve: Curve, case: Case, styles: dict[str, Look], strong: bool) -
     said = []
     for amount in amounts:
         reading = curve.readings[amount]
-        took, where = effect.figure(reading.total.median, case), case.computation_us[amount]
-        text = f"{curve.name}: {took} {unit} at {duration(where)}"
-        share = effect.percent(reading.hidden)
-        said.append(f"{text}, {share} hidden" if share else text)
+        text = f"{curve.name}: {effect.figures(reading.total, case)[0]} {unit}"
+        hidden, slowed = effect.percent(reading.hidden), effect.percent(reading.slowed)
+        text += f", hides {hidden}" if hidden else ""
+        said.append(text + (f", slows {slowed}" if slowed else ""))
     return Line(
         curve.name,
         look_of(curve.name, styles),
@@ -70,7 +73,16 @@ def time_line(curve: Curve, case: Case, styles: dict[str, Look], strong: bool) -
         [total.high / scale for total in totals],
         said,
         strong=strong,
+        marked=[curve in case.standings[amount].all for amount in amounts],
     )
+
+
+def heads(case: Case) -> dict[float, str]:
+    """Of the hover texts: the amounts as the axis has them."""
+    unit, scale = case.unit
+    return {
+        us / scale: f"{effect.figure(us, case)} {unit} of computation" for us in case.computation_us
+    }
 
 
 def ideal_line(case: Case) -> Line:
@@ -97,6 +109,7 @@ def time_graph(case: Case, styles: dict[str, Look], tall: float = 260) -> Graph:
         f"{case.title}: time over the amount of computation",
         rings=rings,
         height=tall,
+        heads=heads(case),
     )
 
 
@@ -108,22 +121,34 @@ def slowdown_graph(case: Case, styles: dict[str, Look]) -> Graph:
         if not known:
             continue
         values = [curve.readings[amount].slowdown for amount in known]
-        where = [case.computation_us[amount] for amount in known]
-        said = [f"{curve.name}: {value:.2f} at {duration(us)}" for value, us in zip(values, where)]
-        x = [us / scale for us in where]
-        lines.append(Line(curve.name, look_of(curve.name, styles), x, values, said=said))
+        x = [case.computation_us[amount] / scale for amount in known]
+        lines.append(Line(curve.name, replace(look_of(curve.name, styles), symbol=""), x, values))
     every = [value for line in lines for value in line.y]
     return Graph(
         lines,
         f"computation alone, {unit}",
-        "times as long as alone",
+        "computation, times as long as alone",
         f"{case.title}: how much longer the computation takes than alone",
         start=min([0.95, *every]) - 0.02,
         top=max([1.2, *every]) + 0.03,
         level=1.0,
         last=case.computation_us[-1] / scale,
-        height=260,
+        height=100,
     )
+
+
+def chart(case: Case, styles: dict[str, Look]) -> Stack:
+    """Below the times, how much the computation slows down; where that is known."""
+    slowdown = slowdown_graph(case, styles)
+    time = time_graph(case, styles)
+    graphs = (time, slowdown) if slowdown.lines else (time,)
+    return Stack(graphs, f"{case.title}: time and slowdown over the computation", explained=False)
+
+
+def legend_of(cases: Sequence[Case], styles: dict[str, Look]) -> Markup:
+    """One for all cases, whose candidates look the same everywhere."""
+    lines = [line for case in cases for line in time_graph(case, styles).lines]
+    return legend({line.name: line.look for line in lines}.items(), still=True)
 
 
 def height(case: Case, x_us: float) -> float:
@@ -151,7 +176,11 @@ def heat_map(cases: Sequence[Case], styles: dict[str, Look]) -> dict[str, Any]:
     first = cases[0]
     title = f"{first.call}, {first.title.partition(', ')[2].partition(', ')[2]}"
     rows = [
-        (effect.size(case.size_bytes), [cell(case, amount, styles) for amount in case.amounts])
+        (
+            effect.size(case.size_bytes),
+            case.unit[0],
+            [cell(case, amount, styles) for amount in case.amounts],
+        )
         for case in reversed(cases)
     ]
     names = sorted({winner(case, amount) for case in cases for amount in case.amounts})
@@ -182,12 +211,11 @@ def winner_colour(name: str, styles: dict[str, Look]) -> str:
 
 def cell(case: Case, amount: int, styles: dict[str, Look]) -> Cell:
     standing = case.standings[amount]
-    label = duration(case.computation_us[amount])
+    value = case.computation_us[amount] / case.unit[1]
+    label = f"{value:.2g}" if value < 1 else effect.figure(case.computation_us[amount], case)
     took = duration(standing.leader.readings[amount].total.median)
     names = " ≈ ".join(curve.name for curve in standing.all)
-    colour = winner_colour(winner(case, amount), styles)
-    text = f"{effect.size(case.size_bytes)}, {label} of computation: {names}, {took}"
-    return Cell(colour, label, text, colour.startswith("#"))
+    return Cell(winner_colour(winner(case, amount), styles), label, f"{names}, {took}")
 
 
 def table(case: Case) -> list[dict[str, Any]]:
@@ -195,20 +223,32 @@ def table(case: Case) -> list[dict[str, Any]]:
     entries = []
     for amount in case.amounts:
         standing = case.standings[amount]
-        best = {standing.leader.name, *(curve.name for curve in standing.tied)}
         rows = [
             {
                 "name": curve.name,
-                "reading": curve.readings[amount],
-                "against": _against(case, curve, amount),
-                "best": curve.name in best,
-                "alone": not standing.tied,
+                "figures": figures(case, curve, amount),
+                "rank": rank(curve, standing),
             }
             for curve in case.curves
             if amount in curve.readings
         ]
         entries.append({"computation": case.computation_us[amount], "rows": rows})
     return entries
+
+
+def rank(curve: Curve, standing: Standing) -> str:
+    """`best`: alone; `tied`; or neither."""
+    if curve not in standing.all:
+        return ""
+    return "tied" if standing.tied else "best"
+
+
+def figures(case: Case, curve: Curve, amount: int) -> list[str]:
+    """The row's cells."""
+    reading = curve.readings[amount]
+    shares = (reading.hidden, _against(case, curve, amount), reading.slowed)
+    cells = [*effect.figures(reading.total, case), str(reading.total.n)]
+    return [*cells, *map(effect.hundredths, shares)]
 
 
 def _against(case: Case, curve: Curve, amount: int) -> float | None:
@@ -261,11 +301,11 @@ def section(source: Source, styles: dict[str, Look]) -> dict[str, Any]:
             {
                 "case": case,
                 "table": table(case),
-                "time": time_graph(case, styles),
-                "slowdown": slowdown_graph(case, styles),
+                "chart": chart(case, styles),
             }
             for case in cases
         ],
+        "legend": legend_of(cases, styles),
         "heat_maps": heat_maps(cases, styles),
         "scalings": scaling.section(source.result, cases, lambda name: look_of(name, styles)),
         "not_run": not_run(source.result),
@@ -286,7 +326,6 @@ def render(sources: Sequence[Source]) -> str:
         sections=[section(source, styles) for source in sources],
         unit=duration,
         figure=effect.figure,
-        percent=effect.percent,
     )
 
 

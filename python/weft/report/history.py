@@ -14,7 +14,7 @@ from weft.data import files
 from weft.measurements.effect import duration, percent
 from weft.measurements.result import Result, Statistic
 from weft.report import html, versus
-from weft.report.svg import DASHED, Graph, Line, Look, look
+from weft.report.svg import DASHED, ROUND, Graph, Line, Look, look
 from weft.report.versus import Ratio, Versus
 
 # Results that differ in one of these are of two machines.
@@ -126,19 +126,26 @@ def graph(title: str, shown: Sequence[Course], count: int) -> Graph:
         lines.append(
             Line(
                 course.name,
-                Look("faint", DASHED) if course.blocking else look(place),
+                Look("faint", DASHED, ROUND) if course.blocking else look(place),
                 numbers,
                 [time.median for time in times],
                 [time.low for time in times],
                 [time.high for time in times],
-                [f"{course.name}: {t.median:.3f} in result {n}" for n, t in course.times.items()],
+                [f"{course.name}: {time.median:.3f}" for time in times],
                 whiskers=True,
             )
         )
     name = f"{title}: time in each result, divided by that in the oldest one"
     ticks = tuple(float(number) for number in range(1, count + 1))
     return Graph(
-        lines, "result, the oldest first", "times as long", name, None, ticks=ticks, level=1.0
+        lines,
+        "result, the oldest first",
+        "times as long",
+        name,
+        start=None,
+        ticks=ticks,
+        level=1.0,
+        heads={number: f"result {number:.0f}" for number in ticks},
     )
 
 

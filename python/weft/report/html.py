@@ -11,7 +11,6 @@ from typing import Any
 import jinja2
 
 from weft import __version__
-from weft.report import svg
 
 
 def environment() -> jinja2.Environment:
@@ -33,7 +32,6 @@ def render(template: str, **values: Any) -> str:
         .render(
             version=__version__,
             date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-            definitions=svg.definitions(),
             **values,
         )
     )

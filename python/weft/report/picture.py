@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from weft.data import files
 from weft.report.effect_page import Source, looks, time_graph
-from weft.report.svg import LIGHT, TEXT, Field, Graph, definitions, swatch, tag
+from weft.report.svg import LIGHT, TEXT, TITLE, Field, Graph, Stack, lowered, swatch, tag
 
 COLUMNS = 2
 WIDTH, HEIGHT = 460, 340  # of a panel
@@ -31,13 +31,10 @@ def legend(graph: Graph, area: Field) -> Markup:
 
 
 def panel(title: str, graph: Graph, x: int, y: int) -> Markup:
-    area = graph.area(WIDTH - LEFT - RIGHT)
-    inside = (graph.inside(area), legend(graph, area))
-    titles = (
-        tag("text", escape(title), y=-26, font_weight="bold", fill=LIGHT["text"]),
-        tag("text", escape(graph.y_title), x=-40, y=-8, fill=LIGHT["text"]),
-    )
-    return tag("g", *titles, *inside, transform=f"translate({x + LEFT} {y + TOP})")
+    width = WIDTH - LEFT - RIGHT
+    inside = (Stack((graph,)).inside(width), lowered(TITLE, legend(graph, graph.area(width))))
+    name = tag("text", escape(title), y=-6, font_weight="bold", fill=LIGHT["text"])
+    return tag("g", name, *inside, transform=f"translate({x + LEFT} {y + TOP - TITLE})")
 
 
 def write(path: Path, sources: Sequence[Source]) -> None:
@@ -63,7 +60,6 @@ def drawing(graphs: Sequence[tuple[str, Graph]]) -> str:
     width, height = columns * WIDTH, -(-len(graphs) // columns) * HEIGHT
     return tag(
         "svg",
-        definitions(),
         tag("rect", width="100%", height="100%", fill="#ffffff"),
         *panels,
         xmlns="http://www.w3.org/2000/svg",

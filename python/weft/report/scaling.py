@@ -112,6 +112,7 @@ def chart(scaling: Scaling, amount: int, look_of: Callable[[str], Look]) -> Grap
         f"both together, {unit}",
         f"{scaling.title}, {scaling.work(amount)}: time over the number of ranks",
         ticks=tuple(ranks),
+        heads={number: ranks_in_words(number) for number in ranks},
     )
 
 
@@ -127,7 +128,7 @@ def _drawn(name: str, places: Sequence[Place], scale: float, look: Look) -> Line
         [place.total.median / scale for place in places],
         [place.total.low / scale for place in places],
         [place.total.high / scale for place in places],
-        [f"{name}: {duration(p.total.median)} on {ranks_in_words(p.case.ranks)}" for p in places],
+        [f"{name}: {duration(place.total.median)}" for place in places],
     )
 
 

@@ -1,39 +1,47 @@
-"""Charts as SVG: lines over an amount, bars, fields, rows of spans, for every page and picture.
+"""Charts as SVG: lines over an amount, bars, fields, for every page and picture.
 
 Places across are shares of the width, and text has one size, so that a chart fits a phone and a
 wide screen alike. Colours are the page's (`var(--best)`), which follow its dark mode without a
-script; a picture for papers gets them by value. Hover text is a `<title>`.
+script; a picture for papers gets them by value. Hover text is a `<title>`. A page has many charts,
+so that lines and points are paths of whole steps, each written as its distance from the last.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from markupsafe import Markup, escape
 
 # These are Okabe and Ito's colours that show on both backgrounds and need no colour vision.
 PALETTE = ("#0f8b77", "#d55e00", "#3b82c4", "#cc79a7", "#b8860b", "#7a5cc0", "#56b4e9", "#8a8f2a")
 DASHES = ("", "6 3", "2 3")
-SYMBOLS = ("circle", "square", "diamond", "triangle")
+ROUND, SQUARE = "round", "square"  # of the ends of strokes, which points are
+SYMBOLS = (ROUND, SQUARE)
 DASHED, DOTTED = "6 3", "1 3"
 TICKS = 5  # about so many on an axis
+ACROSS, FINE = 1000, 2  # a page's steps: over the width, and in a pixel of the height
 LIGHT = {  # of base.html.j2, for pictures that stand alone
     "text": "#1d2329",
     "faint": "#5b6570",
     "line": "#e1e4e8",
 }
 TEXT = 12  # pixels
+TITLE = 20  # above a plot
+
+
+Spot = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Look:
-    """`colour`: a name of the page's, or a value."""
+    """`colour`: a name of the page's, or a value. Without a symbol points are not marked."""
 
     colour: str
     dash: str = ""
-    symbol: str = "circle"
+    symbol: str = ""
 
 
 def look(place: int) -> Look:
@@ -71,6 +79,24 @@ def short(value: float) -> str:
     return f"{value:.1f}".rstrip("0").rstrip(".")
 
 
+def distances(spots: Sequence[Spot]) -> list[str]:
+    """The first spot, and how far each is from the one before."""
+    before = [(0.0, 0.0), *spots]
+    return [
+        f"{short(x - a)} {short(y - b)}".replace(" -", "-") for (a, b), (x, y) in zip(before, spots)
+    ]
+
+
+def course(spots: Sequence[Spot]) -> str:
+    """The path through all."""
+    return ("m" + " ".join(distances(spots))).replace(" -", "-") if spots else ""
+
+
+def dots(spots: Sequence[Spot]) -> str:
+    """A stroke without a length at each."""
+    return "".join(f"m{place}h0" for place in distances(spots))
+
+
 # ---- Axes -------------------------------------------------------------------------------------
 
 
@@ -86,12 +112,16 @@ class Axis:
         return (value - self.first) / (self.last - self.first)
 
     @property
-    def ticks(self) -> list[tuple[float, str]]:
-        """(share, label)."""
+    def places(self) -> list[float]:
+        """Of the ticks."""
         step = round_step((self.last - self.first) / TICKS)
         begin, end = math.ceil(self.first / step - 1e-9), math.floor(self.last / step + 1e-9)
-        values = self.values or [step * i for i in range(begin, end + 1)]
-        return [(self.share(value), number(value)) for value in values]
+        return list(self.values) or [step * i for i in range(begin, end + 1)]
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """(share, label)."""
+        return [(self.share(value), number(value)) for value in self.places]
 
 
 def number(value: float) -> str:
@@ -133,34 +163,45 @@ class Field:
     def up(self, value: float) -> float:
         return self.height * (1 - self.y.share(value))
 
-    def points(self, xs: Sequence[float], ys: Sequence[float]) -> str:
-        """For `stretched`, whose width has steps enough."""
+    def spot(self, x: float, y: float) -> Spot:
+        """For paths within `stretched`: whole steps, or tenths of a picture's pixel."""
+        across, up = self.x.share(x), self.up(y)
         if self.width:
-            across = [short(self.width * self.x.share(x)) for x in xs]
-        else:
-            across = [f"{1000 * self.x.share(x):.0f}" for x in xs]
-        return " ".join(f"{x},{short(self.up(y))}" for x, y in zip(across, ys))
+            return round(across * self.width, 1), round(up, 1)
+        return round(across * ACROSS), round(up * FINE)
+
+    def spots(self, xs: Iterable[float], ys: Iterable[float]) -> list[Spot]:
+        return [self.spot(x, y) for x, y in zip(xs, ys)]
 
     def stretched(self, parts: Iterable[str]) -> Markup:
-        """Lines through points, which have no shares of a width."""
+        """Paths, which have no shares of a width."""
         if self.width:
             return tag("g", *parts)
         return tag(
             "svg",
             *parts,
-            viewBox=f"0 0 1000 {short(self.height)}",
+            viewBox=f"0 0 {ACROSS} {short(FINE * self.height)}",
             preserveAspectRatio="none",
-            width="100%",
             height=short(self.height),
         )
 
     def stroke(self, colour: str) -> dict[str, object]:
         return {"fill": "none", "stroke": self.colour(colour)}
 
-    def level(self, value: float, colour: str, dash: str = DOTTED) -> Markup:
-        y = short(self.up(value))
-        right = self.place(1)
-        return tag("line", x2=right, y1=y, y2=y, stroke=self.colour(colour), stroke_dasharray=dash)
+    def across_at(self, value: float) -> str:
+        """The path from one side to the other."""
+        left, y = self.spot(self.x.first, value)
+        return f"M{short(left)} {short(y)}H{short(self.spot(self.x.last, value)[0])}"
+
+    def upright_at(self, value: float) -> str:
+        x, top = self.spot(value, self.y.last)
+        return f"M{short(x)} {short(top)}V{short(self.spot(value, self.y.first)[1])}"
+
+    def strip(self, left: float, right: float) -> str:
+        """The path around a part of the width."""
+        x, top = self.spot(left, self.y.last)
+        end, bottom = self.spot(right, self.y.first)
+        return f"M{short(x)} {short(top)}H{short(end)}V{short(bottom)}H{short(x)}z"
 
     def upright(self, value: float, colour: str, dash: str = DOTTED, text: str = "") -> Markup:
         x, bottom = self.across(value), short(self.height)
@@ -171,26 +212,25 @@ class Field:
         fill = self.colour(colour)
         return tag("text", escape(text), x=x, y=short(y), fill=fill, **attributes)
 
-    def frame(self, x_title: str) -> Markup:
-        """Grid, ticks and the title below."""
-        bottom, lines, below, beside = self.height, [], [], []
-        for share, label in self.x.ticks:
-            x = self.place(share)
-            lines.append(tag("line", x1=x, x2=x, y2=short(bottom)))
-            below.append(tag("text", escape(label), x=x, y=short(bottom + 16)))
-        for share, label in self.y.ticks:
-            y = bottom * (1 - share)
-            lines.append(tag("line", y1=short(y), y2=short(y), x2=self.place(1)))
-            beside.append(tag("text", escape(label), x="-6", y=short(y + 4)))
-        faint = self.colour("faint")
-        return joined(
-            (
-                tag("g", *lines, stroke=self.colour("line")),
-                tag("g", *below, fill=faint, text_anchor="middle"),
-                tag("g", *beside, fill=faint, text_anchor="end"),
-                self.text(x_title, self.place(0.5), bottom + 33, text_anchor="middle"),
-            )
-        )
+    def grid(self) -> Markup:
+        """A line at each tick."""
+        lines = [self.upright_at(value) for value in self.x.places]
+        lines += [self.across_at(value) for value in self.y.places]
+        return tag("path", d="".join(lines), stroke=self.colour("line"))
+
+    def labels_beside(self) -> Markup:
+        """Of the ticks."""
+        texts = [
+            tag("text", escape(label), y=short(self.height * (1 - at)))
+            for at, label in self.y.ticks
+        ]
+        paint = {"fill": self.colour("faint"), "text_anchor": "end"}
+        return tag("g", *texts, **paint, transform="translate(-6 4)")
+
+    def labels_below(self, title: str) -> Markup:
+        texts = [tag("text", escape(label), x=self.place(at)) for at, label in self.x.ticks]
+        ticks = tag("g", *texts, fill=self.colour("faint"), transform="translate(0 16)")
+        return tag("g", ticks, self.text(title, self.place(0.5), 33), text_anchor="middle")
 
 
 # ---- Lines ------------------------------------------------------------------------------------
@@ -203,60 +243,33 @@ class Line:
     name: str
     look: Look
     x: Sequence[float]
-    y: Sequence[float]
+    y: Sequence[float | None]  # None: a gap
     low: Sequence[float] = ()
     high: Sequence[float] = ()
-    said: Sequence[str] = ()  # of each point; (): points are not marked
+    said: Sequence[str] = ()  # of each point, as hover text of its amount
     whiskers: bool = False
     strong: bool = False  # the one that is advised
+    marked: Sequence[bool] = ()  # which points get the look's symbol; (): all
 
-    @property
-    def without_gaps(self) -> tuple[list[float], list[float], list[str]]:
+    def spots(self, area: Field) -> list[Spot]:
         """Only points that have a value."""
-        texts = self.said or [""] * len(self.x)
-        known = [(x, y, text) for x, y, text in zip(self.x, self.y, texts) if y is not None]
-        xs, ys, said_ = ([list(part) for part in zip(*known)] or [[], [], []])[:3]
-        return xs, ys, said_
+        return [area.spot(x, y) for x, y in zip(self.x, self.y) if y is not None]
 
+    def points(self, area: Field) -> str:
+        chosen = zip(self.x, self.y, self.marked or [True] * len(self.x))
+        return dots([area.spot(x, y) for x, y, here in chosen if here and y is not None])
 
-def definitions() -> Markup:
-    """The shapes of points, once in a page or picture."""
-    circle = tag("circle", id="circle", r=3.5)
-    shapes = {
-        "square": "M-3-3h6v6h-6z",
-        "diamond": "M0-4.5l4.5 4.5-4.5 4.5-4.5-4.5z",
-        "triangle": "M0-4l4 7h-8z",
-    }
-    paths = [tag("path", id=name, d=path) for name, path in shapes.items()]
-    return tag("defs", circle, *paths)
+    def band(self, area: Field) -> str:
+        around = area.spots(self.x, self.high) + area.spots(self.x, self.low)[::-1]
+        return course(around) + "z"
 
-
-def mark(area: Field, symbol: str, x: float, y: float, text: str) -> Markup:
-    """A point with its hover text."""
-    return tag("use", said(text), href=f"#{symbol}", x=area.across(x), y=short(area.up(y)))
-
-
-def drawn(line: Line, area: Field) -> tuple[Markup, Markup]:
-    """What is stretched, and what is not."""
-    xs, ys, texts = line.without_gaps
-    colour = line.look.colour
-    parts, fixed = [], []
-    if line.low and not line.whiskers:
-        around = area.points([*xs, *reversed(xs)], [*line.low, *reversed(line.high)])
-        parts.append(tag("polygon", points=around, fill=area.colour(colour), fill_opacity=0.18))
-    stroke = {"stroke_width": 3.5 if line.strong else 1.5, "stroke_dasharray": line.look.dash}
-    parts.append(tag("polyline", points=area.points(xs, ys), **area.stroke(colour), **stroke))
-    if line.whiskers:
-        for x, low, high in zip(xs, line.low, line.high):
-            place = {"x1": area.across(x), "x2": area.across(x)}
-            ends = {"y1": short(area.up(low)), "y2": short(area.up(high))}
-            fixed.append(tag("line", **place, **ends, stroke=area.colour(colour)))
-    if line.said:
-        marks = [mark(area, line.look.symbol, *one) for one in zip(xs, ys, texts)]
-        # A margin that is not seen belongs to the point.
-        paint = {"fill": area.colour(colour), "stroke": "transparent", "stroke_width": 9}
-        fixed.append(tag("g", *marks, **paint))
-    return joined(parts), joined(fixed)
+    def ends(self, area: Field) -> str:
+        """Of its whiskers."""
+        above, below = area.spots(self.x, self.high), area.spots(self.x, self.low)
+        return "".join(
+            f"M{short(x)} {short(top)}V{short(bottom)}"
+            for (x, top), (_, bottom) in zip(above, below)
+        )
 
 
 def range_of(lines: Sequence[Line], start: float | None) -> tuple[float, float]:
@@ -284,6 +297,7 @@ class Graph:
     upright: float | None = None
     rings: Sequence[tuple[float, float, str]] = ()
     height: float = 240
+    heads: Mapping[float, str] = field(default_factory=dict)  # of the hover text of an amount
 
     def area(self, width: float | None = None) -> Field:
         low, high = range_of(self.lines, self.start)
@@ -296,33 +310,118 @@ class Graph:
         return Field(x, Axis(self.top or high, low), self.height, width)
 
     def inside(self, area: Field) -> Markup:
-        parts = [area.frame(self.x_title)]
-        if self.level is not None:
-            parts.append(area.level(self.level, "faint"))
-        if self.upright is not None:
-            parts.append(area.upright(self.upright, "faint"))
-        both = [drawn(line, area) for line in self.lines]
-        parts.append(area.stretched([stretched for stretched, _ in both]))
-        parts += [fixed for _, fixed in both]
+        layers = (area.grid(), self.marks(area), *self.drawn(area))
+        return joined((area.stretched(layers), area.labels_beside()))
+
+    def circles(self, area: Field) -> Markup:
         ring = {**area.stroke("text"), "r": 7, "pointer_events": "all"}
-        for x, y, text in self.rings:
-            place = {"cx": area.across(x), "cy": short(area.up(y))}
-            parts.append(tag("circle", said(text), **place, **ring))
-        return joined(parts)
+        return joined(
+            tag("circle", said(text), cx=area.across(x), cy=short(area.up(y)), **ring)
+            for x, y, text in self.rings
+        )
+
+    def marks(self, area: Field) -> Markup:
+        """Lines to hold the others against."""
+        paths = [area.across_at(self.level)] if self.level is not None else []
+        paths += [area.upright_at(self.upright)] if self.upright is not None else []
+        faint = area.colour("faint")
+        return joined(tag("path", d=d, stroke=faint, stroke_dasharray=DOTTED) for d in paths)
+
+    def drawn(self, area: Field) -> list[Markup]:
+        """Bands, lines, whiskers and points, each above the ones before."""
+        bands, lines, points = [], [], []
+        for line in self.lines:
+            colour, look = area.colour(line.look.colour), line.look
+            if line.low and line.whiskers:
+                lines.append(tag("path", stroke=colour, d=line.ends(area)))
+            elif line.low:
+                bands.append(tag("path", fill=colour, d=line.band(area)))
+            width = 3.5 if line.strong else None
+            paint = {"stroke_width": width, "stroke_dasharray": look.dash}
+            lines.append(tag("path", stroke=colour, **paint, d=course(line.spots(area))))
+            points_at = line.points(area) if look.symbol else ""
+            if points_at:
+                end = look.symbol if look.symbol != ROUND else None
+                points.append(tag("path", stroke=colour, stroke_linecap=end, d=points_at))
+        layers = (
+            (bands, {"fill_opacity": 0.18}),
+            (lines, {"fill": "none", "stroke_width": 1.5}),
+            (points, {"stroke_width": 7, "stroke_linecap": ROUND}),
+        )
+        return [tag("g", *paths, **paint) for paths, paint in layers if paths]
+
+    def head(self, x: float) -> str:
+        return self.heads.get(x) or f"{self.x_title}: {number(x)}"
 
     def __html__(self) -> Markup:
-        area = self.area()
-        entries = [(line.name, line.look) for line in self.lines]
-        left = 12 + 7 * max(len(label) for _, label in area.y.ticks)
-        style = f"padding-left:{left}px"
-        svg = tag("svg", self.inside(area), height=short(self.height + 40), **frame(self.name))
-        return joined(
-            (
-                legend(entries if len(entries) > 1 else ()),
-                tag("div", escape(self.y_title), class_="axis"),
-                tag("div", svg, class_="plot", style=style),
-            )
-        )
+        return Stack((self,)).__html__()
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Graphs one below the other, over the amounts of the first, with one hover text for all."""
+
+    graphs: Sequence[Graph]
+    name: str = ""  # "": the first graph's
+    explained: bool = True  # by its own legend; False: by one of the page
+
+    @property
+    def left(self) -> int:
+        """The room for labels."""
+        labels = [label for graph in self.graphs for _, label in graph.area().y.ticks]
+        return 12 + 7 * max(map(len, labels))
+
+    @property
+    def tops(self) -> list[float]:
+        """Where each graph's plot begins, below its title."""
+        before = itertools.accumulate(graph.height + 2 * TITLE for graph in self.graphs)
+        return [TITLE + top for top in (0, *before)][: len(self.graphs)]
+
+    @property
+    def bottom(self) -> float:
+        return self.tops[-1] + self.graphs[-1].height
+
+    def areas(self, width: float | None) -> list[Field]:
+        found = [graph.area(width) for graph in self.graphs]
+        return [replace(area, x=found[0].x) for area in found]
+
+    def inside(self, width: float | None = None) -> Markup:
+        areas, plots, rings = self.areas(width), [], []
+        for graph, area, top in zip(self.graphs, areas, self.tops):
+            title = area.text(graph.y_title, str(4 - self.left), -9)
+            plots.append(lowered(top, title, graph.inside(area)))
+            rings.append(lowered(top, graph.circles(area)) if graph.rings else "")
+        below = lowered(self.bottom, areas[0].labels_below(self.graphs[0].x_title))
+        return joined((*plots, below, lowered(self.tops[0], self.strips(areas[0])), *rings))
+
+    def strips(self, first: Field) -> Markup:
+        """Around each amount: hover text with all that is said of it."""
+        area = replace(first, height=self.bottom - self.tops[0])
+        found: dict[float, list[str]] = {}
+        for line in (line for graph in self.graphs for line in graph.lines):
+            for x, y, text in zip(line.x, line.y, line.said):
+                if y is not None:
+                    found.setdefault(x, []).append(text)
+        xs = sorted(found)
+        edges = [area.x.first, *((a + b) / 2 for a, b in zip(xs, xs[1:])), area.x.last]
+        head = self.graphs[0].head
+        paths = [
+            tag("path", said("\n".join((head(x), *found[x]))), d=area.strip(left, right))
+            for x, left, right in zip(xs, edges, edges[1:])
+        ]
+        return area.stretched([tag("g", *paths, fill="transparent", class_="strips")])
+
+    def __html__(self) -> Markup:
+        name = self.name or self.graphs[0].name
+        svg = tag("svg", self.inside(), height=short(self.bottom + 40), **frame(name))
+        lines = {line.name: line.look for graph in self.graphs for line in graph.lines}
+        above = legend(lines.items()) if self.explained and len(lines) > 1 else Markup("")
+        style = f"padding-left:{self.left}px"
+        return joined((above, tag("div", svg, class_="plot", style=style)))
+
+
+def lowered(by: float, *parts: str) -> Markup:
+    return tag("g", *parts, transform=f"translate(0 {short(by)})")
 
 
 def frame(name: str) -> dict[str, object]:
@@ -331,18 +430,18 @@ def frame(name: str) -> dict[str, object]:
 
 
 def swatch(area: Field, shown: Look) -> Markup:
-    dash = {"stroke_dasharray": shown.dash, "stroke_width": 2}
-    return tag("line", x2=22, y1=5, y2=5, stroke=area.colour(shown.colour), **dash)
+    """A short line with a point in it."""
+    parts = [tag("path", d="M0 5h22", stroke_dasharray=shown.dash)]
+    if shown.symbol:
+        parts.append(tag("path", d="M11 5h0", stroke_width=7, stroke_linecap=shown.symbol))
+    return tag("g", *parts, stroke=area.colour(shown.colour), stroke_width=2)
 
 
-def legend(entries: Sequence[tuple[str, Look]]) -> Markup:
-    """Of lines."""
+def legend(entries: Iterable[tuple[str, Look]], still: bool = False) -> Markup:
+    """Of lines; `still`: it stays on the screen above what it explains."""
     area = Field(Axis(1), Axis(1), 1)
-    items = [
-        tag("li", tag("svg", swatch(area, shown), width=22, height=10), escape(name))
-        for name, shown in entries
-    ]
-    return tag("ul", *items, class_="legend") if items else Markup("")
+    items = [tag("li", tag("svg", swatch(area, shown)), escape(name)) for name, shown in entries]
+    return tag("ul", *items, class_="legend still" if still else "legend") if items else Markup("")
 
 
 def key(entries: Sequence[tuple[str, str]]) -> Markup:
@@ -351,8 +450,8 @@ def key(entries: Sequence[tuple[str, str]]) -> Markup:
     items = []
     for name, colour in entries:
         square = tag("rect", width=12, height=10, rx=2, fill=area.colour(colour))
-        items.append(tag("li", tag("svg", square, width=12, height=10), escape(name)))
-    return tag("ul", *items, class_="legend") if items else Markup("")
+        items.append(tag("li", tag("svg", square), escape(name)))
+    return tag("ul", *items, class_="legend key") if items else Markup("")
 
 
 def axis_below(area: Field, title: str) -> Markup:
@@ -429,158 +528,3 @@ class Bars:
             aria_label=self.name,
         )
         return joined((above, chart))
-
-
-# ---- Fields and rows of spans -----------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Cell:
-    colour: str
-    text: str
-    said: str
-    dark: bool  # its colour takes white text
-
-
-@dataclass(frozen=True)
-class Map:
-    """Rows of fields, from top to bottom."""
-
-    rows: Sequence[tuple[str, Sequence[Cell]]]
-    x_title: str
-    name: str
-    entries: Sequence[tuple[str, str]]
-
-    def __html__(self) -> Markup:
-        columns = max(len(cells) for _, cells in self.rows)
-        area = Field(Axis(columns), Axis(1.0), 34 * len(self.rows))
-        parts, words = [], []
-        for row, (label, cells) in enumerate(self.rows):
-            y = 34 * row
-            parts.append(area.text(label, "-6", y + 21, "faint", text_anchor="end"))
-            for place, cell in enumerate(cells):
-                shape = {"x": area.across(place + 0.02), "width": area.place(0.96 / columns)}
-                shape |= {"y": y + 1, "height": 32, "fill": area.colour(cell.colour)}
-                parts.append(tag("rect", said(cell.said), **shape))
-                fill = "#ffffff" if cell.dark else "text"
-                for line, word in enumerate(cell.text.split(" ")):
-                    at = area.across(place + 0.5)
-                    words.append(area.text(word, at, y + 15 + 11 * line, fill))
-        bottom = area.height
-        style = {"text_anchor": "middle", "font_size": 10, "pointer_events": "none"}
-        parts.append(tag("g", *words, **style))
-        parts.append(area.text(self.x_title, "50%", bottom + 18, text_anchor="middle"))
-        left = 12 + 7 * max(len(label) for label, _ in self.rows)
-        svg = tag("svg", *parts, height=short(bottom + 26), **frame(self.name))
-        style = f"padding-left:{left}px"
-        return joined((key(self.entries), tag("div", svg, class_="plot", style=style)))
-
-
-@dataclass(frozen=True)
-class Span:
-    begin: float
-    end: float
-    kind: int
-    name: str = ""
-
-
-@dataclass(frozen=True)
-class Lanes:
-    """What happened when, in rows with names. Spans that are too close to be seen are joined."""
-
-    rows: Sequence[tuple[str, Sequence[Span]]]
-    last: float
-    x_title: str
-    name: str
-    kinds: Sequence[tuple[str, str]]  # name and colour
-    unit: str
-    most: int = 600  # rectangles
-    height: float = 14  # of a row
-
-    def hover(self, span: Span, count: int) -> str:
-        took = f"{span.end - span.begin:.4g} {self.unit}"
-        kind = self.kinds[span.kind][0]
-        if count > 1:
-            return f"{count} times {kind}, the first {span.name}: {took} from first to last"
-        return f"{span.name}, {kind}: {took}"
-
-    def __html__(self) -> Markup:
-        area = Field(Axis(self.last), Axis(1.0), self.height)
-        parts = []
-        for name, spans in joined_rows(self.rows, self.last, self.most):
-            rectangles = []
-            for span, count in spans:
-                begin, end = (100 * area.x.share(time) for time in (span.begin, span.end))
-                place = {"x": f"{begin:.2f}%", "width": f"{max(end - begin, 0.12):.2f}%"}
-                fill = area.colour(self.kinds[span.kind][1])
-                text = said(self.hover(span, count))
-                rectangles.append(tag("rect", text, **place, height=short(self.height), fill=fill))
-            svg = {"class_": "drawn", "width": "100%", "height": short(self.height + 1)}
-            parts += [tag("div", escape(name), class_="row faint"), tag("svg", *rectangles, **svg)]
-        used = {span.kind for _, spans in self.rows for span in spans}
-        entries = [entry for kind, entry in enumerate(self.kinds) if kind in used]
-        axis = axis_below(area, self.x_title)
-        chart = tag("div", *parts, axis, class_="bars", role="img", aria_label=self.name)
-        return joined((key(entries), chart))
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Many rows without names, such as a machine's cores: a path for each kind."""
-
-    rows: Sequence[Sequence[Span]]
-    last: float
-    x_title: str
-    name: str
-    kinds: Sequence[tuple[str, str]]  # the first is drawn over the others
-    most: int = 2500
-    height: float = 420  # at most
-
-    def __html__(self) -> Markup:
-        row = max(2.0, min(12.0, self.height / max(1, len(self.rows))))
-        area = Field(Axis(self.last), Axis(1.0), row * len(self.rows))
-        paths: list[list[str]] = [[] for _ in self.kinds]
-        named = [("", spans) for spans in self.rows]
-        for core, (_, spans) in enumerate(joined_rows(named, self.last, self.most)):
-            y, height = short(core * row), short(row - (1 if row > 4 else 0))
-            for span, _ in spans:
-                begin, end = (round(1000 * area.x.share(time)) for time in (span.begin, span.end))
-                width = max(1, end - begin)
-                paths[span.kind].append(f"M{begin} {y}h{width}v{height}h-{width}z")
-        parts = [
-            tag("path", d="".join(path), fill=area.colour(colour))
-            for path, (_, colour) in reversed(list(zip(paths, self.kinds)))
-            if path
-        ]
-        svg = area.stretched(parts)
-        chart = tag("div", svg, axis_below(area, self.x_title), class_="bars", role="img")
-        return joined((key(self.kinds), chart))
-
-
-def joined_rows(
-    rows: Sequence[tuple[str, Sequence[Span]]], last: float, most: int
-) -> list[tuple[str, list[tuple[Span, int]]]]:
-    """Each row's spans, and how many were joined in each, so that there are not too many."""
-    apart = last / 2000
-    while True:
-        found = [(name, merged(spans, apart)) for name, spans in rows]
-        if apart > last or sum(len(spans) for _, spans in found) <= most:
-            return found
-        apart *= 1.5
-
-
-def merged(spans: Sequence[Span], apart: float) -> list[tuple[Span, int]]:
-    """Short spans of one kind that are close to each other become one."""
-    found: list[tuple[Span, int]] = []
-    latest: dict[int, int] = {}  # by kind: the place in what was found
-    for span in sorted(spans, key=lambda one: one.begin):
-        place = latest.get(span.kind)
-        if place is not None and span.end - span.begin < 4 * apart:
-            one, count = found[place]
-            if span.begin - one.end < apart:
-                joint = Span(one.begin, max(one.end, span.end), one.kind, one.name)
-                found[place] = (joint, count + 1)
-                continue
-        latest[span.kind] = len(found)
-        found.append((span, 1))
-    return found

@@ -19,7 +19,8 @@ from weft.measurements.effect import Case, Curve, duration, percent
 from weft.measurements.result import Result, Statistic
 from weft.measurements.statistics import FASTER, SAME, SLOWER, ratio, verdict
 from weft.report import html
-from weft.report.svg import DASHED, Graph, Line, Look, look
+from weft.report.effect_page import heads
+from weft.report.svg import DASHED, ROUND, Graph, Line, Look, look
 
 # How far beyond the other run's amounts a point is still compared.
 BEYOND = 0.1
@@ -226,20 +227,25 @@ def graph(ratios: Sequence[Ratio]) -> Graph:
         lines.append(
             Line(
                 name,
-                Look("faint", DASHED) if blocking else look(number),
+                Look("faint", DASHED, ROUND) if blocking else look(number),
                 [one.computation_us / scale for one in mine],
                 [one.times.median for one in mine],
                 [one.times.low for one in mine],
                 [one.times.high for one in mine],
-                [
-                    f"{name}: {one.times.median:.3f} at {duration(one.computation_us)}"
-                    for one in mine
-                ],
+                [f"{name}: {one.times.median:.3f}" for one in mine],
                 whiskers=True,
             )
         )
     title = f"{case.title}: B's time divided by A's"
-    return Graph(lines, f"computation alone, {unit}", "B / A", title, start=None, level=1.0)
+    return Graph(
+        lines,
+        f"computation alone, {unit}",
+        "B / A",
+        title,
+        start=None,
+        level=1.0,
+        heads=heads(case),
+    )
 
 
 def render(versus: Versus, names: Sequence[str], verdict: str = "") -> str:

@@ -185,7 +185,7 @@ def write(path: Path, answers: list[Answer]) -> None:
 
 
 def drawing(answer: Answer, end_us: float) -> dict[str, Any]:
-    from weft.report.svg import Rows, Span
+    from weft.report.lanes import Rows, Span
 
     most = max([answer.run.cores, *(int(core) + 1 for core, *_ in answer.spans)])
     cores: list[list[Span]] = [[] for _ in range(most)]

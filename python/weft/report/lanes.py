@@ -1,0 +1,133 @@
+"""Rows of spans as SVG: what ranks or cores did when.
+
+Why spans are joined: a job has more of them than a screen has pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from weft.report.svg import ACROSS, FINE, Axis, Field, axis_below, joined, key, said, short, tag
+
+
+@dataclass(frozen=True)
+class Span:
+    begin: float
+    end: float
+    kind: int
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """What happened when, in rows with names. Spans that are too close to be seen are joined."""
+
+    rows: Sequence[tuple[str, Sequence[Span]]]
+    last: float
+    x_title: str
+    name: str
+    kinds: Sequence[tuple[str, str]]  # name and colour
+    took: Callable[[float], str]  # how long a part of the axis is, in words
+    most: int = 600  # spans
+    height: float = 14  # of a row
+
+    def hover(self, span: Span, count: int) -> str:
+        took, kind = self.took(span.end - span.begin), self.kinds[span.kind][0]
+        if count > 1:
+            return f"{count} times {kind}, the first {span.name}: {took} from first to last"
+        return f"{span.name}, {kind}: {took}"
+
+    def row(self, spans: Iterable[tuple[Span, int]], area: Field) -> Markup:
+        """None is narrower than one step."""
+        kinds: dict[int, list[Markup]] = {}
+        for span, count in spans:
+            around = area.strip(span.begin, max(span.end, span.begin + self.last / ACROSS))
+            drawn = tag("path", said(self.hover(span, count)), d=around)
+            kinds.setdefault(span.kind, []).append(drawn)
+        groups = [
+            tag("g", *paths, fill=area.colour(self.kinds[kind][1])) for kind, paths in kinds.items()
+        ]
+        return area.stretched(groups)
+
+    def __html__(self) -> Markup:
+        area = Field(Axis(self.last), Axis(1.0), self.height)
+        parts = []
+        for name, spans in joined_rows(self.rows, self.last, self.most):
+            parts += [tag("div", escape(name), class_="row faint"), self.row(spans, area)]
+        used = {span.kind for _, spans in self.rows for span in spans}
+        entries = [entry for kind, entry in enumerate(self.kinds) if kind in used]
+        axis = axis_below(area, self.x_title)
+        chart = tag("div", *parts, axis, class_="bars", role="img", aria_label=self.name)
+        return joined((key(entries), chart))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Many rows without names, such as a machine's cores: a path for each kind."""
+
+    rows: Sequence[Sequence[Span]]
+    last: float
+    x_title: str
+    name: str
+    kinds: Sequence[tuple[str, str]]  # the first is drawn over the others
+    most: int = 2500
+    height: float = 420  # at most
+
+    def __html__(self) -> Markup:
+        row = max(2.0, min(12.0, self.height / max(1, len(self.rows))))
+        area = Field(Axis(self.last), Axis(1.0), row * len(self.rows))
+        paths: list[list[str]] = [[] for _ in self.kinds]
+        named = [("", spans) for spans in self.rows]
+        for core, (_, spans) in enumerate(joined_rows(named, self.last, self.most)):
+            y, height = short(FINE * core * row), short(FINE * (row - (1 if row > 4 else 0)))
+            for span, _ in spans:
+                begin, end = (round(ACROSS * area.x.share(at)) for at in (span.begin, span.end))
+                width = max(1, end - begin)
+                paths[span.kind].append(f"M{begin} {y}h{width}v{height}h-{width}z")
+        parts = [
+            tag("path", d="".join(path), fill=area.colour(colour))
+            for path, (_, colour) in reversed(list(zip(paths, self.kinds)))
+            if path
+        ]
+        svg = area.stretched(parts)
+        chart = tag(
+            "div",
+            svg,
+            axis_below(area, self.x_title),
+            class_="bars",
+            role="img",
+            aria_label=self.name,
+        )
+        return joined((key(self.kinds), chart))
+
+
+def joined_rows(
+    rows: Sequence[tuple[str, Sequence[Span]]], last: float, most: int
+) -> list[tuple[str, list[tuple[Span, int]]]]:
+    """Each row's spans, and how many were joined in each, so that there are not too many."""
+    apart = last / 2000
+    while True:
+        found = [(name, merged(spans, apart)) for name, spans in rows]
+        if apart > last or sum(len(spans) for _, spans in found) <= most:
+            return found
+        apart *= 1.5
+
+
+def merged(spans: Sequence[Span], apart: float) -> list[tuple[Span, int]]:
+    """Short spans of one kind that are close to each other become one."""
+    found: list[tuple[Span, int]] = []
+    latest: dict[int, int] = {}  # by kind: the place in what was found
+    for span in sorted(spans, key=lambda one: one.begin):
+        place = latest.get(span.kind)
+        if place is not None and span.end - span.begin < 4 * apart:
+            one, count = found[place]
+            if span.begin - one.end < apart:
+                joint = Span(one.begin, max(one.end, span.end), one.kind, one.name)
+                found[place] = (joint, count + 1)
+                continue
+        latest[span.kind] = len(found)
+        found.append((span, 1))
+    return found
