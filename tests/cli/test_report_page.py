@@ -289,6 +289,16 @@ def test_compare_command_ends_with_zero_and_writes_the_page(tmp_path):
     assert "http" not in text
 
 
+def test_charts_of_a_comparison_have_one_scale_and_one_order(several):
+    slower = {1 << 16: hides(0.1), 1 << 20: hides(0.1)}
+    found = versus.compare(several, sizes({"native": slower, "thread": slower}))
+    axes = [graph.area().y for graph in versus.charts(found).values()]
+    assert len(axes) == 2 and len({(axis.first, axis.last) for axis in axes}) == 1
+    text = versus.render(found, ["a.json", "b.json"])
+    titles = re.findall(r"<tr class=call><td colspan=7>(.*)", text)
+    assert titles == re.findall(r"<h3>(.*?)</h3>", text) == list(versus.charts(found))
+
+
 # ---- Regressions ------------------------------------------------------------------------------
 
 

@@ -196,7 +196,8 @@ def compare(
     if out:
         try:
             if courses:
-                history.write(out, names, courses, verdict or found.sentence)
+                said = found.told("the oldest result", "the newest result")
+                history.write(out, names, courses, verdict or said)
             else:
                 versus.write(out, found, names, verdict)
         except OSError as error:

@@ -11,15 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from weft.data import files
 from weft.measurements import effect
 from weft.measurements.effect import Case, Curve, Standing, duration
 from weft.measurements.result import MEASURED, Result
 from weft.report import html, scaling
 from weft.report.fields import Cell, Map
-from weft.report.svg import DASHED, DOTTED, ROUND, Graph, Line, Look, Stack, legend, look
+from weft.report.svg import DASHED, DOTTED, ROUND, Graph, Line, Look, Stack, legend_of, look
 
 NO_DIFFERENCE = "no difference to blocking"
 NOT_DECIDED = "not decided: too few samples"
@@ -143,12 +141,6 @@ def chart(case: Case, styles: dict[str, Look]) -> Stack:
     time = time_graph(case, styles)
     graphs = (time, slowdown) if slowdown.lines else (time,)
     return Stack(graphs, f"{case.title}: time and slowdown over the computation", explained=False)
-
-
-def legend_of(cases: Sequence[Case], styles: dict[str, Look]) -> Markup:
-    """One for all cases, whose candidates look the same everywhere."""
-    lines = [line for case in cases for line in time_graph(case, styles).lines]
-    return legend({line.name: line.look for line in lines}.items(), still=True)
 
 
 def height(case: Case, x_us: float) -> float:
@@ -305,7 +297,7 @@ def section(source: Source, styles: dict[str, Look]) -> dict[str, Any]:
             }
             for case in cases
         ],
-        "legend": legend_of(cases, styles),
+        "legend": legend_of([time_graph(case, styles) for case in cases]),
         "heat_maps": heat_maps(cases, styles),
         "scalings": scaling.section(source.result, cases, lambda name: look_of(name, styles)),
         "not_run": not_run(source.result),

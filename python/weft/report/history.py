@@ -14,7 +14,7 @@ from weft.data import files
 from weft.measurements.effect import duration, percent
 from weft.measurements.result import Result, Statistic
 from weft.report import html, versus
-from weft.report.svg import DASHED, ROUND, Graph, Line, Look, look
+from weft.report.svg import DASHED, ROUND, Graph, Line, Look, Stack, legend_of, look, one_scale
 from weft.report.versus import Ratio, Versus
 
 # Results that differ in one of these are of two machines.
@@ -119,14 +119,17 @@ def courses(results: Sequence[Result]) -> list[Course]:
 
 
 def graph(title: str, shown: Sequence[Course], count: int) -> Graph:
+    candidates = [course.name for course in shown if not course.blocking]
     lines = []
-    for place, course in enumerate(shown):
+    for course in shown:
         numbers = list(course.times)
         times = list(course.times.values())
         lines.append(
             Line(
                 course.name,
-                Look("faint", DASHED, ROUND) if course.blocking else look(place),
+                Look("faint", DASHED, ROUND)
+                if course.blocking
+                else look(candidates.index(course.name)),
                 numbers,
                 [time.median for time in times],
                 [time.low for time in times],
@@ -158,11 +161,13 @@ def by_case(found: Sequence[Course]) -> dict[str, list[Course]]:
 
 def write(path: Path, names: Sequence[str], found: Sequence[Course], sentence: str) -> None:
     cases = by_case(found)
+    graphs = one_scale([graph(title, shown, len(names)) for title, shown in cases.items()])
     text = html.render(
         "history.html.j2",
         names=names,
         sentence=sentence,
         cases=cases,
-        graphs=[graph(title, shown, len(names)) for title, shown in cases.items()],
+        legend=legend_of(graphs),
+        charts=[Stack((one,), explained=False) for one in graphs],
     )
     files.write_text(path, text)

@@ -7,13 +7,13 @@ time says how many ranks an application should have. Denis et al., 2019, section
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from weft.measurements import effect
 from weft.measurements.effect import Case, Curve, duration, listing, percent
 from weft.measurements.result import Result, Statistic, ranks_in_words
 from weft.measurements.statistics import leads
-from weft.report.svg import DOTTED, Graph, Line, Look
+from weft.report.svg import DOTTED, Graph, Line, Look, one_scale
 
 
 @dataclass(frozen=True)
@@ -137,15 +137,14 @@ def section(result: Result, cases: Sequence[Case], look_of: Callable[[str], Look
     found = []
     for scaling in scalings(result, cases):
         graphs = [chart(scaling, amount, look_of) for amount in scaling.amounts]
-        top = max((graph.area().y.last for graph in graphs), default=1.0)
         found.append(
             {
                 "title": scaling.title,
                 "ranks": listing([str(case.ranks) for case in scaling.cases]),
                 "findings": [scaling.finding(amount) for amount in scaling.amounts],
                 "charts": [
-                    {"title": scaling.work(amount), "graph": replace(graph, top=top)}
-                    for amount, graph in zip(scaling.amounts, graphs)
+                    {"title": scaling.work(amount), "graph": graph}
+                    for amount, graph in zip(scaling.amounts, one_scale(graphs) if graphs else [])
                 ],
             }
         )

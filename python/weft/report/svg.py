@@ -420,6 +420,18 @@ class Stack:
         return joined((above, tag("div", svg, class_="plot", style=style)))
 
 
+def one_scale(graphs: Sequence[Graph]) -> list[Graph]:
+    """For graphs that stand side by side."""
+    axes = [graph.area().y for graph in graphs]
+    low, high = min(axis.first for axis in axes), max(axis.last for axis in axes)
+    return [replace(graph, start=low, top=high) for graph in graphs]
+
+
+def legend_of(graphs: Sequence[Graph]) -> Markup:
+    """One for all, which stays on the screen above them."""
+    return legend({one.name: one.look for graph in graphs for one in graph.lines}.items(), True)
+
+
 def lowered(by: float, *parts: str) -> Markup:
     return tag("g", *parts, transform=f"translate(0 {short(by)})")
 

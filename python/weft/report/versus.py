@@ -20,7 +20,7 @@ from weft.measurements.result import Result, Statistic
 from weft.measurements.statistics import FASTER, SAME, SLOWER, ratio, verdict
 from weft.report import html
 from weft.report.effect_page import heads
-from weft.report.svg import DASHED, ROUND, Graph, Line, Look, look
+from weft.report.svg import DASHED, ROUND, Graph, Line, Look, Stack, legend_of, look, one_scale
 
 # How far beyond the other run's amounts a point is still compared.
 BEYOND = 0.1
@@ -86,6 +86,10 @@ class Versus:
 
     @property
     def sentence(self) -> str:
+        return self.told("A", "B")
+
+    def told(self, a: str, b: str) -> str:
+        """By the names of the two results."""
         if not self.ratios:
             return "Nothing can be compared: no candidate was measured in the same case in both."
         middle = median(one.times.median for one in self.ratios)
@@ -96,9 +100,9 @@ class Versus:
             else f"The winner changed at {changed} {'amount' if changed == 1 else 'amounts'}."
         )
         return (
-            f"Of {len(self.ratios)} points, B is faster at {self.count(FASTER)}, slower at"
+            f"Of {len(self.ratios)} points, {b} is faster at {self.count(FASTER)}, slower at"
             f" {self.count(SLOWER)}, and without difference at {self.count(SAME)}; in the median it"
-            f" takes {percent(middle)} of A's time. {winner}"
+            f" takes {percent(middle)} of {a}'s time. {winner}"
         )
 
     def to_json(self, verdict: str = "") -> dict[str, Any]:
@@ -208,26 +212,33 @@ def _changes(a: Case, b: Case) -> list[Change]:
     return found
 
 
-def charts(versus: Versus) -> list[dict]:
-    """One per case: the ratio of each candidate over the amount of computation."""
+def by_case(versus: Versus) -> dict[str, list[Ratio]]:
     groups: dict[str, list[Ratio]] = {}
     for one in versus.ratios:
         groups.setdefault(one.case.title, []).append(one)
-    return [{"title": title, "graph": graph(ratios)} for title, ratios in groups.items()]
+    return groups
+
+
+def charts(versus: Versus) -> dict[str, Graph]:
+    """One per case: the ratio of each candidate over the amount of computation; of one scale."""
+    groups = by_case(versus)
+    graphs = [graph(ratios) for ratios in groups.values()]
+    return dict(zip(groups, one_scale(graphs))) if graphs else {}
 
 
 def graph(ratios: Sequence[Ratio]) -> Graph:
     case = ratios[0].case
     unit, scale = case.unit
     names = list(dict.fromkeys(one.name for one in ratios))
+    candidates = [name for name in names if name != case.blocking.name]
+    looks = {name: look(place) for place, name in enumerate(candidates)}
     lines = []
-    for number, name in enumerate(names):
+    for name in names:
         mine = [one for one in ratios if one.name == name]
-        blocking = name == case.blocking.name
         lines.append(
             Line(
                 name,
-                Look("faint", DASHED, ROUND) if blocking else look(number),
+                looks.get(name, Look("faint", DASHED, ROUND)),
                 [one.computation_us / scale for one in mine],
                 [one.times.median for one in mine],
                 [one.times.low for one in mine],
@@ -249,13 +260,17 @@ def graph(ratios: Sequence[Ratio]) -> Graph:
 
 
 def render(versus: Versus, names: Sequence[str], verdict: str = "") -> str:
+    graphs = charts(versus)
     return html.render(
         "versus.html.j2",
         versus=versus,
         verdict=verdict,
         names=names,
-        data=charts(versus),
-        words={FASTER: "B is faster", SLOWER: "B is slower", SAME: "no difference"},
+        groups=by_case(versus),
+        legend=legend_of(list(graphs.values())),
+        charts={title: Stack((one,), explained=False) for title, one in graphs.items()},
+        words={FASTER: "faster", SLOWER: "slower", SAME: "≈"},
+        shaded=(FASTER, SLOWER),
         unit=duration,
     )
 
