@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -118,15 +119,19 @@ def write(path: Path, model: Model) -> None:
 
     def splits(name: str) -> list[Line]:
         every = enumerate(found[name])
-        return [Line(f"S = {s}", look(s), ranks, y) for s, y in every if any(y)]
+        return [line(f"S = {s}", replace(look(s), symbol=""), y) for s, y in every if any(y)]
+
+    def line(name: str, shown: Look, y: list[float | None]) -> Line:
+        said = [f"{name}: {value:.3g}" if value else "" for value in y]
+        return Line(name, shown, ranks, y, said=said)
 
     def graph(shown: list[Line], name: str) -> Graph:
         chosen, top = found["chosen"], found["top"]
         return Graph(shown, "ranks", "transfers", name, top=top, upright=chosen)
 
-    plain = Line("blocking", Look("text", DASHED), ranks, found["blocking"])
-    both = Line("blocking, then computation", plain.look, ranks, found["blocking_total"])
-    work = Line("computation", Look("faint", DOTTED), ranks, found["computation"])
+    plain = line("blocking", Look("text", DASHED), found["blocking"])
+    both = line("blocking, then computation", plain.look, found["blocking_total"])
+    work = line("computation", Look("faint", DOTTED), found["computation"])
     communication = [*splits("communication"), plain, work]
     text = html.render(
         "model.html.j2",

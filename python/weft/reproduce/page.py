@@ -163,7 +163,10 @@ def chart(figure: Figure) -> Graph | Bars:
     from weft.report.svg import Bar, Bars, Graph, Line, look
 
     if not figure.bars:
-        lines = [Line(one.name, look(i), one.x, one.y) for i, one in enumerate(figure.lines)]
+        lines = []
+        for number, one in enumerate(figure.lines):
+            said = ["" if y is None else f"{one.name}: {y:.3g}" for y in one.y]
+            lines.append(Line(one.name, look(number), one.x, one.y, said=said))
         return Graph(lines, figure.x, figure.y, figure.title)
     several, bars = len(figure.lines) > 1, []
     for place, name in enumerate(figure.names):
@@ -171,8 +174,8 @@ def chart(figure: Figure) -> Graph | Bars:
             value = one.y[place]
             if value is None:
                 continue
-            label = f"{one.name} {value:.4g}" if several else f"{value:.4g}"
-            part = (value, look(number).colour, f"{one.name}: {value:.4g}")
+            label = f"{one.name} {value:.3g}" if several else f"{value:.3g}"
+            part = (value, look(number).colour, f"{one.name}: {value:.3g}")
             bars.append(Bar(name if number == 0 else "", [part], label))
     names = [(one.name, look(i).colour) for i, one in enumerate(figure.lines)]
     return Bars(bars, figure.y, figure.title, entries=names if several else ())
