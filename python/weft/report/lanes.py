@@ -10,7 +10,24 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from weft.report.svg import ACROSS, FINE, Axis, Field, axis_below, joined, key, said, short, tag
+from weft.report.svg import (
+    ACROSS,
+    FINE,
+    TICKS,
+    TITLE,
+    Axis,
+    Field,
+    axis_below,
+    joined,
+    key,
+    lowered,
+    round_step,
+    said,
+    short,
+    tag,
+)
+
+LEFT = 40  # pixels, for the numbers of rows
 
 
 @dataclass(frozen=True)
@@ -66,13 +83,14 @@ class Lanes:
 
 @dataclass(frozen=True)
 class Rows:
-    """Many rows without names, such as a machine's cores: a path for each kind."""
+    """Many rows that have numbers, such as a machine's cores: a path for each kind."""
 
     rows: Sequence[Sequence[Span]]
     last: float
     x_title: str
     name: str
     kinds: Sequence[tuple[str, str]]  # the first is drawn over the others
+    row_title: str
     most: int = 2500
     height: float = 420  # at most
 
@@ -92,16 +110,21 @@ class Rows:
             for path, (_, colour) in reversed(list(zip(paths, self.kinds)))
             if path
         ]
-        svg = area.stretched(parts)
-        chart = tag(
-            "div",
-            svg,
-            axis_below(area, self.x_title),
-            class_="bars",
-            role="img",
-            aria_label=self.name,
-        )
+        plot = lowered(TITLE, area.stretched(parts), *self.labels(area, row))
+        title = area.text(self.row_title, str(4 - LEFT), TITLE - 9)
+        height = short(TITLE + area.height)
+        svg = tag("svg", title, plot, class_="drawn", width="100%", height=height)
+        bars = {"class_": "bars", "style": f"padding-left:{LEFT}px", "role": "img"}
+        chart = tag("div", svg, axis_below(area, self.x_title), **bars, aria_label=self.name)
         return joined((key(self.kinds), chart))
+
+    def labels(self, area: Field, row: float) -> list[Markup]:
+        """The numbers of some rows."""
+        step = max(1, round(round_step(len(self.rows) / TICKS)))
+        return [
+            area.text(str(at), "-6", (at + 0.5) * row + 4, "faint", text_anchor="end")
+            for at in range(0, len(self.rows), step)
+        ]
 
 
 def joined_rows(

@@ -268,6 +268,8 @@ def sim(
         variants = [
             ["--engine", e, "--placement", p, "--split", s, *looks(e, calls)]
             for e, p, s in product(engines, placements, split or ["0"])
+            # A blocking call has no thread to place, and splits no tree.
+            if e != "blocking" or (p, s) == (placements[0], (split or ["0"])[0])
         ]
         if trace and len(variants) > 1:
             raise native.SimError("--trace takes one run; --out shows several side by side")

@@ -192,7 +192,7 @@ def drawing(answer: Answer, end_us: float) -> dict[str, Any]:
     for core, begin, end, kind in answer.spans:
         cores[int(core)].append(Span(begin, end, int(kind)))
     title = name(answer.run)
-    return {"name": title, "rows": Rows(cores, end_us, "µs", title, DOING)}
+    return {"name": title, "rows": Rows(cores, end_us, "µs since the start", title, DOING, "core")}
 
 
 def calibrate(out: Path | None, lab: str | None, mpi: str | None) -> None:
