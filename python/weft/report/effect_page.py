@@ -260,7 +260,17 @@ def not_run(result: Result) -> list[dict[str, str]]:
 
 def facts(values: dict[str, Any]) -> list[tuple[str, str]]:
     """Machine or settings in words, whatever the result says about them."""
-    return [(key.replace("_", " "), words(value)) for key, value in values.items() if value != ""]
+    return [fact(key, value) for key, value in values.items() if value != ""]
+
+
+NAMES = {"cpu": "processor", "numa_nodes": "NUMA nodes", "mpi": "MPI", "weft": "Weft"}
+NAMES |= {"python": "Python"}
+
+
+def fact(key: str, value: Any) -> tuple[str, str]:
+    if key.endswith("_bytes") and isinstance(value, int):
+        return key.removesuffix("_bytes").replace("_", " "), effect.size(value)
+    return NAMES.get(key) or key.replace("_", " "), words(value)
 
 
 def words(value: Any) -> str:

@@ -30,7 +30,7 @@ def section(result: KernelResult) -> dict[str, Any]:
         ],
         "failed": result.failed,
         "machine": facts(result.machine),
-        "mpi": sorted({run.mpi for run in result.runs}),
+        "mpi": sorted({run.library for run in result.runs}),
     }
 
 
@@ -70,8 +70,8 @@ def chart(run: Run) -> Bars:
         time, name = row["time"], row["name"]
         median, low, high = (us / 1000 for us in (time.median, time.low, time.high))
         colour = "best" if row["best"] else "plain" if name == BLOCKING else "bar"
-        text = f"{name}: {median:.4g} ms, {low:.4g} to {high:.4g}"
-        bars.append(Bar(name, [(median, colour, text)], f"{median:.4g} ms", low, high))
+        text = f"{name}: {median:.3g} ms, {low:.3g} to {high:.3g}"
+        bars.append(Bar(name, [(median, colour, text)], f"{median:.3g} ms", low, high))
     return Bars(bars, "ms", f"{run.title}: time of one pass by engine")
 
 

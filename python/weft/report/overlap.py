@@ -407,12 +407,16 @@ def compare(without: Sequence[Job], weft: Sequence[Job]) -> Comparison:
     rows = [row(WITHOUT, plain, next(iter(plain.totals)), None)]
     rows += [row(name, loaded, name, rows[0].total) for name in loaded.totals]
     one = weft[0]
-    mpi = " ".join(one.mpi.split())
-    return Comparison(one.collective, one.bytes, one.ranks, mpi, tuple(rows))
+    return Comparison(one.collective, one.bytes, one.ranks, library(one.mpi), tuple(rows))
 
 
 def compare_calls(without: Sequence[CallJob], weft: Sequence[CallJob]) -> CallComparison:
     one = weft[0]
     pools = [[us for job in jobs for us in job.blocking_us.samples] for jobs in (without, weft)]
-    mpi = " ".join(one.mpi.split())
-    return CallComparison(one.collective, one.bytes, one.ranks, mpi, *map(statistics.of, pools))
+    times = map(statistics.of, pools)
+    return CallComparison(one.collective, one.bytes, one.ranks, library(one.mpi), *times)
+
+
+def library(mpi: str) -> str:
+    """ "MPICH Version:      5.0.2" -> "MPICH 5.0.2"."""
+    return " ".join(mpi.replace("Version:", "").split())
