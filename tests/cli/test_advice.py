@@ -198,9 +198,8 @@ def test_the_page_begins_with_what_the_changes_are_worth(tmp_path):
     stored["source"].append({"file": "f.c", "line": 8, "text": "type, op, comm);"})
     page.write(tmp_path / "p.html", analysis.analyse(stored))
     text = (tmp_path / "p.html").read_text()
-    # Nothing is fetched from elsewhere; the first script is the plotting library's.
-    own = re.sub("<script>.*?</script>", "", text, count=1, flags=re.DOTALL)
-    assert not re.search("<(link|img|iframe)|src=|http", own)
+    assert not re.search("<(script|link|img|iframe)|src=|http", text)
+    assert "without a change.</h1>" in text and "<p>Try it: <code>weft try -- " in text
     first, list_, rest = text.partition("</ol>")
     said = " in work f.c:7</a>: at most 5.0 % of the run (500 µs)</li>"
     assert list_ and said in first and "<pre>" not in first
@@ -209,6 +208,34 @@ def test_the_page_begins_with_what_the_changes_are_worth(tmp_path):
     advice = analysis.analyse(stored)
     assert show.in_short(advice.sites[0], advice) == "0.8 % to 2.2 % of the run (80.0–220 µs)"
     assert show.between(0, 220) == "0–220 µs"
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        ("work", "work"),
+        (
+            "(anonymous namespace)::Program::step((anonymous namespace)::Case const&)",
+            "Program::step",
+        ),
+        ("std::vector<int, std::allocator<int> >::resize(unsigned long)", "std::vector::resize"),
+        ("Settings::cannot_write[abi:cxx11]() const", "Settings::cannot_write"),
+        ("main::{lambda(int)#1}::operator()(int) const",) * 2,
+        ("outer.<locals>.inner",) * 2,
+    ],
+)
+def test_names_of_cpp_are_short(function, name):
+    assert places.Frame(function, "", 0).name == name
+
+
+def test_a_page_of_many_sites_is_small_and_counts_the_ones_it_leaves_out(tmp_path):
+    stored = made("MPI_Allreduce", [(0, 0, 3_000_000), (1, 0, 3_000_000)])
+    advice = analysis.analyse(stored)
+    advice.sites = advice.sites * 1000
+    page.write(tmp_path / "p.html", advice)
+    text = (tmp_path / "p.html").read_text()
+    assert len(text.encode()) < 150_000 and text.count('<td class="site">') == page.MOST_ROWS
+    assert f"{1000 - page.MOST_ROWS} more call sites take " in text
 
 
 def test_a_replay_does_not_go_beyond_what_windows_allow_unless_most_of_it_does():

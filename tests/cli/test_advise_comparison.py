@@ -108,7 +108,7 @@ def test_the_page_of_a_comparison(tmp_path):
     text = path.read_text()
     assert "<h1>10.00 ms before, 10.00 ms after: as long as before</h1>" in text
     assert "allreduce in a&lt;b&gt;" in text and "a<b>" not in text
-    assert "not there" in text and 'id="comparison"' in text
+    assert "A cell is empty where the run has no such call" in text and 'id="comparison"' in text
 
 
 @pytest.fixture

@@ -484,7 +484,7 @@ def names_of(sites: list[Site]) -> Callable[[int, int], str]:
         frame = site.frames[0]
         place = f" {Path(frame.file).name}:{frame.line}" if frame.file else ""
         for member in site.members:
-            names[member] = f"{site.call}, {frame.function}{place}"
+            names[member] = f"{site.call}, {frame.name}{place}"
     return lambda rank, number: names.get((rank, number), "?")
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from weft.advise.analysis import LEAST_WORTH, Advice
 from weft.advise.fragments import microseconds
 from weft.advise.names import base_name
+from weft.advise.places import bare
 from weft.advise.show import per_cent, short_place
 from weft.data.stored import head
 
@@ -42,7 +43,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        return f"{self.collective} in {self.function}"
+        return f"{self.collective} in {bare(self.function)}"
 
     @property
     def us(self) -> float:

@@ -301,8 +301,8 @@ def split(site: Site) -> str:
     if not site.callers:
         return ""
     return (
-        f"{site.function} has several callers: split it into one function that starts the call and"
-        " one that waits, and keep the buffers until then."
+        f"{site.frames[0].name} has several callers: split it into one function that starts the"
+        " call and one that waits, and keep the buffers until then."
     )
 
 

@@ -35,6 +35,11 @@ def cut(name: str) -> str:
     return name if len(name) <= MOST_CHARACTERS else f"{name[: MOST_CHARACTERS - 1]}…"
 
 
+def known(text: str) -> str:
+    """For cells, which are empty where that is not known."""
+    return "" if text in (show.UNKNOWN, show.NOT_NAMED) else text
+
+
 def chart(advice: Advice) -> Bars:
     """One bar per site: waiting for others, transferring, and what is not known."""
     shown, bars = advice.sites[: show.MOST_SITES], []
@@ -48,11 +53,11 @@ def chart(advice: Advice) -> Bars:
             UNKNOWN: 0 if split else site.time_us,
         }
         parts = [
-            (us / scale, COLOURS[name], f"{name}: {fragments.microseconds(us)}")
+            (us / scale, COLOURS[name], f"{name}: {show.short(us)}")
             for name, us in parts_us.items()
         ]
         name = cut(f"{site.call} {show.short_place(site)}")
-        label = f"{fragments.microseconds(site.time_us)}, {show.per_cent(site.share)}"
+        label = f"{show.short(site.time_us)}, {show.per_cent(site.share)}"
         bars.append(Bar(name, parts, label))
     return Bars(
         bars,
@@ -80,7 +85,7 @@ def lanes(line: timeline.Timeline) -> Lanes | None:
         f"{unit} since MPI_Init",
         "What each rank did in its collectives",
         [(timeline.KINDS.get(kind, ""), SHADES.get(kind, "line")) for kind in kinds],
-        lambda part: fragments.microseconds(part * scale),
+        lambda part: show.short(part * scale),
     )
 
 
@@ -96,6 +101,7 @@ def write(path: Path, advice: Advice) -> None:
         picture=picture,
         left_out=timeline.left_out(advice.timeline, drawn),
         show=show,
+        known=known,
         fragments=fragments,
     )
     files.write_text(path, text, errors="backslashreplace")  # names of files may be no text
@@ -107,11 +113,12 @@ def write_comparison(path: Path, found: compare.Comparison) -> None:
     unit, scale = unit_of(max(times, default=0.0))
     bars = []
     for one in shown:
+        name = cut(one.name)
         for side, (when, colour) in ((one.before, BEFORE), (one.after, AFTER)):
-            us = side.us if side else 0
-            text = fragments.microseconds(us) if side else "not there"
-            name = cut(one.name) if side is one.before else ""
-            bars.append(Bar(name, [(us / scale, colour, f"{when}: {text}")], f"{when} {text}"))
+            if side:
+                text = f"{when}: {show.short(side.us)}"
+                bars.append(Bar(name, [(side.us / scale, colour, text)], text))
+                name = ""
     chart = Bars(
         bars, f"{unit} of the average rank", "Time in each collective", entries=[BEFORE, AFTER]
     )
@@ -120,7 +127,7 @@ def write_comparison(path: Path, found: compare.Comparison) -> None:
         found=found,
         chart=chart,
         words=compare,
-        microseconds=fragments.microseconds,
+        short=show.short,
         least=LEAST_WORTH,
     )
     files.write_text(path, text, errors="backslashreplace")

@@ -31,6 +31,22 @@ class Frame:
         place = f" at {self.file}:{self.line}" if self.file else ""
         return f"{self.function}{place}"
 
+    @property
+    def name(self) -> str:
+        return bare(self.function)
+
+
+def bare(function: str) -> str:
+    """A function of C++ without its parameters, its template arguments and unnamed namespaces."""
+    if "(" not in function or "operator" in function:
+        return function
+    kept, depth = "", 0
+    for letter in function.replace("(anonymous namespace)::", ""):
+        depth += letter in "(<["
+        kept += "" if depth else letter
+        depth -= letter in ")>]"
+    return kept.removesuffix(" const").strip() or function
+
 
 NO_TOOL = (
     "There are functions, but no lines: the machine has neither addr2line (package binutils) nor"

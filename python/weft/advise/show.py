@@ -20,6 +20,7 @@ from weft.terminal.messages import typed
 MOST_SITES, MOST_CHANGES = 12, 2
 NO_SITES = "There is none: no rank called a collective."
 NOTHING = "nothing to win by a change"
+UNKNOWN, NOT_NAMED = "unknown", "–"  # a window or a wait; a gain
 
 
 def per_cent(share: float) -> str:
@@ -28,7 +29,7 @@ def per_cent(share: float) -> str:
 
 def short_frame(frame: Frame) -> str:
     place = f"{Path(frame.file).name}:{frame.line}" if frame.file else ""
-    return " ".join(filter(None, (frame.function, place)))
+    return " ".join(filter(None, (frame.name, place)))
 
 
 def short_place(site: Site | MessageWait) -> str:
@@ -201,7 +202,7 @@ def window(site: Site, side: str) -> str:
     """ "after" or "before"; bounds where no one figure is known."""
     found: Windows = getattr(site, side)
     if found.bounds is None:
-        return "unknown"
+        return UNKNOWN
     least, most = found.bounds
     if found.exact_us is not None and least:
         return short(found.exact_us)
@@ -211,12 +212,12 @@ def window(site: Site, side: str) -> str:
 
 
 def waiting(site: Site) -> str:
-    return per_cent(site.waiting) if site.waiting is not None else "unknown"
+    return per_cent(site.waiting) if site.waiting is not None else UNKNOWN
 
 
 def gain(site: Site) -> str:
     if site.gain_high_us is None:
-        return "–"
+        return NOT_NAMED
     if site.gain_high_us == 0:
         return "none"
     if site.gain_low_us is None:

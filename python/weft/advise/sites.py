@@ -107,7 +107,7 @@ class Toucher:
     @property
     def place(self) -> str:
         frame = self.frame
-        return f"{Path(frame.file).name}:{frame.line}" if frame.file else frame.function
+        return f"{Path(frame.file).name}:{frame.line}" if frame.file else frame.name
 
 
 @dataclass(frozen=True)
