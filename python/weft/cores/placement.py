@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 
 from rich.console import Console
@@ -74,14 +73,16 @@ def picture(placement: Placement, width: int) -> Table:
     return table
 
 
-BOX, GAP, LEFT, TOP, LINE = 108, 8, 96, 40, 16  # of the drawing, in pixels
+GAP, LEFT, TOP, LINE, LETTER = 8, 112, 40, 16, 7  # of the drawing, in pixels
 STYLE = """
+:root { background: #fbfbfa; color-scheme: light dark }
 text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 .core { fill: #f6f8fa; stroke: #8c959f }
 .rank { fill: #ddf4ff; stroke: #0969da }
 .threads { fill: #dafbe1; stroke: #1a7f37 }
 .title { font-weight: 600 }
 @media (prefers-color-scheme: dark) {
+  :root { background: #14171a }
   text { fill: #e6edf3 }
   .core { fill: #161b22; stroke: #6e7681 }
   .rank { fill: #0c2d6b; stroke: #4493f8 }
@@ -90,43 +91,48 @@ text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 """
 
 
-def drawn_core(core: int, rank: int | None, threads: list[int], x: int, y: int) -> str:
-    """A box with the core's number, its rank, and the ranks whose threads run there."""
-    kind = "rank" if rank is not None else "threads" if threads else "core"
+def carried(core: int, rank: int | None, threads: list[int]) -> list[str]:
+    """The lines of a core's box: its number, its rank, and the ranks whose threads run there."""
     lines = [f"core {core}"]
     lines += [f"rank {rank}"] if rank is not None else []
     lines += [f"threads of {spans(threads)}"] if threads and threads != [rank] else []
     lines += ["its thread"] if threads == [rank] else []
-    lines += ["free"] if len(lines) == 1 else []
-    texts = "".join(
-        f'<text x="{x + 8}" y="{y + (n + 1) * LINE + 2}">{escape(line)}</text>'
-        for n, line in enumerate(lines)
-    )
-    box = f'<rect class="{kind}" x="{x}" y="{y}" width="{BOX}" height="{4 * LINE - 6}" rx="4"/>'
-    return f"<g>{box}{texts}<title>{escape(', '.join(lines))}</title></g>"
+    return lines if len(lines) > 1 else [*lines, "free"]
 
 
 def drawing(placement: Placement) -> str:
     """The node as an SVG: a box for each core, in rows of 8 for each NUMA node."""
+    from weft.report.svg import said, tag
+
     rank_of = {core: rank for rank, core in enumerate(placement.ranks)}
     threads = threads_on(placement)
+    lines = {c: carried(c, rank_of.get(c), threads.get(c, [])) for c in placement.cores}
+    box = 20 + LETTER * max(len(line) for texts in lines.values() for line in texts)
+
+    def drawn(core: int, x: int, y: int) -> str:
+        kind = "rank" if core in rank_of else "threads" if core in threads else "core"
+        texts = [
+            tag("text", line, x=x + 8, y=y + (n + 1) * LINE + 2)
+            for n, line in enumerate(lines[core])
+        ]
+        shape = tag("rect", class_=kind, x=x, y=y, width=box, height=4 * LINE - 6, rx=4)
+        return tag("g", shape, *texts, said(", ".join(lines[core])))
+
     parts, y = [], TOP
     for node in dict.fromkeys(placement.numa_nodes):
         cores = [c for c, its in zip(placement.cores, placement.numa_nodes) if its == node]
-        parts.append(f'<text class="title" x="8" y="{y + 18}">NUMA node {node}</text>')
+        parts.append(tag("text", f"NUMA node {node}", class_="title", x=8, y=y + 18))
         for place, core in enumerate(cores):
-            x = LEFT + place % WIDEST * (BOX + GAP)
             if place and place % WIDEST == 0:
                 y += 4 * LINE
-            parts.append(drawn_core(core, rank_of.get(core), threads.get(core, []), x, y))
+            parts.append(drawn(core, LEFT + place % WIDEST * (box + GAP), y))
         y += 4 * LINE + GAP
-    width = LEFT + min(WIDEST, len(placement.cores)) * (BOX + GAP)
+    width = LEFT + min(WIDEST, len(placement.cores)) * (box + GAP)
     head = f"{len(placement.ranks)} ranks on {len(placement.cores)} cores, {placement.policy}"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y}" width="{width}"'
-        f' height="{y}"><style>{STYLE}</style>'
-        f'<text class="title" x="8" y="22">{escape(head)}</text>{"".join(parts)}</svg>\n'
-    )
+    size = {"viewBox": f"0 0 {width} {y}", "width": width, "height": y}
+    title = tag("text", head, class_="title", x=8, y=22)
+    style = tag("style", STYLE)
+    return tag("svg", style, title, *parts, xmlns="http://www.w3.org/2000/svg", **size) + "\n"
 
 
 def show(placement: Placement, out: Path | None = None) -> None:
