@@ -530,9 +530,14 @@ def figure(us: float, case: Case) -> str:
 def figures(time: Statistic, case: Case) -> tuple[str, str]:
     """The median and its interval, with four digits where three do not tell the ends apart."""
     digits = 3 if figure(time.low, case) != figure(time.high, case) else 4
-    values = [us / case.unit[1] for us in (time.median, time.low, time.high)]
-    median, *ends = (f"{v:.0f}" if v >= 1000 else f"{v:#.{digits}g}".rstrip(".") for v in values)
+    values = (us / case.unit[1] for us in (time.median, time.low, time.high))
+    median, *ends = (rounded(value, digits) for value in values)
     return median, "–".join(ends)
+
+
+def rounded(value: float, digits: int = 3) -> str:
+    """All of the digits, also zeros at the end, as in a column."""
+    return f"{value:.0f}" if value >= 1000 else f"{value:#.{digits}g}".rstrip(".")
 
 
 def size(count: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from weft.data import files
 from weft.measurements import choice, statistics
+from weft.measurements.effect import rounded
 from weft.measurements.kernels import BLOCKING, KernelResult, Run
 from weft.measurements.presets import findings, measured_for
 from weft.report import html
@@ -70,8 +71,8 @@ def chart(run: Run) -> Bars:
         time, name = row["time"], row["name"]
         median, low, high = (us / 1000 for us in (time.median, time.low, time.high))
         colour = "best" if row["best"] else "plain" if name == BLOCKING else "bar"
-        text = f"{name}: {median:.3g} ms, {low:.3g} to {high:.3g}"
-        bars.append(Bar(name, [(median, colour, text)], f"{median:.3g} ms", low, high))
+        text = f"{name}: {rounded(median)} ms, {rounded(low)} to {rounded(high)}"
+        bars.append(Bar(name, [(median, colour, text)], f"{rounded(median)} ms", low, high))
     return Bars(bars, "ms", f"{run.title}: time of one pass by engine")
 
 
@@ -82,6 +83,7 @@ def render(results: Sequence[KernelResult]) -> str:
     return html.render(
         "kernel.html.j2",
         sections=[section(result) for result in results],
+        rounded=rounded,
     )
 
 
