@@ -187,7 +187,7 @@ def test_a_replay_gives_the_gain_a_lower_end():
     assert (site.gain_low_us, site.changed.median, site.gain_high_us) == (80, 150, 220)
     assert advice.free_us == 10
     assert show.gain(site) == "80.0–220 µs"
-    said = "31 replays say 150.0 µs, with a certainty of 95 % 80.0 µs to 220.0 µs"
+    said = "31 replays say 150 µs, with a certainty of 95 % 80.0 µs to 220 µs"
     assert said in show.worth(site, advice)
     assert "weft run wins 10.0 µs" in show.free(advice)
 
@@ -253,7 +253,7 @@ def test_a_replay_wins_no_more_than_the_call_takes_and_may_lose():
     site = analysis.analyse(stored).sites[0]
     assert site.gain_low_us == 0 and site.changed.median == -100
     assert site.changed.high <= site.time_us
-    assert "would lose 100.0 µs" in show.free(analysis.analyse(stored))
+    assert "would lose 100 µs" in show.free(analysis.analyse(stored))
 
 
 def test_the_plan_has_the_steps_of_each_rank_in_each_form():
@@ -309,10 +309,8 @@ def test_a_call_may_start_earlier():
     site = analysis.analyse(before(140, 150, short_result())).sites[0]
     assert site.gain_high_us == pytest.approx(250) and site.earlier_us == pytest.approx(150)
     assert show.window(site, "before") == "150 µs"
-    assert fragments.fragment(site).startswith("/* where what it sends is written last, now 140.0")
-    assert "150.0 µs of it by starting earlier" in show.worth(
-        site, analysis.analyse(short_result())
-    )
+    assert fragments.fragment(site).startswith("/* where what it sends is written last, now 140 µs")
+    assert "150 µs of it by starting earlier" in show.worth(site, analysis.analyse(short_result()))
 
 
 @pytest.mark.parametrize("bounds", [(0, 150), (140, None), (5, 6)])

@@ -25,8 +25,8 @@ def nonblocking_site(
         (10, 500, 0, "start it earlier, or wait later, right before"),
         (300, 500, 0, "the window is too short"),
         (900, 500, 0, "since nobody tested"),
-        (900, 500, 3, "one every 300.0 µs: that is too seldom"),
-        (900, 500, 900, "every 1.0 µs: that takes the time"),
+        (900, 500, 3, "one every 300 µs: that is too seldom"),
+        (900, 500, 900, "every 1.00 µs: that takes the time"),
         (900, 10, 0, ""),
     ],
 )
@@ -41,8 +41,8 @@ def test_what_is_said_of_nonblocking_calls(between_us, waited_us, tests, said):
     [
         (None, None, "start it earlier, or wait later, right before the result is used or"),
         (4, 4, "start it earlier, since its result is used at once."),
-        (200, 200, "which is 200.0 µs after the wait, or before what it sends is written: up to"),
-        (9000, 500, "what it sends is written: up to 500.0 µs of it can be hidden each time."),
+        (200, 200, "which is 200 µs after the wait, or before what it sends is written: up to"),
+        (9000, 500, "what it sends is written: up to 500 µs of it can be hidden each time."),
     ],
 )
 def test_a_wait_comes_later_where_the_result_is_left_alone(between_us, window_us, hidden_us, said):
@@ -86,7 +86,7 @@ def sent_again(after_us: float, window_us: float = 500) -> store.Stored:
 @pytest.mark.parametrize(
     ("after_us", "gain_us", "until"),
     [
-        (100, 100, "what it sends is written again, 100.0 µs after the call"),
+        (100, 100, "what it sends is written again, 100 µs after the call"),
         (600, 500, "first use of the result"),
     ],
 )
@@ -206,9 +206,9 @@ def message_wait(**more) -> dict:
     ("more", "said", "code"),
     [
         ({}, "after 1.00 ms in which they could travel. Either the neighbours", False),
-        ({}, "waits for 2 messages of 1 MiB: 20.0 % of the run time, 400.0 µs each", False),
+        ({}, "waits for 2 messages of 1 MiB: 20.0 % of the run time, 400 µs each", False),
         ({"bytes": 20 << 10}, "So short ones travel by themselves", False),
-        ({"between_ns": 10_000}, "right after they are started (1.0 µs)", True),
+        ({"between_ns": 10_000}, "right after they are started (1.00 µs)", True),
     ],
 )
 def test_waits_for_messages_are_told(more, said, code):

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from weft.advise.analysis import LEAST_WORTH, Advice
-from weft.advise.fragments import microseconds
+from weft.advise.fragments import count, microseconds
 from weft.advise.names import base_name
 from weft.advise.places import bare
 from weft.advise.show import per_cent, short_place
@@ -154,7 +154,10 @@ def sentences(found: Comparison) -> list[str]:
 def notes(found: Comparison) -> list[str]:
     """What makes the two hard to compare, and what is to be said of each."""
     said = []
-    sizes = [f"{one.ranks} ranks on {one.hosts} node(s)" for one in (found.before, found.after)]
+    sizes = [
+        f"{count(one.ranks, 'rank')} on {count(one.hosts, 'node')}"
+        for one in (found.before, found.after)
+    ]
     if sizes[0] != sizes[1]:
         said.append(f"The two runs are not alike: {sizes[0]} before, {sizes[1]} after.")
     for when, advice in (("Before", found.before), ("After", found.after)):

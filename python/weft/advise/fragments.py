@@ -340,9 +340,16 @@ def size(value: float) -> str:
 
 
 def microseconds(value: float) -> str:
-    if value >= 1e6:
-        return f"{value / 1e6:.2f} s"
-    return f"{value / 1e3:.2f} ms" if value >= 1e3 else f"{value:.1f} µs"
+    """Three digits."""
+    scale, unit = next(
+        ((s, u) for s, u in ((1e6, "s"), (1e3, "ms")) if value >= 0.9995 * s), (1, "µs")
+    )
+    number = value / scale
+    return f"{number:.{0 if number >= 99.95 else 1 if number >= 9.995 else 2}f} {unit}"
+
+
+def count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def later(site: Site) -> str:

@@ -53,11 +53,11 @@ def chart(advice: Advice) -> Bars:
             UNKNOWN: 0 if split else site.time_us,
         }
         parts = [
-            (us / scale, COLOURS[name], f"{name}: {show.short(us)}")
+            (us / scale, COLOURS[name], f"{name}: {fragments.microseconds(us)}")
             for name, us in parts_us.items()
         ]
         name = cut(f"{site.call} {show.short_place(site)}")
-        label = f"{show.short(site.time_us)}, {show.per_cent(site.share)}"
+        label = f"{fragments.microseconds(site.time_us)}, {show.per_cent(site.share)}"
         bars.append(Bar(name, parts, label))
     return Bars(
         bars,
@@ -85,7 +85,7 @@ def lanes(line: timeline.Timeline) -> Lanes | None:
         f"{unit} since MPI_Init",
         "What each rank did in its collectives",
         [(timeline.KINDS.get(kind, ""), SHADES.get(kind, "line")) for kind in kinds],
-        lambda part: show.short(part * scale),
+        lambda part: fragments.microseconds(part * scale),
     )
 
 
@@ -116,7 +116,7 @@ def write_comparison(path: Path, found: compare.Comparison) -> None:
         name = cut(one.name)
         for side, (when, colour) in ((one.before, BEFORE), (one.after, AFTER)):
             if side:
-                text = f"{when}: {show.short(side.us)}"
+                text = f"{when}: {fragments.microseconds(side.us)}"
                 bars.append(Bar(name, [(side.us / scale, colour, text)], text))
                 name = ""
     chart = Bars(
@@ -127,7 +127,7 @@ def write_comparison(path: Path, found: compare.Comparison) -> None:
         found=found,
         chart=chart,
         words=compare,
-        short=show.short,
+        short=fragments.microseconds,
         least=LEAST_WORTH,
     )
     files.write_text(path, text, errors="backslashreplace")

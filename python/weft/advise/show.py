@@ -11,7 +11,7 @@ from rich.table import Table
 
 from weft.advise import fragments
 from weft.advise.analysis import LEAST_WORTH, LITTLE, Advice
-from weft.advise.fragments import microseconds, size
+from weft.advise.fragments import count, microseconds, size
 from weft.advise.names import is_nonblocking
 from weft.advise.places import Frame
 from weft.advise.sites import MessageWait, Site, Windows
@@ -124,7 +124,7 @@ def in_short(site: Site, advice: Advice) -> str:
     high, low = site.gain_high_us or 0, site.gain_low_us
     part = per_cent(high / advice.elapsed_us)
     if low is None:
-        return f"at most {part} of the run ({short(high)})"
+        return f"at most {part} of the run ({microseconds(high)})"
     return f"{per_cent(low / advice.elapsed_us)} to {part} of the run ({between(low, high)})"
 
 
@@ -180,18 +180,9 @@ def free(advice: Advice) -> str:
     )
 
 
-def short(us: float) -> str:
-    """Three digits, since a terminal's line has little room."""
-    scale, unit = next(
-        ((s, u) for s, u in ((1e6, "s"), (1e3, "ms")) if us >= 0.9995 * s), (1, "µs")
-    )
-    value = us / scale
-    return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f} {unit}"
-
-
 def between(least_us: float, most_us: float) -> str:
     """ "6.44–8.17 ms"."""
-    least, most = short(least_us), short(most_us)
+    least, most = microseconds(least_us), microseconds(most_us)
     if not least_us:
         return f"0–{most}"
     number, unit = least.split()
@@ -205,10 +196,10 @@ def window(site: Site, side: str) -> str:
         return UNKNOWN
     least, most = found.bounds
     if found.exact_us is not None and least:
-        return short(found.exact_us)
+        return microseconds(found.exact_us)
     if most is None:
-        return f"≥ {short(least)}"
-    return between(least, most) if least else f"≤ {short(most)}"
+        return f"≥ {microseconds(least)}"
+    return between(least, most) if least else f"≤ {microseconds(most)}"
 
 
 def waiting(site: Site) -> str:
@@ -221,7 +212,7 @@ def gain(site: Site) -> str:
     if site.gain_high_us == 0:
         return "none"
     if site.gain_low_us is None:
-        return f"≤ {short(site.gain_high_us)}"
+        return f"≤ {microseconds(site.gain_high_us)}"
     return between(site.gain_low_us, site.gain_high_us)
 
 
@@ -234,7 +225,7 @@ def table(advice: Advice) -> Table:
         shown.add_row(
             f"{escape(site.call)}, {site.calls} × {size(site.bytes)}"
             f"\n[dim]{escape(short_place(site))}[/]",
-            *(short(site.time_us), per_cent(site.share)),
+            *(microseconds(site.time_us), per_cent(site.share)),
             *(waiting(site), window(site, "before"), window(site, "after"), gain(site)),
         )
     return shown
@@ -343,7 +334,7 @@ def show(advice: Advice, files: list[str]) -> None:
     say(f"[bold]{escape(verdict(advice))}[/]", soft_wrap=True)
     first = "" if verdict(advice) == headline(advice) else f"{headline(advice)} "
     say(
-        f"{first}[dim]{advice.ranks} ranks on {advice.hosts} node(s),"
+        f"{first}[dim]{count(advice.ranks, 'rank')} on {count(advice.hosts, 'node')},"
         f" {microseconds(advice.elapsed_us)} from MPI_Init to MPI_Finalize; observing took"
         f" {per_cent(advice.overhead)}[/]"
     )
