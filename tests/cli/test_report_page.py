@@ -178,6 +178,31 @@ def test_a_path_leads_through_its_points_however_they_lie():
         assert spots(course(way)) == [pytest.approx(point) for point in way]
 
 
+def test_a_lone_point_is_marked_whoever_is_fastest():
+    found = result({"native": hides(0.1), "thread": hides(0.9)})
+    found.points = [point for point in found.points if point.amount == 3]
+    source = Source("x", found)
+    (case,) = source.cases
+    drawn = str(effect_page.chart(case, effect_page.looks([source])).inside())
+    assert len(re.findall(r'd="m[\d ]+h0"', drawn)) == 3 + 2  # times, and slowdowns
+
+
+def test_facts_have_units():
+    values = {
+        "memory_bytes": 1 << 34,
+        "bytes": [4096, 1 << 20],
+        "hang_s": 20,
+        "lab": {},
+        "cpu": "x",
+    }
+    assert effect_page.facts(values) == [
+        ("memory", "16 GiB"),
+        ("sizes", "4 KiB, 1 MiB"),
+        ("hang", "20 s"),
+        ("processor", "x"),
+    ]
+
+
 def test_picture_for_papers(tmp_path, several):
     save_json(several, tmp_path / "a.json")
     picture = tmp_path / "p.svg"

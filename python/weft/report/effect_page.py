@@ -260,16 +260,22 @@ def not_run(result: Result) -> list[dict[str, str]]:
 
 def facts(values: dict[str, Any]) -> list[tuple[str, str]]:
     """Machine or settings in words, whatever the result says about them."""
-    return [fact(key, value) for key, value in values.items() if value != ""]
+    found = [fact(key, value) for key, value in values.items()]
+    return [(name, value) for name, value in found if value]
 
 
-NAMES = {"cpu": "processor", "numa_nodes": "NUMA nodes", "mpi": "MPI", "weft": "Weft"}
-NAMES |= {"python": "Python"}
+NAMES = {"cpu": "processor", "numa_nodes": "NUMA nodes", "mpi": "MPI", "mpis": "MPI libraries"}
+NAMES |= {"weft": "Weft", "python": "Python", "bytes": "sizes"}
 
 
 def fact(key: str, value: Any) -> tuple[str, str]:
-    if key.endswith("_bytes") and isinstance(value, int):
-        return key.removesuffix("_bytes").replace("_", " "), effect.size(value)
+    name, _, unit = key.rpartition("_")
+    if unit == "bytes":
+        values = value if isinstance(value, (list, tuple)) else [value]
+        if all(isinstance(one, int) for one in values):
+            return NAMES.get(key) or name.replace("_", " "), ", ".join(map(effect.size, values))
+    if unit == "s" and isinstance(value, (int, float)):
+        return name.replace("_", " "), f"{value:g} s"
     return NAMES.get(key) or key.replace("_", " "), words(value)
 
 

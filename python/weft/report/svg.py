@@ -249,13 +249,18 @@ class Line:
     said: Sequence[str] = ()  # of each point, as hover text of its amount
     whiskers: bool = False
     strong: bool = False  # the one that is advised
-    marked: Sequence[bool] = ()  # which points get the look's symbol; (): all
+    marked: Sequence[bool] = ()  # which points get the look's symbol; (): all; a lone one has it
 
     def spots(self, area: Field) -> list[Spot]:
         """Only points that have a value."""
         return [area.spot(x, y) for x, y in zip(self.x, self.y) if y is not None]
 
     def points(self, area: Field) -> str:
+        every = self.spots(area)
+        if len(every) == 1:
+            return dots(every)
+        if not self.look.symbol:
+            return ""
         chosen = zip(self.x, self.y, self.marked or [True] * len(self.x))
         return dots([area.spot(x, y) for x, y, here in chosen if here and y is not None])
 
@@ -339,10 +344,9 @@ class Graph:
             width = 3.5 if line.strong else None
             paint = {"stroke_width": width, "stroke_dasharray": look.dash}
             lines.append(tag("path", stroke=colour, **paint, d=course(line.spots(area))))
-            points_at = line.points(area) if look.symbol else ""
-            if points_at:
+            if marks := line.points(area):
                 end = look.symbol if look.symbol != ROUND else None
-                points.append(tag("path", stroke=colour, stroke_linecap=end, d=points_at))
+                points.append(tag("path", stroke=colour, stroke_linecap=end, d=marks))
         layers = (
             (bands, {"fill_opacity": 0.18}),
             (lines, {"fill": "none", "stroke_width": 1.5}),
