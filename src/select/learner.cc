@@ -33,7 +33,7 @@ constexpr int kRestsBeforeTrials = 3;
 // several calls, of which the first quarter does not count.
 constexpr std::int64_t kShortPeriod_ns = 100'000;
 constexpr int kCallsOfShortSlot = 4;
-// Where a collective waits for all ranks, only the time of the rank that arrived last counts. A
+// If a collective waits for all ranks, only the time of the rank that arrived last counts. A
 // variant that releases a rank late makes the next call's time short, not its own. So two calls
 // make a slot and the first does not count: the same variant then decides who arrives last.
 constexpr int kCallsOfSlotByLeastTime = 2;

@@ -21,7 +21,7 @@
 namespace weft {
 namespace {
 
-// Where a rank runs, as it tells the others.
+// A rank tells the others by this where it runs.
 struct RankLocation {
   int node;    // by the lowest rank there
   int domain;  // as the node counts them; kNoDomain: the rank may run in several
