@@ -42,8 +42,8 @@ OTHERS = {
     ),
 }
 # The tools that pages speak of.
-TOOLS = ("bars", "compare-kernels", "device-check", "generate_scaling.py", "mpi-testsuite")
-TOOLS += ("real-programs",)
+TOOLS = ("compare-kernels", "device-check", "generate_scaling.py", "mpi-testsuite")
+TOOLS += ("performance-checks", "real-programs")
 PAGES = all_pages()
 
 
