@@ -1,8 +1,9 @@
 // gpu_allreduce: sums of doubles over the ranks, by several ways: in one kernel (weft_run_enqueue),
 // through pinned memory, by an allgather and cuBLAS's product of a matrix with a vector of ones,
-// and by NCCL where each rank has a GPU of its own. JobResources them: an empty kernel and a copy
-// of the same bytes on the device, twice which is the bar for one kernel; and the reduction alone,
-// of as many rows as there are ranks, on the device and on the processor. Every answer is checked.
+// and by NCCL where each rank has a GPU of its own. Beside them it times an empty kernel and a copy
+// of the same bytes on the device, twice which is the limit for one kernel; and the reduction
+// alone, of as many rows as there are ranks, on the device and on the processor. It checks every
+// answer.
 //   gpu_allreduce [--bytes A,B,...] [--turns N] [--driver FILE] [--blas FILE]
 //   [--cpu-blas FILE,...] [--nccl FILE]
 #include <algorithm>
@@ -21,7 +22,7 @@ namespace {
 using gpu::Stream;
 using Doubles = gpu::Array<double>;
 
-constexpr double kBar = 2;
+constexpr double kLimit = 2;
 constexpr std::size_t kMostJudged = 256 << 10;
 
 struct Settings {
@@ -144,7 +145,8 @@ class Program {
       if (cpu_multiplies_) std::printf("cpu gemv: %s\n", cpu_blas_.file.c_str());
       std::printf("one kernel: %s\n", way_.c_str());
       if (judged_ > 0) {
-        std::printf("one kernel: bar %.0f x (launch + copy): %s\n", kBar, met_ ? "met" : "missed");
+        std::printf("one kernel: limit %.0f x (launch + copy): %s\n", kLimit,
+                    met_ ? "met" : "missed");
       }
       std::printf("%ld wrong values\n", wrong_);
     }
@@ -232,7 +234,7 @@ class Program {
     gpu::synchronise(stream_);
     if (in_one_kernel && bytes <= kMostJudged) {
       ++judged_;
-      met_ = met_ && kernel <= kBar * copy;
+      met_ = met_ && kernel <= kLimit * copy;
     }
     if (gpu::rank != 0) return;
     std::printf("%9zu %s %s %10.2f %10.2f %s %s %s\n", bytes, cell(kernel).c_str(),

@@ -29,7 +29,7 @@ std::atomic<std::uint64_t> posted{0};
 std::atomic<Clock::rep> posted_at{0};
 
 constexpr unsigned kThreads = 256;
-constexpr double kNoticeBar_us = 5, kOverlapBar = 0.9;
+constexpr double kNoticeLimit_us = 5, kLeastOverlap = 0.9;
 
 struct Settings {
   int turns = 200, gap_ms = 10, bytes = 64 << 20, repetitions = 5, blocks = 2048;
@@ -179,9 +179,9 @@ void show_notice(const std::string& what, const std::vector<double>& took) {
   const double late = gpu::slowest(took[took.size() * 9 / 10]);
   if (gpu::rank != 0) return;
   std::printf(
-      "%s: %.2f us from a kernel's end to the first message, 90 %% below %.2f us; bar %.0f us: "
+      "%s: %.2f us from a kernel's end to the first message, 90 %% below %.2f us; limit %.0f us: "
       "%s\n",
-      what.c_str(), notice, late, kNoticeBar_us, word(notice <= kNoticeBar_us));
+      what.c_str(), notice, late, kNoticeLimit_us, word(notice <= kNoticeLimit_us));
 }
 
 int measure(const Settings& settings) {
@@ -213,9 +213,9 @@ int measure(const Settings& settings) {
   if (gpu::rank == 0) {
     std::printf(
         "overlap: %.1f %% of an allreduce of %d bytes (alone %.2f ms, computation %.2f ms, both "
-        "%.2f ms); bar %.0f %%: %s\n",
+        "%.2f ms); limit %.0f %%: %s\n",
         100 * share, settings.bytes, trials::median(alone), trials::median(computing),
-        trials::median(both), 100 * kOverlapBar, word(share >= kOverlapBar));
+        trials::median(both), 100 * kLeastOverlap, word(share >= kLeastOverlap));
     std::printf("%ld wrong values; it travels %s\n", wrong, overlap.way());
   }
   return wrong > 0;

@@ -309,8 +309,8 @@ def test_notify_measures_both():
     small = ("--turns", 5, "--bytes", 3 << 20, "--repetitions", 1, "--blocks", 4)
     said = measured("gpu_notify", *small, ranks=2)
     for row in ("notice", "notice after 10 ms of nothing"):
-        assert re.search(rf"^{row}: \d+\.\d\d us .* bar 5 us: (met|missed)$", said, re.M), said
-    assert re.search(r"^overlap: .* of 3145728 bytes .* bar 90 %: (met|missed)$", said, re.M), said
+        assert re.search(rf"^{row}: \d+\.\d\d us .* limit 5 us: (met|missed)$", said, re.M), said
+    assert re.search(r"^overlap: .* 3145728 bytes .* limit 90 %: (met|missed)$", said, re.M), said
     assert "0 wrong values; it travels by calls of MPI's, not in one kernel: it has more" in said
 
 

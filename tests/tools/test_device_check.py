@@ -186,10 +186,10 @@ def test_what_lacks_something_is_named(monkeypatch, capsys):
     assert "left out: there is no compute-sanitizer" in table
 
 
-def test_bars_that_are_missed_are_counted(capsys):
-    said = "notice: 7.00 us; bar 5 us: missed\noverlap: 95 %; bar 90 %: met\n"
+def test_limits_that_are_missed_are_counted(capsys):
+    said = "notice: 7.00 us; limit 5 us: missed\noverlap: 95 %; limit 90 %: met\n"
     gpu.show_parts([gpu.Part("notice", 1, (), status="right", took_s=1, output=said)])
-    assert "right; bars missed: 1" in capsys.readouterr().out
+    assert "right; limits missed: 1" in capsys.readouterr().out
 
 
 def test_the_fastest_method_of_the_stencil_is_named(capsys):

@@ -42,10 +42,10 @@ class Part:
         """Of ours, among what launches it and its options."""
         return next((word.name for word in self.command if isinstance(word, Path)), "")
 
-    def bars(self) -> str:
-        """Those that it says it has missed."""
+    def missed(self) -> str:
+        """The limits that it says it has missed."""
         missed = len(re.findall(r"\bmissed\b", self.output))
-        return f"; bars missed: {missed}" if missed else ""
+        return f"; limits missed: {missed}" if missed else ""
 
     def fastest(self) -> str:
         """Of the stencil's methods, where there are several."""
@@ -132,7 +132,7 @@ def show_parts(parts: Sequence[Part]) -> int:
     print("\nwhat came of each")
     for part in parts:
         took = f"{part.took_s:6.1f} s" if part.took_s else " " * 8
-        print(f"{part.what:{width}} {took} {part.status}{part.bars()}{part.fastest()}")
+        print(f"{part.what:{width}} {took} {part.status}{part.missed()}{part.fastest()}")
     failed = sum(part.failed() for part in parts)
     print(f"{failed} of {len(parts)} failed, or had no time", flush=True)
     return failed
