@@ -188,11 +188,16 @@ def test_durations_have_units(us, text):
 
 def test_the_worked_example_of_the_documentation_is_right():
     text = (Path(__file__).parents[2] / "docs" / "benchmarking.md").read_text()
-    assert f"= {100 * hidden_share(100, 100, 130):.0f} %, and computation slowed" in text
-    assert f"= {100 * (1 - (130 - 115) / 120):.1f} %" in text
-    assert f"= {100 * (120 + 115 - 130) / min(120, 115):.1f} %" in text
-    assert f"{100 * hidden_share(100, 100, 230):.0f} %".replace("-", "−") in text
-    assert f"which is {100 * hidden_share(100, 100, 160):.0f} %" in text
+    osu, imb = 1 - (130 - 115) / 120, (120 + 115 - 130) / min(120, 115)
+    shares = (
+        f"{100 * osu:.1f} %",
+        f"{100 * imb:.1f} %",
+        f"{100 * hidden_share(100, 100, 130):.0f} %:",
+    )
+    assert f"| {' | '.join(shares)} the program takes 130" in text
+    below = f"{100 * hidden_share(100, 100, 230):.0f} %: the program became 30 slower"
+    assert below.replace("-", "−") in text
+    assert f"| {100 * hidden_share(100, 100, 160):.0f} %: the next step begins after 160" in text
 
 
 def test_shares_have_no_negative_zero():
