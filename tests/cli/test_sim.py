@@ -135,12 +135,14 @@ def test_messages_between_nodes_go_over_links():
 
 def test_several_runs_are_set_side_by_side(tmp_path):
     page = tmp_path / "sim.html"
-    words = (*SCAN, "--placement", "numa", "--placement", "odd-even", "--out", page)
-    done = weft("sim", *words)
+    engines = [word for name in ("blocking", "thread") for word in ("--engine", name)]
+    words = (*engines, "--placement", "numa", "--placement", "odd-even", "--out", page)
+    done = weft("sim", *SCAN, *words)
     assert done.returncode == 0, done.stderr
     assert "thread, numa" in done.stdout and "thread, odd-even" in done.stdout
+    assert done.stdout.count("\nblocking ") == 1  # it has no thread to place
     shown = page.read_text()
-    assert shown.count('<section class="card">') == 2 and shown.count("<path d=") >= 2 * 3
+    assert shown.count('<section class="card">') == 3 and shown.count("<path d=") >= 3 * 2
     assert len(shown) < 150_000
     assert "https://" not in shown.split("<main>")[1]
 

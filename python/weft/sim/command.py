@@ -14,6 +14,7 @@ HOW = "Who carries it out, and where"
 FILES = "Results"
 REAL = "This machine"
 EXAMPLE_NODES = 2
+THREADLESS = ("blocking", "function")  # engines that have no thread to place
 
 
 def sim(
@@ -268,8 +269,7 @@ def sim(
         variants = [
             ["--engine", e, "--placement", p, "--split", s, *looks(e, calls)]
             for e, p, s in product(engines, placements, split or ["0"])
-            # A blocking call has no thread to place, and splits no tree.
-            if e != "blocking" or (p, s) == (placements[0], (split or ["0"])[0])
+            if e not in THREADLESS or p == placements[0]
         ]
         if trace and len(variants) > 1:
             raise native.SimError("--trace takes one run; --out shows several side by side")

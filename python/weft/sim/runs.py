@@ -17,6 +17,7 @@ from weft.sim import native
 from weft.sim.native import Run
 
 MOST_DRAWN = 256  # ranks
+MOST_SPANS = 5000  # on a page
 LEAST_GAIN = 1.01  # what is below is a tie
 KINDS = ("computing", "working", "polling", "ready")  # what is drawn; sleep is not
 DOING = (
@@ -178,13 +179,18 @@ def write(path: Path, answers: list[Answer]) -> None:
         "sim.html.j2",
         title=title(answers[0].run),
         runs=[(name(answer.run), answer.run) for answer in answers],
-        drawings=[drawing(answer, end_us) for answer in answers if answer.spans],
+        drawings=drawings(answers, end_us),
         end=end_us,
     )
     files.write_text(path, text)
 
 
-def drawing(answer: Answer, end_us: float) -> dict[str, Any]:
+def drawings(answers: list[Answer], end_us: float) -> list[dict[str, Any]]:
+    shown = [answer for answer in answers if answer.spans]
+    return [drawing(answer, end_us, MOST_SPANS // len(shown)) for answer in shown]
+
+
+def drawing(answer: Answer, end_us: float, most_spans: int) -> dict[str, Any]:
     from weft.report.lanes import Rows, Span
 
     most = max([answer.run.cores, *(int(core) + 1 for core, *_ in answer.spans)])
@@ -192,7 +198,10 @@ def drawing(answer: Answer, end_us: float) -> dict[str, Any]:
     for core, begin, end, kind in answer.spans:
         cores[int(core)].append(Span(begin, end, int(kind)))
     title = name(answer.run)
-    return {"name": title, "rows": Rows(cores, end_us, "µs since the start", title, DOING, "core")}
+    return {
+        "name": title,
+        "rows": Rows(cores, end_us, "µs since the start", title, DOING, "core", most_spans),
+    }
 
 
 def calibrate(out: Path | None, lab: str | None, mpi: str | None) -> None:
