@@ -12,7 +12,7 @@ from synthetic import MPI, hides, points, result, sizes, statistic
 from typer.testing import CliRunner
 
 from weft.cli import app
-from weft.measurements.result import Candidate, save_json
+from weft.measurements.result import Candidate, Statistic, save_json
 from weft.report import effect_page, versus
 from weft.report.effect_page import Source
 from weft.report.lanes import Lanes, Span, joined_rows
@@ -185,6 +185,18 @@ def test_a_lone_point_is_marked_whoever_is_fastest():
     (case,) = source.cases
     drawn = str(effect_page.chart(case, effect_page.looks([source])).inside())
     assert len(re.findall(r'd="m[\d ]+h0"', drawn)) == 3 + 2  # times, and slowdowns
+
+
+def test_an_interval_that_is_far_too_wide_does_not_flatten_the_lines():
+    found = result({"native": hides(0.1), "thread": hides(0.9)})
+    found.points[3] = replace(found.points[3], total_us=Statistic(1500.0, 1400.0, 90000.0, 9))
+    source = Source("x", found)
+    (case,) = source.cases
+    graph = effect_page.time_graph(case, effect_page.looks([source]))
+    assert graph.area().y.last < 2 * max(max(line.y) for line in graph.lines)
+    native = next(line for line in graph.lines if line.name == "native")
+    assert native.high[3] == pytest.approx(1.5 * 3.0)  # blocking takes 1 + 2 ms
+    assert "1.40–90.0" in effect_page.render([source])
 
 
 def test_facts_have_units():

@@ -21,6 +21,7 @@ from weft.report.svg import DASHED, DOTTED, ROUND, Graph, Line, Look, Stack, leg
 
 NO_DIFFERENCE = "no difference to blocking"
 NOT_DECIDED = "not decided: too few samples"
+HEADROOM = 1.5  # above the highest median, for bands
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def look_of(name: str, styles: dict[str, Look]) -> Look:
 
 def time_line(curve: Curve, case: Case, styles: dict[str, Look], strong: bool) -> Line:
     unit, scale = case.unit
-    amounts = sorted(curve.readings)
+    amounts, limit = sorted(curve.readings), highest_us(case)
     totals = [curve.readings[amount].total for amount in amounts]
     said = []
     for amount in amounts:
@@ -68,11 +69,16 @@ def time_line(curve: Curve, case: Case, styles: dict[str, Look], strong: bool) -
         [case.computation_us[amount] / scale for amount in amounts],
         [total.median / scale for total in totals],
         [total.low / scale for total in totals],
-        [total.high / scale for total in totals],
+        [min(total.high, limit) / scale for total in totals],
         said,
         strong=strong,
         marked=[curve in case.standings[amount].all for amount in amounts],
     )
+
+
+def highest_us(case: Case) -> float:
+    """That is drawn: one interval that is far wider than all others must not flatten the lines."""
+    return HEADROOM * max(r.total.median for curve in case.curves for r in curve.readings.values())
 
 
 def heads(case: Case) -> dict[float, str]:
