@@ -1,6 +1,7 @@
 """The pages of `weft report` and `weft compare`: complete, self-contained, refused when damaged."""
 
 import re
+from copy import deepcopy
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import accumulate
@@ -324,6 +325,16 @@ def test_compare_command_ends_with_zero_and_writes_the_page(tmp_path):
     text = page.read_text()
     assert len(text) < MOST_BYTES
     assert "http" not in text
+
+
+def test_a_whisker_that_is_far_too_long_is_cut(several):
+    wide = deepcopy(several)
+    wide.points = [
+        replace(point, total_us=replace(point.total_us, high=1e9)) if point.amount == 3 else point
+        for point in wide.points
+    ]
+    for graph in versus.charts(versus.compare(several, wide)).values():
+        assert graph.area().y.last < 2
 
 
 def test_charts_of_a_comparison_have_one_scale_and_one_order(several):

@@ -14,7 +14,7 @@ from typing import Any
 from weft.data import files
 from weft.measurements import effect
 from weft.measurements.effect import Case, Curve, Standing, duration
-from weft.measurements.result import MEASURED, Result
+from weft.measurements.result import MEASURED, Result, Statistic
 from weft.report import html, scaling
 from weft.report.fields import Cell, Map
 from weft.report.svg import DASHED, DOTTED, ROUND, Graph, Line, Look, Stack, legend_of, look
@@ -78,7 +78,11 @@ def time_line(curve: Curve, case: Case, styles: dict[str, Look], strong: bool) -
 
 def highest_us(case: Case) -> float:
     """That is drawn: one interval that is far wider than all others must not flatten the lines."""
-    return HEADROOM * max(r.total.median for curve in case.curves for r in curve.readings.values())
+    return highest([r.total for curve in case.curves for r in curve.readings.values()])
+
+
+def highest(drawn: Sequence[Statistic]) -> float:
+    return HEADROOM * max(one.median for one in drawn)
 
 
 def heads(case: Case) -> dict[float, str]:

@@ -14,6 +14,7 @@ from weft.data import files
 from weft.measurements.effect import duration, percent
 from weft.measurements.result import Result, Statistic
 from weft.report import html, versus
+from weft.report.effect_page import highest
 from weft.report.svg import DASHED, ROUND, Graph, Line, Look, Stack, legend_of, look, one_scale
 from weft.report.versus import Ratio, Versus
 
@@ -119,6 +120,7 @@ def courses(results: Sequence[Result]) -> list[Course]:
 
 
 def graph(title: str, shown: Sequence[Course], count: int) -> Graph:
+    limit = highest([time for course in shown for time in course.times.values()])
     candidates = [course.name for course in shown if not course.blocking]
     lines = []
     for course in shown:
@@ -133,7 +135,7 @@ def graph(title: str, shown: Sequence[Course], count: int) -> Graph:
                 numbers,
                 [time.median for time in times],
                 [time.low for time in times],
-                [time.high for time in times],
+                [min(time.high, limit) for time in times],
                 [f"{course.name}: {time.median:.3f}" for time in times],
                 whiskers=True,
             )

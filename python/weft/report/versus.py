@@ -19,7 +19,7 @@ from weft.measurements.effect import Case, Curve, duration, percent
 from weft.measurements.result import Result, Statistic
 from weft.measurements.statistics import FASTER, SAME, SLOWER, ratio, verdict
 from weft.report import html
-from weft.report.effect_page import heads
+from weft.report.effect_page import heads, highest
 from weft.report.svg import DASHED, ROUND, Graph, Line, Look, Stack, legend_of, look, one_scale
 
 # How far beyond the other run's amounts a point is still compared.
@@ -229,6 +229,7 @@ def charts(versus: Versus) -> dict[str, Graph]:
 def graph(ratios: Sequence[Ratio]) -> Graph:
     case = ratios[0].case
     unit, scale = case.unit
+    limit = highest([one.times for one in ratios])
     names = list(dict.fromkeys(one.name for one in ratios))
     candidates = [name for name in names if name != case.blocking.name]
     looks = {name: look(place) for place, name in enumerate(candidates)}
@@ -242,7 +243,7 @@ def graph(ratios: Sequence[Ratio]) -> Graph:
                 [one.computation_us / scale for one in mine],
                 [one.times.median for one in mine],
                 [one.times.low for one in mine],
-                [one.times.high for one in mine],
+                [min(one.times.high, limit) for one in mine],
                 [f"{name}: {one.times.median:.3f}" for one in mine],
                 whiskers=True,
             )
