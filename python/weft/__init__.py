@@ -22,7 +22,7 @@ The command line (weft --help) is in Python, too, but for what runs once per ran
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Figure", "Lab", "Result", "ResultError", "load"]
 # Loaded when they are first used, so that `import weft` and the command line start at once.
 PLACES = {
