@@ -1,7 +1,6 @@
 // Words of the user, turned into a Config; every refusal names the choices.
 #include "base/config.h"
 
-#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <utility>
@@ -175,6 +174,13 @@ Result<bool> Config::settle_reproducible() {
         engine_name(engine)};
   if (blocking == Blocking::never)
     return Error{"reproducible reductions need the blocking ones too; leave WEFT_BLOCKING=0 out"};
+  for (int i = 0; i < kKinds; ++i) {
+    const auto kind = static_cast<Kind>(i);
+    if (reduces(kind) && !algorithm[static_cast<std::size_t>(i)].empty())
+      return Error{
+          std::string("reproducible reductions have algorithms of their own; leave the one for ") +
+          kind_name(kind) + " out"};
+  }
   blocking = Blocking::always;
   return true;
 }
@@ -219,27 +225,29 @@ std::string default_plan_cache() {
 }
 
 // Variable WEFT_LAPS: of a collective with a round for each rank, so many are made at a time (128).
-Result<Config> Config::from_environment() {
+Result<Config> Config::from(const std::function<const char*(const char* name)>& value_of) {
   Config config;
   config.plan_cache_file = default_plan_cache();
   for (const Option& option : option_table()) {
-    const char* const value = option.read ? std::getenv(option.variable) : nullptr;
+    const char* const value = option.read ? value_of(option.variable) : nullptr;
     if (!value) continue;
     if (auto read = option.read(value, config); !read) return read.error();
   }
-  if (const char* text = std::getenv("WEFT_LAPS")) {
+  if (const char* text = value_of("WEFT_LAPS")) {
     auto iterations = parse_number(text, 1, "WEFT_LAPS");
     if (!iterations) return iterations.error();
     config.iterations_at_a_time = *iterations;
   }
-  if (auto done = config.settle_reproducible(); !done) return done.error();
   for (int i = 0; i < kKinds; ++i) {
-    std::string name = kAlgorithmVariable;
-    for (const char* c = kind_name(static_cast<Kind>(i)); *c; ++c)
-      name += static_cast<char>(std::toupper(*c));
-    if (const char* text = std::getenv(name.c_str())) config.algorithm[i] = text;
+    const std::string name = algorithm_variable(static_cast<Kind>(i));
+    if (const char* text = value_of(name.c_str())) config.algorithm[i] = text;
   }
+  if (auto done = config.settle_reproducible(); !done) return done.error();
   return config;
+}
+
+Result<Config> Config::from_environment() {
+  return from([](const char* name) -> const char* { return std::getenv(name); });
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -134,6 +135,8 @@ struct Config {
   std::string trace_file;                       // empty: no trace
   std::array<std::string, kKinds> algorithm{};  // WEFT_ALGORITHM_<KIND>; empty: Selector decides
 
+  // value_of returns the value of a variable, or nullptr if it is not set.
+  static Result<Config> from(const std::function<const char*(const char* name)>& value_of);
   static Result<Config> from_environment();
   bool operator==(const Config&) const = default;
 

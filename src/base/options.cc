@@ -6,6 +6,7 @@
 
 #include <sys/stat.h>
 
+#include <cctype>
 #include <cstdio>
 #include <fstream>
 #include <utility>
@@ -74,11 +75,7 @@ bool holds_something_else(const std::string& name) {
 // The other ranks, of which there may be thousands, do not ask the file system, and hear of it.
 Result<bool> read_plan_cache(Text text, Config& config) {
   config.plan_cache_file = text == "none" ? "" : text;
-  if (is_first_rank() && holds_something_else(config.plan_cache_file))
-    return Error{"the file of plans " + quoted(text) +
-                 " is nothing of Weft's, and stays as it is: name another with --plan-cache, or "
-                 "none"};
-  return true;
+  return is_first_rank() ? check_plan_cache(config.plan_cache_file) : true;
 }
 
 Fact fact(const char* name, const std::string& value) {
@@ -265,6 +262,19 @@ Fact engine_fact(const std::string& name, Engine engine) {
 Fact placement_fact(const std::string& name, const PlacementPolicy& placement) {
   const bool bound = placement.kind == PlacementPolicy::Kind::bind;
   return {name, placement_words(placement), bound ? "bind" : "elsewhere"};
+}
+
+Result<bool> check_plan_cache(const std::string& name) {
+  if (!holds_something_else(name)) return true;
+  return Error{"the file of plans " + quoted(name) +
+               " is nothing of Weft's, and stays as it is: name another with --plan-cache, or "
+               "none"};
+}
+
+std::string algorithm_variable(Kind kind) {
+  std::string name = kAlgorithmVariable;
+  for (const char* c = kind_name(kind); *c; ++c) name += static_cast<char>(std::toupper(*c));
+  return name;
 }
 
 std::span<const Option> option_table() {

@@ -45,6 +45,11 @@ inline constexpr const char* kVerboseOption = "--verbose";
 // Takes KIND=NAME, and has one variable for each KIND.
 inline constexpr const char* kAlgorithmOption = "--algorithm";
 inline constexpr const char* kAlgorithmVariable = "WEFT_ALGORITHM_";
+// Returns the variable of one kind, such as WEFT_ALGORITHM_ALLREDUCE.
+std::string algorithm_variable(Kind kind);
+
+// Refuses a file that holds something other than plans.
+Result<bool> check_plan_cache(const std::string& name);
 
 inline constexpr const char* kMpiChoices = "mpich, intelmpi, openmpi, abi";
 

@@ -9,6 +9,7 @@
 #include "base/config.h"
 #include "base/options.h"
 #include "base/quoted.h"
+#include "base/site_file.h"
 #include "launch/algorithm_names.h"
 
 extern char** environ;
@@ -36,8 +37,7 @@ Result<bool> set_algorithm(std::string_view value) {
     if (equals == std::string_view::npos || value.substr(0, equals) != kind) continue;
     auto known = check_algorithm(static_cast<Kind>(i), value.substr(equals + 1));
     if (!known) return known;
-    std::string variable(kAlgorithmVariable);
-    for (const char c : kind) variable += static_cast<char>(std::toupper(c));
+    const std::string variable = algorithm_variable(static_cast<Kind>(i));
     setenv(variable.c_str(), std::string(value.substr(equals + 1)).c_str(), 1);
     return true;
   }
@@ -85,6 +85,22 @@ Result<bool> take_option(int argc, char** argv, int& i, RunOptions& options) {
   return set_value(*option, value);
 }
 
+Result<bool> check_algorithms(const Config& config) {
+  for (int i = 0; i < kKinds; ++i) {
+    const std::string& asked = config.algorithm[static_cast<std::size_t>(i)];
+    const auto known = asked.empty() ? true : check_algorithm(static_cast<Kind>(i), asked);
+    if (!known) return known;
+  }
+  return true;
+}
+
+// Sets the variables of the site file that are not set yet. Returns the file's mistake.
+std::string take_site_file(const std::string& name) {
+  const SiteFile site = read_site_file(name, check_algorithms);
+  for (const auto& [variable, value] : site.values) setenv(variable.c_str(), value.c_str(), 0);
+  return site.mistake;
+}
+
 }  // namespace
 
 Result<Family> family_of_word(std::string_view text) {
@@ -100,7 +116,7 @@ const char* family_name(Family family) {
   return names[static_cast<std::size_t>(family)];
 }
 
-Result<RunOptions> parse_run_options(int argc, char** argv) {
+Result<RunOptions> parse_run_options(const std::string& self, int argc, char** argv) {
   RunOptions options;
   int i = 0;
   while (i < argc && argv[i][0] == '-') {
@@ -112,6 +128,7 @@ Result<RunOptions> parse_run_options(int argc, char** argv) {
     if (!taken) return taken.error();
   }
   options.command.assign(argv + i, argv + argc);
+  options.site_mistake = take_site_file(site_file_of(self));
   const char* mpi = std::getenv("WEFT_MPI");
   auto family = family_of_word(mpi ? mpi : "");
   if (!family) return family.error();

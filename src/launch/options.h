@@ -23,12 +23,14 @@ struct RunOptions {
   bool engines = true;   // Weft's is
   enum class Help : unsigned char { none, text, json } help = Help::none;
   std::vector<std::string> command;
-  std::string refusal;  // of a value that an option or variable has; empty: all are right
+  std::string refusal;       // of a value that an option or variable has; empty: all are right
+  std::string site_mistake;  // in the site file, which then sets nothing; empty: there is none
 };
 
 // Reads the arguments after `weft run`, sets the WEFT_* variables that the options stand for and
-// checks those and all that were set before, for refusal. Option over environment.
-Result<RunOptions> parse_run_options(int argc, char** argv);
+// checks those and all that were set before, for refusal. Options win over the environment, and
+// this over the site file. self: the absolute path of this program.
+Result<RunOptions> parse_run_options(const std::string& self, int argc, char** argv);
 
 // The options of `weft run` that say what the WEFT_* variables of this process say.
 std::vector<std::string> options_from_environment(bool verbose);

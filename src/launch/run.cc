@@ -241,7 +241,7 @@ int become(const std::string& path, const char* const* command) {
 }
 
 int run(const std::string& self, int argc, char** argv) {
-  auto options = parse_run_options(argc, argv);
+  auto options = parse_run_options(self, argc, argv);
   if (!options) return refuse(options.error().message);
   if (options->help != RunOptions::Help::none) {
     const bool text = options->help == RunOptions::Help::text;
@@ -252,7 +252,10 @@ int run(const std::string& self, int argc, char** argv) {
     return refuse("nothing to run; use: weft run [OPTIONS] -- COMMAND [ARGUMENTS]");
   options->watched = std::getenv(advise::kWatchedVariable) != nullptr;
   const Launcher launcher = launcher_of_command(options->command[0]);
-  if (launcher == Launcher::none) return start_program(self, *options);
+  if (launcher == Launcher::none) {
+    if (!options->site_mistake.empty()) say_once(options->site_mistake);
+    return start_program(self, *options);
+  }
   if (!options->refusal.empty()) return refuse(options->refusal);
   if (wants_summary()) tell_job_command(options->command);
   std::vector<std::string> prefix;

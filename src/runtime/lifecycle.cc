@@ -40,6 +40,7 @@
 #include "runtime/start/start.h"
 #include "runtime/trace_file.h"
 #include "runtime/trial/kept_plans.h"
+#include "select/own_site.h"
 #include "select/wire_facts.h"
 
 namespace weft {
@@ -142,6 +143,7 @@ void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bo
   library_calls.Comm_rank(handles.comm_world, &rank);
   if (rank == 0)
     for (const std::string& sentence : misspelt_variables(environ)) say(sentence);
+  if (rank == 0 && !own_site().mistake.empty()) say(own_site().mistake);
   if (rank == 0 && continues && leaves_something(wanted)) say(kLeftToLibrary);
   if (threads_wanted && !runtime->threads_allowed() && rank == 0)
     say("the MPI library grants no MPI_THREAD_MULTIPLE: engine function is used in place of " +

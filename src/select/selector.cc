@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <optional>
 #include <vector>
 
 #include "coll/algorithm_names.h"
+#include "select/own_site.h"
 
 namespace weft {
 namespace {
@@ -288,11 +290,6 @@ Result<bool> check_algorithms(const Config& config) {
     const auto kind = static_cast<Kind>(i);
     const std::string& asked = config.algorithm[static_cast<std::size_t>(i)];
     if (asked.empty()) continue;
-    if (config.reproducible && reduces(kind))
-      return Error{
-          std::string("reproducible reductions have algorithms of their own; leave the one "
-                      "for ") +
-          kind_name(kind) + " out"};
     if (find_algorithm(kind, asked)) continue;
     std::string choices;
     for (const Algorithm& algorithm : algorithms())
@@ -305,7 +302,10 @@ Result<bool> check_algorithms(const Config& config) {
 }
 
 Result<Config> checked_config() {
-  auto config = Config::from_environment();
+  auto config = Config::from([](const char* name) {
+    const char* const value = std::getenv(name);
+    return value ? value : own_site().find(name);
+  });
   if (!config) return config;
   if (const auto algorithms = check_algorithms(*config); !algorithms) return algorithms.error();
   return config;

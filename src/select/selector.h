@@ -25,7 +25,8 @@ struct Choice {
 
 // Returns an error if an algorithm was asked for that does not exist; it lists the existing ones.
 Result<bool> check_algorithms(const Config& config);
-// Returns the configuration of the environment after its algorithms have been checked.
+// Returns the configuration of the environment and the site file after its algorithms have been
+// checked.
 Result<Config> checked_config();
 
 // Return whether engine `auto` keeps the thread level that the application asked for, inside one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -56,6 +57,8 @@ def examine() -> list[Finding]:
 
 def findings() -> Iterator[Finding]:
     yield check_command()
+    if installation.site_file().exists():
+        yield check_site_file()
     found = mpi_libraries.found()
     wanted = {mpi.family for mpi in found}
     for family in mpi_libraries.FAMILY_LIBRARY:
@@ -82,6 +85,17 @@ def check_command() -> Finding:
     path = installation.weft_command()
     good = os.access(path, os.X_OK)
     return Finding("weft command", good, str(path), *([] if good else by_make("make build")))
+
+
+def check_site_file() -> Finding:
+    """`weft run` reads the file before each program, and says what is wrong with it."""
+    file = installation.site_file()
+    command = [installation.weft_command(), "run", "--", "true"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    (fault,) = re.findall(rf"the site file {re.escape(str(file))} is left out (.*)", said) or [""]
+    if not fault:
+        return Finding("site file", True, str(file))
+    return Finding("site file", False, f"left out {fault.split('), and ')[0]})", f"mend {file}")
 
 
 def by_make(command: str) -> tuple[str, Callable[[], None] | None]:

@@ -52,6 +52,12 @@ def weft_command() -> Path:
     return beside if beside.exists() or not SOURCE else BUILD / "bin" / "weft"
 
 
+def site_file() -> Path:
+    """The file of defaults for all users of this installation, which need not be there."""
+    prefix = weft_command().resolve().parent.parent
+    return Path("/etc/weft.conf") if prefix == Path("/usr") else prefix / "etc" / "weft.conf"
+
+
 def preload_library(family: str) -> Path | None:
     """The library that `weft run` would load for an MPI family; None if it is not there."""
     prefix = weft_command().parent.parent

@@ -1,0 +1,129 @@
+// Each line is checked together with those before it, so that the message can name the first line
+// that is wrong.
+#include "base/site_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "base/options.h"
+#include "base/quoted.h"
+
+namespace weft {
+namespace {
+
+constexpr off_t kMost_bytes = 64 * 1024;
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const auto begin = text.find_first_not_of(kBlanks);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+bool names_algorithm(std::string_view name) {
+  for (int i = 0; i < kKinds; ++i)
+    if (name == algorithm_variable(static_cast<Kind>(i))) return true;
+  return false;
+}
+
+// Variables that Config does not read, such as WEFT_MPI, are one program's affair.
+bool is_settable(std::string_view name) {
+  const auto reads = [name](const Option& option) {
+    return option.read && name == option.variable;
+  };
+  return std::ranges::any_of(option_table(), reads) || names_algorithm(name);
+}
+
+Result<bool> check(const SiteFile& site, Result<bool> (*check_algorithms)(const Config&)) {
+  const auto config = Config::from([&](const char* name) { return site.find(name); });
+  if (!config) return config.error();
+  // All ranks look at the file of plans, so that all leave out the same site file.
+  if (site.find("WEFT_PLAN_CACHE"))
+    if (const auto right = check_plan_cache(config->plan_cache_file); !right) return right;
+  return check_algorithms(*config);
+}
+
+// Adds what the line says; a line that is empty or a comment says nothing.
+Result<bool> add_line(std::string_view line, SiteFile& site) {
+  line = trimmed(line);
+  if (line.empty() || line.front() == '#') return true;
+  const auto equals = line.find('=');
+  const std::string name(trimmed(line.substr(0, equals)));
+  if (equals == line.npos) return Error{quoted(line) + " is not NAME = VALUE"};
+  if (!is_settable(name)) return Error{quoted(name) + " is not a variable that it may set"};
+  if (site.find(name.c_str())) return Error{name + " is set twice"};
+  site.values.emplace_back(name, trimmed(line.substr(equals + 1)));
+  return true;
+}
+
+SiteFile with_mistake(const std::string& name, const std::string& mistake) {
+  return {{},
+          "the site file " + printable(name) + " is left out (" + mistake +
+              "), and Weft's defaults hold; ask the administrator to mend it"};
+}
+
+SiteFile parse(const std::string& name, std::string_view text,
+               Result<bool> (*check_algorithms)(const Config&)) {
+  if (text.find('\0') != text.npos) return with_mistake(name, "it is no text");
+  SiteFile site;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    auto right = add_line(line, site);
+    if (right) right = check(site, check_algorithms);
+    if (!right)
+      return with_mistake(name, "line " + std::to_string(number) + ": " + right.error().message);
+  }
+  return site;
+}
+
+// Reads at most the bytes that the text has room for.
+bool read_into(int file, std::string& text) {
+  const ssize_t length = read(file, text.data(), text.size());
+  text.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
+  return length >= 0;
+}
+
+}  // namespace
+
+const char* SiteFile::find(const char* name) const {
+  for (const auto& [known, value] : values)
+    if (known == name) return value.c_str();
+  return nullptr;
+}
+
+std::string site_file_of(const std::string& path) {
+  const auto without_last = [](const std::string& name) { return name.substr(0, name.rfind('/')); };
+  if (path.empty() || path.front() != '/') return "";
+  std::string directory = without_last(path);
+  if (directory.ends_with("/lib/weft")) directory = without_last(directory);
+  const std::string prefix = without_last(directory);
+  return (prefix == "/usr" ? "" : prefix) + "/etc/weft.conf";
+}
+
+SiteFile read_site_file(const std::string& name, Result<bool> (*check_algorithms)(const Config&)) {
+  if (name.empty()) return {};
+  const int file = open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0 && (errno == ENOENT || errno == ENOTDIR)) return {};
+  if (file < 0) return with_mistake(name, std::strerror(errno));
+  struct stat status = {};
+  const bool is_regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+  const bool is_short = is_regular && status.st_size <= kMost_bytes;
+  std::string text(is_short ? static_cast<std::size_t>(status.st_size) : 0, '\0');
+  const bool is_read = is_short && read_into(file, text);
+  const int error = errno;
+  close(file);
+  if (!is_regular) return with_mistake(name, "it is no regular file");
+  if (!is_short) return with_mistake(name, "it is longer than 64 KiB");
+  if (!is_read) return with_mistake(name, std::strerror(error));
+  return parse(name, text, check_algorithms);
+}
+
+}  // namespace weft
