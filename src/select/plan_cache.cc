@@ -340,6 +340,13 @@ std::string merge_into_file(const std::string& name, const std::vector<PlanCache
   });
 }
 
+// Returns whether the file is there for reading only, such as one that an administrator keeps for
+// all users.
+bool is_only_read(const std::string& name) {
+  return access(name.c_str(), W_OK) != 0 && (errno == EACCES || errno == EROFS) &&
+         access(name.c_str(), R_OK) == 0;
+}
+
 }  // namespace
 
 std::string plan_key(const std::vector<std::string>& words) {
@@ -425,7 +432,7 @@ std::string PlanCache::write(std::string_view lines) {
     std::string key(take_until(line, '\t'));
     if (auto plan = parse_plan(line)) entries[std::move(key)] = std::move(*plan);
   }
-  if (file_name_.empty() || entries.empty()) return "";
+  if (file_name_.empty() || entries.empty() || is_only_read(file_name_)) return "";
   const std::string why = merge_into_file(file_name_, {entries.begin(), entries.end()});
   return why.empty() ? "" : "what this run has measured and learnt is not kept: " + why;
 }

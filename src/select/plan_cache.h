@@ -4,10 +4,10 @@
 // missing.
 // The file is text so that users can read, sort and delete lines, and a damaged line harms no
 // other. A file that cannot be read or written is no error: plans are then measured in every run,
-// which is reported. A file that is damaged, too long or of another format is moved aside and
-// replaced; a file that is not Weft's is left alone. Keys begin with Weft's version. Lines of other
-// versions are dropped when the file is written, so that it does not grow, and the writer reports
-// that.
+// which is reported. A file that may only be read is used, and nothing is kept. A file that is
+// damaged, too long or of another format is moved aside and replaced; a file that is not Weft's is
+// left alone. Keys begin with Weft's version. Lines of other versions are dropped when the file is
+// written, so that it does not grow, and the writer reports that.
 #pragma once
 
 #include <cstdint>
