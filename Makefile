@@ -69,6 +69,8 @@ help:
 	@echo "make wheel     a wheel in dist/ for any Linux with glibc 2.28; make try-wheel tries it"
 	@echo "make deb       a Debian package in dist/; make check-deb tries it in a machine of its own"
 	@echo "make easybuild a recipe for EasyBuild in dist/; make check-easybuild builds it"
+	@echo "make recipes   recipes for Spack and conda in dist/; make check-containers tries the images' commands"
+	@echo "make release   wheel, source archive and Debian package in dist/, each tried, with the notes"
 	@echo "make docs      the documentation as a site in build/site, to be read without a network"
 	@echo "make format | lint | generate | clean"
 
@@ -164,7 +166,7 @@ docs: $(DOCS_STAMP)
 	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet --strict
 	$(say) "open build/site/index.html"
 
-.PHONY: wheel try-wheel deb check-deb easybuild check-easybuild
+.PHONY: wheel try-wheel deb check-deb easybuild check-easybuild recipes check-containers release
 wheel: mpis
 	@$(WITHOUT_MAKE) tools/make-wheel
 
@@ -184,6 +186,15 @@ easybuild:
 
 check-easybuild: easybuild $(MPICH_STAMP)
 	@$(WITHOUT_MAKE) packaging/check-easybuild
+
+recipes:
+	@packaging/write-recipes
+
+check-containers:
+	@packaging/check-containers
+
+release:
+	@$(WITHOUT_MAKE) tools/release
 
 clean:
 	rm -rf build build-asan build-tsan build-wheel
