@@ -11,6 +11,8 @@ import typer
 from weft.data import json_file, stored
 from weft.lab.lab import Lab, LabResult, search_path
 from weft.lab.plan import LabError, Plan
+from weft.system import linked
+from weft.system.mpi_libraries import MpiError
 from weft.terminal import messages
 
 NODES, LINKS = "Nodes and ranks", "Links between the nodes"
@@ -54,8 +56,8 @@ def run(
     mpi: Annotated[
         Optional[str],
         typer.Option(
-            help="The MPI library: mpich, openmpi, intelmpi, or where one is installed.",
-            show_default="the first that weft info lists",
+            help="The MPI library: mpich, openmpi, intelmpi, or the path of an mpiexec or prefix.",
+            show_default="the program's own, else the first that weft info lists",
             metavar="NAME",
             rich_help_panel=NODES,
         ),
@@ -84,10 +86,11 @@ def run(
         messages.say("weft", f"{command[0]}: not found, or not executable")
         raise typer.Exit(127)
     try:
-        with Lab(nodes, per_node, rate, burst, mpi, cores, check, delay) as lab:
+        library = linked.chosen(mpi, linked.linked(command, search_path()))
+        with Lab(nodes, per_node, rate, burst, library, cores, check, delay) as lab:
             result = lab.run(command, env=as_typed(command))
             plan, used = lab.plan, lab.mpi.name
-    except LabError as error:
+    except (LabError, MpiError) as error:
         messages.say("weft", error)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:

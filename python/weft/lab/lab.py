@@ -10,6 +10,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -276,7 +277,7 @@ class Lab:
             raise LabError(f"a test message did not arrive within {PROBE_SECONDS} s") from None
         if result.returncode != 0:
             output = (result.stderr + result.stdout).strip()
-            raise LabError(f"{self.mpi.name} does not run in the lab:\n{output}")
+            raise LabError(f"{self.mpi.name} does not run in the lab:\n{output}{why(output)}")
         judge_bytes(self.mpi.name, size, result.sent_bytes)
 
 
@@ -288,6 +289,14 @@ def lab_problem() -> str:
             return ""
     except LabUnavailable as error:
         return str(error)
+
+
+def why(output: str) -> str:
+    """A sentence more where libraries do not fit together, and the user's variable may be why."""
+    given = os.environ.get("LD_LIBRARY_PATH")
+    if not given or not re.search("undefined symbol|cannot open shared object", output):
+        return ""
+    return f"\nLD_LIBRARY_PATH ({given}) may name other libraries: try unset LD_LIBRARY_PATH"
 
 
 def judge_bytes(mpi: str, size: int, sent_bytes: list[int]) -> None:

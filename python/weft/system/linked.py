@@ -1,0 +1,71 @@
+"""The MPI library that a program is linked to, and the one here that can start it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.system import mpi_libraries
+from weft.system.mpi_libraries import Implementation, MpiError
+
+# A library of the standard ABI is not among these: such a program runs with any MPI library.
+FAMILY_OF = {"libmpi.so.12": "mpich", "libmpich.so.12": "mpich", "libmpi.so.40": "openmpi"}
+TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "intelmpi": "Intel MPI"}
+NEEDED = re.compile(r"^\s*(libmpi(?:ch)?\.so\.\d+) => (\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Linked:
+    program: str
+    soname: str
+    library: Path | None  # None: the loader does not find it
+
+    @property
+    def family(self) -> str:
+        return FAMILY_OF[self.soname]
+
+    @property
+    def words(self) -> str:
+        return f"{self.program} is linked to {TITLES[self.family]} ({self.soname})"
+
+
+def linked(command: Sequence[str], path: str | None = None) -> Linked | None:
+    """Of the command's first word that is a program with an MPI library; None: nothing tells."""
+    for word in command:
+        file = None if word.startswith("-") else shutil.which(word, path=path)
+        found = NEEDED.search(mpi_libraries.output_of(["ldd", file])) if file else None
+        if found and found[1] in FAMILY_OF:
+            there = Path(found[2]) if found[2].startswith("/") else None
+            return Linked(word, found[1], there)
+    return None
+
+
+def chosen(word: str | None, program: Linked | None) -> Implementation:
+    """What `--mpi WORD` means, and without a word the program's own library.
+
+    MpiError where the program cannot run with it.
+    """
+    if not program:
+        return mpi_libraries.chosen(word)
+    if not word and (own := own_library(program)):
+        return own
+    mpi = mpi_libraries.chosen(word)
+    if mpi.family != program.family:
+        other = f"--mpi {program.family}, or --mpi /path/to/mpiexec"
+        raise MpiError(
+            f"{program.words}, and {TITLES[mpi.name]} cannot start it;"
+            f" write {other} of the program's own library"
+        )
+    return mpi
+
+
+def own_library(program: Linked) -> Implementation | None:
+    """The library that the loader finds, else the first of its family with Weft's programs."""
+    same = [mpi for mpi in mpi_libraries.found() if mpi.family == program.family]
+    file = program.library.resolve() if program.library else None
+    exact = [mpi for mpi in same if mpi.library.resolve() == file]
+    built = [mpi for mpi in same if mpi.program("weft-probe").exists()]
+    return next(iter([*exact, *built, *same]), None)
