@@ -212,7 +212,7 @@ def advice(
         ),
         (
             f"{weft} try -- {launcher} -n {RANKS} ./app",
-            "without Weft and with it in turn, until it is clear whether it is faster",
+            "without Weft and with it in turn, until it is clear, at most 12 rounds or 5 minutes",
         ),
     ]
     if is_lab:
