@@ -17,6 +17,8 @@ import pytest
 from rich.console import Console
 
 from weft.measurements import statistics
+from weft.system import linked, mpi_libraries
+from weft.system.mpi_libraries import Implementation
 from weft.trying import rounds, show
 from weft.trying.rounds import FASTER, SAME, SLOWER, UNDECIDED, Run, Summary, Trial, Way
 
@@ -199,7 +201,8 @@ def test_a_lead_within_what_nobody_notices_is_not_called_one():
         (
             [0.9, 1.2] * 6,
             3,
-            "12 rounds are not enough to tell. To measure longer: weft try --runs 24",
+            "12 rounds are not enough to tell: --0 alone varied from 0.9 to 1.2 s. Try when the"
+            " machine is quieter, or measure longer: weft try --runs 24",
         ),
         *(
             (base, 0, "says the summary: weft lab run -- weft run --1 --summary -- ./app")
@@ -210,6 +213,51 @@ def test_a_lead_within_what_nobody_notices_is_not_called_one():
 def test_what_to_do_next_is_said(base, handled, sentence):
     trial = Machine(base, [1.0] * 12, handled=handled).measure()
     assert sentence in "\n".join(show.what_next(trial, COMMAND, False))
+
+
+def test_too_few_rounds_are_named_with_the_time_that_enough_take():
+    """A round takes two seconds."""
+    machine = Machine([1.0, 1.3] * 6, [1.3, 1.0] * 6)
+    trial = machine.measure(seconds=5.0)
+    said = "\n".join(show.what_next(trial, COMMAND, True))
+    assert said.startswith("2 rounds are too few: 7 are needed, about 20 s. To measure longer: ")
+    assert "weft try --time-budget 1min -- weft lab run" in said
+    assert "too few rounds (7 needed)" in machine.said(trial)
+
+
+def test_times_are_said_in_steps_of_ten_seconds():
+    assert [show.time_in_words(s) for s in (9, 141, 180)] == ["10 s", "2 min 30 s", "3 min"]
+
+
+def test_a_program_that_is_too_short_is_told_so_behind_one_round():
+    machine = Machine([0.04] * 12, [0.001] * 12)
+    trial = machine.measure()
+    said = machine.said(trial)
+    assert trial.rounds == 1 and machine.verdicts() == [UNDECIDED]
+    assert "too short" in said and "40.00" not in said
+    assert "The program runs for less than 0.1 s; give it more steps." in said
+
+
+@pytest.mark.parametrize(
+    ("command", "launched"),
+    [("./app 3", False), ("mpiexec.hydra -n 2 ./app", True), ("weft lab run -- ./app", True)],
+)
+def test_a_launcher_is_known(command, launched):
+    assert rounds.is_launched(command.split()) == launched
+
+
+def test_one_rank_without_a_launcher_is_no_trial(call, mpi):
+    done = call("try", "--", mpi.program("idle"), "0", **mpi.environment())
+    assert done.returncode == 2 and "round 1" not in done.stderr
+    assert "weft try: 1 rank: did you forget mpiexec -n 4?" in done.stderr
+
+
+def test_a_library_that_the_loader_does_not_find_is_named(monkeypatch, tmp_path):
+    mpi = Implementation("mpich", tmp_path, Path("mpiexec"), tmp_path / "libmpi.so.12", "embedded")
+    monkeypatch.setattr(mpi_libraries, "search", lambda: iter([mpi]))
+    monkeypatch.setattr(linked, "path_for_loader", lambda mpi: "export X=1")
+    said = show.libraries_not_found(["mpiexec", "python3", "app.py"])
+    assert said == ["the loader finds no libmpi.so.12, which mpi4py needs; try: export X=1"]
 
 
 def test_a_program_in_which_weft_did_nothing_is_not_called_faster():
@@ -236,12 +284,13 @@ def test_the_simplest_of_equal_ways_is_kept():
 def test_a_program_is_tried(call, mpi, tmp_path):
     """Its output is shown once; its runs are told apart by the engines that they had."""
     file = tmp_path / "tried.json"
-    words = [*mpi.launcher(2), mpi.program("idle"), "0"]
-    options = ("--runs", 2, "--with", "", "--with", "--engine function", "--json", file)
+    words = [*mpi.launcher(2), mpi.program("idle"), "1"]
+    options = ("--runs", 1, "--with", "", "--with", "--engine function", "--json", file)
     done = call("try", *options, "--", *words, **mpi.environment())
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("rank 0 thread") == 1
-    assert "2 rounds are not enough to tell" in done.stdout
+    assert "1 round is too few: 8 are needed, about " in done.stdout
+    assert "too few rounds (8 needed)" in done.stdout
     found = json.loads(file.read_text())
     assert (found["schema"], found["measured"]) == ("weft-try/2", "MPI_Init to MPI_Finalize")
     assert found["ranks"] == 2 and found["mpi"]
@@ -251,7 +300,7 @@ def test_a_program_is_tried(call, mpi, tmp_path):
         [],
         ["--engine", "function"],
     ]
-    assert all(len(way["seconds"]) == 2 and min(way["seconds"]) > 0 for way in found["ways"])
+    assert all(len(way["seconds"]) == 1 and min(way["seconds"]) > 0 for way in found["ways"])
     assert [way.get("verdict") for way in found["ways"]] == [None, UNDECIDED, UNDECIDED]
 
 
@@ -271,7 +320,7 @@ def test_a_command_without_mpi_is_told_so_first(call, tmp_path):
 
 def test_rounds_before_a_failure_are_shown(call, tmp_path):
     """Two, and the first run; the sixth fails."""
-    count = "echo >> runs; test $(wc -l < runs) -ne 6 || exit 9"
+    count = "sleep 0.1; echo >> runs; test $(wc -l < runs) -ne 6 || exit 9"
     done = call("try", "--json", tmp_path / "f", "--", "sh", "-c", f"cd {tmp_path}; {count}")
     assert done.returncode == 9
     assert "2 rounds" in done.stdout and len(json.loads((tmp_path / "f").read_text())["ways"]) == 2

@@ -8,7 +8,6 @@ import re
 import resource
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from rich.console import Console
 from weft.data import stored
 from weft.doctor import leftovers
 from weft.lab import LabError, lab_problem
-from weft.system import gpu, info, installation, mpi_libraries, offload, xpmem
+from weft.system import gpu, info, installation, linked, mpi_libraries, offload, xpmem
 from weft.system.mpi_libraries import Implementation
 from weft.system.probe import NotBuilt, ProbeError, run_probe
 
@@ -175,16 +174,11 @@ def check_ranks(mpi: Implementation) -> Finding:
 
 
 def check_found_by_loader(mpi: Implementation) -> Finding:
-    """Programs that its own mpicc linked find an embedded library by themselves."""
     what = f"programs that {mpi.name} did not link, such as mpi4py, find it"
     name = mpi_libraries.FAMILY_LIBRARY[mpi.family]
-    opening = [sys.executable, "-c", f"import ctypes; ctypes.CDLL({name!r})"]
-    if subprocess.run(opening, capture_output=True, check=False).returncode == 0:
-        return Finding(what, True, f"the loader finds a {name}")
-    place = mpi.environment()["LD_LIBRARY_PATH"].split(os.pathsep)[0]
-    before = "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-    fix = f"export LD_LIBRARY_PATH={place}{before}"
-    return Finding(what, None, f"the loader finds no {name}", fix)
+    if fix := linked.path_for_loader(mpi):
+        return Finding(what, None, f"the loader finds no {name}", fix)
+    return Finding(what, True, f"the loader finds a {name}")
 
 
 def check_fortran(found: list[Implementation]) -> Iterator[Finding]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,3 +72,17 @@ def own_library(program: Linked) -> Implementation | None:
     exact = [mpi for mpi in same if mpi.library.resolve() == file]
     built = [mpi for mpi in same if mpi.program("weft-probe").exists()]
     return next(iter([*exact, *built, *same]), None)
+
+
+def path_for_loader(mpi: Implementation) -> str:
+    """The line to type so that the loader finds the library by its name; "": it does already.
+
+    Programs that its own mpicc linked find an embedded library by themselves; others, such as
+    mpi4py, open it by its name.
+    """
+    name = mpi_libraries.FAMILY_LIBRARY[mpi.family]
+    opening = [sys.executable, "-c", f"import ctypes; ctypes.CDLL({name!r})"]
+    if subprocess.run(opening, capture_output=True, check=False).returncode == 0:
+        return ""
+    place = mpi.environment()["LD_LIBRARY_PATH"].split(os.pathsep)[0]
+    return f"export LD_LIBRARY_PATH={place}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"

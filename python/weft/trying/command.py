@@ -88,12 +88,16 @@ def try_program(
         first = rounds.run(command, ways[0].options, shown=True)
         if not first.summary:
             print(f"weft try: {show.NO_SUMMARY}", file=sys.stderr, flush=True)
+        elif first.summary.ranks == 1 and not rounds.is_launched(command):
+            raise refuse(show.one_rank(command))
         measuring.measure(tell)
     except rounds.CommandFailed as error:
         sys.stderr.write(error.said)
         base = ways[0]
         well = "" if error.options == base.options else f"; under {base.title} it ended well"
         print(f"weft try: {typed(command)} {error}{well}", file=sys.stderr)
+        for line in show.libraries_not_found(command):
+            print(f"weft try: {line}", file=sys.stderr)
         status = error.status
     except (OSError, ResultError) as error:
         raise refuse(error) from None

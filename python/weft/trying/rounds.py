@@ -30,6 +30,8 @@ UNDECIDED = "undecided"
 SCHEMA = "weft-try/2"
 SUMMARY = ("weft-summary/2", "weft-summary/1")
 WRONG = 0.025  # how often a trial may call equal ways different, or decide against the truth
+LAUNCHERS = ("mpiexec", "mpirun", "srun", "prun", "orterun", "prterun", "aprun", "jsrun", "ibrun")
+SHORT_S = 0.1  # below this, starting and ending outweigh what the program does
 ENDING_S = 10  # that an interrupted launcher has to end its ranks
 MOST_SAID = 1 << 16  # bytes of the output of a run that has failed
 
@@ -109,6 +111,7 @@ class Trial:
 
     ways: list[Way]
     most: int = 12  # rounds
+    took_s: list[float] = field(default_factory=list)  # each round, with all that starts its runs
 
     @property
     def rounds(self) -> int:
@@ -126,6 +129,11 @@ class Trial:
         return [run.wall_s for run in runs]
 
     @property
+    def too_short(self) -> bool:
+        """Nothing can be told of so short a program, however many rounds are measured."""
+        return self.rounds > 0 and median(self.seconds(self.ways[0])) < SHORT_S
+
+    @property
     def level(self) -> float:
         """Of the interval at one look: what the looks and the ways may miss is shared by them."""
         return statistics.level_of_a_look(self.most, WRONG / max(1, len(self.ways) - 1))
@@ -141,7 +149,7 @@ class Trial:
 
     def verdict(self, way: Way) -> str:
         gain = self.gain(way)
-        if gain.n < self.fewest:
+        if gain.n < self.fewest or self.too_short:
             return UNDECIDED
         least, most = 1 - statistics.NOTICEABLE, 1 + statistics.NOTICEABLE
         if gain.low > least and gain.high < most:
@@ -155,6 +163,11 @@ class Trial:
         if self.rounds == 0:
             return False
         return all(self.verdict(way) != UNDECIDED for way in self.ways[1:])
+
+    @property
+    def ended(self) -> bool:
+        """No further round says more."""
+        return self.too_short or self.decided
 
     def to_json(self, command: Sequence[str]) -> dict[str, Any]:
         what = "MPI_Init to MPI_Finalize" if self.by_summary else "the whole command"
@@ -209,6 +222,12 @@ def with_weft(command: Sequence[str], front: Sequence[str]) -> list[str]:
         at = words.index("--") + 1
         return [*words[:at], *front, *words[at:]]
     return [*front, *words]
+
+
+def is_launched(command: Sequence[str]) -> bool:
+    """The command names a launcher, or has a lab start its ranks."""
+    names = [Path(word).name for word in command]
+    return "lab" in names or any(name.startswith(LAUNCHERS) for name in names)
 
 
 def standard_input() -> BinaryIO:
@@ -272,8 +291,8 @@ class Rounds:
         self.begin = clock()
 
     def measure(self, tell: Callable[[Trial], None]) -> None:
-        took: list[float] = []
-        while not self.trial.decided and self.trial.rounds < self.trial.most:
+        took = self.trial.took_s
+        while not self.trial.ended and self.trial.rounds < self.trial.most:
             began = self.clock()
             if took and began - self.begin + median(took) > self.seconds:
                 return

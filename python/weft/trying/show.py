@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
+from math import ceil
+from statistics import median
 
 from rich.console import Console
 from rich.table import Table
 
 from weft.measurements import statistics
 from weft.measurements.statistics import FASTER, SAME, SLOWER
+from weft.system import linked, mpi_libraries
 from weft.terminal.messages import typed
-from weft.trying.rounds import PLACE, UNDECIDED, Trial, Way, with_weft
+from weft.trying.rounds import PLACE, SHORT_S, UNDECIDED, Trial, Way, is_launched, with_weft
 
 WORDS = {
     FASTER: "faster",
@@ -18,6 +22,7 @@ WORDS = {
     SLOWER: "slower",
     UNDECIDED: "cannot tell",
 }
+SCATTERED = 1.1  # times of one way that differ by more come from a busy machine
 NO_SUMMARY = (
     "no MPI program has left a summary: either there is none in the command, or it does not call"
     " MPI_Finalize, or its first rank is on another machine; so times are of the whole command, and"
@@ -46,9 +51,19 @@ def table(trial: Trial) -> Table:
         if way is not trial.ways[0]:
             gain = trial.gain(way)
             interval = f"{gain.median:.2f} ({gain.low:.2f}–{gain.high:.2f})"
-            cells += [interval, "nothing done" if way.did_nothing else WORDS[trial.verdict(way)]]
+            cells += ["" if trial.too_short else interval, judgement(trial, way)]
         shown.add_row(*cells)
     return shown
+
+
+def judgement(trial: Trial, way: Way) -> str:
+    if trial.too_short:
+        return "too short"
+    if way.did_nothing:
+        return "nothing done"
+    verdict = trial.verdict(way)
+    few = verdict == UNDECIDED and trial.rounds < trial.fewest
+    return f"too few rounds ({trial.fewest} needed)" if few else WORDS[verdict]
 
 
 def first_of_all(trial: Trial) -> str:
@@ -65,6 +80,8 @@ def first_of_all(trial: Trial) -> str:
 
 def what_next(trial: Trial, command: Sequence[str], out_of_time: bool) -> list[str]:
     """The sentences below the table."""
+    if trial.too_short:
+        return [f"The program runs for less than {SHORT_S:g} s; give it more steps."]
     working = [way for way in trial.ways[1:] if not way.did_nothing]
     program = typed(word for word in command if word != PLACE)
     if not working:
@@ -77,10 +94,42 @@ def what_next(trial: Trial, command: Sequence[str], out_of_time: bool) -> list[s
     if verdict == FASTER:
         return [f"Keep it: {kept(best, command)}"]
     if verdict == UNDECIDED:
-        more = "--time-budget 20min" if out_of_time else f"--runs {2 * max(6, trial.rounds)}"
-        begun = "1 round is" if trial.rounds == 1 else f"{trial.rounds} rounds are"
-        return [f"{begun} not enough to tell. To measure longer: weft try {more} -- {program}"]
+        return [to_tell(trial, program, out_of_time)]
     return [f"Which calls would gain if the program were changed: weft advise -- {program}"]
+
+
+def to_tell(trial: Trial, program: str, out_of_time: bool) -> str:
+    """Why it is not decided, and the command that measures longer."""
+    begun = "1 round is" if trial.rounds == 1 else f"{trial.rounds} rounds are"
+    round_s = median(trial.took_s)
+    if trial.rounds < trial.fewest:
+        needed = trial.fewest
+        why = f"{begun} too few: {needed} are needed, about {time_in_words(needed * round_s)}"
+        rounds = needed + 2  # the first run, and a round that takes longer
+        return f"{why}. To measure longer: {longer(rounds, round_s, out_of_time, 12)} -- {program}"
+    times = trial.seconds(trial.ways[0])
+    least, most = min(times), max(times)
+    why, more = f"{begun} not enough to tell", "To measure longer"
+    if most > SCATTERED * least:
+        why += f": {trial.ways[0].name} alone varied from {least:.3g} to {seconds(most)}"
+        more = "Try when the machine is quieter, or measure longer"
+    twice = 2 * trial.rounds
+    return f"{why}. {more}: {longer(twice, round_s, out_of_time, twice)} -- {program}"
+
+
+def longer(rounds: int, round_s: float, out_of_time: bool, runs: int) -> str:
+    """The command with a budget for so many rounds, or with the number of runs."""
+    if not out_of_time:
+        return f"weft try --runs {runs}"
+    minutes = ceil(rounds * round_s / 60)
+    return f"weft try --time-budget {minutes}min"
+
+
+def time_in_words(value: float) -> str:
+    """In steps of ten seconds: 40 s, 2 min 30 s."""
+    minutes, rest = divmod(10 * ceil(value / 10), 60)
+    words = [f"{minutes} min"] * (minutes > 0) + [f"{rest} s"] * (rest > 0)
+    return " ".join(words)
 
 
 def choice(trial: Trial, ways: Sequence[Way]) -> Way:
@@ -97,6 +146,30 @@ def choice(trial: Trial, ways: Sequence[Way]) -> Way:
 
 def kept(way: Way, command: Sequence[str], *more: str) -> str:
     return typed(with_weft(command, ["weft", "run", *way.options, *more, "--"]))
+
+
+def one_rank(command: Sequence[str]) -> str:
+    return (
+        f"1 rank: did you forget mpiexec -n 4? Weft has nothing to do in one rank;"
+        f" try: weft try -- mpiexec -n 4 {typed(command)}"
+    )
+
+
+def libraries_not_found(command: Sequence[str]) -> list[str]:
+    """What a program may lack that opens its MPI library itself, as mpi4py does."""
+    opens = is_launched(command) or any("python" in word for word in command)
+    if linked.linked(command) or not opens:
+        return []
+    launchers = {shutil.which(word) for word in command}
+    embedded = [mpi for mpi in mpi_libraries.found() if mpi.where == "embedded"]
+    named = [mpi for mpi in embedded if str(mpi.mpiexec) in launchers]
+    lines = {mpi.family: linked.path_for_loader(mpi) for mpi in named or embedded[:1]}
+    return [
+        f"the loader finds no {mpi_libraries.FAMILY_LIBRARY[family]}, which mpi4py needs;"
+        f" try: {line}"
+        for family, line in lines.items()
+        if line
+    ]
 
 
 def result(trial: Trial, command: Sequence[str], out_of_time: bool, console: Console) -> None:
