@@ -99,7 +99,7 @@ def test_native_is_right_where_no_engine_can_be_faster():
 def test_what_cannot_be_told_is_an_interval_and_no_engine_is_green():
     noisy = compared(90000.0, spread=0.3, native=90000.0, thread=84000.0)
     assert noisy.best is None and not noisy.decided
-    found = re.search(r"between (0\.\d\d) and (1\.\d\d) times as fast with engine", noisy.sentence)
+    found = re.search(r"between (0\.\d\d) and (1\.\d\d) times as fast with Weft", noisy.sentence)
     assert found and "cannot tell on this machine now" in noisy.sentence
     assert "nothing to add" not in noisy.sentence
 
@@ -306,6 +306,8 @@ def test_what_is_uncertain_is_named_with_the_command_that_measures_longer(gain):
     first = show.advice([gain, undecided], mpi, True).splitlines()[0]
     assert first.startswith(f"The intervals are still wide: {undecided.call}. ")
     assert "demo --time-budget" in first
+    wide = compared(120000.0, spread=0.2, native=120000.0, thread=60000.0)
+    assert "at least 1." in wide.sentence and "still wide" not in show.advice([wide], mpi, True)
 
 
 def test_programs_are_named_as_the_user_would_type_them(tmp_path, monkeypatch):
@@ -341,6 +343,27 @@ def test_charts_side_by_side_have_one_scale_and_the_best_is_green(gain):
     colours = {bar.name: bar.parts[0][1] for bar in charts[0].bars}
     assert colours == {"without Weft": "plain", "native": "bar", "thread": "best"}
     assert [bar.parts[0][0] for bar in charts[0].bars] == pytest.approx([112.0, 110.0, 82.0])
+
+
+def test_lines_to_hold_bars_against_need_times_that_are_decided(gain):
+    assert [name for _, name, _ in page.charts([gain])[0].levels] == ["ideal, 80 ms", "sum, 160 ms"]
+    rows = [replace(row, computation=Statistic(80.0, 50.0, 200.0, 9)) for row in gain.rows]
+    assert page.charts([replace(gain, rows=tuple(rows))])[0].levels == []
+
+
+def test_a_chart_with_short_bars_says_why(gain):
+    longer = compared(600000.0, native=590000.0, thread=585000.0)
+    longer = replace(longer, collective="bcast")
+    said = page.why_short([gain, longer])
+    assert said.startswith(f"MPI_Ibcast takes more than 3 times as long as {gain.call}, whose bars")
+    assert page.why_short([gain]) == page.why_short([]) == ""
+    assert said in page.render([gain, longer], "a link")
+
+
+def test_the_page_says_first_where_it_ran(gain):
+    text = page.render([gain], "a link", "on two nodes of the lab at 200 Mbit/s")
+    assert "under each engine, on two nodes of the lab at 200 Mbit/s.</p>" in text
+    assert "under <em>native</em> Weft is loaded" in text
 
 
 def test_a_page_where_nothing_can_be_told(tmp_path):

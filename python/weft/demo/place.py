@@ -26,6 +26,7 @@ class DemoError(Exception):
 class Place(Protocol):
     """Where jobs of RANKS ranks run."""
 
+    words: str
     network: str
     size: str
     is_lab: bool
@@ -37,6 +38,7 @@ class Place(Protocol):
 @dataclass
 class LabPlace:
     lab: Lab
+    words: str = "on two nodes of the lab at 200 Mbit/s"
     network: str = (
         f"the lab: {RANKS} network namespaces on this machine, one rank on a core each, joined by a"
         " link of 200 Mbit/s"
@@ -52,6 +54,7 @@ class LabPlace:
 @dataclass
 class SharedMemory:
     mpi: mpi_libraries.Implementation
+    words: str = "in shared memory of this machine"
     network: str = (
         "shared memory of this machine: the cores themselves move the data, so there is little that"
         " could be hidden"

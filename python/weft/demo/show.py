@@ -36,18 +36,21 @@ def run(mpi: str | None, time_budget: str, out: Path, json: Path | None = None) 
         files.make_own_folder(out, typed.PAGE)  # rather now than behind the measurement
         files.try_to_write(out)
         library = choose(mpi)
-        console.print(
-            f"One unmodified MPI program, {RANKS} ranks under {library.name}, without and with Weft"
-        )
 
         def warn(text: str) -> None:
             console.print(text, style="yellow", markup=False)
 
         begin = time.monotonic()
         with open_place(library, warn) as where:
+            console.print(
+                f"One unmodified MPI program, {RANKS} ranks under {library.name} {where.words},"
+                " without and with Weft",
+                highlight=False,
+                soft_wrap=True,
+            )
             left_s = seconds - (time.monotonic() - begin)
             found = measure(console, Rounds(where, library, left_s))
-            network, is_lab = where.network, where.is_lab
+            words, network, is_lab = where.words, where.network, where.is_lab
     except (DemoError, LabError, ResultError, MpiError, SettingsError) as error:
         Console(stderr=True).print(f"weft demo: {messages.shown(error)}", style="red", markup=False)
         return 2
@@ -57,12 +60,13 @@ def run(mpi: str | None, time_budget: str, out: Path, json: Path | None = None) 
         console.print(table(comparisons))
         console.print(
             f"Medians of at least {min(one.samples for one in comparisons)}, with the 95 %"
-            " confidence interval of each; green: the engine to use.",
+            " confidence interval of each; green: the engine to use; native: Weft is loaded, but"
+            " the MPI library does the work.",
             style="dim",
         )
         if remarks := overlap.remarks([row for one in comparisons for row in one.rows]):
             console.print(remarks, style="dim", highlight=False)
-    page.write(out, found, network)
+    page.write(out, found, network, words)
     if json:
         json_file.write(json, to_json(found, network, is_lab))
     text = advice(found, library, is_lab)
@@ -226,7 +230,7 @@ def advice(
         commands.append((f"{weft} doctor", "why this machine permits no lab"))
     lines = [f"  {what}:\n    {command}" for command, what in commands]
     longer = []
-    if undecided := ", ".join(one.call for one in found if not one.decided):
+    if undecided := ", ".join(one.call for one in found if one.finding == overlap.CANNOT_TELL):
         longer = [
             f"The intervals are still wide: {undecided}. To measure longer:"
             f" {weft} demo --time-budget 300s"

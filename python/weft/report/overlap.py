@@ -221,6 +221,12 @@ class Comparison:
         return row.communication.median + row.computation.median
 
     @property
+    def alone_is_known(self) -> bool:
+        """Communication and computation alone are figures to hold others against."""
+        row = self.engines[0]
+        return all(map(figure, (row.communication, row.computation)))
+
+    @property
     def samples(self) -> int:
         return min(row.total.n for row in self.rows)
 
@@ -260,10 +266,7 @@ class Comparison:
     def _cannot_tell(self) -> str:
         if not self.gain.is_certain:
             return f"cannot tell: fewer than {FEWEST} measurements fitted into the time."
-        return (
-            f"cannot tell on this machine now: {self.headline} with engine {self.shown.name}. A"
-            " quieter machine can."
-        )
+        return f"cannot tell on this machine now: {self.headline} with Weft. A quieter machine can."
 
 
 @dataclass(frozen=True)

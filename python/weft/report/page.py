@@ -24,6 +24,8 @@ from weft.report.overlap import (
 )
 from weft.report.svg import DASHED, DOTTED, Bar, Bars
 
+MUCH_LONGER = 3
+
 
 def machine() -> str:
     """Processor, usable cores and kernel of this machine, in words."""
@@ -48,23 +50,38 @@ def bar(row: Row, comparison: Comparison) -> Bar:
 def charts(comparisons: Sequence[Comparison]) -> list[Bars]:
     """One bar per candidate, and two lines to hold them against; all on one scale."""
     found = [
-        Bars(
-            [bar(row, one) for row in one.rows],
-            "ms",
-            one.sentence,
-            levels=[
-                (one.ideal_ms, f"ideal, {one.ideal_ms:.0f} ms", DOTTED),
-                (one.sum_ms, f"sum, {one.sum_ms:.0f} ms", DASHED),
-            ],
-        )
+        Bars([bar(row, one) for row in one.rows], "ms", one.sentence, levels=levels(one))
         for one in comparisons
     ]
     last = max((chart.longest for chart in found), default=1.0)
     return [replace(chart, last=last) for chart in found]
 
 
-def render(found: Sequence[Comparison | CallComparison], network: str) -> str:
-    """`network`: a sentence about what the ranks communicate over."""
+def levels(one: Comparison) -> list[tuple[float, str, str]]:
+    """The ideal and the sum; neither where communication or computation alone is not decided."""
+    if not one.alone_is_known:
+        return []
+    return [
+        (one.ideal_ms, f"ideal, {one.ideal_ms:.0f} ms", DOTTED),
+        (one.sum_ms, f"sum, {one.sum_ms:.0f} ms", DASHED),
+    ]
+
+
+def why_short(comparisons: Sequence[Comparison]) -> str:
+    """Why one chart's bars are short beside another's; "": they are not."""
+    ends = {one.call: chart.longest for one, chart in zip(comparisons, charts(comparisons))}
+    most = max(ends, key=ends.__getitem__, default="")
+    short = [call for call, end in ends.items() if MUCH_LONGER * end < ends[most]]
+    if not short:
+        return ""
+    return (
+        f"{most} takes more than {MUCH_LONGER} times as long as {' and '.join(short)},"
+        " whose bars are short for that reason."
+    )
+
+
+def render(found: Sequence[Comparison | CallComparison], network: str, place: str = "") -> str:
+    """`network`: a sentence about what the ranks communicate over; `place`: the same in short."""
     comparisons = [one for one in found if isinstance(one, Comparison)]
     return html.render(
         "comparison.html.j2",
@@ -72,6 +89,7 @@ def render(found: Sequence[Comparison | CallComparison], network: str) -> str:
         comparisons=comparisons,
         calls=[one for one in found if isinstance(one, CallComparison)],
         charts=charts(comparisons),
+        why_short=why_short(comparisons),
         samples=min((one.samples for one in found), default=0),
         interval=interval,
         figure=figure,
@@ -79,8 +97,11 @@ def render(found: Sequence[Comparison | CallComparison], network: str) -> str:
         remarks=remarks([row for one in comparisons for row in one.rows]),
         machine=machine(),
         network=network,
+        place=place,
     )
 
 
-def write(path: Path, found: Sequence[Comparison | CallComparison], network: str) -> None:
-    files.write_text(path, render(found, network))
+def write(
+    path: Path, found: Sequence[Comparison | CallComparison], network: str, place: str = ""
+) -> None:
+    files.write_text(path, render(found, network, place))
