@@ -33,7 +33,7 @@ def test_everything_that_make_sets_up_is_good():
 def test_mpi_libraries_that_are_not_here_are_no_fault(call, tmp_path):
     result = call("doctor", WEFT_MPI_DIR=str(tmp_path / "no-mpi"), PATH=str(tmp_path))
     for name, command in (("mpich", "make build"), ("openmpi", "make mpis")):
-        assert f"none {name}: not here\n       to get it: {command}\n" in result.stdout
+        assert f"missing {name}: not here\n          to get it: {command}\n" in result.stdout
     others = [line for line in result.stdout.splitlines() if "leftovers" not in line]
     assert not any(line.startswith("bad") for line in others), result.stdout
 
@@ -139,7 +139,7 @@ def test_fix_mends_only_what_is_bad(monkeypatch, capsys):
     assert checks.report(checks.fix()) == 1
     said = capsys.readouterr().out
     assert done == ["b"]
-    assert "mended b: broken\n" in said and "good b" in said and "bad  c" in said
+    assert "mended b: broken\n" in said and "good    b" in said and "bad     c" in said
 
 
 def test_a_target_of_make_is_mended_in_the_source_tree_only(monkeypatch):

@@ -305,7 +305,7 @@ def check_leftovers(what: str, find: Callable[[], leftovers.Leftovers]) -> Findi
     return Finding(what, False, found.in_words(), FIX_COMMAND, found.remove)
 
 
-MARKS = {True: "[green]good[/]", False: "[red]bad [/]", None: "[dim]none[/]"}
+MARKS = {True: "[green]good   [/]", False: "[red]bad    [/]", None: "[dim]missing[/]"}
 
 
 def mended(finding: Finding) -> bool:
@@ -324,7 +324,7 @@ def report(results: list[Finding]) -> int:
         console.print(finding.note, markup=False, highlight=False, soft_wrap=True)
         if finding.fix:
             word = "to get it" if finding.good is None else "fix"
-            line = f"       {word}: {finding.fix}"
+            line = f"          {word}: {finding.fix}"
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     wrong = sum(finding.good is False for finding in results)
     good = sum(finding.good is True for finding in results)
