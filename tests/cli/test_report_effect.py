@@ -96,6 +96,17 @@ def test_a_tie_below_becomes_no_difference():
     assert "from 0.4 ms of computation on; below, there is no difference to blocking" in advice
 
 
+def test_two_amounts_say_nothing_of_those_between():
+    """At the first there is no difference, so no line crosses: the second speaks for itself."""
+    found = result({"thread": hides(0.9, 180.0)})
+    amounts = sorted({point.amount for point in found.points})
+    kept = [point for point in found.points if point.amount in (amounts[0], amounts[-1])]
+    case = only_case(replace(found, points=kept))
+    assert case.crossings == ()
+    advice = effect.advice(case)
+    assert " at 2 ms of computation (measured at 0.2 ms and 2 ms only); below, there is" in advice
+
+
 def test_blocking_where_nothing_pays():
     advice = effect.advice(with_overhead(native=hides(-0.5), thread=hides(-0.3, 100.0)))
     assert advice.startswith("stay with MPI_Allreduce: it is faster than every non-blocking")

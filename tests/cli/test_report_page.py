@@ -200,18 +200,19 @@ def test_an_interval_that_is_far_too_wide_does_not_flatten_the_lines():
     assert "1.40–90.0" in effect_page.render([source])
 
 
-def test_facts_have_units():
+def test_facts_are_few_and_have_units():
     values = {
         "memory_bytes": 1 << 34,
         "bytes": [4096, 1 << 20],
         "hang_s": 20,
+        "time_budget_s": 90.0,
+        "fixed_work": False,
         "lab": {},
         "cpu": "x",
     }
     assert effect_page.facts(values) == [
         ("memory", "16 GiB"),
-        ("sizes", "4 KiB, 1 MiB"),
-        ("hang", "20 s"),
+        ("time for measuring, at most", "90 s"),
         ("processor", "x"),
     ]
 

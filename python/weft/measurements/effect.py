@@ -456,6 +456,10 @@ def boundary_us(case: Case, curve: Curve, parts: Sequence[Segment], i: int, at_e
 
 
 def _range(case: Case, curve: Curve, parts: Sequence[Segment], i: int) -> str:
+    own = case.computation_us[parts[i].first]
+    if len(case.amounts) == 2 and boundary_us(case, curve, parts, i, i == 0) == own:
+        every = listing([duration(us) for us in case.computation_us])
+        return f"at {duration(own)} of computation (measured at {every} only)"
     begin = None if i == 0 else duration(boundary_us(case, curve, parts, i, False))
     end = None if i == len(parts) - 1 else duration(boundary_us(case, curve, parts, i, True))
     if begin is None:

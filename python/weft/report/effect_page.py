@@ -268,25 +268,39 @@ def not_run(result: Result) -> list[dict[str, str]]:
     ]
 
 
+# Words for what a result says of machine and settings; a result of other tools may say more.
+NAMES = {
+    "cpu": "processor",
+    "memory_bytes": "memory",
+    "weft": "Weft",
+    "kernel": "computation",
+    "compute_library": "library that computes",
+    "working_set_bytes": "memory that the computation touches",
+    "fixed_work": "the same total work on all numbers of ranks",
+    "time_budget_s": "time for measuring, at most",
+}
+# The cases and the network say these, or they matter only to who repeats the measurement.
+LEFT_OUT = {
+    *("usable_cores", "numa_nodes", "python", "collectives", "bytes", "engines", "mpis", "ranks"),
+    *("placements", "backoffs", "algorithms", "amounts", "lab", "launcher", "tolerance", "hang_s"),
+    "seed",
+}
+
+
 def facts(values: dict[str, Any]) -> list[tuple[str, str]]:
-    """Machine or settings in words, whatever the result says about them."""
-    found = [fact(key, value) for key, value in values.items()]
-    return [(name, value) for name, value in found if value]
+    """Machine or settings in words; what is empty or off is left out."""
+    return [
+        (NAMES.get(key) or key.replace("_", " "), fact(key, value))
+        for key, value in values.items()
+        if value and key not in LEFT_OUT
+    ]
 
 
-NAMES = {"cpu": "processor", "numa_nodes": "NUMA nodes", "mpi": "MPI", "mpis": "MPI libraries"}
-NAMES |= {"weft": "Weft", "python": "Python", "bytes": "sizes"}
-
-
-def fact(key: str, value: Any) -> tuple[str, str]:
-    name, _, unit = key.rpartition("_")
-    if unit == "bytes":
-        values = value if isinstance(value, (list, tuple)) else [value]
-        if all(isinstance(one, int) for one in values):
-            return NAMES.get(key) or name.replace("_", " "), ", ".join(map(effect.size, values))
-    if unit == "s" and isinstance(value, (int, float)):
-        return name.replace("_", " "), f"{value:g} s"
-    return NAMES.get(key) or key.replace("_", " "), words(value)
+def fact(key: str, value: Any) -> str:
+    if key.endswith("_bytes") and isinstance(value, int):
+        return effect.size(value)
+    is_time = key.endswith("_s") and isinstance(value, (int, float))
+    return f"{value:g} s" if is_time else words(value)
 
 
 def words(value: Any) -> str:
