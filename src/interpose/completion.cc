@@ -88,6 +88,7 @@ class Completion {
  private:
   void bring_back();  // what became of the library's requests, to the application's
   void completed_at(int index, MPI_Status* status, bool partly);
+  void count_wait(std::int64_t ended_ns);
   void observe_completed();
   bool is_completed(const Ours& ours) const;
 
@@ -222,10 +223,26 @@ bool Completion::is_completed(const Ours& ours) const {
   return Requests::own().find(ours.operation->request()) != ours.operation;
 }
 
+// Divides the call's time among the collectives that were under way in it.
+void Completion::count_wait(std::int64_t ended_ns) {
+  std::vector<std::int64_t> ends_ns;
+  for (const Ours& ours : ours_) ends_ns.push_back(end_of_wait(*ours.operation, ended_ns));
+  std::vector<MPI_Request> watched;
+  for (const MPI_Request request : before_)
+    if (Requests::own().is_watched(request)) watched.push_back(request);
+  ends_ns.resize(ends_ns.size() + watched.size(), ended_ns);
+  const std::vector<std::int64_t> shares = divided_wait(began_ns_, ends_ns);
+  auto share = shares.begin();
+  for (const Ours& ours : ours_) ours.operation->times.waited += *share++;
+  for (const MPI_Request request : watched)
+    Requests::own().waited_for(request, began_ns_, *share++);
+}
+
 void Completion::observe_completed() {
   const bool observing = runtime_.observing();
   if (!observing && !Requests::own().watching()) return;
   const std::int64_t ended_ns = observing ? now_ns() : 0;
+  if (observing) count_wait(ended_ns);
   for (const Ours& ours : ours_) {
     Times& times = ours.operation->times;
     // Otherwise another tool has completed it by another call inside this one, which has counted
@@ -239,7 +256,6 @@ void Completion::observe_completed() {
     NativeRequest native;
     if (after[i] == before_[i] || !Requests::own().unwatch(before_[i], &native)) continue;
     if (!observing) continue;
-    native.times.waiting_since = began_ns_;
     runtime_.summary.completed(native.id, native.times, ended_ns);
   }
   if (auto* track = runtime_.application_track()) track->span(call_name(id_), began_ns_, ended_ns);

@@ -3,6 +3,7 @@
 // call, and is as short as what it waits for.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -37,7 +38,10 @@ class PersistentAlone {
   bool test() {
     const bool is_inline = operation_->claim();
     runtime_.progress.poll_in_test_call();
-    return is_inline ? operation_->progress_inline() : operation_->done();
+    const bool done = is_inline ? operation_->progress_inline() : operation_->done();
+    if (!done && began_ns_ != 0) [[unlikely]]
+      operation_->times.waited += now_ns() - began_ns_;
+    return done;
   }
 
   bool has_failed() const { return operation_->error_code() != MPI_SUCCESS; }  // once it is done
@@ -63,6 +67,8 @@ class PersistentAlone {
   }
   [[gnu::noinline]] void observe_completed() const {
     const std::int64_t ended_ns = now_ns();
+    const std::int64_t until_ns = end_of_wait(*operation_, ended_ns);
+    operation_->times.waited += std::max<std::int64_t>(until_ns - began_ns_, 0);
     runtime_.summary.completed(operation_->id(), operation_->times, ended_ns);
     if (auto* track = runtime_.application_track())
       track->span(call_name(id_), began_ns_, ended_ns);

@@ -132,6 +132,7 @@ void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bo
   // Leak checkers find it through this variable after MPI_Finalize.
   [[gnu::used]] static Lifecycle* runtime;
   runtime = new Lifecycle(config, library, thread_may, scope);
+  runtime->several_threads_ = asked_level == MPI_THREAD_MULTIPLE;
   runtime->several_callers_ = asked_level == MPI_THREAD_MULTIPLE &&
                               thread_level == MPI_THREAD_MULTIPLE && runtime->takes_all();
   runtime->level_is_raised_ =
@@ -323,7 +324,8 @@ void Lifecycle::report(int rank, int ranks) {
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   summary.report(config, remark(), kLibraryWords[static_cast<std::size_t>(library)],
                  {Transfers::own().count() + Accesses::own().count(),
-                  one_copy() ? one_copy()->copied_bytes() : 0, progress.ended_by_agent()},
+                  one_copy() ? one_copy()->copied_bytes() : 0, progress.ended_by_agent(),
+                  several_threads_ ? 1 : 0},
                  Learnt::own().report(trial_budget), reports_, rank, ranks);
 }
 

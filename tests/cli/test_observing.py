@@ -113,6 +113,24 @@ def test_summary_says_why_more_than_all_time_was_waited(call, compiled_for):
     assert waited and float(waited[1]) > 100, done.stderr
 
 
+@pytest.mark.parametrize("engine", ["native", "auto"])
+def test_a_wait_for_several_requests_is_divided_among_them(call, compiled_for, tmp_path, engine):
+    library, file = mpi_libraries.implementation("mpich"), tmp_path / "summary.json"
+    program = compiled_for(library, "late_for_several")
+    for report in ("--summary", f"--summary=json:{file}"):
+        done = call("run", "--engine", engine, report, "--", *library.launcher(2), program)
+        assert done.returncode == 0, done.stderr
+        assert "several threads" not in done.stderr
+    found = json.loads(file.read_text())
+    calls = {entry["call"]: entry for entry in found["calls"]}
+    inside_us = sum(entry["waited_us"] + entry["inside_us"] for entry in calls.values())
+    assert 0 < inside_us / 1e6 / 2 / found["seconds"] <= 1.01
+    assert found["headline"]["calls_share"] <= 1.01
+    if engine == "native":  # all end where the wait ends
+        allreduces, bcasts = (calls[name]["waited_us"] for name in ("MPI_Iallreduce", "MPI_Ibcast"))
+        assert allreduces == pytest.approx(bcasts, rel=0.01)
+
+
 def test_summary_in_json_has_the_seconds(observed, tmp_path):
     file = tmp_path / "summary.json"
     observed("thread", f"--summary=json:{file}")

@@ -4,8 +4,26 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <numeric>
 
 namespace weft {
+
+std::vector<std::int64_t> divided_wait(std::int64_t began_ns,
+                                       const std::vector<std::int64_t>& ends_ns) {
+  std::vector<std::size_t> order(ends_ns.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return ends_ns[a] < ends_ns[b]; });
+  std::vector<std::int64_t> shares(ends_ns.size());
+  std::int64_t share = 0, until_ns = began_ns;
+  auto left = static_cast<std::int64_t>(order.size());
+  for (const std::size_t next : order) {
+    share += std::max<std::int64_t>(ends_ns[next] - until_ns, 0) / left--;
+    until_ns = std::max(until_ns, ends_ns[next]);
+    shares[next] = share;
+  }
+  return shares;
+}
 
 std::string words_of(const CallClassKey& key) {
   std::string words = key.blocking ? "blocking " : "";

@@ -18,7 +18,13 @@ struct Times {
   std::int64_t started = 0;   // the start call returned
   std::int64_t finished = 0;  // the collective was complete
   std::int64_t waiting_since = 0;
+  std::int64_t waited = 0;  // inside completion calls; its share where they waited for several
 };
+
+// Divides the time from `began_ns` on among collectives that end at these times: each moment
+// equally among those that have not ended. Returns the share of each.
+std::vector<std::int64_t> divided_wait(std::int64_t began_ns,
+                                       const std::vector<std::int64_t>& ends_ns);
 
 // The result of one initialisation, for the summary.
 struct PlanRecord {

@@ -145,6 +145,7 @@ class Runtime : public Observer {
   JobResources resources_;                                              // the same
   std::atomic<bool> only_callers_advance_{false};
   bool several_callers_ = false;
+  bool several_threads_ = false;  // of the application's may call, whoever takes the calls
   bool level_is_raised_ = false;
   bool may_have_threads_ = false;  // the library lets all threads call, and says so when asked
   const Scope scope_;

@@ -119,13 +119,15 @@ std::string job_command() {
 
 // Returns lines on what a user asks next: what is still to be won, and whether it helped.
 std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, int ranks,
-                       Engine engine) {
+                       Engine engine, bool several_threads) {
   constexpr double kMoreThanAll = 1.01;  // the seconds are rank 0's
   const double share = share_of_calls(totals, seconds, ranks);
   std::string text;
   if (share > 0)
     text = "  these calls took " + percent(share) + " of the ranks' time" +
-           (share > kMoreThanAll ? ", since several threads waited at a time" : "") + "\n";
+           (several_threads && share > kMoreThanAll ? ", since several threads waited at a time"
+                                                    : "") +
+           "\n";
   const bool chosen = engine != Engine::automatic && engine != Engine::native;
   const std::string with =
       chosen ? "--with '--engine " + std::string(engine_name(engine)) + "' " : "";
@@ -321,15 +323,15 @@ void Summary::planned(PlanRecord record) {
 }
 
 void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
-  // A wait for several requests may last longer than this collective did.
-  const std::int64_t until = times.finished > 0 ? std::min(times.finished, ended_ns) : ended_ns;
-  const std::int64_t waited_ns = std::max<std::int64_t>(until - times.waiting_since, 0);
   Counters& counters = counters_[static_cast<std::size_t>(id)];
   counters.completed.fetch_add(1, std::memory_order_relaxed);
   counters.start_to_wait_ns.fetch_add(times.waiting_since - times.started,
                                       std::memory_order_relaxed);
-  counters.waited_ns.fetch_add(waited_ns, std::memory_order_relaxed);
+  counters.waited_ns.fetch_add(times.waited, std::memory_order_relaxed);
   if (times.finished == 0) return;
+  // A wait for several requests may last longer than this collective did.
+  const std::int64_t until = std::min(times.finished, ended_ns);
+  const std::int64_t waited_ns = std::max<std::int64_t>(until - times.waiting_since, 0);
   counters.duration_ns.fetch_add(times.finished - times.started, std::memory_order_relaxed);
   counters.waited_for_handled_ns.fetch_add(waited_ns, std::memory_order_relaxed);
 }
@@ -372,7 +374,7 @@ void Summary::report(const Config& config, const std::string& remark, const char
     text += text_line(static_cast<CallId>(i), n, seconds, ranks);
     any = true;
   }
-  text += any ? last_lines(totals, seconds, ranks, config.engine)
+  text += any ? last_lines(totals, seconds, ranks, config.engine, counted.ranks_with_threads > 0)
               : "  no collective that Weft knows was called\n";
   text += text_of(learnt, seconds);
   text += agents_line(config.engine, counted, totals);

@@ -79,6 +79,7 @@ class Summary {
     std::int64_t transfers = 0;
     std::int64_t one_copy_bytes = 0;
     std::int64_t ended_by_agent = 0;
+    std::int64_t ranks_with_threads = 0;  // several of the application's may call at a time
     std::int64_t left_to_agent = 0;
   };
   // Collective over `all` ranks; rank 0 prints it (text) and writes it (JSON file), as asked for.

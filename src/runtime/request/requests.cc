@@ -221,4 +221,18 @@ bool Requests::unwatch(MPI_Request request, NativeRequest* record) {
   return true;
 }
 
+bool Requests::is_watched(MPI_Request request) {
+  const std::lock_guard lock(mutex_);
+  return watched_.contains(request);
+}
+
+void Requests::waited_for(MPI_Request request, std::int64_t began_ns, std::int64_t ns) {
+  const std::lock_guard lock(mutex_);
+  const auto it = watched_.find(request);
+  if (it == watched_.end()) return;
+  Times& times = it->second.times;
+  if (times.waiting_since == 0) times.waiting_since = began_ns;
+  times.waited += ns;
+}
+
 }  // namespace weft

@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -201,6 +202,12 @@ int call_error_handler(CollectiveOperation& operation, int code);
 // The number of communicators with deferred calls (runtime/start/deferred.h).
 inline std::atomic<int> deferring{0};
 
+// Returns the end of the operation if it is over, else that of the call that waits for it.
+inline std::int64_t end_of_wait(const CollectiveOperation& operation, std::int64_t ended_ns) {
+  const bool is_known = operation.done() && operation.times.finished > 0;
+  return is_known ? std::min(operation.times.finished, ended_ns) : ended_ns;
+}
+
 // Counts Weft's requests by a hash of their handles, so that the library's are recognised at once.
 inline std::array<std::atomic<std::uint16_t>, 4096> counts_by_hash{};
 inline std::atomic<std::uint16_t>& count_like(MPI_Request request) {
@@ -249,6 +256,9 @@ class Requests {
   void watch(MPI_Request request, NativeRequest record);
   // Ends the watch. Returns false if the request was not watched.
   bool unwatch(MPI_Request request, NativeRequest* record);
+  bool is_watched(MPI_Request request);
+  // Counts so much of a wait that began then for a watched request.
+  void waited_for(MPI_Request request, std::int64_t began_ns, std::int64_t ns);
   bool watching() const { return watched_count_.load(std::memory_order_relaxed) > 0; }
 
  private:

@@ -1,0 +1,22 @@
+/* One wait of rank 0 for several collectives, which rank 1 starts late. */
+#include <mpi.h>
+#include <unistd.h>
+
+enum { kOfEach = 4, kLate_us = 300000 };
+
+int main(int argc, char** argv) {
+  int rank = 0, one = 1, sums[kOfEach] = {0}, data[kOfEach] = {0}, right = 1;
+  MPI_Request requests[2 * kOfEach];
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 1) usleep(kLate_us);
+  for (int i = 0; i < kOfEach; ++i) {
+    data[i] = rank;
+    MPI_Iallreduce(&one, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[2 * i]);
+    MPI_Ibcast(&data[i], 1, MPI_INT, 1, MPI_COMM_WORLD, &requests[2 * i + 1]);
+  }
+  MPI_Waitall(2 * kOfEach, requests, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < kOfEach; ++i) right = right && sums[i] == 2 && data[i] == 1;
+  MPI_Finalize();
+  return right ? 0 : 1;
+}
