@@ -138,6 +138,7 @@ void Learner::have_any_positions() {
 }
 
 void Learner::have_known(const std::vector<Known>& known) {
+  is_known_ = true;
   depth_ = known.size() > 1 ? 1 : std::clamp(known.front().depth, 1, kMostInFlight);
   have_positions(std::vector<std::int64_t>(known.size()));
   for (std::size_t i = 0; i < known.size(); ++i) {

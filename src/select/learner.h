@@ -119,6 +119,11 @@ class Learner {
   // Returns whether the call class is neither settled nor resting, that is, tries variants or is
   // about to.
   bool is_learning() const { return stage_ != Stage::settled && wants_time(); }
+  // Returns whether the last call's variant was on trial.
+  bool was_on_trial() const { return calls_ > 0 && is_on_trial(calls_ - 1); }
+  // Returns whether the variants in use were found, by this run or an earlier one; otherwise the
+  // rule's is in use.
+  bool has_result() const { return times_settled_ > 0 || is_known_; }
   // Returns whether next() needs the time at which the next call begins.
   bool wants_time() const { return calls_ >= next_timed_; }
   // Returns whether calls follow each other so soon that nothing could be hidden behind them.
@@ -210,6 +215,7 @@ class Learner {
   std::optional<TriedVariants> again_;   // the variant in use and a rival, while they are compared
   int rival_ = -1;                       // that one
   std::uint64_t compares_again_at_ = 0;  // call, or a check after that
+  bool is_known_ = false;                // an earlier run has found the variants
   bool has_learnt_ = false;              // something was tried and settled on
   int slots_before_ = 0;                 // that were tried before the call class was watched again
   int in_a_row_ = 1;                     // a slot is so many times as long

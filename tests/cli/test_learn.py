@@ -92,6 +92,8 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
         tried = {way["way"] for way in site["ways"] if way["period_us"] > 0}
         assert "native" in tried
         assert site["way"] in tried
+    for call in ("MPI_Iallreduce", "MPI_Ibcast"):
+        assert done.calls[call]["passed_on"]["engine auto tried native"] > 0
     known = {site.calls: site for site in learned.read(tmp_path / "plans")}
     assert set(known) == set(SITES)
     for words, site in sites.items():
@@ -111,10 +113,14 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
         (place,) = known[words].places
         assert named[place].function == "main"
         assert call in lines[named[place].line - 1]
-    again, _ = run(12)
-    for words, site in again.items():
-        assert site["way"] == sites[words]["way"]
-        assert site["calls_on_trial"] == 0
+    again, done = run(12)
+    for words, call in zip(SITES, ("MPI_Iallreduce", "MPI_Ibcast")):
+        assert again[words]["way"] == sites[words]["way"]
+        assert again[words]["calls_on_trial"] == 0
+        reasons = done.calls[call]["passed_on"]
+        assert "engine auto tried native" not in reasons
+        learnt = "engine auto has learnt to take native" in reasons
+        assert learnt == (again[words]["way"] == "native")
 
 
 @pytest.mark.parametrize("hosts", ["a:1,b:1", "a:2"])

@@ -20,7 +20,7 @@ SOURCE = installation.ROOT / "tests/cli/programs/levels.c"
 TWO_NODES = ["-launcher", "fork", "-hosts", "a,b"]
 REASON = "needs MPI calls on a thread, which engine auto does without inside one node"
 BLOCKING = "blocking, and not one that the node's memory serves; --blocking takes it all the same"
-LEARNT = "engine auto tries native, or has learnt to take it"
+RULE = "the rule takes native here"
 SENTENCE = "for other calls name an engine (--engine thread)"
 LIBRARIES = ("mpich", "openmpi", "intelmpi")
 PROGRAMS = installation.ROOT / "tests/cli/programs"
@@ -142,7 +142,7 @@ def test_blocking_over_two_nodes_has_a_reason_of_its_own(run):
     calls, _ = run(*words, weft=["--blocking"], nodes=TWO_NODES, call="MPI_Allreduce")
     assert calls["handled"] == 2
     calls, _ = run(*words, nodes=TWO_NODES, call="MPI_Allreduce")
-    assert calls["passed_on"] == {LEARNT: 2}, "two calls are not enough to try another way"
+    assert calls["passed_on"] == {RULE: 2}, "two calls are not enough to try another way"
 
 
 def test_not_where_the_program_wants_threads_anyway(run):

@@ -25,7 +25,8 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
     "needs MPI calls on a thread, which engine auto does without inside one node",
     "blocking, and not one that the node's memory serves; --blocking takes it all the same",
     "the rule takes native here",
-    "engine auto tries native, or has learnt to take it",
+    "engine auto tried native",
+    "engine auto has learnt to take native",
     "the MPI library's own call was measured, and is as fast here",
     "communicator with one rank, two groups or processes of other jobs, or not made by an "
     "intercepted call",

@@ -23,6 +23,7 @@ enum class Reason : std::uint8_t {
   level_kept,
   outside_memory,
   rule,
+  tried,
   learnt,
   library_wins,
   communicator,
@@ -33,7 +34,7 @@ enum class Reason : std::uint8_t {
   large,
   arguments,
 };
-inline constexpr int kReasons = 13;
+inline constexpr int kReasons = 14;
 
 // Explains what engine `auto` does inside one node, and how to change it.
 inline constexpr const char* kLevelKept =
@@ -58,6 +59,7 @@ class Summary {
   // Notes a call without a copy, or with one by the kernel; a persistent request counts once.
   void direct(CallId id);
   void passed_on(CallId id, Reason reason);
+  bool wanted() const { return wanted_; }
   // Notes the time that the application has spent inside a blocking call.
   void spent(CallId id, std::int64_t ns) {
     if (wanted_)

@@ -124,7 +124,7 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   const Plan& chosen = plan_of(runtime, call, plan, variant);
   const bool is_timed = call_class.learner.wants_own_time();
   if (chosen.declined) {
-    runtime.summary.passed_on(id, *chosen.declined);
+    runtime.summary.passed_on(id, exact_reason(*chosen.declined, call_class));
     Started left = declined(*chosen.declined, answer);
     if (is_timed) left.call_class = &call_class;
     return left;

@@ -173,8 +173,10 @@ bool DeferredCollective::begins_by_worker(const Plan& variant) const {
 // Counts the call for the summary as if it had begun in its start.
 void DeferredCollective::count(const Plan* variant) const {
   Summary& summary = runtime().summary;
-  if (!variant || variant->declined)
-    summary.passed_on(id(), variant ? *variant->declined : Reason::arguments);
+  if (!variant)
+    summary.passed_on(id(), Reason::arguments);
+  else if (variant->declined)
+    summary.passed_on(id(), exact_reason(*variant->declined, *plan_->variants->call_class));
   else
     summary.handled(id(), variant->bytes, variant->schedule->node_bytes > 0);
 }

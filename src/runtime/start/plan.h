@@ -98,6 +98,14 @@ class Variants {
   std::vector<std::atomic<const Plan*>> plans_;
 };
 
+// Returns why the last call of a call class was the library's. declined: as its variant says.
+inline Reason exact_reason(Reason declined, const CallClass& call_class) {
+  if (declined != Reason::learnt) return declined;
+  const Learner& learner = call_class.learner;
+  if (learner.was_on_trial()) return Reason::tried;
+  return learner.has_result() ? Reason::learnt : Reason::rule;
+}
+
 // Says for which calls of an epoch on one communicator an answer holds.
 enum class Alike : std::uint8_t { none, same_arguments, all };
 

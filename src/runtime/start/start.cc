@@ -69,6 +69,12 @@ namespace {
   return left;
 }
 
+Reason reason_of(const Started& declined) {
+  const bool of_call_class = declined.plan && declined.plan->variants;
+  return of_call_class ? exact_reason(declined.reason, *declined.plan->variants->call_class)
+                       : declined.reason;
+}
+
 }  // namespace
 
 Started start(CallId id, const Call& call, const Plan* known, MPI_Request* request) {
@@ -104,7 +110,7 @@ Started start(CallId id, const Call& call, const Plan* known, MPI_Request* reque
 void passed_on(CallId id, const Started& declined, const MPI_Request* request, int code) {
   Runtime* runtime = Runtime::active();
   if (!runtime || code != MPI_SUCCESS) return;
-  runtime->summary.passed_on(id, declined.reason);
+  if (runtime->summary.wanted()) runtime->summary.passed_on(id, reason_of(declined));
   const bool non_blocking = call_name(id)[4] == 'I';  // not a persistent initialisation
   CallClass* const call_class = declined.call_class;
   if ((!runtime->observing() && !call_class) || !non_blocking) return;
