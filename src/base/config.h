@@ -93,6 +93,10 @@ const char* learn_word(Learn learn);
 
 // Returns the default file of plans; empty if the user has no directory for it.
 std::string default_plan_cache();
+// Stands in place of an algorithm's name: the calls are left to the MPI library.
+inline constexpr std::string_view kLibrarys = "native";
+inline constexpr const char* kOrLibrarys =
+    ", or native, which leaves these calls to the MPI library";
 // Every file of plans begins with these words, whatever its version.
 inline constexpr std::string_view kPlansBegin = "# weft plans, ";
 
@@ -134,6 +138,9 @@ struct Config {
   std::string summary_json_file;                // WEFT_SUMMARY=json:FILE
   std::string trace_file;                       // empty: no trace
   std::array<std::string, kKinds> algorithm{};  // WEFT_ALGORITHM_<KIND>; empty: Selector decides
+
+  // Returns whether calls of this kind are all the library's, since the user says so.
+  bool leaves(Kind kind) const { return algorithm[static_cast<std::size_t>(kind)] == kLibrarys; }
 
   // value_of returns the value of a variable, or nullptr if it is not set.
   static Result<Config> from(const std::function<const char*(const char* name)>& value_of);

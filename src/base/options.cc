@@ -208,7 +208,8 @@ constexpr Option kOptions[] = {
     {Group::tuning, kAlgorithmOption, "KIND=NAME", "", "Weft chooses for each call",
      "WEFT_ALGORITHM_KIND", nullptr,
      "Names the algorithm of one kind of collective, such as allreduce=ring; `weft schedule "
-     "--list` shows them. The option may be given several times. Its variable has the kind in "
+     "--list` shows them; KIND=native leaves these calls to the MPI library. "
+     "The option may be given several times. Its variable has the kind in "
      "capitals: WEFT_ALGORITHM_ALLREDUCE=ring."},
     {Group::tuning, "--learn", "L", kLearnChoices, "on", "WEFT_LEARN", nullptr,
      "Lets engine auto try out, while the program runs, what makes the program fastest, call by "

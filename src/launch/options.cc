@@ -18,13 +18,14 @@ namespace weft::launch {
 namespace {
 
 Result<bool> check_algorithm(Kind kind, std::string_view name) {
+  if (name == kLibrarys) return true;
   std::string choices;
   for (const char* const one : algorithm_names(kind)) {
     if (name == one) return true;
     choices += (choices.empty() ? "" : ", ") + std::string(one);
   }
   return Error{"unknown algorithm " + quoted(name) + " for " + kind_name(kind) +
-               "; choose one of " + choices};
+               "; choose one of " + choices + kOrLibrarys};
 }
 
 // Sets WEFT_ALGORITHM_<KIND> for --algorithm KIND=NAME.

@@ -290,13 +290,13 @@ Result<bool> check_algorithms(const Config& config) {
     const auto kind = static_cast<Kind>(i);
     const std::string& asked = config.algorithm[static_cast<std::size_t>(i)];
     if (asked.empty()) continue;
-    if (find_algorithm(kind, asked)) continue;
+    if (config.leaves(kind) || find_algorithm(kind, asked)) continue;
     std::string choices;
     for (const Algorithm& algorithm : algorithms())
       if (algorithm.kind == kind)
         choices += (choices.empty() ? "" : ", ") + std::string(algorithm.name);
     return Error{"unknown algorithm '" + asked + "' for " + kind_name(kind) + "; choose one of " +
-                 choices};
+                 choices + kOrLibrarys};
   }
   return true;
 }

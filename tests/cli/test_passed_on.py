@@ -57,6 +57,18 @@ def test_what_is_handled_and_why_the_rest_is_not(program, tmp_path, engine):
     assert why.startswith("blocking, ")
 
 
+def test_one_kind_of_call_is_left_to_the_library_from_outside(program, tmp_path):
+    summary = tmp_path / "summary.json"
+    left = ["--engine", "thread", "--algorithm", "allreduce=native"]
+    done = run(program, *left, f"--summary=json:{summary}")
+    assert done.returncode == 0, done.stderr
+    calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
+    names = ("MPI_Allreduce", "MPI_Iallreduce", "MPI_Iallreduce_c", "MPI_Allreduce_init")
+    for name in names:
+        assert calls[name]["passed_on"] == {"--algorithm allreduce=native": calls[name]["seen"]}
+    assert calls["MPI_Iscan"]["handled"] == RANKS
+
+
 def test_blocking_collectives_on_request(program, tmp_path):
     summary = tmp_path / "summary.json"
     done = run(program, "--engine", "function", "--blocking", f"--summary=json:{summary}")

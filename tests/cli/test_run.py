@@ -100,11 +100,12 @@ def test_unknown_collective_of_algorithm_is_refused(call):
     assert "allreduce" in result.stderr
 
 
-@pytest.mark.parametrize("name", ["", "rong"])
+@pytest.mark.parametrize("name", ["", "rong", "library"])
 def test_unknown_algorithm_is_refused_before_anything_starts(call, name):
     result = call("run", "--algorithm", f"allreduce={name}", "--", "true")
     assert result.returncode == 2
     assert f"unknown algorithm '{name}' for allreduce; choose one of " in result.stderr
+    assert "or native, which leaves these calls to the MPI library" in result.stderr
 
 
 def test_preload_comes_first_and_keeps_what_was_there(call, compiled):

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -35,7 +36,25 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
     "no topology, or a grid in which both neighbors of a dimension are one rank",
     "nothing to move",
     "more than 2 GiB",
-    "arguments that the library must judge"};
+    "arguments that the library must judge",
+    "--algorithm KIND=native"};
+
+// Returns the name of the kind of collective that a call is: "allreduce" of MPI_Iallreduce_init_c.
+std::string kind_of_call(CallId id) {
+  std::string_view name = call_name(id);
+  name.remove_prefix(std::string_view("MPI_").size());
+  if (name.starts_with('I')) name.remove_prefix(1);
+  for (const std::string_view end : {"_c", "_init"})
+    if (name.ends_with(end)) name.remove_suffix(end.size());
+  std::string kind(name);
+  kind[0] = static_cast<char>(std::tolower(kind[0]));
+  return kind;
+}
+
+std::string reason_text(CallId id, std::size_t reason) {
+  const bool named = reason == static_cast<std::size_t>(Reason::kind_left);
+  return named ? "--algorithm " + kind_of_call(id) + "=native" : kReasonTexts[reason];
+}
 
 constexpr std::size_t kInMemory = 6 + kReasons;
 constexpr std::size_t kDirect = kInMemory + 1;
@@ -101,7 +120,7 @@ std::string text_line(CallId id, const CallNumbers& n, double seconds, int ranks
                mean_time(n[3], n[2]), mean_time(n[4], n[2]), n[5] > 0 ? percent(hidden) : kNone});
   for (std::size_t r = 0; r < kReasons; ++r)
     if (n[6 + r] > 0)
-      text += "      passed on " + std::to_string(n[6 + r]) + ": " + kReasonTexts[r] + "\n";
+      text += "      passed on " + std::to_string(n[6 + r]) + ": " + reason_text(id, r) + "\n";
   return text;
 }
 
@@ -216,8 +235,8 @@ std::string json_entry(CallId id, const CallNumbers& n) {
   bool first = true;
   for (std::size_t r = 0; r < kReasons; ++r) {
     if (n[6 + r] == 0) continue;
-    text +=
-        std::string(first ? "" : ",") + "\"" + kReasonTexts[r] + "\":" + std::to_string(n[6 + r]);
+    text += std::string(first ? "" : ",") + "\"" + reason_text(id, r) +
+            "\":" + std::to_string(n[6 + r]);
     first = false;
   }
   return text + "}}";

@@ -33,8 +33,9 @@ enum class Reason : std::uint8_t {
   empty,
   large,
   arguments,
+  kind_left,
 };
-inline constexpr int kReasons = 14;
+inline constexpr int kReasons = 15;
 
 // Explains what engine `auto` does inside one node, and how to change it.
 inline constexpr const char* kLevelKept =

@@ -154,7 +154,7 @@ Started carry_out(CallId id, const Call& call, const Plan* known) {
   Runtime* runtime = Runtime::active();
   if (!runtime) return {};
   if (!blocking_taken.load(std::memory_order_acquire)) [[unlikely]]
-    return leave_to_library(*runtime, id, call, leave_blocking(*runtime));
+    return leave_to_library(*runtime, id, call, leave_blocking(*runtime, call.kind));
   InlineCall::own().hand_over();
   const Answer answer = known ? Answer{known} : plan_for_blocking(*runtime, call);
   const Plan* const plan = answer.plan;

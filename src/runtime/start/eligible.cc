@@ -45,6 +45,7 @@ std::optional<Reason> declined_at_once(const Runtime& runtime, const Communicato
                                        const Call& call, Use use) {
   if (runtime.native())
     return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::level_kept;
+  if (runtime.config.leaves(call.kind)) return Reason::kind_left;
   if (!communicator && is_of_session(call.comm)) return Reason::session;
   if (!communicator)
     return Communicators::own().is_crowded_out(call.comm) ? Reason::crowded : Reason::communicator;

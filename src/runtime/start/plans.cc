@@ -158,9 +158,10 @@ Answer plan_for(Runtime& runtime, const Call& call, Use use) {
   return answer(*plan, runtime, Alike::same_arguments, epoch());
 }
 
-Answer leave_blocking(const Runtime& runtime) {
+Answer leave_blocking(const Runtime& runtime, Kind kind) {
   if (!runtime.observing()) return left_to_library({}, runtime, Alike::all, epoch());
-  return {.reason = runtime.native() ? Reason::engine_native : Reason::outside_memory};
+  if (runtime.native()) return {.reason = Reason::engine_native};
+  return {.reason = runtime.config.leaves(kind) ? Reason::kind_left : Reason::outside_memory};
 }
 
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant) {

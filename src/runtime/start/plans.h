@@ -12,7 +12,7 @@ namespace weft {
 Answer plan_for(Runtime& runtime, const Call& call, Use use);
 // Returns the answer where no blocking call is Weft's, without a look at the call. A summary counts
 // each such call; without one, similar calls go directly to the library from now on.
-Answer leave_blocking(const Runtime& runtime);
+Answer leave_blocking(const Runtime& runtime, Kind kind);
 
 // Returns the plan of a call that takes this variant.
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant);
