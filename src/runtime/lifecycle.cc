@@ -322,11 +322,13 @@ void Lifecycle::end() {
 
 void Lifecycle::report(int rank, int ranks) {
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
+  LearntReport learnt = Learnt::own().report(trial_budget);
+  learnt.is_kept = !config.plan_cache_file.empty();
   summary.report(config, remark(), kLibraryWords[static_cast<std::size_t>(library)],
                  {Transfers::own().count() + Accesses::own().count(),
                   one_copy() ? one_copy()->copied_bytes() : 0, progress.ended_by_agent(),
                   several_threads_ ? 1 : 0},
-                 Learnt::own().report(trial_budget), reports_, rank, ranks);
+                 learnt, reports_, rank, ranks);
 }
 
 // Each rank writes for itself if a worker may still be inside a collective.

@@ -123,6 +123,26 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
         assert learnt == (again[words]["way"] == "native")
 
 
+def test_the_summary_says_what_trying_cost_and_whether_that_is_kept(program, tmp_path):
+    ends = {tmp_path / "plans": ", once: later runs begin", "none": "; no file keeps the result"}
+    for plans, end in ends.items():
+        command = [MPICH.mpiexec, "-launcher", "fork", "-hosts", "a:1,b:1", "-n", 2]
+        command += [installation.weft_command(), "run", "--summary", "--plan-cache", plans]
+        done = subprocess.run(
+            [str(word) for word in [*command, "--", program, 200]],
+            env={**os.environ, **MPICH.environment()},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "    trying cost " in done.stderr and end in done.stderr, done.stderr
+        found = re.findall(r"in (\d+) of (\d+) rounds(, by chance)?", done.stderr)
+        for won, rounds, doubtful in found:
+            by_chance = learned.chance_of(int(won), int(rounds))
+            assert bool(doubtful) == (by_chance > learned.MOST_BY_CHANCE)
+
+
 @pytest.mark.parametrize("hosts", ["a:1,b:1", "a:2"])
 def test_how_many_calls_are_in_flight_together_is_kept(run, tmp_path, hosts):
     """A batch has one long period, which the next run is to compare with one of its own."""

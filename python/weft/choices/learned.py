@@ -52,6 +52,9 @@ LEFT_AFTER = {2: 2.0, 3: 1.25}
 MOST_SLOWER = 0.05
 BLOCKING = "blocking "  # begins the words of such calls
 BY_CHANCE = ", by chance "
+# A result that two ways that are alike have more often, is doubtful: three wins of three are none
+# (src/runtime/job/records.cc).
+MOST_BY_CHANCE = 0.125
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,7 @@ def percent(part: float) -> str:
 
 
 def rounds_words(site: Site, rival: Way) -> str:
-    """ " (in 8 of 9 rounds, by chance 2 %)"."""
+    """ " (in 8 of 9 rounds)"; a doubtful one: " (in 2 of 3 rounds, by chance 50 %)"."""
     if not site.rounds:
         return ""
     times = rival.period_us / site.chosen.period_us
@@ -239,8 +242,9 @@ def rounds_words(site: Site, rival: Way) -> str:
     if was_left and not site.lost and not (site.rounds == 2 and site.calls.startswith(BLOCKING)):
         return f", which took {times:.1f} times as long and was met in {site.rounds} rounds only"
     won = site.rounds - site.lost
-    chance = percent(chance_of(won, site.rounds))
-    return f" (in {won} of {site.rounds} rounds{BY_CHANCE}{chance})"
+    chance = chance_of(won, site.rounds)
+    doubt = BY_CHANCE + percent(chance) if chance > MOST_BY_CHANCE else ""
+    return f" (in {won} of {site.rounds} rounds{doubt})"
 
 
 def hardly_slower_words(site: Site, other: Way) -> str:
@@ -251,7 +255,7 @@ def hardly_slower_words(site: Site, other: Way) -> str:
 
 
 def gain_words(site: Site) -> str:
-    """ ", 25 % less time than native (in 8 of 9 rounds, by chance 2 %)"."""
+    """ ", 25 % less time than native (in 8 of 9 rounds)"."""
     words = ", the library's own" if site.chosen.words == "native" else ""
     rival = site.rival()
     if not rival:

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <numeric>
 
+#include "base/amounts.h"
+
 namespace weft {
 
 std::vector<std::int64_t> divided_wait(std::int64_t began_ns,
@@ -43,8 +45,18 @@ std::string turn_words(std::size_t position, std::size_t cycle) {
 
 namespace {
 
-// Returns for instance "23 % less time than native (in 5 of 5 rounds, by chance 3 %)"; "" if
-// nothing was compared.
+// Returns ", by chance 25 %" if a result is doubtful: two variants that are alike have it more
+// often than three wins of three (python/weft/choices/learned.py).
+std::string doubt_words(const Learner::Found& found) {
+  constexpr double kMostByChance = 0.125;
+  const double chance = chance_of(found.won, found.pairs);
+  if (chance <= kMostByChance) return "";
+  char text[32];
+  std::snprintf(text, sizeof text, ", by chance %.0f %%", 100 * chance);
+  return text;
+}
+
+// Returns for instance "23 % less time than native (in 5 of 5 rounds)"; "" if nothing was compared.
 std::string gain_words(const CallClassRecord& record) {
   const Learner::Found& found = record.found;
   if (found.pairs == 0) return "";
@@ -52,14 +64,12 @@ std::string gain_words(const CallClassRecord& record) {
   const std::int64_t rival = found.median_ns[static_cast<std::size_t>(found.rival)];
   const char* const other = record.variants[static_cast<std::size_t>(found.rival)].c_str();
   const double gain = 100.0 * (1.0 - static_cast<double>(own) / static_cast<double>(rival));
-  const double percent = 100 * chance_of(found.won, found.pairs);
   char text[160];
   if (gain < 1)
     std::snprintf(text, sizeof text, ", as fast as %s (%d rounds)", other, found.pairs);
   else
-    std::snprintf(text, sizeof text,
-                  ", %.0f %% less time than %s (in %d of %d rounds, by chance %.*f %%)", gain,
-                  other, found.won, found.pairs, percent < 1 ? 1 : 0, percent);
+    std::snprintf(text, sizeof text, ", %.0f %% less time than %s (in %d of %d rounds%s)", gain,
+                  other, found.won, found.pairs, doubt_words(found).c_str());
   return text;
 }
 
@@ -73,6 +83,25 @@ std::string cost_words(std::int64_t ns) {
   char text[64];
   std::snprintf(text, sizeof text, "%.1f ms", static_cast<double>(ns) / 1e6);
   return text;
+}
+
+// Returns the line on what the trials cost and won; "" if nothing was tried. Equal runs differ by
+// more than a win below kNoise.
+std::string trials_line(const LearntReport& report, double seconds) {
+  constexpr double kNoise = 0.01;
+  const double cost_s = static_cast<double>(report.trials_cost_ns) / 1e9;
+  const double won_s = static_cast<double>(report.won_ns) / 1e9;
+  const auto is_new = [](const CallClassRecord& record) { return record.found.calls_on_trial > 0; };
+  if (std::none_of(report.call_classes.begin(), report.call_classes.end(), is_new)) return "";
+  char share[32];
+  std::snprintf(share, sizeof share, " (%.2f %% of the time)", 100 * cost_s / seconds);
+  const std::string later = report.is_kept
+                                ? ", once: later runs begin with the result"
+                                : "; no file keeps the result (in the lab none does): --plan-cache "
+                                  "FILE does";
+  const bool is_clear = won_s >= kNoise * seconds;
+  return "    trying cost " + (cost_s > 0 ? time_words(cost_s) + share : "no time") + later +
+         (is_clear ? "; it won " + time_words(won_s) + " against the rule" : "") + "\n";
 }
 
 }  // namespace
@@ -92,14 +121,9 @@ std::string text_of(const LearntReport& report, double seconds) {
     text += "\n";
   }
   if (text.empty()) return text;
-  char share[32];
-  std::snprintf(share, sizeof share, "%.2f %%",
-                static_cast<double>(report.trials_cost_ns) / (seconds * 1e7));
   return "  learnt, by the time from one call to the next on the slowest rank "
          "(of a blocking call: its own):\n" +
-         text + "    all that was tried cost " + cost_words(report.trials_cost_ns) + ", " + share +
-         " of the time; what was found won " + cost_words(report.won_ns) +
-         " against the ways of the rule\n";
+         text + trials_line(report, seconds);
 }
 
 std::string json_of(const LearntReport& report) {

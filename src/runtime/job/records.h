@@ -70,6 +70,7 @@ struct LearntReport {
   std::vector<CallClassRecord> call_classes;
   std::int64_t trials_cost_ns = 0;  // of all trials that this rank took part in
   std::int64_t won_ns = 0;          // by the variants that were found
+  bool is_kept = false;             // a file of plans has the results for later runs
 };
 // Return a line for each call class, and the members of a JSON array.
 std::string text_of(const LearntReport& report, double seconds);
