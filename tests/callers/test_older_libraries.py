@@ -63,6 +63,6 @@ def test_advice_is_verified(built, tmp_path, name):
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "by the replay of these calls" in " ".join(done.stdout.split()), done.stderr
+    assert "replaying these calls, Weft took" in " ".join(done.stdout.split()), done.stderr
     (site,) = json.loads((tmp_path / "advice.json").read_text())["sites"]
     assert isinstance(site["free_us"], float)

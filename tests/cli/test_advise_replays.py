@@ -39,7 +39,7 @@ def test_verify_replays_with_and_without_weft(program, advise, tmp_path, how):
     (site,) = sites(tmp_path / "s.json").values()
     assert isinstance(site["free_us"], float)
     said = " ".join(done.stdout.split())
-    assert "by the replay of these calls" in said
+    assert "replaying these calls, Weft took" in said
 
 
 def test_verify_replays_blocks_for_each_rank(program, advise, tmp_path):

@@ -35,6 +35,9 @@ def test_what_costs_nothing_comes_first():
     measured = show.verdict(advice_of([5000] * 6))
     assert "without a change, the run is 2.0 times as fast" in measured
     assert measured.endswith("weft try -- mpiexec -n 2 ./app")
+    assert show.free(advice_of([5000] * 6)) == (
+        "Without a change: replaying these calls, Weft took 5.00 ms less (50.0 % of the run)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,7 +50,7 @@ def test_what_costs_nothing_comes_first():
 def test_where_weft_alone_wins_nothing_the_change_is_named(free_us):
     said = show.verdict(advice_of(free_us))
     assert "a change of the program wins at most 5.0 % of the run" in said
-    assert "wins nothing by a replay" in said and "weft try" not in said
+    assert show.NO_FREE_GAIN in said and "weft try" not in said
 
 
 @pytest.mark.parametrize(
@@ -166,7 +169,7 @@ def test_a_sample_of_the_calls_is_run_again(program, advise, tmp_path):
     assert {row["form"] for row in rows} == {FREE}
     samples = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite")).sites[0].unchanged
     assert isinstance(samples, Spread) and 2 <= samples.samples <= verify.SAMPLE_ROUNDS
-    assert "a replay" in done.stdout or "which replays" in done.stdout
+    assert "replay" in done.stdout
     advise(mpi, command)
     assert store.read(tmp_path / "weft-advise.sqlite")["replay"] == []
 

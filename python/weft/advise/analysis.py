@@ -397,6 +397,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             nodes=first["comm_nodes"],
             bytes=total["bytes"] / max(1, total["calls"]),
             calls=max(row["calls"] for row in members),
+            all_calls=total["calls"],
             time_us=time_us,
             share=time_us / elapsed_us if elapsed_us else 0,
             waiting=share,

@@ -59,11 +59,12 @@ def chart(advice: Advice) -> Bars:
         name = cut(f"{site.call} {show.short_place(site)}")
         label = f"{fragments.microseconds(site.time_us)}, {show.per_cent(site.share)}"
         bars.append(Bar(name, parts, label))
+    drawn = {colour for bar in bars for length, colour, _ in bar.parts if length > 0}
     return Bars(
         bars,
         f"{unit} of one rank",
         "Time in each collective",
-        entries=list(COLOURS.items()),
+        entries=[(name, colour) for name, colour in COLOURS.items() if colour in drawn],
     )
 
 

@@ -20,6 +20,7 @@ from weft.terminal.messages import typed
 MOST_SITES, MOST_CHANGES = 12, 2
 NO_SITES = "There is none: no rank called a collective."
 NOTHING = "nothing to win by a change"
+ONLY_A_RUN = "How much of that a change wins, only a run tells"
 UNKNOWN, NOT_NAMED = "unknown", "–"  # a window or a wait; a gain
 
 
@@ -58,6 +59,7 @@ def headline(advice: Advice) -> str:
 
 MAINLY = 0.8  # of the time in collectives: that one is named
 CLEAR = 0.02  # of the run time: a figure that is more than what runs vary by
+NO_FREE_GAIN = "without a change, replayed calls show no gain"
 
 
 def where_the_time_is(advice: Advice) -> str:
@@ -103,13 +105,13 @@ def verdict(advice: Advice) -> str:
             f" replay of its calls: {try_it(advice)}"
         )
     if change:
-        return f"{where}; {change}; Weft alone, without a change, wins nothing by a replay."
+        return f"{where}; {change}; {NO_FREE_GAIN}."
     return f"{where}; nothing is known to win: {why_nothing(advice)}."
 
 
 def why_nothing(advice: Advice) -> str:
     whys = [site.why_no_gain for site in advice.sites if site.why_no_gain]
-    return ", and ".join(["Weft alone wins nothing by a replay", *whys[:1]])
+    return ", and ".join([NO_FREE_GAIN, *whys[:1]])
 
 
 def worth(site: Site, advice: Advice) -> str:
@@ -146,9 +148,15 @@ def interval(site: Site, advice: Advice) -> str:
         )
     return (
         f"at most {microseconds(gain)} of each rank's {microseconds(advice.elapsed_us)}"
-        f" ({per_cent(gain / advice.elapsed_us)}); how much of it, only a run tells"
-        " (--verify)"
+        f" ({per_cent(gain / advice.elapsed_us)})"
     )
+
+
+def verify_it(advice: Advice) -> str:
+    """The command that finds the lower ends of the gains; "": they are known."""
+    if not advice.best or any(site.changed for site in advice.best):
+        return ""
+    return f"weft advise --verify -- {typed(advice.command)}"
 
 
 def signed(us: float) -> str:
@@ -157,27 +165,35 @@ def signed(us: float) -> str:
 
 def free(advice: Advice) -> str:
     """What needs no change of the program."""
-    nonblocking = sum(site.waited_us is not None for site in advice.sites)
-    what = (
-        "its non-blocking collectives get on while it computes"
-        if nonblocking
-        else "blocking collectives inside a node may become shorter"
-    )
     if advice.free_us is not None:
-        won = advice.free_us
-        share = per_cent(abs(won) / advice.elapsed_us)
-        verdict = "wins" if won >= 0 else "would lose"
-        return (
-            f"Free, without a change: weft run {verdict} {microseconds(abs(won))} ({share}) by the"
-            f" replay of these calls; {what}."
-        )
+        return f"Without a change: {replayed(advice, advice.free_us)}."
     if advice.with_weft:
         return (
             "The program ran with Weft's engines: run it with --engine native to see what they win."
         )
     return (
-        f"Free, without a change: run it with weft run; {what}. Not measured here: --verify does."
+        f"Without a change: run it with weft run; {may_win(advice)}. Not measured here: weft try"
+        " does."
     )
+
+
+def replayed(advice: Advice, won_us: float) -> str:
+    """What Weft won when the calls were replayed."""
+    compared = "less" if won_us > 0 else "longer"
+    took = f"replaying these calls, Weft took {microseconds(abs(won_us))} {compared}"
+    if won_us <= 0:
+        return f"no gain; {took}"
+    if won_us <= CLEAR * advice.elapsed_us:
+        return f"no clear gain; {took}"
+    return f"{took} ({per_cent(won_us / advice.elapsed_us)} of the run)"
+
+
+def may_win(advice: Advice) -> str:
+    if any(site.waited_us is not None for site in advice.sites):
+        return "its non-blocking collectives get on while it computes"
+    if any(site.nodes == 1 for site in advice.sites):
+        return "blocking collectives inside a node may become shorter"
+    return "it learns whether its algorithms make blocking collectives shorter"
 
 
 def between(least_us: float, most_us: float) -> str:
@@ -348,7 +364,7 @@ def show(advice: Advice, files: list[str]) -> None:
         for title, site in zip(titles, advice.best):
             say(f"{title}: {in_short(site, advice)}")
     for title, site in zip(titles, advice.best):
-        say(f"\n{title}: {worth(site, advice)}")
+        say(f"\n{title}: {escape(worth(site, advice))}")
         if called(site):
             say(f"   [dim]It says:[/] {escape(called(site))}")
         hints = (fragments.use(site), fragments.buffers(site), fragments.split(site))
@@ -356,6 +372,8 @@ def show(advice: Advice, files: list[str]) -> None:
         say(f"   [dim]{escape(' '.join(filter(None, hints)))}[/]")
         for line in code(advice, fragments.fragment, site).splitlines():
             say(f"     {escape(line)}", soft_wrap=True)
+    if command := verify_it(advice):
+        say(f"\n{ONLY_A_RUN}: {escape(command)}", soft_wrap=True)
     if advice.sites:
         show_sites(advice, say)
     for text, lines in changes(advice):

@@ -177,6 +177,7 @@ class Site:
     own: bool = True  # the call stands in the program, not in a library
     unwritten_us: float | None = None  # the shortest time until what it sent was written again
     outer: list[Outer] = field(default_factory=list)  # the way there, the innermost first
+    all_calls: int = 0  # of all ranks
     told_by: int = 0  # so many of these tell the call from others at its place
 
     @property
