@@ -40,6 +40,7 @@ OTHERS = {
         ("--job-name", "--ntasks-per-node", "--cpus-per-task", "--time", "--output"),
         "Slurm's",
     ),
+    **dict.fromkeys(("--recipe", "--channel"), "rattler-build's"),
 }
 # The tools that pages speak of.
 TOOLS = ("compare-kernels", "device-check", "generate_scaling.py", "mpi-testsuite")
