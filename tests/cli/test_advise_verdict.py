@@ -40,6 +40,13 @@ def test_what_costs_nothing_comes_first():
     )
 
 
+def test_a_rank_does_not_know_its_launcher_which_is_named_by_the_number_of_ranks():
+    advice = advice_of([])
+    advice.command, advice.inside = ["./app"], True
+    assert show.try_it(advice) == "weft try -- mpiexec -n 2 ./app"
+    assert show.verify_it(advice) == "weft advise --verify -- mpiexec -n 2 ./app"
+
+
 @pytest.mark.parametrize(
     "free_us",
     [
@@ -178,4 +185,5 @@ def test_a_rank_of_a_job_starts_no_other_job(mpi, program, advise, tmp_path):
     done = advise(mpi, [program(mpi, "advise_ends.c"), "blocking"], "--sample", inside=True)
     assert done.returncode == 0, done.stderr
     assert "run again" not in done.stderr and "Weft may shorten it" in done.stdout
+    assert "weft try -- mpiexec -n " in done.stdout
     assert store.read(tmp_path / "weft-advise.sqlite")["replay"] == []

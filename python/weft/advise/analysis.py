@@ -59,6 +59,7 @@ class Advice:
     timeline: Timeline = field(default_factory=lambda: Timeline([], {}, 0))
     with_weft: bool = False  # threads of Weft's ran
     notes: list[str] = field(default_factory=list)
+    inside: bool = False  # the command is that of a rank, behind its launcher
     mpi: str = ""  # the library's file
     checks: Checks = field(default_factory=lambda: Checks(""))  # of what is proposed
 
@@ -505,6 +506,7 @@ def analyse(stored: Stored) -> Advice:
     off = {rank["windows_off"] for rank in ranks} - {0}
     advice = Advice(
         command=stored.about.get("command", []),
+        inside=bool(stored.about.get("inside")),
         ranks=max((rank["ranks"] or len(ranks) for rank in ranks), default=0),
         reported=len(ranks),
         hosts=len({rank["host"] for rank in ranks}),

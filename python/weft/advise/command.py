@@ -1,6 +1,5 @@
 """`weft advise`: its options."""
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ PAGE, COMPARISON = Path("weft-advise.html"), Path("weft-advise-comparison.html")
 HOW = "How the program is run"
 FILES = "What is written"
 LATER = "From a record, without a program"
-INSIDE = "WEFT_ADVISE_INSIDE"  # as src/advise/variables.h has it
 SAMPLE_S = 20.0  # for some replays at the end
 NOT_STARTED = (126, 127)  # statuses of what could not be started, which has been said
 
@@ -166,7 +164,7 @@ def advise(
         status = observe(command, budget, mpi, record)
         if verify and status == 0:
             replay(command, mpi, record, budget_s)
-        elif sample and status == 0 and not os.environ.get(INSIDE):
+        elif sample and status == 0:
             replay_some(command, mpi, record)
         elif verify:
             why = f"the command ended with {status}"
@@ -226,11 +224,12 @@ def seconds(option: str, text: str) -> float:
 
 
 def replay_some(command: list[str], mpi: str, record: Path) -> None:
-    """Where there is something to win, and Weft does not run already."""
+    """Where a job can be started, there is something to win, and Weft does not run already."""
     from weft.advise.analysis import LITTLE
 
     advice = load(record)
-    if advice.finalized and advice.collective_share >= LITTLE and not advice.with_weft:
+    is_open = advice.collective_share >= LITTLE and not advice.with_weft
+    if advice.finalized and is_open and not advice.inside:
         print(
             "weft advise: some of the calls are run again, with Weft and without, for the report's"
             " first line (--no-sample leaves that out)",

@@ -19,6 +19,7 @@ from weft.data.stored import ResultError
 from weft.system import building, installation, mpi_libraries
 
 HERE = "here"  # in the directory: it is on this node (src/advise/variables.h)
+INSIDE = "WEFT_ADVISE_INSIDE"  # as src/advise/variables.h has it
 
 
 @contextmanager
@@ -72,6 +73,7 @@ def record(command: list[str], overhead: float, mpi: str, target: Path) -> tuple
         if ranks:
             when = datetime.now(timezone.utc).isoformat(timespec="seconds")
             about = {"command": command, "when": when, "overhead": overhead, "status": status}
+            about["inside"] = bool(os.environ.get(INSIDE))
             kept = True  # unless it can be written
             store.write(target, ranks, about, threads.read(directory))
             if kept := lacks_other_nodes(ranks, directory):

@@ -73,7 +73,13 @@ def where_the_time_is(advice: Advice) -> str:
 
 
 def try_it(advice: Advice) -> str:
-    return f"weft try -- {typed(advice.command)}"
+    return f"weft try -- {launched(advice)}"
+
+
+def launched(advice: Advice) -> str:
+    """The job, to be typed. Ranks that were started by themselves do not know their launcher."""
+    launcher = ["mpiexec", "-n", str(advice.ranks)] if advice.inside else []
+    return typed([*launcher, *advice.command])
 
 
 def faster(advice: Advice, won_us: float) -> str:
@@ -156,7 +162,7 @@ def verify_it(advice: Advice) -> str:
     """The command that finds the lower ends of the gains; "": they are known."""
     if not advice.best or any(site.changed for site in advice.best):
         return ""
-    return f"weft advise --verify -- {typed(advice.command)}"
+    return f"weft advise --verify -- {launched(advice)}"
 
 
 def signed(us: float) -> str:
