@@ -247,6 +247,13 @@ TEST_F(ConfigEnvironment, ReproducibleTakesTheBlockingOnesAndSchedules) {
   }
   set("WEFT_ENGINE", "thread");
   EXPECT_TRUE(Config::from_environment());
+  set("WEFT_ALGORITHM_BCAST", "chain");
+  EXPECT_TRUE(Config::from_environment());
+  set("WEFT_ALGORITHM_ALLREDUCE", "ring");
+  const auto config = Config::from_environment();
+  ASSERT_FALSE(config);
+  EXPECT_NE(config.error().message.find("allreduce"), std::string::npos);
+  set("WEFT_ALGORITHM_ALLREDUCE", "");
   set("WEFT_REPRODUCIBLE", "yes");
   EXPECT_FALSE(Config::from_environment());
 }

@@ -344,17 +344,6 @@ TEST(Choose, LibraryEnginesNeedNoAlgorithm) {
   EXPECT_EQ(choose({}, Library::mpich, Engine::assist, shape).algorithm, nullptr);
 }
 
-TEST(CheckAlgorithms, ReproducibleReductionsHaveTheirOwn) {
-  Config config;
-  config.reproducible = true;
-  config.algorithm[static_cast<std::size_t>(Kind::bcast)] = "chain";
-  EXPECT_TRUE(check_algorithms(config));
-  config.algorithm[static_cast<std::size_t>(Kind::allreduce)] = "ring";
-  const auto checked = check_algorithms(config);
-  ASSERT_FALSE(checked);
-  EXPECT_NE(checked.error().message.find("allreduce"), std::string::npos);
-}
-
 TEST(CheckAlgorithms, NamesTheChoices) {
   Config config;
   EXPECT_TRUE(check_algorithms(config));
