@@ -22,10 +22,13 @@ def job(mpi, weft, environment, compiled_for, tmp_path):
         options = ["--plan-cache", file, "--init-budget", "10s", "--one-copy", "off"]
         # Somebody else may not look into the folder of all programs.
         program = shutil.copy(compiled_for(mpi, "kept_plans"), tmp_path)
-        command = [*mpi.launcher(3), *before, weft, "run", *options, "--", program, file]
+        command = [*before, *mpi.launcher(3), weft, "run", *options, "--", program, file]
+        launchers_files = tmp_path / "launcher"
+        launchers_files.mkdir(exist_ok=True)
+        launchers_files.chmod(0o777)
         done = subprocess.run(
             [str(word) for word in command],
-            env={**environment, **mpi.environment()},
+            env={**environment, **mpi.environment(), "TMPDIR": str(launchers_files)},
             capture_output=True,
             text=True,
             timeout=60,
