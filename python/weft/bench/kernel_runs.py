@@ -93,8 +93,8 @@ def ranks_of(options: dict[str, Any]) -> int:
 
 
 def words_of(program: str, options: dict[str, Any], mpi: str, figures: Path) -> list[str]:
-    # Where ranks are on several nodes, the variants' hints have their effect under auto, too, which
-    # then learns; inside one node it may leave the whole job to the library.
+    # Under auto the variants' hints have an effect on several nodes, where auto then learns. Inside
+    # one node it may leave the whole job to the library.
     in_lab = bool(options["lab"]) and settings.lab_words(options["lab"])["nodes"] > 1
     engine = "auto" if in_lab else "thread"
     words: Sequence[Any] = (installation.weft_command(), "run", "--engine", engine)
