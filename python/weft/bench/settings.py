@@ -121,7 +121,7 @@ def counts(option: str, text: str) -> list[int]:
 
 def lab_words(text: str) -> dict:
     """`nodes=2,rate=200mbit,delay=1ms`; refused by the lab's own rules."""
-    found: dict = {"nodes": 2, "per_node": 1, "rate": "200mbit", "burst": "256kb", "delay": "0"}
+    found: dict = {"nodes": 2, "per_node": 1, "rate": "200mbit", "burst": None, "delay": "0"}
     for word in text.split(","):
         name, equals, value = word.partition("=")
         if not equals or name not in LAB_WORDS:
@@ -132,10 +132,10 @@ def lab_words(text: str) -> dict:
             raise SettingsError(f"--lab: {name} needs a whole number, not '{value}'")
         found[LAB_WORDS[name]] = int(value) if number else value
     try:
-        make_plan(**found, cores=None)
+        plan = make_plan(**found, cores=None)
     except LabError as error:
         raise SettingsError(f"--lab: {str(error).removeprefix('--')}") from None
-    return found
+    return {**found, "burst": plan.burst}
 
 
 def check_amounts(text: str) -> str:
