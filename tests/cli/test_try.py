@@ -253,11 +253,17 @@ def test_one_rank_without_a_launcher_is_no_trial(call, mpi):
 
 
 def test_a_library_that_the_loader_does_not_find_is_named(monkeypatch, tmp_path):
-    mpi = Implementation("mpich", tmp_path, Path("mpiexec"), tmp_path / "libmpi.so.12", "embedded")
+    launcher = tmp_path / "mpiexec"
+    launcher.write_text("#!/bin/sh\n")
+    launcher.chmod(0o755)
+    mpi = Implementation("mpich", tmp_path, launcher, tmp_path / "libmpi.so.12", "embedded")
     monkeypatch.setattr(mpi_libraries, "search", lambda: iter([mpi]))
     monkeypatch.setattr(linked, "path_for_loader", lambda mpi: "export X=1")
-    said = show.libraries_not_found(["mpiexec", "python3", "app.py"])
+    command = [str(launcher), "python3", "app.py"]
+    said = show.libraries_not_found(command, "RuntimeError: cannot load MPI library")
     assert said == ["the loader finds no libmpi.so.12, which mpi4py needs; try: export X=1"]
+    assert show.libraries_not_found(command, "ValueError: 3") == []
+    assert show.libraries_not_found(["python3"], "cannot load MPI library") == []
 
 
 def test_a_program_in_which_weft_did_nothing_is_not_called_faster():

@@ -89,4 +89,5 @@ class Check:
                 missing.pop(figure.quantity, None)
                 yield figure
         except (JobFailed, SettingsError) as failure:
-            yield from (Figure(quantity, None, self.measures, str(failure)) for quantity in missing)
+            for quantity in missing or list(self.limits)[:1]:
+                yield Figure(quantity, None, self.measures, str(failure))

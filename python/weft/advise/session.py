@@ -115,5 +115,6 @@ def collect(directory: Path, target: Path) -> None:
     if not ranks:
         raise ResultError(f"{directory}: it holds no rank's record (rank-*)")
     when = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    about = {"command": [text(ranks[0].head.program)], "when": when, "overhead": 0, "status": 1}
+    command = [text(ranks[0].head.program)]
+    about = {"command": command, "inside": True, "when": when, "overhead": 0, "status": 1}
     store.write(target, ranks, about)

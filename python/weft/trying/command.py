@@ -96,7 +96,7 @@ def try_program(
         base = ways[0]
         well = "" if error.options == base.options else f"; under {base.title} it ended well"
         print(f"weft try: {typed(command)} {error}{well}", file=sys.stderr)
-        for line in show.libraries_not_found(command):
+        for line in show.libraries_not_found(command, error.said):
             print(f"weft try: {line}", file=sys.stderr)
         status = error.status
     except (OSError, ResultError) as error:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from math import ceil
+from pathlib import Path
 from statistics import median
 
 from rich.console import Console
@@ -14,7 +16,7 @@ from weft.measurements import statistics
 from weft.measurements.statistics import FASTER, SAME, SLOWER
 from weft.system import linked, mpi_libraries
 from weft.terminal.messages import typed
-from weft.trying.rounds import PLACE, SHORT_S, UNDECIDED, Trial, Way, is_launched, with_weft
+from weft.trying.rounds import PLACE, SHORT_S, UNDECIDED, Trial, Way, with_weft
 
 WORDS = {
     FASTER: "faster",
@@ -23,6 +25,7 @@ WORDS = {
     UNDECIDED: "cannot tell",
 }
 SCATTERED = 1.1  # times of one way that differ by more come from a busy machine
+NOT_LOADED = re.compile("cannot open shared object file|cannot load MPI library")
 NO_SUMMARY = (
     "no MPI program has left a summary: either there is none in the command, or it does not call"
     " MPI_Finalize, or its first rank is on another machine; so times are of the whole command, and"
@@ -155,15 +158,14 @@ def one_rank(command: Sequence[str]) -> str:
     )
 
 
-def libraries_not_found(command: Sequence[str]) -> list[str]:
-    """What a program may lack that opens its MPI library itself, as mpi4py does."""
-    opens = is_launched(command) or any("python" in word for word in command)
-    if linked.linked(command) or not opens:
+def libraries_not_found(command: Sequence[str], said: str) -> list[str]:
+    """What a program lacks that opens its MPI library itself, as mpi4py does. said: its output."""
+    if linked.linked(command) or not NOT_LOADED.search(said):
         return []
-    launchers = {shutil.which(word) for word in command}
+    launchers = [Path(found).absolute().parent for word in command if (found := shutil.which(word))]
     embedded = [mpi for mpi in mpi_libraries.found() if mpi.where == "embedded"]
-    named = [mpi for mpi in embedded if str(mpi.mpiexec) in launchers]
-    lines = {mpi.family: linked.path_for_loader(mpi) for mpi in named or embedded[:1]}
+    named = [mpi for mpi in embedded if mpi.mpiexec.parent in launchers]
+    lines = {mpi.family: linked.path_for_loader(mpi) for mpi in named}
     return [
         f"the loader finds no {mpi_libraries.FAMILY_LIBRARY[family]}, which mpi4py needs;"
         f" try: {line}"
