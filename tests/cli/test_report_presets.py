@@ -304,7 +304,9 @@ def test_iallreduce_kernel_holds_where_overlap_saves_time():
     assert "no difference" in judge(kernel(blocking=1000.0, thread=995.0))
     slower = kernel(blocking=1000.0, thread=1300.0)
     assert "30 % more time" in judge(slower) and "is short beside them" in judge(slower)
-    assert "78.1 KiB pass the lab's links" in judge(replace(slower, network="lab, 200mbit links"))
+    assert "78.1 KiB pass the lab's links before" in judge(
+        replace(slower, network="lab, 200mbit links")
+    )
 
 
 def test_iallreduce_kernel_refuses_other_figures():

@@ -107,9 +107,9 @@ def hints_page(hints: list[dict]) -> str:
         [
             "A program may ask Weft for something on one communicator by info keys, given to",
             "`MPI_Comm_dup_with_info` or `MPI_Comm_set_info`. A hint wins over options, but for",
-            "one: in a job inside one node under `auto`, `weft_engine` has an effect only as",
-            "`native`, unless the program asks for `MPI_THREAD_MULTIPLE`. What Weft cannot",
-            "understand, it says and ignores.",
+            "two. `--algorithm KIND=native` wins over all. In a job inside one node under `auto`,",
+            "`weft_engine` has an effect only as `native`, unless the program asks for",
+            "`MPI_THREAD_MULTIPLE`. What Weft cannot understand, it says and ignores.",
             "",
             *table(["Key", "Values as of", "Meaning"], rows),
         ],
