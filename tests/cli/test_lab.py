@@ -262,6 +262,6 @@ def test_cores_are_shared_out():
 
 
 def test_the_burst_follows_the_rate():
-    assert make_plan(2, 1, "200mbit", None, None).burst == "64kb"
-    assert make_plan(2, 1, "1gbit", None, None).burst == "244kb"
+    assert make_plan(2, 1, "200mbit", None, None).burst == "256kb"
+    assert make_plan(2, 1, "2gbit", None, None).burst == "488kb"
     assert make_plan(2, 1, "1gbit", "16kb", None).burst == "16kb"

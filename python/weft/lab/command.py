@@ -40,7 +40,7 @@ def run(
         Optional[str],
         typer.Option(
             help="What passes at full speed; keep messages above it.",
-            show_default="what passes in 2 ms, at least 64kb",
+            show_default="what passes in 2 ms, at least 256kb",
             metavar="SIZE",
             rich_help_panel=LINKS,
         ),

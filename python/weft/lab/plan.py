@@ -18,9 +18,9 @@ MAX_NODES = 64
 RATE_BITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 NANOSECONDS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 MAX_DELAY_NS = 10**9
-# A link that was idle has saved up a burst, which a program that does not overlap then sends for
-# nothing. A smaller burst does not reach the rate, since the kernel's timer comes late.
-BURST_SECONDS, LEAST_BURST_KB = 0.002, 64
+# An idle link saves up a burst, which a program that does not overlap then sends for nothing. With
+# a smaller burst a link idles where its sender shares a core with computation (docs/lab.md).
+BURST_SECONDS, LEAST_BURST_KB = 0.002, 256
 
 
 class LabError(Exception):

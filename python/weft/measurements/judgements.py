@@ -31,7 +31,7 @@ class Judgement(str):
         return made
 
 
-LAB_BURST_BYTES = 65_536  # what a link of the lab passes at full speed at its usual rate
+LAB_BURST_BYTES = 256_000  # what a link of the lab passes at full speed at its usual rate
 ELEMENTS = 10000  # of the kernel of three arrays
 NORMAL = "Normal"
 THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}  # the study's cases: progress threads on a core
@@ -186,7 +186,7 @@ def judge_iallreduce_kernel(run: Run) -> Judgement:
 
 def _little_to_hide(run: Run) -> str:
     bytes_each = 8 * ELEMENTS
-    if run.network.startswith("lab") and bytes_each < 2 * LAB_BURST_BYTES:
+    if run.network.startswith("lab") and bytes_each < LAB_BURST_BYTES:
         return (
             f"Most of a reduction's {effect.size(bytes_each)} pass the lab's links before their"
             " rate holds (burst), so there is little time to hide."
