@@ -120,6 +120,15 @@ TEST(Variants, InMemoryDataMovesByTheLibraryFirst) {
 }
 
 // Weft's thread calls no MPI there.
+// Recursive doubling has half the rounds of a binomial tree up and down.
+TEST(Variants, AnAllreduceUpAndDownATreeIsNotTried) {
+  const Shape shape = shape_of(Kind::allreduce, kLong);
+  const auto variants = variants_for_blocking({}, Library::mpich, shape, Processor::other);
+  EXPECT_TRUE(has(variants, "function ring"));
+  EXPECT_TRUE(has(variants, "function rabenseifner"));
+  EXPECT_FALSE(has(variants, "function binomial"));
+}
+
 TEST(Variants, InMemoryNeedNoMessages) {
   for (const std::int64_t bytes : {kShort, kLong}) {
     Shape shape = shape_of(Kind::allreduce, bytes);
