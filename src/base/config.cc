@@ -15,7 +15,7 @@ constexpr std::array<const char*, kEngines> kEngineNames = {
     "native", "assist", "function", "thread", "tcc", "agent", "auto"};
 
 Error unknown(const std::string& what, std::string_view text, const char* choices) {
-  return Error{"unknown " + what + " " + quoted(text) + "; choose one of " + choices};
+  return Error{"unknown " + what + " " + in_quotes(text) + "; choose one of " + choices};
 }
 
 constexpr const char* kMostOfAUnit = " is a number of at most 2147483647, and its unit, not ";
@@ -52,7 +52,7 @@ Result<int> parse_number(std::string_view text, int low, const std::string& what
   const bool too_large = error == std::errc::result_out_of_range && is_number && text[0] != '-';
   return Error{what + " needs a whole number of at " +
                (too_large ? "most " + std::to_string(INT32_MAX) : "least " + std::to_string(low)) +
-               ", not " + quoted(text)};
+               ", not " + in_quotes(text)};
 }
 
 const char* engine_name(Engine engine) {
@@ -143,7 +143,7 @@ Result<double> parse_percent(std::string_view text, const std::string& what) {
   const bool in_range = percent >= 0 && percent <= 100;
   if (failed == std::errc() && in_range && (unit.empty() || unit == "%")) return percent;
   return Error{what + " is a share in per cent such as 1, 0.5 or 0, and at most 100, not " +
-               quoted(text)};
+               in_quotes(text)};
 }
 
 Result<bool> parse_transport(std::string_view text) {
@@ -154,7 +154,7 @@ Result<bool> parse_transport(std::string_view text) {
 Result<std::string> parse_xpmem(std::string_view text) {
   if (text == "auto" || text == "off" || text.find('/') != std::string_view::npos)
     return std::string(text);
-  return Error{"xpmem is auto, off or the path of a library, not " + quoted(text)};
+  return Error{"xpmem is auto, off or the path of a library, not " + in_quotes(text)};
 }
 
 Result<OneCopyUse> parse_one_copy(std::string_view text) {
@@ -188,10 +188,10 @@ Result<bool> Config::settle_reproducible() {
 Result<std::int64_t> parse_duration(std::string_view text, const std::string& what) {
   constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
       {"us", 1}, {"ms", 1'000}, {"s", 1'000'000}};
-  const Error error{what + " is a time such as 10ms, 500us, 1s or 0, not " + quoted(text)};
+  const Error error{what + " is a time such as 10ms, 500us, 1s or 0, not " + in_quotes(text)};
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (is_beyond(failed, number)) return Error{what + kMostOfAUnit + quoted(text)};
+  if (is_beyond(failed, number)) return Error{what + kMostOfAUnit + in_quotes(text)};
   if (failed != std::errc() || number < 0) return error;
   const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   if (unit.empty() && number == 0) return number;
@@ -209,11 +209,11 @@ Result<std::int64_t> parse_transfers(std::string_view text) {
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   if (is_beyond(failed, number))
-    return Error{std::string("transfers") + kMostOfAUnit + quoted(text)};
+    return Error{std::string("transfers") + kMostOfAUnit + in_quotes(text)};
   for (const auto& [name, bytes] : kUnits)
     if (failed == std::errc() && number > 0 && unit == name) return number * bytes;
   return Error{"transfers is auto, off or a size such as 65536, 64KiB or 1MiB, not " +
-               quoted(text)};
+               in_quotes(text)};
 }
 
 // Variable XDG_CACHE_HOME: the user's cache directory, where weft/plans keeps measured plans.

@@ -33,7 +33,7 @@ Result<bool> put(Result<T> value, T& field) {
 // 1 or 0; nothing, as where the variable is not set.
 Result<bool> read_switch(const char* variable, Text text, bool& on) {
   if (text != "0" && text != "1" && !text.empty())
-    return Error{std::string(variable) + " is 1 or 0, not " + quoted(text)};
+    return Error{std::string(variable) + " is 1 or 0, not " + in_quotes(text)};
   on = text == "1";
   return true;
 }
@@ -52,7 +52,7 @@ Result<bool> read_summary(Text text, Config& config) {
   else if (text == "1")
     config.summary = true;
   else if (text != "0" && !text.empty())
-    return Error{"WEFT_SUMMARY is 1, 0 or json:FILE, not " + quoted(text)};
+    return Error{"WEFT_SUMMARY is 1, 0 or json:FILE, not " + in_quotes(text)};
   return true;
 }
 
@@ -267,7 +267,7 @@ Fact placement_fact(const std::string& name, const PlacementPolicy& placement) {
 
 Result<bool> check_plan_cache(const std::string& name) {
   if (!holds_something_else(name)) return true;
-  return Error{"the file of plans " + quoted(name) +
+  return Error{"the file of plans " + in_quotes(name) +
                " is nothing of Weft's, and stays as it is: name another with --plan-cache, or "
                "none"};
 }

@@ -29,7 +29,7 @@ std::string printable(std::string_view text) {
   return too_long ? printed + "..." : printed;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return "'" + printable(text) + "'";
 }
 

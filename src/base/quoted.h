@@ -11,6 +11,6 @@ namespace weft {
 std::string printable(std::string_view text);
 
 // Puts printable() between ' and '.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace weft

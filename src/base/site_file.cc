@@ -56,8 +56,8 @@ Result<bool> add_line(std::string_view line, SiteFile& site) {
   if (line.empty() || line.front() == '#') return true;
   const auto equals = line.find('=');
   const std::string name(trimmed(line.substr(0, equals)));
-  if (equals == line.npos) return Error{quoted(line) + " is not NAME = VALUE"};
-  if (!is_settable(name)) return Error{quoted(name) + " is not a variable that it may set"};
+  if (equals == line.npos) return Error{in_quotes(line) + " is not NAME = VALUE"};
+  if (!is_settable(name)) return Error{in_quotes(name) + " is not a variable that it may set"};
   if (site.find(name.c_str())) return Error{name + " is set twice"};
   site.values.emplace_back(name, trimmed(line.substr(equals + 1)));
   return true;

@@ -74,7 +74,7 @@ std::string option_help(const Option& option) {
   return line;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string word = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') word += '\\';
@@ -84,7 +84,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string member(const char* name, std::string_view text) {
-  return quoted(name) + ": " + quoted(text);
+  return in_quotes(name) + ": " + in_quotes(text);
 }
 
 std::string option_json(const Option& option) {
@@ -100,8 +100,8 @@ std::string option_json(const Option& option) {
 std::string algorithms_json(Kind kind) {
   std::string names;
   for (const char* const name : algorithm_names(kind))
-    names += (names.empty() ? "" : ", ") + quoted(name);
-  return "    " + quoted(kind_name(kind)) + ": [" + names + "]";
+    names += (names.empty() ? "" : ", ") + in_quotes(name);
+  return "    " + in_quotes(kind_name(kind)) + ": [" + names + "]";
 }
 
 // Entries with a comma between them.

@@ -23,7 +23,7 @@ bool is_weft(const std::string& word) {
   return word.substr(word.rfind('/') + 1) == "weft";
 }
 
-std::string quoted(const std::string& word) {
+std::string in_quotes(const std::string& word) {
   constexpr const char* kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
@@ -72,7 +72,7 @@ std::string typed_without_weft(const Words& words) {
       if (word == words.end()) return "";
       continue;
     }
-    line += (line.empty() ? "" : " ") + quoted(*word);
+    line += (line.empty() ? "" : " ") + in_quotes(*word);
   }
   return line;
 }

@@ -24,7 +24,7 @@ Result<bool> check_algorithm(Kind kind, std::string_view name) {
     if (name == one) return true;
     choices += (choices.empty() ? "" : ", ") + std::string(one);
   }
-  return Error{"unknown algorithm " + quoted(name) + " for " + kind_name(kind) +
+  return Error{"unknown algorithm " + in_quotes(name) + " for " + kind_name(kind) +
                "; choose one of " + choices + kOrLibrarys};
 }
 
@@ -42,7 +42,8 @@ Result<bool> set_algorithm(std::string_view value) {
     setenv(variable.c_str(), std::string(value.substr(equals + 1)).c_str(), 1);
     return true;
   }
-  return Error{"--algorithm needs KIND=NAME, not " + quoted(value) + "; KIND is one of " + kinds};
+  return Error{"--algorithm needs KIND=NAME, not " + in_quotes(value) + "; KIND is one of " +
+               kinds};
 }
 
 const Option* find_option(std::string_view name) {
@@ -77,7 +78,7 @@ Result<bool> take_option(int argc, char** argv, int& i, RunOptions& options) {
   const bool inside = equals != std::string_view::npos;
   std::string value(inside ? argument.substr(equals + 1) : "");
   const Option* option = find_option(argument.substr(0, equals));
-  if (!option) return Error{"unknown option " + quoted(argument) + "; see weft run --help"};
+  if (!option) return Error{"unknown option " + in_quotes(argument) + "; see weft run --help"};
   if (set_flag(*option, value, options)) return true;
   if (!inside && option->alone)
     value = option->alone;
@@ -109,7 +110,7 @@ Result<Family> family_of_word(std::string_view text) {
   if (text == "mpich" || text == "intelmpi") return Family::mpich;
   if (text == "openmpi") return Family::openmpi;
   if (text == "abi") return Family::abi;
-  return Error{"unknown MPI " + quoted(text) + "; choose one of " + kMpiChoices};
+  return Error{"unknown MPI " + in_quotes(text) + "; choose one of " + kMpiChoices};
 }
 
 const char* family_name(Family family) {

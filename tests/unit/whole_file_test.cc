@@ -94,7 +94,7 @@ TEST_F(WholeFiles, SayWhatIsWrong) {
 }
 
 TEST(Quoted, ShowsWhatCannotBePrinted) {
-  EXPECT_EQ(quoted("a\n\t\r\x1b[31m\x7f'é"), "'a\\n\\t\\r\\x1b[31m\\x7f'é'");
+  EXPECT_EQ(in_quotes("a\n\t\r\x1b[31m\x7f'é"), "'a\\n\\t\\r\\x1b[31m\\x7f'é'");
   const std::string many(1000, 'x');
   EXPECT_EQ(printable(many + many), many + "...");
 }
