@@ -206,6 +206,12 @@ def launcher_of(rank_pid: int) -> int:
     return pid
 
 
+def end_launcher(process: subprocess.Popen) -> None:
+    """Ends a job that was started by Job.start(); `timeout` hands the signal on to mpiexec."""
+    (timeout,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(timeout), signal.SIGTERM)
+
+
 def stop_and_continue(pid: int, seconds: float) -> None:
     os.kill(pid, signal.SIGSTOP)
     time.sleep(seconds)

@@ -4,7 +4,7 @@ Hints that differ on one communicator are said and ignored."""
 import time
 
 import pytest
-from job import Job
+from job import Job, end_launcher
 from printed import into_files
 
 from weft.system import installation
@@ -91,7 +91,7 @@ def test_a_placement_that_does_not_fit_is_refused_by_one_rank(mpi, placement, wo
 
 def test_ranks_without_weft_are_missed(mpi):
     """Weft cannot end them; it says what the others wait for."""
-    job = of_both(mpi, [], [], "waits-for-rank-0", limit_s=25)  # its ranks wait until then
+    job = of_both(mpi, [], [], "waits-for-rank-0", limit_s=25)
     command = job.command()
     last = len(command) - 1 - command[::-1].index("run")
     job.command = lambda: command[: last - 1] + command[command.index("--", last) + 1 :]
@@ -99,7 +99,7 @@ def test_ranks_without_weft_are_missed(mpi):
     while "has waited for 10 s in MPI_Init" not in job.printed("err"):
         assert process.poll() is None, job.printed("err")
         time.sleep(0.1)
-    process.terminate()
+    end_launcher(process)
     assert "start all ranks of the job by 'weft run', or none" in job.printed("err")
     job.finish(process)
 

@@ -81,6 +81,7 @@ def test_our_methods_need_as_many_iterations_as_petsc_s_and_end_as_near(compared
             assert ours["error"] == pytest.approx(theirs["error"], rel=0.2)
 
 
+@pytest.mark.long
 def test_our_transform_is_that_of_fftw_over_mpi(compared):
     assert [row["way"] for row in compared["transforms"]] == ["forward", "backward"]
     for row in compared["transforms"]:
@@ -88,6 +89,7 @@ def test_our_transform_is_that_of_fftw_over_mpi(compared):
         assert max(row["errors"]) < 1e-14
 
 
+@pytest.mark.long
 def test_our_transform_is_that_of_mpi4py_fft(compared):
     if not compared["mpi4py-fft"]:
         pytest.skip("Debian's mpi4py-fft is not in .deps: tools/setup-references fetches it")
@@ -98,6 +100,7 @@ def test_our_transform_is_that_of_mpi4py_fft(compared):
         assert len(row["theirs_us"]) == len(row["blocking"]) > 0
 
 
+@pytest.mark.long
 def test_the_sphere_s_transforms_are_those_of_shtns(compared):
     if not compared["harmonics"]:
         pytest.skip("SHTns is not in .venv: tools/setup-references fetches and builds it")
@@ -132,6 +135,7 @@ def test_without_shtns_one_line_says_what_brings_it(tmp_path):
     assert done.stdout == "\nSHTns is not here: tools/setup-references fetches and builds it\n"
 
 
+@pytest.mark.long
 def test_a_file_of_hdf5_holds_the_bits_of_that_by_mpi(compared):
     """Read back by a program of its own; each variant's file was compared when it was written."""
     if not compared["output"]:
