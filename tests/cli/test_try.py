@@ -19,7 +19,7 @@ from rich.console import Console
 from weft.measurements import statistics
 from weft.system import linked, mpi_libraries
 from weft.system.mpi_libraries import Implementation
-from weft.trying import rounds, show
+from weft.trying import MOST_ROUNDS, rounds, show
 from weft.trying.rounds import FASTER, SAME, SLOWER, UNDECIDED, Run, Summary, Trial, Way
 
 FRONT = ["weft", "run", "--"]
@@ -83,7 +83,8 @@ class Machine:
         return Run(2 * took, Summary(took, self.calls) if self.summary else None)
 
     def measure(self, seconds: float = 1000.0) -> Trial:
-        measuring = rounds.Rounds(self.trial, self.run, seconds, lambda: self.now)
+        self.trial.budget_s = seconds
+        measuring = rounds.Rounds(self.trial, self.run, lambda: self.now)
         measuring.measure(lambda trial: None)
         return self.trial
 
@@ -93,7 +94,7 @@ class Machine:
     def said(self, trial: Trial) -> str:
         """All that is said of it."""
         console = Console(width=100, record=True, file=io.StringIO())
-        show.result(trial, COMMAND, False, console)
+        show.result(trial, COMMAND, console)
         return console.export_text()
 
 
@@ -202,7 +203,8 @@ def test_a_lead_within_what_nobody_notices_is_not_called_one():
             [0.9, 1.2] * 6,
             3,
             "12 rounds are not enough to tell: --0 alone varied from 0.9 to 1.2 s. Try when the"
-            " machine is quieter, or measure longer: weft try --runs 24",
+            " machine is quieter, or measure longer: weft try --with --1 --runs 24 --time-budget"
+            " 34min -- weft lab run -- ./app",
         ),
         *(
             (base, 0, "says the summary: weft lab run -- weft run --1 --summary -- ./app")
@@ -212,17 +214,38 @@ def test_a_lead_within_what_nobody_notices_is_not_called_one():
 )
 def test_what_to_do_next_is_said(base, handled, sentence):
     trial = Machine(base, [1.0] * 12, handled=handled).measure()
-    assert sentence in "\n".join(show.what_next(trial, COMMAND, False))
+    assert sentence in "\n".join(show.what_next(trial, COMMAND))
 
 
 def test_too_few_rounds_are_named_with_the_time_that_enough_take():
     """A round takes two seconds."""
     machine = Machine([1.0, 1.3] * 6, [1.3, 1.0] * 6)
     trial = machine.measure(seconds=5.0)
-    said = "\n".join(show.what_next(trial, COMMAND, True))
+    said = "\n".join(show.what_next(trial, COMMAND))
     assert said.startswith("2 rounds are too few: 7 are needed, about 20 s. To measure longer: ")
-    assert "weft try --time-budget 1min -- weft lab run" in said
+    assert "weft try --with --1 --runs 24 --time-budget 1min -- weft lab run" in said
     assert "too few rounds (7 needed)" in machine.said(trial)
+
+
+@pytest.mark.parametrize(
+    ("rounds_most", "budget_s", "more"),
+    [(12, 1000.0, "--runs 24 --time-budget 34min"), (12, 5.0, "--runs 24 --time-budget 1min")]
+    + [(1, 5.0, "--runs 16 --time-budget 1min"), (600, 1000.0, "--runs 1000 --time-budget 34min")],
+)
+def test_the_command_that_measures_longer_is_the_whole_one(rounds_most, budget_s, more):
+    """With all ways and the place of weft run, and more of both limits than there was."""
+    machine = Machine([1.0, 1.3] * 300, [1.3, 1.0] * 300, [1.0, 1.3] * 300, most=rounds_most)
+    trial = machine.measure(budget_s)
+    trial.ways[1].options, trial.ways[2].options = [], ["--engine", "thread"]
+    (said,) = show.what_next(trial, ["srun", "{}", "./my app"], Path("f.json"))
+    ways = "--with '' --with '--engine thread'"
+    assert said.endswith(f"weft try {ways} {more} --json f.json -- srun '{{}}' './my app'")
+
+
+def test_of_a_thousand_rounds_no_more_are_proposed():
+    machine = Machine([1.0, 1.3] * 500, [1.3, 1.0] * 500, most=MOST_ROUNDS)
+    (said,) = show.what_next(machine.measure(1e6), COMMAND)
+    assert said.endswith("and more cannot be measured.") and "weft try" not in said
 
 
 def test_times_are_said_in_steps_of_ten_seconds():
@@ -276,7 +299,7 @@ def test_a_program_in_which_weft_did_nothing_is_not_called_faster():
 def test_what_weft_does_for_messages_is_something():
     trial = Machine([1.5] * 12, [1.0] * 12, handled=0).measure()
     trial.ways[1].runs[0] = Run(2.0, Summary(1.0, [], transfers=4))
-    assert show.first_of_all(trial) == "" and "Keep it" in show.what_next(trial, COMMAND, False)[0]
+    assert show.first_of_all(trial) == "" and "Keep it" in show.what_next(trial, COMMAND)[0]
 
 
 def test_the_simplest_of_equal_ways_is_kept():

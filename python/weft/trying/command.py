@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from weft.data import json_file as json_of
+from weft.trying import MOST_ROUNDS
 
 INTERRUPTED = 130
 NATIVE = "--engine native"
@@ -43,7 +44,10 @@ def try_program(
     runs: Annotated[
         int,
         typer.Option(
-            help="Rounds at most, each way once in each.", metavar="NUMBER", min=1, max=1000
+            help="Rounds at most, each way once in each.",
+            metavar="NUMBER",
+            min=1,
+            max=MOST_ROUNDS,
         ),
     ] = 12,
     time_budget: Annotated[
@@ -76,12 +80,12 @@ def try_program(
         raise refuse(f"--with {words}: {error}") from None
     except (SettingsError, rounds.TryError) as error:
         raise refuse(error) from None
-    trial = rounds.Trial(ways, runs)
+    trial = rounds.Trial(ways, runs, budget_s)
 
     def tell(so_far: rounds.Trial) -> None:
         print(show.progress(so_far), file=sys.stderr, flush=True)
 
-    measuring = rounds.Rounds(trial, lambda way: rounds.run(command, way.options), budget_s)
+    measuring = rounds.Rounds(trial, lambda way: rounds.run(command, way.options))
     status = 0
     try:
         print("first run, which is not counted:", file=sys.stderr, flush=True)
@@ -104,7 +108,7 @@ def try_program(
     except KeyboardInterrupt:
         status = INTERRUPTED
     if trial.rounds:
-        show.result(trial, command, trial.rounds < runs, console)
+        show.result(trial, command, console, json_file)
         write(json_file, trial.to_json(command))
     raise typer.Exit(status)
 

@@ -111,6 +111,7 @@ class Trial:
 
     ways: list[Way]
     most: int = 12  # rounds
+    budget_s: float = 300.0
     took_s: list[float] = field(default_factory=list)  # each round, with all that starts its runs
 
     @property
@@ -281,12 +282,10 @@ class Rounds:
         self,
         trial: Trial,
         runner: Callable[[Way], Run],
-        seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.trial = trial
         self.runner = runner
-        self.seconds = seconds
         self.clock = clock
         self.begin = clock()
 
@@ -294,7 +293,7 @@ class Rounds:
         took = self.trial.took_s
         while not self.trial.ended and self.trial.rounds < self.trial.most:
             began = self.clock()
-            if took and began - self.begin + median(took) > self.seconds:
+            if took and began - self.begin + median(took) > self.trial.budget_s:
                 return
             order = self.trial.ways if self.trial.rounds % 2 == 0 else self.trial.ways[::-1]
             for way in order:

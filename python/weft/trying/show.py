@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
 from statistics import median
+from typing import Optional
 
 from rich.console import Console
 from rich.table import Table
@@ -16,6 +18,7 @@ from weft.measurements import statistics
 from weft.measurements.statistics import FASTER, SAME, SLOWER
 from weft.system import linked, mpi_libraries
 from weft.terminal.messages import typed
+from weft.trying import MOST_ROUNDS
 from weft.trying.rounds import PLACE, SHORT_S, UNDECIDED, Trial, Way, with_weft
 
 WORDS = {
@@ -81,12 +84,11 @@ def first_of_all(trial: Trial) -> str:
     return f"Weft carried out nothing of this program{where}: a difference there is not Weft's."
 
 
-def what_next(trial: Trial, command: Sequence[str], out_of_time: bool) -> list[str]:
+def what_next(trial: Trial, command: Sequence[str], json_file: Optional[Path] = None) -> list[str]:
     """The sentences below the table."""
     if trial.too_short:
         return [f"The program runs for less than {SHORT_S:g} s; give it more steps."]
     working = [way for way in trial.ways[1:] if not way.did_nothing]
-    program = typed(word for word in command if word != PLACE)
     if not working:
         shown = kept(trial.ways[1], command, "--summary")
         return [f"Why it carried out nothing, says the summary: {shown}"]
@@ -97,35 +99,42 @@ def what_next(trial: Trial, command: Sequence[str], out_of_time: bool) -> list[s
     if verdict == FASTER:
         return [f"Keep it: {kept(best, command)}"]
     if verdict == UNDECIDED:
-        return [to_tell(trial, program, out_of_time)]
+        return [to_tell(trial, longer(trial, command, json_file))]
+    program = typed(word for word in command if word != PLACE)
     return [f"Which calls would gain if the program were changed: weft advise -- {program}"]
 
 
-def to_tell(trial: Trial, program: str, out_of_time: bool) -> str:
+def to_tell(trial: Trial, measuring_longer: str) -> str:
     """Why it is not decided, and the command that measures longer."""
     begun = "1 round is" if trial.rounds == 1 else f"{trial.rounds} rounds are"
-    round_s = median(trial.took_s)
     if trial.rounds < trial.fewest:
-        needed = trial.fewest
-        why = f"{begun} too few: {needed} are needed, about {time_in_words(needed * round_s)}"
-        rounds = needed + 2  # the first run, and a round that takes longer
-        return f"{why}. To measure longer: {longer(rounds, round_s, out_of_time, 12)} -- {program}"
+        took = time_in_words(trial.fewest * median(trial.took_s))
+        why = f"{begun} too few: {trial.fewest} are needed, about {took}"
+        return f"{why}. To measure longer: {measuring_longer}"
     times = trial.seconds(trial.ways[0])
     least, most = min(times), max(times)
     why, more = f"{begun} not enough to tell", "To measure longer"
     if most > SCATTERED * least:
         why += f": {trial.ways[0].name} alone varied from {least:.3g} to {seconds(most)}"
         more = "Try when the machine is quieter, or measure longer"
-    twice = 2 * trial.rounds
-    return f"{why}. {more}: {longer(twice, round_s, out_of_time, twice)} -- {program}"
+    if trial.rounds >= MOST_ROUNDS:
+        return f"{why}, and more cannot be measured."
+    return f"{why}. {more}: {measuring_longer}"
 
 
-def longer(rounds: int, round_s: float, out_of_time: bool, runs: int) -> str:
-    """The command with a budget for so many rounds, or with the number of runs."""
-    if not out_of_time:
-        return f"weft try --runs {runs}"
-    minutes = ceil(rounds * round_s / 60)
-    return f"weft try --time-budget {minutes}min"
+def longer(trial: Trial, command: Sequence[str], json_file: Optional[Path]) -> str:
+    """The command as it was given, with more rounds and more time."""
+    most = min(MOST_ROUNDS, 2 * max(trial.most, trial.fewest))
+    needed = Trial(trial.ways, most).fewest + 2  # the first run, and a round that takes longer
+    minutes = ceil(max(2 * trial.budget_s, needed * median(trial.took_s)) / 60)
+    ways = [shlex.join(way.options) for way in trial.ways[1:]]
+    words = ["weft", "try"]
+    for way in ways if ways != [""] else []:
+        words += ["--with", way]
+    words += ["--runs", str(most), "--time-budget", f"{minutes}min"]
+    if json_file:
+        words += ["--json", str(json_file)]
+    return typed([*words, "--", *command])
 
 
 def time_in_words(value: float) -> str:
@@ -174,12 +183,14 @@ def libraries_not_found(command: Sequence[str], said: str) -> list[str]:
     ]
 
 
-def result(trial: Trial, command: Sequence[str], out_of_time: bool, console: Console) -> None:
+def result(
+    trial: Trial, command: Sequence[str], console: Console, json_file: Optional[Path] = None
+) -> None:
     whole = "from MPI_Init to MPI_Finalize" if trial.by_summary else "of the whole command"
     if warning := first_of_all(trial):
         console.print(warning, markup=False, highlight=False, soft_wrap=True)
     rounds = "1 round" if trial.rounds == 1 else f"{trial.rounds} rounds"
     console.print(f"{rounds}, all ways in turn; seconds {whole}", markup=False, highlight=False)
     console.print(table(trial))
-    for line in what_next(trial, command, out_of_time):
+    for line in what_next(trial, command, json_file):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
