@@ -6,6 +6,7 @@ import io
 import json
 import math
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -273,6 +274,32 @@ def test_one_rank_without_a_launcher_is_no_trial(call, mpi):
     done = call("try", "--", mpi.program("idle"), "0", **mpi.environment())
     assert done.returncode == 2 and "round 1" not in done.stderr
     assert "weft try: 1 rank: did you forget mpiexec -n 4?" in done.stderr
+
+
+def test_a_script_counts_all_of_its_jobs(call, tmp_path):
+    """Also where the last has one rank."""
+    mpi = mpi_libraries.implementation("mpich")
+    file, program = tmp_path / "tried.json", mpi.program("idle")
+    script = f"{shlex.join(map(str, [*mpi.launcher(2), program, 0]))} && {program} 0"
+    words = ("--runs", 1, "--json", file, "--", "sh", "-c", script)
+    done = call("try", *words, **mpi.environment())
+    assert done.returncode == 0, done.stderr
+    assert json.loads(file.read_text())["ranks"] == 2
+
+
+def test_the_summary_of_each_job_is_read_once(tmp_path):
+    """Each replaces the one before."""
+    summaries = rounds.SummaryFile(tmp_path / "summary.json")
+    for ranks, seconds in ((4, 1.5), (1, 0.25)):
+        summaries.look()
+        new = tmp_path / "new"
+        call = '{"call": "MPI_Bcast", "handled": 3}'
+        head = f'"schema": "{rounds.SUMMARY[0]}", "ranks": {ranks}, "seconds": {seconds}'
+        new.write_text(f'{{{head}, "calls": [{call}]}}')
+        new.replace(summaries.path)
+        summaries.look()
+    found = summaries.summary()
+    assert (found.ranks, found.seconds, len(found.calls)) == (4, 1.75, 2)
 
 
 def test_a_library_that_the_loader_does_not_find_is_named(monkeypatch, tmp_path):

@@ -8,12 +8,14 @@ no more often than WRONG.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -58,7 +60,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Summary:
-    """What is read of a summary of `weft run`."""
+    """What is read of a summary of `weft run`; or of those of several jobs."""
 
     seconds: float
     calls: list[Call]
@@ -66,6 +68,18 @@ class Summary:
     ranks: Optional[int] = None
     transfers: int = 0  # the program's own messages that Weft looked after
     one_copy_bytes: int = 0
+
+    @classmethod
+    def of_jobs(cls, jobs: Sequence[Summary]) -> Summary:
+        """Of all jobs that a command starts, as a script may do: their times are added."""
+        return cls(
+            sum(job.seconds for job in jobs),
+            [call for job in jobs for call in job.calls],
+            jobs[-1].mpi,
+            max((job.ranks for job in jobs if job.ranks is not None), default=None),
+            sum(job.transfers for job in jobs),
+            sum(job.one_copy_bytes for job in jobs),
+        )
 
     @property
     def idle(self) -> bool:
@@ -253,13 +267,63 @@ def status_of(process: subprocess.Popen) -> int:
         raise
 
 
+class SummaryFile:
+    """Reads each summary that is written there while a command runs: each job replaces the one of
+    the job before."""
+
+    LOOK_S = 0.02  # less than a job takes to start
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.found: list[Summary] = []
+        self.last: tuple[int, int] | None = None  # the file that was read
+        self.ended = threading.Event()
+        self.error: Optional[stored.ResultError] = None
+
+    def look(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            about = self.path.stat()
+            file = (about.st_ino, about.st_mtime_ns)
+            if file != self.last:
+                self.found.append(stored.read(Summary, self.path, SUMMARY))
+                self.last = file
+
+    def watch(self) -> None:
+        try:
+            while not self.ended.wait(self.LOOK_S):
+                self.look()
+            self.look()
+        except stored.ResultError as error:
+            self.error = error
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        thread = threading.Thread(target=self.watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self.ended.set()
+            thread.join()
+        if self.error:
+            raise self.error
+
+    def summary(self) -> Optional[Summary]:
+        """A program without MPI_Finalize leaves none, nor one whose first rank is elsewhere."""
+        return Summary.of_jobs(self.found) if self.found else None
+
+
 def run(command: Sequence[str], options: Sequence[str], shown: bool = False) -> Run:
     """One run; its output is kept from the terminal, but for the first."""
     with tempfile.TemporaryDirectory() as directory, standard_input() as given:
-        file, output = Path(directory) / "summary.json", Path(directory) / "output"
-        front = [str(installation.weft_command()), "run", *options, f"--summary=json:{file}", "--"]
+        summaries, output = (
+            SummaryFile(Path(directory) / "summary.json"),
+            Path(directory) / "output",
+        )
+        reported = f"--summary=json:{summaries.path}"
+        front = [str(installation.weft_command()), "run", *options, reported, "--"]
         words = with_weft(command, front)
-        with output.open("wb") as kept:
+        with output.open("wb") as kept, summaries.watched():
             to = None if shown else kept
             begin = time.monotonic()
             # Launchers talk to their ranks by inherited descriptors.
@@ -270,9 +334,7 @@ def run(command: Sequence[str], options: Sequence[str], shown: bool = False) -> 
         if status:
             said = output.read_bytes()[-MOST_SAID:].decode(errors="replace")
             raise CommandFailed(status if status > 0 else 128 - status, said, options)
-        # A program without MPI_Finalize leaves none, nor one whose first rank is elsewhere.
-        summary = stored.read(Summary, file, SUMMARY) if file.exists() else None
-        return Run(wall_s, summary)
+        return Run(wall_s, summaries.summary())
 
 
 class Rounds:
