@@ -58,19 +58,26 @@ def test_where_weft_alone_wins_nothing_the_change_is_named(free_us):
     said = show.verdict(advice_of(free_us))
     assert "a change of the program wins at most 5.0 % of the run" in said
     assert show.NO_FREE_GAIN in said and "weft try" not in said
+    assert show.free(advice_of(free_us)).startswith("Without a change: no clear gain; replaying")
 
 
 @pytest.mark.parametrize(
     "free_us",
     [
-        [-1, 3000, 3000, 3000, 3000, 9000],  # not in each round
-        [3000, 3000, 3000, 3000],  # in too few
+        [-1, 3000, 3000, 3000, 3000, 3500],  # not in each round
+        [190, 400, 400, 400, 400, 3500],  # the low end is within 2 % of the run
+        [3000, 3000, 3500],  # in too few
     ],
 )
 def test_what_replays_leave_open_is_said(free_us):
-    said = show.verdict(advice_of(free_us))
-    assert "Weft may shorten it without a change, which replays on this machine leave open" in said
+    advice = advice_of(free_us)
+    said = show.verdict(advice)
+    assert (
+        "Weft may shorten it without a change, by at most 35.0 % of the run, which replays on this"
+        " machine leave open" in said
+    )
     assert said.endswith("weft try -- mpiexec -n 2 ./app")
+    assert "whether there is a gain is open; replaying these calls" in show.free(advice)
 
 
 @pytest.mark.parametrize(

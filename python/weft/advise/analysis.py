@@ -21,7 +21,7 @@ from weft.advise.names import base_name, is_nonblocking, language_of
 from weft.advise.order import independent
 from weft.advise.places import NO_TOOL, Frame, of_interpreter, unresolved
 from weft.advise.record import BINDINGS, BROKEN_OFF, NO_END, OPERATORS, SENT, UNKNOWNS
-from weft.advise.sites import MessageWait, Site, Toucher, Windows
+from weft.advise.sites import MessageWait, Site, Spread, Toucher, Windows
 from weft.advise.store import SCHEMA, Stored
 from weft.advise.timeline import Timeline, timeline
 from weft.advise.ways import group_key, outer_of, tell_apart, ways_of
@@ -34,6 +34,8 @@ LITTLE = 0.05  # of the run time: less in collectives is not worth a change
 
 
 FEWEST = 5  # replays: that all of fewer win is chance in more than 3 of 100 cases
+CLEAR = 0.02  # of the run time: a figure that is more than what runs vary by
+GAIN, NO_GAIN, OPEN = "gain", "no gain", "open"
 LEAST_WORTH = 0.005  # of the run time; less is no change to propose
 
 
@@ -64,22 +66,32 @@ class Advice:
     checks: Checks = field(default_factory=lambda: Checks(""))  # of what is proposed
 
     @property
-    def free_us(self) -> float | None:
+    def free(self) -> Spread | None:
         """What Weft wins without a change, as far as it was replayed, of the average rank."""
-        found = [
-            site.unchanged.median * len(site.members) / max(1, self.ranks)
-            for site in self.sites
-            if site.unchanged
-        ]
-        return sum(found) if found else None
+        found = [(site.unchanged, len(site.members)) for site in self.sites if site.unchanged]
+        if not found:
+            return None
+        low, middle, high = (
+            sum(getattr(one, end) * ranks for one, ranks in found) / max(1, self.ranks)
+            for end in ("low", "median", "high")
+        )
+        return Spread(low, middle, high, min(one.samples for one, _ in found))
 
     @property
-    def free_is_certain(self) -> bool:
-        """That it wins something: in so many replays that it is no chance, and at the lower end."""
-        found = [site.unchanged for site in self.sites if site.unchanged]
-        enough = all(one.samples >= FEWEST for one in found)
-        lows = (s.unchanged.low * len(s.members) for s in self.sites if s.unchanged)
-        return bool(found) and enough and sum(lows) > 0
+    def free_us(self) -> float | None:
+        return self.free.median if self.free else None
+
+    @property
+    def free_gain(self) -> str | None:
+        """Whether that is more than what runs vary by: GAIN, NO_GAIN or OPEN. None: nothing was
+        replayed."""
+        if not self.free:
+            return None
+        clear_us = CLEAR * self.elapsed_us
+        if self.free.median <= clear_us:
+            return NO_GAIN
+        enough = self.free.samples >= FEWEST
+        return GAIN if enough and self.free.low > clear_us else OPEN
 
     @property
     def best(self) -> list[Site]:
@@ -278,10 +290,16 @@ def windows_known(rows: list[dict], measured: int, broken_off: int) -> Windows:
     return Windows([row["least_ns"] / 1e3 for row in rows], most)
 
 
-def windows_of(side: str, members: list[dict], rows: list[dict], unknown: dict) -> Windows:
+def observations(side: str, members: list[dict], unknown: dict) -> tuple[int, int]:
+    """Windows that were measured, and that broke off."""
     measured, broken_off = (sum(row[name] for row in members) for name in (side, f"{side}_broken"))
     if broken_off < 0:  # of a version that did not count these
         broken_off = sum(unknown[side].get(why, 0) for why in BROKEN_OFF)
+    return measured, broken_off
+
+
+def windows_of(side: str, members: list[dict], rows: list[dict], unknown: dict) -> Windows:
+    measured, broken_off = observations(side, members, unknown)
     return windows_known([row for row in rows if row["side"] == side], measured, broken_off)
 
 
@@ -399,6 +417,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             bytes=total["bytes"] / max(1, total["calls"]),
             calls=max(row["calls"] for row in members),
             all_calls=total["calls"],
+            watched=sum(observations("after", members, unknown)),
             time_us=time_us,
             share=time_us / elapsed_us if elapsed_us else 0,
             waiting=share,

@@ -242,12 +242,14 @@ def use(site: Site) -> str:
     """Where the result is first used, as a sentence; "": not known."""
     if not site.users:
         return ""
-    places = [f"{one.place} (in {one.windows} of {one.of} watched calls)" for one in site.users]
+    places = [
+        f"{one.place} (in {one.windows} of {site.watched} watched calls)" for one in site.users
+    ]
     said = f"Its result is first used at {', '.join(places)}."
-    watched = site.users[0].of
-    if watched >= site.all_calls:
+    if site.watched >= site.all_calls:
         return said
-    return f"{said} The ranks made {site.all_calls} such calls; {watched} of them were watched."
+    watched = f"{site.watched} of them were watched"
+    return f"{said} The ranks made {site.all_calls} such calls; {watched}."
 
 
 def fragment(site: Site) -> str:

@@ -10,11 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from weft.advise import fragments
-from weft.advise.analysis import LEAST_WORTH, LITTLE, Advice
+from weft.advise.analysis import GAIN, LEAST_WORTH, LITTLE, NO_GAIN, OPEN, Advice
 from weft.advise.fragments import count, microseconds, size
 from weft.advise.names import is_nonblocking
 from weft.advise.places import Frame
-from weft.advise.sites import MessageWait, Site, Windows
+from weft.advise.sites import MessageWait, Site, Spread, Windows
 from weft.terminal.messages import typed
 
 MOST_SITES, MOST_CHANGES = 12, 2
@@ -58,8 +58,7 @@ def headline(advice: Advice) -> str:
 
 
 MAINLY = 0.8  # of the time in collectives: that one is named
-CLEAR = 0.02  # of the run time: a figure that is more than what runs vary by
-NO_FREE_GAIN = "without a change, replayed calls show no gain"
+NO_FREE_GAIN = "without a change, replayed calls show no clear gain"
 
 
 def where_the_time_is(advice: Advice) -> str:
@@ -91,24 +90,24 @@ def verdict(advice: Advice) -> str:
     """The first line: the cheapest gain first."""
     if advice.collective_share < LITTLE or not advice.sites:
         return headline(advice)
-    where, free_us = where_the_time_is(advice), advice.free_us
+    where, free = where_the_time_is(advice), advice.free
     change = (
         f"a change of the program wins {in_short(advice.best[0], advice)}" if advice.best else ""
     )
     if advice.with_weft:
         return f"{where}, with Weft; {change or 'no change is known to win more'}."
-    if free_us is None:
+    if free is None:
         return f"{where}; Weft may shorten it without a change: {try_it(advice)}"
-    is_more = free_us > CLEAR * advice.elapsed_us
-    if is_more and not advice.free_is_certain:
+    if advice.free_gain == GAIN:
         return (
-            f"{where}; Weft may shorten it without a change, which replays on this machine leave"
-            f" open: {try_it(advice)}"
+            f"{where}; with Weft, and without a change, the run is {faster(advice, free.median)} by"
+            f" a replay of its calls: {try_it(advice)}"
         )
-    if is_more:
+    if advice.free_gain == OPEN:
+        most = per_cent(free.high / advice.elapsed_us)
         return (
-            f"{where}; with Weft, and without a change, the run is {faster(advice, free_us)} by a"
-            f" replay of its calls: {try_it(advice)}"
+            f"{where}; Weft may shorten it without a change, by at most {most} of the run, which"
+            f" replays on this machine leave open: {try_it(advice)}"
         )
     if change:
         return f"{where}; {change}; {NO_FREE_GAIN}."
@@ -171,8 +170,8 @@ def signed(us: float) -> str:
 
 def free(advice: Advice) -> str:
     """What needs no change of the program."""
-    if advice.free_us is not None:
-        return f"Without a change: {replayed(advice, advice.free_us)}."
+    if advice.free:
+        return f"Without a change: {replayed(advice, advice.free)}."
     if advice.with_weft:
         return (
             "The program ran with Weft's engines: run it with --engine native to see what they win."
@@ -183,15 +182,19 @@ def free(advice: Advice) -> str:
     )
 
 
-def replayed(advice: Advice, won_us: float) -> str:
+IN_DOUBT = {NO_GAIN: "no clear gain; ", OPEN: "whether there is a gain is open; "}
+
+
+def replayed(advice: Advice, free: Spread) -> str:
     """What Weft won when the calls were replayed."""
-    compared = "less" if won_us > 0 else "longer"
-    took = f"replaying these calls, Weft took {microseconds(abs(won_us))} {compared}"
-    if won_us <= 0:
-        return f"no gain; {took}"
-    if won_us <= CLEAR * advice.elapsed_us:
-        return f"no clear gain; {took}"
-    return f"{took} ({per_cent(won_us / advice.elapsed_us)} of the run)"
+    compared = "less" if free.median > 0 else "longer"
+    part = (
+        ""
+        if advice.free_gain == NO_GAIN
+        else f" ({per_cent(free.median / advice.elapsed_us)} of the run)"
+    )
+    took = f"replaying these calls, Weft took {microseconds(abs(free.median))} {compared}{part}"
+    return f"{IN_DOUBT.get(advice.free_gain, '')}{took}"
 
 
 def may_win(advice: Advice) -> str:

@@ -178,6 +178,7 @@ class Site:
     unwritten_us: float | None = None  # the shortest time until what it sent was written again
     outer: list[Outer] = field(default_factory=list)  # the way there, the innermost first
     all_calls: int = 0  # of all ranks
+    watched: int = 0  # of these: those after which a window was looked for, found or not
     told_by: int = 0  # so many of these tell the call from others at its place
 
     @property
