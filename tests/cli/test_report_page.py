@@ -12,6 +12,7 @@ import pytest
 from synthetic import MPI, hides, points, result, sizes, statistic
 from typer.testing import CliRunner
 
+from weft.bench import places
 from weft.cli import app
 from weft.measurements.result import Candidate, Statistic, save_json
 from weft.report import effect_page, versus
@@ -393,6 +394,41 @@ def test_what_cannot_be_judged_is_refused_in_a_sentence(tmp_path, machine, limit
     old, new = kept(tmp_path, "old.json", 0.9), kept(tmp_path, "new.json", 0.4, **machine)
     done = run("compare", old, new, "--fail-if-slower", limit)
     assert done.exit_code == 2 and said in done.output and done.output.count("\n") == 1
+
+
+def of_a_lab(directory, burst: str, network: str) -> str:
+    found = result({"thread": hides(0.9)})
+    found.machine = {"cpu": "Example", "network": network}
+    found.settings = {"lab": {"rate": "200mbit", "burst": burst}}
+    path = directory / f"{len(network)}-{burst}.json"
+    save_json(found, path)
+    return str(path)
+
+
+OLD_LAB, NEW_LAB = "lab, 200mbit links", "lab, 200mbit links, burst 64kb"
+
+
+@pytest.mark.parametrize("network", [OLD_LAB, OLD_LAB + ", 1ms late"])
+def test_labs_of_another_burst_are_not_one_machine(tmp_path, network):
+    """Older results have the burst in their settings alone."""
+    files = [of_a_lab(tmp_path, burst, network) for burst in ("64kb", "256kb")]
+    done = run("compare", *files, "--fail-if-slower", "5%")
+    assert done.exit_code == 2 and "network is lab, 200mbit links, burst 64kb" in done.output
+    done = run("compare", *files)
+    assert done.exit_code == 0
+    assert done.output.startswith("not of one machine: network is lab, 200mbit links, burst 64kb")
+
+
+def test_labs_of_one_burst_are_one_machine_however_they_name_it(tmp_path):
+    old, new = of_a_lab(tmp_path, "64kb", OLD_LAB), of_a_lab(tmp_path, "64kb", NEW_LAB)
+    assert run("compare", old, new, "--fail-if-slower", "5%").exit_code == 0
+    page = tmp_path / "page.html"
+    assert run("report", old, "-o", page).exit_code == 0 and NEW_LAB in page.read_text()
+
+
+def test_a_lab_names_its_burst():
+    place = places.LabPlace({"rate": "200mbit", "burst": "64kb"})
+    assert place.description == NEW_LAB
 
 
 def test_one_result_and_nothing_in_common_are_refused(tmp_path):

@@ -88,7 +88,8 @@ class LabPlace:
         self.checked: set[tuple[str, int]] = set()
         self.delay = settings.get("delay", "0")  # runs stored before have none
         late = f", {self.delay} late" if self.delay != "0" else ""
-        self.description = f"lab, {settings['rate']} links{late}"
+        links = f"{settings['rate']} links, burst {settings['burst']}"
+        self.description = f"lab, {links}{late}"
 
     def start(self, mpi: str, ranks: int, command: list[str], environment: dict[str, str]) -> Job:
         nodes = max(1, ranks // self.settings["per_node"])

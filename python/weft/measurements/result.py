@@ -144,6 +144,15 @@ class Result:
     settings: dict[str, Any] = field(default_factory=dict)
     complete: bool = True  # False: stopped before the end; --resume goes on
 
+    @property
+    def measured_on(self) -> dict[str, Any]:
+        """The machine, with a lab's burst in its network, which older results have elsewhere."""
+        network, lab = self.machine.get("network"), self.settings.get("lab") or {}
+        if not network or "burst" not in lab or "burst" in network:
+            return self.machine
+        named = network.replace(" links", f" links, burst {lab['burst']}")
+        return {**self.machine, "network": named}
+
     def to_json(self, best: str = "") -> dict[str, Any]:
         """best: the sentence's words for who leads."""
         mpis = ", ".join(dict.fromkeys(one.mpi for one in self.candidates))

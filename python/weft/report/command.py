@@ -175,11 +175,16 @@ def compare(
     try:
         if fail_if_slower is not None:
             allowed = history.share(fail_if_slower)
-            history.check_machines(names, loaded)
+            if other := history.another_machine(names, loaded):
+                raise history.HistoryError(
+                    f"--fail-if-slower needs results of one machine: {other}"
+                )
             failed, verdict = history.judgement(found, allowed)
     except history.HistoryError as error:
         raise fail("compare", error) from None
     console = Console()
+    if other := history.another_machine(names, loaded):
+        console.print(f"not of one machine: {other}", markup=False, highlight=False)
     courses = history.courses(loaded) if len(loaded) > 2 else []
     for table in course_tables(courses, len(loaded)) if courses else ratio_tables(found):
         console.print(table)

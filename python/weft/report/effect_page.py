@@ -341,7 +341,7 @@ def section(source: Source, styles: dict[str, Look]) -> dict[str, Any]:
         "heat_maps": heat_maps(cases, styles),
         "scalings": scaling.section(source.result, cases, lambda name: look_of(name, styles)),
         "not_run": not_run(source.result),
-        "machine": facts(source.result.machine),
+        "machine": facts(source.result.measured_on),
         "settings": facts(source.result.settings),
         "mpi": sorted({point.mpi for point in source.result.points}),
     }

@@ -38,16 +38,15 @@ def share(text: str) -> float:
     return value
 
 
-def check_machines(names: Sequence[str], results: Sequence[Result]) -> None:
-    first = results[0].machine
+def another_machine(names: Sequence[str], results: Sequence[Result]) -> str:
+    """Where results are not of the first one's machine, in words; "": all are."""
+    first = results[0].measured_on
     for name, result in zip(names[1:], results[1:]):
         for key in OF_A_MACHINE:
-            here, there = first.get(key), result.machine.get(key)
+            here, there = first.get(key), result.measured_on.get(key)
             if here != there:
-                raise HistoryError(
-                    f"--fail-if-slower needs results of one machine: {key.replace('_', ' ')} is"
-                    f" {here} in {names[0]}, and {there} in {name}"
-                )
+                return f"{key.replace('_', ' ')} is {here} in {names[0]}, and {there} in {name}"
+    return ""
 
 
 def slower(found: Versus, allowed: float) -> list[Ratio]:
