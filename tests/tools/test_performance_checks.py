@@ -155,7 +155,7 @@ OVERLAP = {
             "immediate_us": {"samples": [us, us + 1.0]},
         }
         for engine, us in (("native", 200.0), ("auto", 120.0), ("function", 105.0))
-        + tuple((name, 110.0) for name in ("thread", "tcc", "assist"))
+        + tuple((name, 110.0) for name in ("thread", "tcc", "assist", "agent"))
     ],
 }
 

@@ -7,6 +7,7 @@ All engines of a job of bench/overlap are interleaved: ratios are within a repet
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import time
@@ -23,6 +24,7 @@ ASYNC = {"MPICH_ASYNC_PROGRESS": "1", "MPIR_CVAR_ASYNC_PROGRESS": "1"}
 BATCHES, ROUNDS, STARTS = 31, 7, 200
 LONG, RATIO = 2 << 20, 1.3  # bytes of a message; computation to communication
 EXCHANGE_ROUNDS, MESSAGES, SHORT_MESSAGES, IDLE_S = 6, 7, 500, 10
+ONE_CORE_ROUNDS, ONE_CORE_REPETITIONS = 7, 20
 WAYS = {"weft": [], "alone": None}  # options of `weft run`
 THREAD = ["--engine", "thread"]
 # The thread waits as by default, polls, or sleeps in the library's own call.
@@ -159,3 +161,30 @@ def idle(at: At) -> Iterator[Figure]:
         for what, column in zip(("CPU ticks", "wake-ups"), zip(*found) if found else (None, None)):
             number = sum(map(int, column)) if column else None
             yield Figure(what, number, f"nothing outstanding, {backoff}, {seconds} s")
+
+
+# How the progress threads of several ranks share a core.
+SHARED = {
+    "yield": [*THREAD, "--backoff", "yield"],
+    "baton": [*THREAD, "--backoff", "baton"],
+    "agent": ["--engine", "agent"],
+}
+
+
+def one_core(at: At) -> Iterator[Figure]:
+    """All ranks compute on one core, and their progress threads share the other."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    placed = ["--placement", "list:" + ",".join([str(cores[-1])] * at.where.ranks)]
+    repetitions = at.few_or(ONE_CORE_REPETITIONS)
+    measured = ["--collective", "allgather", "--bytes", "1MiB", "--repetitions", repetitions]
+
+    def total_us(options: Sequence[str]) -> float:
+        engine, front = options[1], ["taskset", "-c", cores[0]]
+        words = [*measured, "--engines", engine]
+        data = at.figures("overlap", words, [*placed, *options], front=front)
+        return median(samples_of(data, "total_us")[engine])
+
+    ways = {way: partial(total_us, options) for way, options in SHARED.items()}
+    found = in_turn(ways, at.few_or(ONE_CORE_ROUNDS))
+    for way in ("baton", "agent"):
+        yield Figure(f"{way} / yield", ratio(found[way], found["yield"]), "Iallgather 1MiB")

@@ -98,21 +98,29 @@ class At(ExitStack):
         self.session.measurements.append({"check": self.check, "at": str(self)} | measurement)
 
     def job(
-        self, program: str, options: Words, weft: Words | None = None, mpi="", **variables: str
+        self,
+        program: str,
+        options: Words,
+        weft: Words | None = None,
+        mpi: str = "",
+        front: Words = (),
+        **variables: str,
     ) -> str:
         """Returns what a measuring program prints. Each rank has a core, if there are enough. weft:
-        options of `weft run`; None: without Weft."""
+        options of `weft run`; None: without Weft. front: stands in front of a node's launcher, and
+        says on which cores its ranks are."""
         library = mpi_libraries.implementation(mpi or self.mpi)
-        front = [] if weft is None else [WEFT, "run", *weft, "--"]
-        words = [*front, library.program(program), *options]
+        with_weft = [] if weft is None else [WEFT, "run", *weft, "--"]
+        words = [*with_weft, library.program(program), *options]
         if self.where.nodes:
             said = said_by(
                 lambda: self.lab.run(words, variables, capture=True, timeout=JOB_SECONDS)
             )
         else:
             bind = "--bind-to" if library.name == "openmpi" else "-bind-to"
-            bound = [bind, "core"] if self.where.has_cores else library.unbound()
-            launch = [library.mpiexec, "-n", self.where.ranks, *bound]
+            own_cores = self.where.has_cores and not front
+            bound = [bind, "core"] if own_cores else library.unbound()
+            launch = [*front, library.mpiexec, "-n", self.where.ranks, *bound]
             said = run([*launch, *words], library.environment() | variables)
         self.keep(command=[str(word) for word in words], variables=variables, said=said)
         return said

@@ -92,6 +92,8 @@ CHECKS = (
           {"processor time, more than tcc": "≤ 0.05 s", "hidden meanwhile": "≥ 0.95"}),
     Check("quiet", "what the thread takes of a core while there is nothing to do", [node(2)],
           hiding.idle, {"CPU ticks": "≤ 0", "wake-ups": "≤ 0"}),
+    Check("one-core", "four progress threads that share a core, by how they take turns", [node(4)],
+          hiding.one_core, {"agent / yield": "≤ 1.0"}, ["mpich"]),
     Check("nothing", EVERY_CALL, [*map(node, (2, 3, 4))], auto.nothing,
           {"auto / program alone": "≤ 0.90", "points where auto is slower": "≤ 0"}),
     Check("nothing", EVERY_CALL, [lab(2)], auto.nothing,
