@@ -104,7 +104,7 @@ def test_findings_of_the_doctor(call, tmp_path):
     done = call("doctor", "--json", "-", WEFT_MPI_DIR=str(tmp_path), PATH=str(tmp_path))
     found = json.loads(done.stdout)
     head = head_of(found)
-    assert found["schema"] == "weft-doctor/1" and sum(head.values()) == len(found["findings"])
-    assert {"what": "mpich", "state": "none", "note": "not here", "fix": "make build"} in found[
+    assert found["schema"] == "weft-doctor/2" and sum(head.values()) == len(found["findings"])
+    assert {"what": "mpich", "state": "missing", "note": "not here", "fix": "make build"} in found[
         "findings"
     ]

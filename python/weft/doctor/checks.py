@@ -305,7 +305,8 @@ def check_leftovers(what: str, find: Callable[[], leftovers.Leftovers]) -> Findi
     return Finding(what, False, found.in_words(), FIX_COMMAND, found.remove)
 
 
-MARKS = {True: "[green]good   [/]", False: "[red]bad    [/]", None: "[dim]missing[/]"}
+STATES = {True: "good", False: "bad", None: "missing"}
+COLOURS = {True: "green", False: "red", None: "dim"}
 
 
 def mended(finding: Finding) -> bool:
@@ -320,7 +321,8 @@ def report(results: list[Finding]) -> int:
     """Prints the findings; 1 if something is wrong."""
     console = Console()
     for finding in results:
-        console.print(f"{MARKS[finding.good]} {finding.what}: ", end="")
+        mark = f"[{COLOURS[finding.good]}]{STATES[finding.good]:7}[/]"
+        console.print(f"{mark} {finding.what}: ", end="")
         console.print(finding.note, markup=False, highlight=False, soft_wrap=True)
         if finding.fix:
             word = "to get it" if finding.good is None else "fix"
@@ -333,16 +335,15 @@ def report(results: list[Finding]) -> int:
 
 
 def to_json(results: list[Finding]) -> dict[str, Any]:
-    """The schema weft-doctor/1."""
-    states = {True: "good", False: "bad", None: "none"}
+    """The schema weft-doctor/2; in weft-doctor/1 what is missing has the state "none"."""
     found = [
-        {"what": one.what, "state": states[one.good], "note": one.note, "fix": one.fix}
+        {"what": one.what, "state": STATES[one.good], "note": one.note, "fix": one.fix}
         for one in results
     ]
     counts = Counter(one["state"] for one in found)
     mpis = ", ".join(mpi.name for mpi in mpi_libraries.found())
-    headline = {state: counts[state] for state in states.values()}
-    return {**stored.head("weft-doctor/1", headline, mpis), "findings": found}
+    headline = {state: counts[state] for state in STATES.values()}
+    return {**stored.head("weft-doctor/2", headline, mpis), "findings": found}
 
 
 def fix() -> list[Finding]:
