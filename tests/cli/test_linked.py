@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -60,12 +61,22 @@ def test_the_library_that_the_loader_finds_goes_first(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("output", "path", "named"),
     [
-        ("probe: symbol lookup error: undefined symbol: hwloc_x", "/my/lib", True),
-        ("libmpi.so.12: cannot open shared object file", "/my/lib", True),
-        ("libmpi.so.12: cannot open shared object file", "", False),
-        ("a rank was killed", "/my/lib", False),
+        ("probe: symbol lookup error: undefined symbol: hwloc_x", "/my/lib", "(/my/lib)"),
+        ("libmpi.so.12: cannot open shared object file", "/my/lib", "(/my/lib)"),
+        ("libmpi.so.12: cannot open shared object file", "", ""),
+        ("a rank was killed", "/my/lib", ""),
     ],
 )
 def test_a_library_path_that_may_be_wrong_is_named(monkeypatch, output, path, named):
     monkeypatch.setenv("LD_LIBRARY_PATH", path)
-    assert ("LD_LIBRARY_PATH (/my/lib)" in lab.why(output)) == named
+    said = lab.why(output)
+    assert named in said and bool(said) == bool(named)
+
+
+def test_a_library_path_to_be_typed_is_one_word_of_the_shell(monkeypatch, tmp_path):
+    monkeypatch.setattr(mpi_libraries, "FAMILY_LIBRARY", {"mpich": "libnot-here.so.12"})
+    place = str(tmp_path / "it's my MPI")
+    monkeypatch.setattr(Implementation, "environment", lambda mpi: {"LD_LIBRARY_PATH": place})
+    mpi = Implementation("mpich", tmp_path, Path("mpiexec"), tmp_path / "libmpi.so.12", "embedded")
+    script = f'{linked.path_for_loader(mpi)}; printf %s "$LD_LIBRARY_PATH"'
+    assert subprocess.check_output(["sh", "-c", script], text=True).startswith(place)

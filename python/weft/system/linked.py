@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -85,4 +86,4 @@ def path_for_loader(mpi: Implementation) -> str:
     if subprocess.run(opening, capture_output=True, check=False).returncode == 0:
         return ""
     place = mpi.environment()["LD_LIBRARY_PATH"].split(os.pathsep)[0]
-    return f"export LD_LIBRARY_PATH={place}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+    return f"export LD_LIBRARY_PATH={shlex.quote(place)}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
