@@ -312,6 +312,19 @@ def test_the_best_choice_is_the_one_that_was_measured(verdict, by_the_change, be
     assert advisor.best_choice(verdict, by_the_change) == best
 
 
+@pytest.mark.parametrize("kind", sorted({kind for kind, *_ in sum(advisor.PROGRAMS, ())}))
+def test_programs_of_the_first_line_take_its_words(kind, tmp_path):
+    library, program = mpi_libraries.implementation("mpich"), tmp_path / "first_line"
+    found_at = f"-Wl,-rpath,{library.prefix / 'lib'}"
+    words = [library.mpiexec.parent / "mpicc", advisor.SOURCE, "-o", program, found_at]
+    subprocess.run([str(word) for word in words], check=True, timeout=60)
+    numbers = next(numbers for name, *numbers in sum(advisor.PROGRAMS, ()) if name == kind)
+    for form in ("as-it-was", "changed"):
+        words = [program, kind, form, 1, *numbers[1:]]
+        said = subprocess.check_output([str(word) for word in words], text=True, timeout=60)
+        assert float(said.removeprefix("seconds ")) > 0
+
+
 @pytest.mark.parametrize(
     ("step_us", "steps"), [(1e6, 3), (1e5, 22), (40.0, 55_000)], ids=["long", "middle", "short"]
 )

@@ -31,13 +31,12 @@ SAID = {
     "Weft may shorten it without a change": "left open",
     "a change of the program wins": CHANGE,
 }
-# Programs that gain without a change, by a change, and not at all: on one node, and in the lab.
+# Programs that gain without a change, by a change, and not at all, with their rounds, which take 1
+# to 2 s, and milliseconds of computation, about as long as a sum: on one node, and in the lab.
 PROGRAMS = (
-    (("free", 300), ("room", 50), ("needed", 2000)),
-    (("started", 50), ("room", 50), ("needed", 150)),
+    (("free", 8000, 0), ("room", 500, 2), ("needed", 15000, 0)),
+    (("started", 20, 40), ("room", 20, 40), ("needed", 3000, 0)),
 )
-
-
 def best_choice(verdict: str, by_the_change: float) -> str | None:
     """Weft without a change if weft try finds that faster; else the change if the changed program
     with Weft is faster than what it was at best; else neither. None: weft try cannot decide."""
@@ -54,20 +53,20 @@ def first_line(at: At) -> Iterator[Figure]:
     at.command(prefix / "bin/mpicc", *options, SOURCE, "-o", program)
     found = []
     for where, programs in zip(at.places, PROGRAMS, strict=True):
-        for kind, rounds in programs:
+        for kind, *numbers in programs:
             # On a node the data of each rank move meanwhile only if a core is left for it.
             if kind != "room" or where.nodes or node(2 * where.ranks).has_cores:
-                found.append(is_right(at, where, program, kind, rounds))
+                found.append(is_right(at, where, program, kind, numbers))
     known = [one for one in found if one is not None]
     note = f"of {len(known)} programs whose best choice is known, and {len(found)} in all"
     share = sum(known) / len(known) if known else None
     yield Figure("right first lines", share, note=note)
 
 
-def is_right(at: At, where: Where, program: Path, kind: str, rounds: int) -> bool | None:
+def is_right(at: At, where: Where, program: Path, kind: str, numbers: Sequence[int]) -> bool | None:
     """The first line says the best choice; None: that is not known."""
     launcher = at.launcher(where)
-    was = [*launcher, program, kind, "as-it-was", rounds]
+    was = [*launcher, program, kind, "as-it-was", *numbers]
     lines = at.command(*at.advising(), *was).splitlines()
     line = next(one for one in lines if "of the time is in" in one or "%" in one)
     said = next((what for words, what in SAID.items() if words in line), NONE)
@@ -76,7 +75,7 @@ def is_right(at: At, where: Where, program: Path, kind: str, rounds: int) -> boo
     way = json.loads(trial.read_text())["ways"][1]
 
     def seconds(form: str, front: Sequence) -> float:
-        told = at.command(*launcher, *front, program, kind, form, rounds).splitlines()
+        told = at.command(*launcher, *front, program, kind, form, *numbers).splitlines()
         return float(next(one.split()[1] for one in told if one.startswith("seconds ")))
 
     faster = UNDER_WEFT if way["times_as_fast"]["median"] > 1 else ()
