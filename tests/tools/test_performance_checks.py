@@ -312,6 +312,18 @@ def test_the_best_choice_is_the_one_that_was_measured(verdict, by_the_change, be
     assert advisor.best_choice(verdict, by_the_change) == best
 
 
+@pytest.mark.parametrize(("unknown", "told"), [(1, True), (2, False)])
+def test_first_lines_are_judged_where_most_best_choices_are_known(
+    unknown, told, made_up, monkeypatch
+):
+    """Of five programs, or six."""
+    left = [None] * unknown
+    monkeypatch.setattr(advisor, "is_right", lambda *case: left.pop() if left else True)
+    (check,) = [check for check in table.CHECKS if check.name == "first-line"]
+    (figure,) = check.figures(Session(["mpich"]))
+    assert figure.verdict == (MET if told else UNKNOWN)
+
+
 @pytest.mark.parametrize("kind", sorted({kind for kind, *_ in sum(advisor.PROGRAMS, ())}))
 def test_programs_of_the_first_line_take_its_words(kind, tmp_path):
     library, program = mpi_libraries.implementation("mpich"), tmp_path / "first_line"

@@ -37,6 +37,9 @@ PROGRAMS = (
     (("free", 8000, 0), ("room", 500, 2), ("needed", 15000, 0)),
     (("started", 20, 40), ("room", 20, 40), ("needed", 3000, 0)),
 )
+KNOWN = 0.8  # of the programs: with fewer best choices nothing is told
+
+
 def best_choice(verdict: str, by_the_change: float) -> str | None:
     """Weft without a change if weft try finds that faster; else the change if the changed program
     with Weft is faster than what it was at best; else neither. None: weft try cannot decide."""
@@ -59,7 +62,8 @@ def first_line(at: At) -> Iterator[Figure]:
                 found.append(is_right(at, where, program, kind, numbers))
     known = [one for one in found if one is not None]
     note = f"of {len(known)} programs whose best choice is known, and {len(found)} in all"
-    share = sum(known) / len(known) if known else None
+    enough = len(known) >= KNOWN * len(found)
+    share = sum(known) / len(known) if known and enough else None
     yield Figure("right first lines", share, note=note)
 
 
