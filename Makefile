@@ -194,7 +194,7 @@ check-containers:
 	@packaging/check-containers
 
 release:
-	@$(WITHOUT_MAKE) tools/release
+	@$(WITHOUT_MAKE) PATH="$(THEIR_PATH)" tools/release
 
 clean:
 	rm -rf build build-asan build-tsan build-wheel
