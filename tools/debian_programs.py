@@ -38,6 +38,8 @@ class Program(ABC):
     packages: tuple[str, ...]
     file: str
     in_lab: bool = True
+    rate: str = "200mbit"  # of the lab's links
+    sums: bool = True  # its results depend on who adds numbers in what order
 
     @property
     def stamp(self) -> Path:
@@ -56,6 +58,9 @@ class Program(ABC):
 
     def root(self) -> Path:
         return PLACE if PLACE in self.path().parents else SYSTEM
+
+    def build(self, source: Path | None) -> None:  # noqa: B027
+        """Makes it of a source that no package has; nothing for programs of packages."""
 
     @abstractmethod
     def command(self, directory: Path, ranks: int, short: bool) -> list[object]:
@@ -335,8 +340,9 @@ def lacking(packages: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys([*packages, *re.findall(r"^Inst (\S+)", planned, re.MULTILINE)]))
 
 
-def fetch(program: Program) -> None:
-    """Unpacks its packages, with the launcher of Open MPI; Missing where apt-get cannot."""
+def fetch(program: Program, source: Path | None = None) -> None:
+    """Unpacks its packages, with the launcher of Open MPI, and builds what no package has; Missing
+    where that cannot be done."""
     try:
         try:
             names = lacking(program.packages)
@@ -348,9 +354,10 @@ def fetch(program: Program) -> None:
             apt("download", *names, directory=Path(archives))
             for archive in sorted(Path(archives).glob("*.deb")):
                 subprocess.run(["dpkg", "-x", archive, PLACE], check=True)
-        program.stamp.touch()
     except (OSError, subprocess.CalledProcessError, Missing) as error:
         raise Missing(f"{program.name} could not be fetched: {error}") from None
+    program.build(source)
+    program.stamp.touch()
 
 
 # ---- Running ----------------------------------------------------------------------------------
