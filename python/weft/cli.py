@@ -5,6 +5,7 @@ would not see their options. What a command needs is loaded when it runs, so tha
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -213,11 +214,54 @@ def main() -> None:
             end(REFUSED)
         if not hasattr(error, "format_message"):  # of the command line's parser
             raise
-        if text := error.format_message().replace("Value error, ", ""):
-            context = getattr(error, "ctx", None)
-            messages.say(context.command_path if context else "weft", text)
+        refuse(error)
         end(error.exit_code)
     end(status if isinstance(status, int) else 0)
+
+
+def refuse(error: Any) -> None:
+    """error: of the command line's parser."""
+    context = getattr(error, "ctx", None)
+    text = number_needed(error) or error.format_message().replace("Value error, ", "")
+    if type(error).__name__ == "NoArgsIsHelpError":  # the text is the help
+        print(text, file=sys.stderr)
+    elif text:
+        messages.say(context.command_path if context else "weft", text)
+
+
+# What is wrong with a word: by pydantic's names, which newer versions of typer have, and by click's
+# sentences, which older ones have.
+NUMBERS = {
+    "int_parsing": "a whole number",
+    "float_parsing": "a number",
+    "greater_than_equal": "a number",
+    "less_than_equal": "a number",
+}
+CLICKS = {
+    re.compile(r"'(.*)' is not a valid integer"): "a whole number",
+    re.compile(r"'(.*)' is not a valid float"): "a number",
+    re.compile(r"(\S+) is not in the range"): "a number",
+}
+
+
+def number_needed(error: Any) -> str:
+    """A sentence where an option was given no number, or one beyond its limits; "": it was not."""
+    parameter = getattr(error, "param", None)
+    wrong = [
+        (kind, found[1])
+        for pattern, kind in CLICKS.items()
+        if (found := pattern.match(str(getattr(error, "message", ""))))
+    ]
+    if hasattr(error.__cause__, "errors"):
+        first = error.__cause__.errors()[0]
+        wrong = [(NUMBERS.get(first["type"]), first["input"])]
+    if parameter is None or not wrong or not wrong[0][0]:
+        return ""
+    kind, word = wrong[0]
+    name = parameter.opts[-1]
+    options = [one for one in described(error.ctx).options if name in one.names]
+    limits = f" ({options[0].limits})" if options and options[0].limits else ""
+    return f"{name} needs {kind}{limits}, not '{word}'"
 
 
 def end(status: int) -> NoReturn:

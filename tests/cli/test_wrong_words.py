@@ -33,3 +33,38 @@ def test_words_of_a_communicator_are_explained(call, tmp_path, words):
     done = call("learned", "--plan-cache", plans, COLUMNS="200")
     assert "bcast, below 64 KiB (4 ranks on one node)" in done.stdout
     assert why not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "try --runs 0 -- ./app",
+            "weft try: --runs needs a number (at least 1, at most 1000), not '0'",
+        ),
+        (
+            "try --runs many -- ./app",
+            "weft try: --runs needs a whole number (at least 1, at most 1000), not 'many'",
+        ),
+        ("model --cores 1.5", "weft model: --cores needs a whole number (at least 2), not '1.5'"),
+        ("lab run --nodes two -- ./app", "weft lab run: --nodes needs a whole number, not 'two'"),
+        (
+            "lab run --nodes 0 -- true",
+            "weft lab run: --nodes must be between 1 and 64, not 0",
+        ),
+        ("lab run", "weft lab run: Missing argument 'COMMAND'."),
+        (
+            "demo --mpi lam",
+            "weft demo: unknown MPI 'lam'; choose one of mpich, openmpi, intelmpi, or name a prefix"
+            " or an mpiexec",
+        ),
+    ],
+)
+def test_a_wrong_word_is_named_in_one_sentence(call, words, said):
+    done = call(*words.split())
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said + "\n")
+
+
+def test_a_group_without_its_command_shows_its_help(call):
+    done = call("lab")
+    assert done.returncode == 2 and done.stderr.startswith("Usage: weft lab [OPTIONS] COMMAND")

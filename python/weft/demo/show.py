@@ -52,7 +52,7 @@ def run(mpi: str | None, time_budget: str, out: Path, json: Path | None = None) 
             found = measure(console, Rounds(where, library, left_s))
             words, network, is_lab = where.words, where.network, where.is_lab
     except (DemoError, LabError, ResultError, MpiError, SettingsError) as error:
-        Console(stderr=True).print(f"weft demo: {messages.shown(error)}", style="red", markup=False)
+        messages.say("weft demo", error)
         return 2
     except KeyboardInterrupt:
         return 130

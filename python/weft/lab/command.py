@@ -19,7 +19,10 @@ NODES, LINKS = "Nodes and ranks", "Links between the nodes"
 
 
 def run(
-    command: Annotated[list[str], typer.Argument(help="The MPI program and its arguments.")],
+    command: Annotated[
+        list[str],
+        typer.Argument(help="The MPI program and its arguments.", metavar="COMMAND"),
+    ],
     nodes: Annotated[
         int,
         typer.Option(help="Number of nodes.", metavar="NUMBER", rich_help_panel=NODES),
@@ -91,7 +94,7 @@ def run(
             result = lab.run(command, env=as_typed(command))
             plan, used = lab.plan, lab.mpi.name
     except (LabError, MpiError) as error:
-        messages.say("weft", error)
+        messages.say("weft lab run", error)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
