@@ -109,7 +109,9 @@ def test_fft3d_holds_where_communication_takes_most_of_the_time():
     text = judge(run)
     assert text.startswith("The finding holds") and "90 % of the blocking transform" in text
     assert "thread, it takes 10 % less time" in text and "would save up to 10 %" in text
-    assert "does not hold here" in judge(replace(run, communication_share=0.3))
+    assert judge(replace(run, communication_share=0.3)).verdict == "does not hold"
+    assert judge(replace(run, communication_share=0.52)).verdict == "holds in part"
+    assert judge(replace(run, communication_share=0.0)).verdict == "open"
     assert "auto" not in text
 
 
@@ -183,6 +185,20 @@ def test_gpu_stencil_holds_where_nothing_is_faster_than_graphs():
     slower = judge(kernel(blocking=100.0, notify=60.0, coop=20.0, graphs=40.0))
     assert slower.startswith("The finding does not hold") and "faster: coop" in slower
     assert "no finding to judge" in judge(kernel(blocking=100.0, notify=60.0))
+    equal = judge(kernel(blocking=100.0, notify=40.1, coop=40.0, graphs=40.0))
+    assert equal.verdict == "open" and "within the spread: coop and notify" in equal
+    noisy = kernel_run(spread_of(graphs=40.0, notify=60.0, blocking=100.0))
+    assert judge(noisy).verdict == "open", "the median alone would be faster"
+
+
+def spread_of(**times_us: float) -> dict:
+    """A run whose times scatter so that all intervals meet."""
+    variants = [
+        {"name": name, "samples_us": [time_us * (0.3 + 0.14 * i) for i in range(11)]}
+        for name, time_us in times_us.items()
+    ]
+    about = {"schema": "weft-kernel/1", "kernel": "k", "mpi": "MPICH 5.0.2", "ranks": 2}
+    return {**about, "problem": "a problem", "variants": variants}
 
 
 def test_a_variant_is_called_by_its_engine_and_what_else_it_does():
@@ -280,7 +296,22 @@ def test_nbc_eff_holds_where_the_winner_changes():
     assert "All have 1 rank on a node; a run with another number tells more." in text
     found = result({"thread": hides(0.9)})
     found.points += points("native", hides(0.3), mpi="openmpi 5.0.10")
-    assert "does not hold here" in judge(found)
+    assert judge(found).verdict == "does not hold"
+
+
+def test_nbc_eff_does_not_take_a_change_of_engine_for_one_of_the_library():
+    judge = presets.presets(2)["nbc-eff"].judge
+    found = result({"thread": hides(0.9, 250.0), "native": hides(0.3)})
+    found.points += points("native", hides(0.1, 500.0), mpi="openmpi 5.0.10")
+    text = judge(found)
+    assert "the winner changes with the amount of computation" in text
+    assert text.verdict == "does not hold"
+
+
+def test_nbc_eff_is_not_decided_where_nothing_leads():
+    found = result({"thread": hides(0.5)})
+    found.points += points("thread", hides(0.5), mpi="openmpi 5.0.10")
+    assert presets.presets(2)["nbc-eff"].judge(found).verdict == "open"
 
 
 def kernel_run(figures: dict) -> kernels.Run:

@@ -143,10 +143,11 @@ def judge_nbc_eff(result: Result) -> Judgement:
     libraries = {curve.mpi for case in cases for curve in case.candidates}
     if len(libraries) < 2:
         return Judgement(OPEN, "Not decided: fewer than two MPI libraries were measured.")
-    sentences, winners = [], set()
+    sentences, winners = [], set()  # MPI libraries, whose engines do not count
     for case in cases:
-        leaders = {s.leader.name for s in case.standings if not s.tied}
-        winners |= leaders
+        leading = [standing.leader for standing in case.standings if not standing.tied]
+        leaders = {curve.name for curve in leading}
+        winners |= {curve.mpi for curve in leading}
         if len(leaders) > 1:
             crossing = [c for c in case.crossings if {c.before, c.after} <= leaders]
             where = f", at {listing([duration(c.at_us) for c in crossing])}" if crossing else ""
@@ -161,6 +162,8 @@ def judge_nbc_eff(result: Result) -> Judgement:
         each = per_node.pop()
         ranks = f"{each} {'rank' if each == 1 else 'ranks'}"
         sentences.append(f"All have {ranks} on a node; a run with another number tells more.")
+    if not winners:
+        return Judgement(OPEN, "Not decided: " + " ".join(sentences))
     holds = len(winners) > 1
     text = "The finding holds" if holds else "The finding does not hold here"
     return Judgement(_if(holds), f"{text}: " + " ".join(sentences))
@@ -239,11 +242,20 @@ def _less(time: Statistic, other: Statistic) -> str:
     return f"{percent(abs(saved))} {'less' if saved >= 0 else 'more'} time"
 
 
+FAR = 2 / 3  # of the time: communication takes twice as long as computation
+
+
 def judge_fft3d(run: Run) -> Judgement:
     best = run.best
     share = run.communication_share
-    holds = share > 0.5
-    text = "The finding holds" if holds else "The finding does not hold here"
+    if not share:
+        return Judgement(OPEN, f"Not decided ({run.title}): communication was not counted.")
+    if share >= FAR:
+        verdict, text = HOLDS, "The finding holds"
+    elif share > 0.5:
+        verdict, text = IN_PART, "The finding holds in part, as communication is not far longer"
+    else:
+        verdict, text = DOES_NOT_HOLD, "The finding does not hold here"
     auto = run.times_us.get("auto")
     beside = ""
     if auto is not None:
@@ -251,7 +263,7 @@ def judge_fft3d(run: Run) -> Judgement:
         beside = f" Under auto it is {'' if slower else 'not '}slower than blocking"
         beside += f": {_less(auto, run.blocking)}." if slower else " beyond the spread."
     return Judgement(
-        _if(holds),
+        verdict,
         f"{text} ({run.title}): communication is {percent(share)} of the blocking transform."
         f" Overlapped, {best}, it takes {_less(run.engines[best], run.blocking)}.{beside}"
         f" {_share(run)}",
@@ -273,10 +285,17 @@ def judge_gpu_stencil(run: Run) -> Judgement:
         for name in sorted(PUBLISHED_STENCILS & run.times_us.keys())
         if name != "graphs" and leads(run.times_us[name], graphs)
     ]
-    words = "does not hold" if slower_than else "holds"
-    others = f"; faster: {', '.join(slower_than)}" if slower_than else ""
+    rivals = sorted(PUBLISHED_STENCILS & run.times_us.keys() - {"graphs"})
+    equal = [name for name in rivals if not leads(graphs, run.times_us[name])]
+    others = ""
+    if slower_than:
+        verdict, words, others = DOES_NOT_HOLD, "does not hold", f"; faster: {listing(slower_than)}"
+    elif equal:
+        verdict, words, others = OPEN, "is not decided", f"; within the spread: {listing(equal)}"
+    else:
+        verdict, words = HOLDS, "holds"
     return Judgement(
-        _if(not slower_than),
+        verdict,
         f"The finding {words} ({run.title}): with graphs a step takes {duration(graphs.median)},"
         f" synchronising {duration(run.blocking.median)}{others}.",
     )
