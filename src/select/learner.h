@@ -176,6 +176,7 @@ class Learner {
   void watch_again(std::uint64_t calls);
   void rest(bool several, std::int64_t mean_ns);
   void add_rounds(TriedVariants& tried) const;
+  bool rests_on_one_call(const Position& position) const;
   void agreed_on_trials(TrialTurn& turn);
   void agreed_on_rival(TrialTurn& turn);
   std::int64_t count_cost(const TriedVariants& tried, TrialTurn& turn);

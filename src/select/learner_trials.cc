@@ -11,7 +11,8 @@ namespace {
 
 // The rounds of each stage of trials. Very slow variants are tried twice, since a single time may
 // be an accident: a program that has just begun does other things between its calls. Slow variants
-// are tried three times.
+// are tried three times. If only the time of the last rank counts, slow variants are tried in two
+// stages of one round each.
 constexpr int kRounds[] = {2, 1, 3, 3};
 constexpr int kMostStages = 4, kStagesForAll = 2;
 // A variant in use is compared with a rival in one round and, if the rival wins that, in some more.
@@ -187,6 +188,13 @@ void Learner::add_rounds(TriedVariants& tried) const {
   }
 }
 
+// Returns whether each variant has been measured by one call, which a hiccup of the machine may
+// have made slow.
+bool Learner::rests_on_one_call(const Position& position) const {
+  return position.stages == 1 && counted_calls() == 1 &&
+         static_cast<int>(order_.size()) == position.tried.left();
+}
+
 void Learner::agreed_on_trials(TrialTurn& turn) {
   if (again_) return agreed_on_rival(turn);
   Position& position = on_trial();
@@ -201,7 +209,8 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
         positions_tried == 1 ? cost_ns : std::max(cost_of_first_stage_ns_, cost_ns);
   position.variant = tried.preferred();
   after_ = Stage::waiting;
-  if (position.stages <= kStagesForAll) tried.drop_the_slow(position.stages);
+  const bool are_all_kept = rests_on_one_call(position) && may_try(position, turn);
+  if (position.stages <= kStagesForAll && !are_all_kept) tried.drop_the_slow(position.stages);
   // Only variants that may still win are tried once more.
   const bool is_next_the_last = position.stages == kMostStages - 1;
   if (is_next_the_last && tried.left() > 1) tried.drop_the_distant();

@@ -73,9 +73,52 @@ TEST(Learner, AVariantThatReleasesARankLateIsMeasuredOnThatRank) {
       tried += variant == 2 ? 1 : 0;
     }
     EXPECT_NE(variant, 2) << seed;
-    EXPECT_EQ(tried, 2) << seed;
+    EXPECT_EQ(tried, 4) << seed;  // two slots
     const auto found = program.learner(call_class).found();
     EXPECT_NEAR(static_cast<double>(found.median_ns[2]) / 1e6, 30, 1) << seed;
+  }
+}
+
+// The machine did something else in the first counted call of the best variant.
+TEST(Learner, OneLongCallDoesNotDropTheBestVariantOfBlockingCalls) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Program program;
+    Learner::Settings settings;
+    settings.seed = seed;
+    settings.by_own_time = settings.by_least_time = true;
+    int made = 0;
+    const int call_class = program.add_call_class(
+        4,
+        [&](int rank, int variant, std::uint32_t call) {
+          const bool is_hiccup = variant == 2 && rank == 0 && ++made == 2;
+          return with_noise((variant == 2 ? 6 : 10) * std::int64_t{1'000'000}, rank, call) +
+                 (is_hiccup ? 30'000'000 : 0);
+        },
+        settings);
+    int variant = 0;
+    for (int call = 0; call < 100; ++call) variant = program.blocking_call(call_class, 1'000'000);
+    EXPECT_EQ(variant, 2) << seed;
+  }
+}
+
+// Without free slots, what a second call of the slow ones costs is beyond the budget.
+TEST(Learner, TheBudgetDecidesWhetherSlowBlockingCallsAreMadeTwice) {
+  for (const bool has_free_slots : {true, false}) {
+    Program program;
+    Learner::Settings settings;
+    settings.by_own_time = settings.by_least_time = true;
+    settings.has_free_slots = has_free_slots;
+    int made = 0;
+    const int call_class = program.add_call_class(
+        3,
+        [&](int rank, int variant, std::uint32_t call) {
+          made += variant == 2 && rank == 0 ? 1 : 0;
+          return with_noise((variant == 2 ? 30 : 10) * std::int64_t{1'000'000}, rank, call);
+        },
+        settings);
+    for (int call = 0; call < 600; ++call) program.blocking_call(call_class, 1'000'000);
+    EXPECT_TRUE(program.learner(call_class).found().settled);
+    EXPECT_EQ(made, has_free_slots ? 4 : 2);
   }
 }
 
