@@ -393,6 +393,7 @@ void Learner::count_settled() {
   }
   is_put_off_ = false;
   has_learnt_ = true;
+  was_in_vain_ = false;
   compare_again_later();
   after_ = Stage::settled;
   have_found();
@@ -490,7 +491,7 @@ std::int64_t Learner::won_since_found_ns() const {
 
 Learner::Found Learner::found(std::size_t position) const {
   Found found = says_last_found() ? last_found_[position] : found_by_now()[position];
-  found.settled = times_settled_ > 0;
+  found.settled = times_settled_ > 0 && !was_in_vain_;
   found.is_learnt = has_learnt_;
   found.calls = calls_;
   found.calls_on_trial = calls_on_trial_;

@@ -123,7 +123,7 @@ class Learner {
   bool was_on_trial() const { return calls_ > 0 && is_on_trial(calls_ - 1); }
   // Returns whether the variants in use were found, by this run or an earlier one; otherwise the
   // rule's is in use.
-  bool has_result() const { return times_settled_ > 0 || is_known_; }
+  bool has_result() const { return (times_settled_ > 0 || is_known_) && !was_in_vain_; }
   // Returns whether next() needs the time at which the next call begins.
   bool wants_time() const { return calls_ >= next_timed_; }
   // Returns whether calls follow each other so soon that nothing could be hidden behind them.
@@ -247,6 +247,7 @@ class Learner {
   std::vector<int> order_;          // of variants, by slot; in trials
   std::uint64_t watched_ = 0;       // calls, when it is watched again
   std::uint64_t rest_ = 0;          // calls before that
+  bool was_in_vain_ = false;        // what was tried last
   int rests_ = 0;                   // one after the other
   std::uint64_t begins_batch_ = 0;  // a call with nothing in flight
   std::int64_t last_ns_ = 0;        // the call before; 0: not known

@@ -221,7 +221,8 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   positions_.merge_alike();
   position_ = 0;
   count_settled();
-  if (is_shorter_than_tried()) {
+  was_in_vain_ = is_shorter_than_tried();
+  if (was_in_vain_) {
     slots_before_ += positions_.slots_tried();
     for (Position& position : positions_) position.variant = 0;
     have_found();

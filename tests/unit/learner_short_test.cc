@@ -76,7 +76,7 @@ TEST(Learner, WhatIsShortOnlyAfterItsFirstCallsIsComparedAgain) {
       },
       settings);
   for (int call = 0; call < 500; ++call) program.call(call_class);
-  EXPECT_TRUE(program.learner(call_class).found().settled);
+  EXPECT_FALSE(program.learner(call_class).has_result());
   EXPECT_EQ(program.call(call_class), 0);
   for (int call = 0; call < 500'000; ++call) program.call(call_class);
   EXPECT_EQ(program.call(call_class), kNative);
@@ -94,7 +94,9 @@ TEST(Learner, WhatLongFirstCallsFoundSaysNothingOfShortOnes) {
   bool was_other = false;
   for (int call = 0; call < 300; ++call) was_other = program.call(call_class) != 0 || was_other;
   EXPECT_TRUE(was_other);
-  EXPECT_TRUE(program.learner(call_class).found().settled);
+  EXPECT_GT(program.learner(call_class).found().calls_on_trial, 0u);
+  EXPECT_FALSE(program.learner(call_class).found().settled);
+  EXPECT_FALSE(program.learner(call_class).has_result());
   EXPECT_EQ(program.learner(call_class).found().variant, 0);
   EXPECT_EQ(program.learner(call_class).found().won_ns, 0);
   for (int call = 0; call < 2000; ++call) EXPECT_EQ(program.call(call_class), 0);
