@@ -121,6 +121,7 @@ Found found_at(const Position& position) {
   if (!was_tried) return found;
   found.rival = tried.rival_of(position.variant);
   std::tie(found.won, found.pairs) = tried.rounds_won(position.variant, found.rival);
+  found.was_left = tried.is_slow(found.rival) && found.won == found.pairs;
   return found;
 }
 

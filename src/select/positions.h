@@ -47,6 +47,7 @@ struct Found {
   // These describe the position.
   int rival = 0;                        // native, or the rule's variant, or the next best
   int won = 0, pairs = 0;               // rounds in which both were tried, and it took less time
+  bool was_left = false;                // the rival, since it was clearly slower in all of them
   std::vector<std::int64_t> median_ns;  // of each variant; 0: not tried
 };
 

@@ -50,9 +50,9 @@ int TriedVariants::left() const {
                                         [](const Variant& variant) { return !variant.out; }));
 }
 
-// Judges by the least time of each variant. After two times, variants that take half as long again
-// are dropped; the library's and the rule's only if they take more than twice as long, and not at
-// all for blocking calls, whose single times say least. After three times only a few are kept.
+// Judges by the least time of each variant. In the first stage, variants that take half as long
+// again are dropped; the library's and the rule's only if they take more than twice as long, and
+// not at all for blocking calls, whose single times say least. In the second only a few are kept.
 void TriedVariants::drop_the_slow(int stage) {
   std::vector<std::int64_t> sorted;
   for (std::size_t variant = 0; variant < variants_.size(); ++variant)
@@ -67,7 +67,7 @@ void TriedVariants::drop_the_slow(int stage) {
     if (stage == 1 && is_safe && blocking_) continue;
     const bool is_slow =
         stage == 1 ? ns * 2 > best * (is_safe ? 4 : 3) : ns > last || ns * 4 > best * 5;
-    if (is_slow) variants_[i].out = true;
+    if (is_slow && !variants_[i].out) variants_[i].out = variants_[i].slow = true;
   }
 }
 

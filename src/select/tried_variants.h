@@ -22,6 +22,8 @@ class TriedVariants {
   void add_round(const std::vector<std::int64_t>& ns);
 
   bool is_out(int variant) const { return of(variant).out; }
+  // Returns whether drop_the_slow() has dropped it.
+  bool is_slow(int variant) const { return of(variant).slow; }
   void leave_out(int variant) { of(variant).out = true; }
   int left() const;
   // Drops variants that are clearly slower, after one of the first two stages of trials.
@@ -50,7 +52,7 @@ class TriedVariants {
  private:
   struct Variant {
     std::vector<std::int64_t> each_ns;  // by round, 0: left out
-    bool out = false;
+    bool out = false, slow = false;
   };
   const Variant& of(int variant) const { return variants_[static_cast<std::size_t>(variant)]; }
   Variant& of(int variant) { return variants_[static_cast<std::size_t>(variant)]; }

@@ -26,6 +26,7 @@ TEST(Learner, ABlockingCallIsMeasuredByItsOwnTime) {
     EXPECT_EQ(variant, fastest);
     const auto found = program.learner(call_class).found();
     EXPECT_TRUE(found.settled);
+    EXPECT_TRUE(found.was_left);
     EXPECT_NEAR(static_cast<double>(found.median_ns[static_cast<std::size_t>(fastest)]), 8.2e6,
                 3e5);
   }

@@ -52,6 +52,19 @@ TEST(TriedVariants, DoubtsCountOnlyWhereTheDifferenceIsLessThanHalf) {
   }
 }
 
+TEST(TriedVariants, OnlyWhatIsClearlySlowerIsDroppedAsSlow) {
+  TriedVariants tried(4, kNative, false);
+  tried.leave_out(3);
+  tried.add_round({1000, 1200, 2500, 0});
+  tried.drop_the_slow(1);
+  EXPECT_TRUE(tried.is_slow(2));
+  EXPECT_TRUE(tried.is_out(3));
+  for (const int other : {0, kNative, 3}) EXPECT_FALSE(tried.is_slow(other));
+  tried.drop_the_distant();
+  EXPECT_TRUE(tried.is_out(kNative));
+  EXPECT_FALSE(tried.is_slow(kNative));
+}
+
 TEST(TriedVariants, AVariantThatWinsMostRoundsDoesSoSeldomByChance) {
   EXPECT_DOUBLE_EQ(chance_of(0, 0), 1);
   EXPECT_DOUBLE_EQ(chance_of(0, 7), 1);

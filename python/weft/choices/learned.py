@@ -45,12 +45,8 @@ EXPLAINED = {
         " tried in a node's memory.",
     ),
 }
-# What takes more than so many times as long is left after so many rounds, of blocking calls after
-# three (src/select/tried_variants.cc).
-LEFT_AFTER = {2: 2.0, 3: 1.25}
 # A way that is so much slower than another one may stay in use; more, where it was faster often.
 MOST_SLOWER = 0.05
-BLOCKING = "blocking "  # begins the words of such calls
 BY_CHANCE = ", by chance "
 # A result that two ways that are alike have more often, is doubtful: three wins of three are none
 # (src/runtime/job/records.cc).
@@ -83,6 +79,7 @@ class Site:
     trials: Optional[int] = None  # calls on trial; None: not known
     cost_us: Optional[float] = None  # what they took more than the way in use would have
     places: tuple[tuple[str, int], ...] = ()  # module and offset of the first callers on rank 0
+    was_left: bool = False  # its rival, which was clearly slower in all rounds
 
     def rival(self) -> Optional[Way]:
         """What it was compared with: native, or the rule's way, or the next best.
@@ -161,6 +158,7 @@ def site_of(line: str) -> Optional[Site]:
             int(remarks["trials"]) if "trials" in remarks else None,
             int(cost_ns) / 1000 if cost_ns is not None else None,
             places_of(places),
+            "left" in remarks,
         )
     except (ValueError, StopIteration):
         return None
@@ -238,9 +236,9 @@ def rounds_words(site: Site, rival: Way) -> str:
     if not site.rounds:
         return ""
     times = rival.period_us / site.chosen.period_us
-    was_left = times > LEFT_AFTER.get(site.rounds, times)
-    if was_left and not site.lost and not (site.rounds == 2 and site.calls.startswith(BLOCKING)):
-        return f", which took {times:.1f} times as long and was met in {site.rounds} rounds only"
+    if site.was_left:
+        rounds = "1 round" if site.rounds == 1 else f"{site.rounds} rounds"
+        return f", which took {times:.1f} times as long and was met in {rounds} only"
     won = site.rounds - site.lost
     chance = chance_of(won, site.rounds)
     doubt = BY_CHANCE + percent(chance) if chance > MOST_BY_CHANCE else ""

@@ -95,6 +95,7 @@ MeasuredPlan plan_of_call_class(const CallClassRecord& record) {
     plan.remarks = "trials=" + std::to_string(found.calls_on_trial) +
                    " cost_ns=" + std::to_string(found.trials_cost_ns) + " ";
   if (found.pairs > 0) plan.remarks += "rounds=" + std::to_string(found.pairs) + " ";
+  if (found.was_left) plan.remarks += "left=1 ";
   plan.remarks += std::string(kCycleRemark) + std::to_string(record.cycle);
   if (found.depth > 1)
     plan.remarks += ' ' + std::string(kDepthRemark) + std::to_string(found.depth);

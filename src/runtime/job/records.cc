@@ -56,6 +56,19 @@ std::string doubt_words(const Learner::Found& found) {
   return text;
 }
 
+// Returns for instance " (in 5 of 5 rounds)".
+std::string rounds_words(const Learner::Found& found, double times) {
+  char text[96];
+  if (found.was_left)
+    std::snprintf(text, sizeof text,
+                  ", which took %.1f times as long and was met in %d round%s only", times,
+                  found.pairs, found.pairs == 1 ? "" : "s");
+  else
+    std::snprintf(text, sizeof text, " (in %d of %d rounds%s)", found.won, found.pairs,
+                  doubt_words(found).c_str());
+  return text;
+}
+
 // Returns for instance "23 % less time than native (in 5 of 5 rounds)"; "" if nothing was compared.
 std::string gain_words(const CallClassRecord& record) {
   const Learner::Found& found = record.found;
@@ -68,8 +81,9 @@ std::string gain_words(const CallClassRecord& record) {
   if (gain < 1)
     std::snprintf(text, sizeof text, ", as fast as %s (%d rounds)", other, found.pairs);
   else
-    std::snprintf(text, sizeof text, ", %.0f %% less time than %s (in %d of %d rounds%s)", gain,
-                  other, found.won, found.pairs, doubt_words(found).c_str());
+    std::snprintf(
+        text, sizeof text, ", %.0f %% less time than %s%s", gain, other,
+        rounds_words(found, static_cast<double>(rival) / static_cast<double>(own)).c_str());
   return text;
 }
 

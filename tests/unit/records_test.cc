@@ -1,0 +1,46 @@
+// What a summary says about the results of call classes, and how a wait is divided.
+#include "runtime/job/records.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weft {
+namespace {
+
+// Variant 0 is in use and takes 10 ms; native, its rival, takes so many.
+std::string words_of_result(int won, int pairs, bool was_left, std::int64_t native_ms) {
+  CallClassRecord record;
+  record.variants = {"thread ring", "native"};
+  record.found.settled = true;
+  record.found.rival = 1;
+  record.found.won = won;
+  record.found.pairs = pairs;
+  record.found.was_left = was_left;
+  record.found.median_ns = {10'000'000, native_ms * 1'000'000};
+  LearntReport report;
+  report.call_classes.push_back(record);
+  return text_of(report, 1);
+}
+
+TEST(Records, SayHowSureAResultIs) {
+  const auto says = [](const std::string& text, const std::string& words) {
+    return text.find("thread ring, " + words + ";") != text.npos;
+  };
+  EXPECT_TRUE(
+      says(words_of_result(5, 5, false, 20), "50 % less time than native (in 5 of 5 rounds)"));
+  EXPECT_TRUE(says(words_of_result(2, 2, false, 20),
+                   "50 % less time than native (in 2 of 2 rounds, by chance 25 %)"));
+  EXPECT_TRUE(says(words_of_result(2, 2, true, 20),
+                   "50 % less time than native, which took 2.0 times as long and was met in 2 "
+                   "rounds only"));
+  EXPECT_TRUE(says(words_of_result(1, 1, true, 20),
+                   "50 % less time than native, which took 2.0 times as long and was met in 1 "
+                   "round only"));
+  EXPECT_TRUE(says(words_of_result(1, 2, false, 10), "as fast as native (2 rounds)"));
+}
+
+}  // namespace
+}  // namespace weft
