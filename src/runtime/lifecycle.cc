@@ -310,8 +310,9 @@ void Lifecycle::end() {
   settle_incomplete(*runtime, rank);
   if (runtime->learns()) communicators_learnt(*runtime);
   free_self_communicator();
-  runtime->report(rank, ranks);
-  runtime->keep_plans_of_all(rank);
+  runtime->summary.end();
+  const bool is_kept = runtime->keep_plans_of_all(rank);
+  runtime->report(rank, ranks, is_kept);
   const std::string& trace = runtime->config.trace_file;
   if (!trace.empty()) write_trace(runtime->trace_, trace, runtime->reports_, rank, ranks);
   if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
@@ -320,10 +321,10 @@ void Lifecycle::end() {
   stand_aside();
 }
 
-void Lifecycle::report(int rank, int ranks) {
+void Lifecycle::report(int rank, int ranks, bool is_kept) {
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   LearntReport learnt = Learnt::own().report(trial_budget);
-  learnt.is_kept = !config.plan_cache_file.empty();
+  learnt.is_kept = is_kept;
   summary.report(config, remark(), kLibraryWords[static_cast<std::size_t>(library)],
                  {Transfers::own().count() + Accesses::own().count(),
                   one_copy() ? one_copy()->copied_bytes() : 0, progress.ended_by_agent(),
@@ -331,12 +332,14 @@ void Lifecycle::report(int rank, int ranks) {
                  learnt, reports_, rank, ranks);
 }
 
-// Each rank writes for itself if a worker may still be inside a collective.
-void Lifecycle::keep_plans_of_all(int rank) {
+// Each rank writes for itself if a worker may still be inside a collective. Returns on rank 0
+// whether later runs find what this one has learnt.
+bool Lifecycle::keep_plans_of_all(int rank) {
   const std::string lines = plans.take_lines(Learnt::own().plans(config));
-  const std::string not_kept =
+  const PlanCache::Written written =
       Communicators::own().world_has_worker() ? plans.write(lines) : keep_plans(plans, lines);
-  if (rank == 0 && !not_kept.empty()) say(not_kept);
+  if (rank == 0 && !written.why.empty()) say(written.why);
+  return written.is_kept;
 }
 
 std::string Lifecycle::remark() const {

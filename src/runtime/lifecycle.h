@@ -44,8 +44,8 @@ class Lifecycle final : public Runtime {
   void take_calls(int rank);
   static void nothing_passes_through();
   static void stand_aside();
-  void report(int rank, int ranks);
-  void keep_plans_of_all(int rank);
+  void report(int rank, int ranks, bool is_kept);
+  bool keep_plans_of_all(int rank);
   // Returns a sentence about the whole run for the summary; "" if there is none.
   std::string remark() const;
 

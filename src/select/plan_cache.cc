@@ -328,16 +328,20 @@ void mend_file(const std::string& name) {
   });
 }
 
-// Returns why the plans were not kept; "" if they were, or if that has been reported.
-std::string merge_into_file(const std::string& name, const std::vector<PlanCache::Entry>& entries) {
+// Returns no reason if the plans were kept, or if that has been reported.
+PlanCache::Written merge_into_file(const std::string& name,
+                                   const std::vector<PlanCache::Entry>& entries) {
   if (name == default_plan_cache()) make_directories(directory_of(name));
-  return with_lock(name, kAtTheEnd, [&] {
+  bool is_sound = true;
+  const std::string why = with_lock(name, kAtTheEnd, [&] {
     const auto before = sound_text(name, Says::what_has_moved);
-    if (!before) return std::string();
+    is_sound = before.has_value();
+    if (!is_sound) return std::string();
     std::string lines = without(before->text, entries);
     for (const auto& [key, plan] : entries) lines += line_of(key, plan);
     return replace_file(name, *before, std::string(kHeader).append(newest(lines)));
   });
+  return {is_sound && why.empty(), why};
 }
 
 // Returns whether the file is there for reading only, such as one that an administrator keeps for
@@ -425,16 +429,20 @@ std::string PlanCache::take_lines(const std::vector<Entry>& more) {
   return lines;
 }
 
-std::string PlanCache::write(std::string_view lines) {
+PlanCache::Written PlanCache::write(std::string_view lines) {
   std::map<std::string, MeasuredPlan> entries;
   while (!lines.empty()) {
     std::string_view line = take_until(lines, '\n');
     std::string key(take_until(line, '\t'));
     if (auto plan = parse_plan(line)) entries[std::move(key)] = std::move(*plan);
   }
-  if (file_name_.empty() || entries.empty() || is_only_read(file_name_)) return "";
-  const std::string why = merge_into_file(file_name_, {entries.begin(), entries.end()});
-  return why.empty() ? "" : "what this run has measured and learnt is not kept: " + why;
+  if (file_name_.empty()) return {};
+  if (entries.empty()) return {.is_kept = true};
+  if (is_only_read(file_name_)) return {};
+  Written written = merge_into_file(file_name_, {entries.begin(), entries.end()});
+  if (!written.why.empty())
+    written.why.insert(0, "what this run has measured and learnt is not kept: ");
+  return written;
 }
 
 void PlanCache::remember(const std::string& key, const MeasuredPlan& plan) {

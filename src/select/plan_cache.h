@@ -71,9 +71,12 @@ class PlanCache {
   // are none, or no file.
   std::string take_lines(const std::vector<Entry>& more = {});
   // Merges lines of one or several processes into the file, where other jobs may have written; of
-  // equal keys the last one counts. Waits up to a second for other writers. Returns why the lines
-  // were not kept, as a sentence for one process of the job to print; empty on success.
-  std::string write(std::string_view lines);
+  // equal keys the last one counts. Waits up to a second for other writers.
+  struct Written {
+    bool is_kept = false;  // later runs find the lines
+    std::string why{};     // not, as a sentence for one process of the job to print; or empty
+  };
+  Written write(std::string_view lines);
 
  private:
   void read_once();  // with mutex_ held

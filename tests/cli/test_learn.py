@@ -124,7 +124,11 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
 
 
 def test_the_summary_says_what_trying_cost_and_whether_that_is_kept(program, tmp_path):
-    ends = {tmp_path / "plans": ", once: later runs begin", "none": "; no file keeps the result"}
+    ends = {
+        tmp_path / "plans": ", once: later runs begin",
+        "none": "; no file keeps the result",
+        tmp_path / "missing/plans": "; no file keeps the result",
+    }
     for plans, end in ends.items():
         command = [MPICH.mpiexec, "-launcher", "fork", "-hosts", "a:1,b:1", "-n", 2]
         command += [installation.weft_command(), "run", "--summary", "--plan-cache", plans]

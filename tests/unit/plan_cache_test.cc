@@ -370,13 +370,16 @@ TEST_F(PlanCacheFile, WithoutAFileThereIsNothingToWrite) {
   cache.note("a", kPlan);
   EXPECT_EQ(cache.find("a"), without_doubts(kPlan));
   EXPECT_EQ(cache.take_lines({{"b", kPlan}}), "");
+  EXPECT_FALSE(cache.write("").is_kept);
 }
 
 TEST_F(PlanCacheFile, WhatCannotBeWrittenIsSaidWithItsReason) {
   const auto why_not = [](const std::filesystem::path& file) {
     PlanCache cache(file);
     cache.note("a", kPlan);
-    return cache.write(cache.take_lines());
+    const PlanCache::Written written = cache.write(cache.take_lines());
+    EXPECT_EQ(written.is_kept, written.why.empty());
+    return written.why;
   };
   const auto sentence = [](const std::string& file, const std::string& reason) {
     return "what this run has measured and learnt is not kept: " + file + " cannot be written (" +

@@ -112,7 +112,7 @@ std::string trials_line(const LearntReport& report, double seconds) {
   const std::string later = report.is_kept
                                 ? ", once: later runs begin with the result"
                                 : "; no file keeps the result (in the lab none does): --plan-cache "
-                                  "FILE does";
+                                  "FILE does if it can be written";
   const bool is_clear = won_s >= kNoise * seconds;
   return "    trying cost " + (cost_s > 0 ? time_words(cost_s) + share : "no time") + later +
          (is_clear ? "; it won " + time_words(won_s) + " against the rule" : "") + "\n";

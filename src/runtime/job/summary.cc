@@ -360,7 +360,7 @@ void Summary::report(const Config& config, const std::string& remark, const char
                      Counted resources, const LearntReport& learnt, MPI_Comm all, int rank,
                      int ranks) {
   if (!wanted_) return;
-  const double seconds = static_cast<double>(now_ns() - since_ns_) / 1e9;
+  const double seconds = static_cast<double>(until_ns_ - since_ns_) / 1e9;
   std::vector<CallNumbers> own(kCalls), totals(kCalls);
   for (std::size_t i = 0; i < kCalls; ++i) {
     const Counters& c = counters_[i];

@@ -85,8 +85,9 @@ class Summary {
     std::int64_t ranks_with_threads = 0;  // several of the application's may call at a time
     std::int64_t left_to_agent = 0;
   };
-  // Collective over `all` ranks; rank 0 prints it (text) and writes it (JSON file), as asked for.
-  // remark: a sentence about the whole run, in the text; "" for none.
+  void end() { until_ns_ = now_ns(); }  // in MPI_Finalize
+  // Collective over `all` ranks, after end(); rank 0 prints it (text) and writes it (JSON file), as
+  // asked for. remark: a sentence about the whole run, in the text; "" for none.
   void report(const Config& config, const std::string& remark, const char* mpi, Counted resources,
               const LearntReport& learnt, MPI_Comm all, int rank, int ranks);
 
@@ -108,6 +109,7 @@ class Summary {
   };
   const bool wanted_;
   const std::int64_t since_ns_ = now_ns();  // MPI_Init
+  std::int64_t until_ns_ = 0;               // MPI_Finalize
   std::array<Counters, kCalls> counters_{};
   std::atomic<std::int64_t> left_to_agent_{0};
   std::mutex plans_mutex_;  // guards plans_

@@ -38,14 +38,15 @@ Texts room_for_texts(int bytes, MPI_Comm comm) {
 
 }  // namespace
 
-std::string keep_plans(PlanCache& plans, const std::string& own) {
+PlanCache::Written keep_plans(PlanCache& plans, const std::string& own) {
   const MPI_Comm comm = common();
   if (comm == handles.comm_null) return plans.write(own);
   const auto bytes = static_cast<std::int64_t>(own.size());
   std::int64_t bytes_of_all = 0;
   const int code =
       library_calls.Allreduce(&bytes, &bytes_of_all, 1, handles.int64, handles.sum, comm);
-  if (code != MPI_SUCCESS || bytes_of_all == 0) return "";
+  if (code != MPI_SUCCESS) return {};
+  if (bytes_of_all == 0) return plans.write("");
   const auto count = static_cast<int>(bytes);
   Texts texts = room_for_texts(count, comm);
   library_calls.Gatherv(own.data(), count, handles.byte, texts.all.data(), texts.bytes.data(),

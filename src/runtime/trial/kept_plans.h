@@ -10,8 +10,7 @@
 namespace weft {
 
 // Collective over all ranks, in MPI_Finalize, when nobody may still be inside a collective on
-// common(). own: this rank's lines. Returns why they are not kept, for rank 0 to print; empty on
-// success.
-std::string keep_plans(PlanCache& plans, const std::string& own);
+// common(). own: this rank's lines. The result is rank 0's.
+PlanCache::Written keep_plans(PlanCache& plans, const std::string& own);
 
 }  // namespace weft
