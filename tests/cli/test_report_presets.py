@@ -132,6 +132,26 @@ def test_stencil_holds_where_the_interior_hides_the_halo():
     assert "does not show" in judge(kernel(blocking=1000.0, thread=1100.0))
 
 
+@pytest.mark.parametrize("name", ["stencil", "iallreduce-kernel"])
+@pytest.mark.parametrize(
+    ("run", "verdict"),
+    [
+        ({"blocking": 1000.0, "thread": 700.0}, "holds in direction"),
+        ({"blocking": 1000.0, "thread": 1000.0}, "does not hold"),
+        ({"blocking": 1000.0, "thread": 1300.0}, "does not hold"),
+    ],
+)
+def test_gains_are_judged_by_intervals(name, run, verdict):
+    assert presets.presets(2)[name].judge(kernel(**run)).verdict == verdict
+
+
+@pytest.mark.parametrize("name", ["stencil", "iallreduce-kernel"])
+def test_wide_intervals_decide_nothing_whatever_the_medians_are(name):
+    judge = presets.presets(2)[name].judge
+    for thread_us in (700.0, 1000.0, 1300.0):
+        assert judge(kernel_run(spread_of(blocking=1000.0, thread=thread_us))).verdict == "open"
+
+
 def test_cpals_compares_the_forms_of_the_exchange():
     judge = presets.presets(2)["cpals"].judge
     text = judge(kernel(blocking=1000.0, thread=700.0, messages=900.0, **{"rows, thread": 600.0}))

@@ -13,7 +13,7 @@ from weft.measurements import effect
 from weft.measurements.effect import duration, listing, percent
 from weft.measurements.kernels import BLOCKING, Run
 from weft.measurements.result import Result, Statistic
-from weft.measurements.statistics import leads
+from weft.measurements.statistics import NOTICEABLE, leads, ratio
 
 HOLDS, IN_DIRECTION, IN_PART = "holds", "holds in direction", "holds in part"
 DOES_NOT_HOLD, OPEN = "does not hold", "open"
@@ -31,10 +31,20 @@ class Judgement(str):
         return made
 
 
+UNDECIDED = "is not decided"
 LAB_BURST_BYTES = 256_000  # what a link of the lab passes at full speed at its usual rate
 ELEMENTS = 10000  # of the kernel of three arrays
 NORMAL = "Normal"
 THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}  # the study's cases: progress threads on a core
+
+
+def is_shorter(time: Statistic, other: Statistic) -> bool | None:
+    """Whether it is shorter beyond the spread; None: the intervals permit a gain and none."""
+    if leads(time, other):
+        return True
+    share = ratio(time, other)
+    return None if share.low < 1 - NOTICEABLE or not share.is_certain else False
+
 
 # The published cases, by the labels of gemv_alltoall: times as fast as without overlap.
 TCC_CASES = {"overlapped, call per row, function": 1.346, "thread": 1.127, "tcc": 1.166}
@@ -172,7 +182,14 @@ def judge_nbc_eff(result: Result) -> Judgement:
 def judge_iallreduce_kernel(run: Run) -> Judgement:
     best, blocking = run.best, run.blocking
     saved = 1 - run.engines[best].median / blocking.median
-    if leads(run.engines[best], blocking):
+    gain = is_shorter(run.engines[best], blocking)
+    if gain is None:
+        return Judgement(
+            OPEN,
+            f"The finding {UNDECIDED} ({run.title}): overlapped with engine {best} the kernel takes"
+            f" {_less(run.engines[best], blocking)} than blocking, within the spread.",
+        )
+    if gain:
         return Judgement(
             IN_DIRECTION,
             f"The finding holds in direction ({run.title}): overlapped with engine {best} the"
@@ -291,7 +308,7 @@ def judge_gpu_stencil(run: Run) -> Judgement:
     if slower_than:
         verdict, words, others = DOES_NOT_HOLD, "does not hold", f"; faster: {listing(slower_than)}"
     elif equal:
-        verdict, words, others = OPEN, "is not decided", f"; within the spread: {listing(equal)}"
+        verdict, words, others = OPEN, UNDECIDED, f"; within the spread: {listing(equal)}"
     else:
         verdict, words = HOLDS, "holds"
     return Judgement(
@@ -304,8 +321,11 @@ def judge_gpu_stencil(run: Run) -> Judgement:
 def judge_stencil(run: Run) -> Judgement:
     best = run.best
     fast = run.blocking.median / run.engines[best].median
-    if leads(run.engines[best], run.blocking):
+    gain = is_shorter(run.engines[best], run.blocking)
+    if gain:
         verdict, words = IN_DIRECTION, "holds in direction"
+    elif gain is None:
+        verdict, words = OPEN, UNDECIDED
     else:
         verdict, words = _part_if(False)
     return Judgement(
