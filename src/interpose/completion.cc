@@ -432,7 +432,8 @@ int test_all(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) 
   Lasting<Completion> completion(*runtime, CallId::Testall, count, requests);
   runtime->progress.poll_in_test_call();
   *flag = 0;
-  if (completion->persistent_pending()) return MPI_SUCCESS;
+  if (completion->persistent_pending())
+    return completion->finish_array(MPI_SUCCESS, statuses, nullptr, 0);
   const int code = next_calls.Testall(count, completion->for_library(), flag, statuses);
   return completion->finish_array(code, statuses, nullptr, *flag ? count : 0);
 }

@@ -131,6 +131,18 @@ def test_a_wait_for_several_requests_is_divided_among_them(call, compiled_for, t
         assert allreduces == pytest.approx(bcasts, rel=0.01)
 
 
+def test_polls_of_persistent_calls_count_as_waits(call, compiled_for, tmp_path):
+    library, file = mpi_libraries.implementation("mpich"), tmp_path / "summary.json"
+    program = compiled_for(library, "late_for_several")
+    summary = f"--summary=json:{file}"
+    done = call("run", summary, "--", *library.launcher(2), program, "polls")
+    assert done.returncode == 0, done.stderr
+    polled_us = sum(map(int, re.findall(r"polled (\d+)", done.stdout)))
+    calls = {entry["call"]: entry for entry in json.loads(file.read_text())["calls"]}
+    # Of a short poll much lies before and behind the time that Weft sees.
+    assert polled_us / 20 < calls["MPI_Allreduce_init"]["waited_us"] <= polled_us
+
+
 def test_summary_in_json_has_the_seconds(observed, tmp_path):
     file = tmp_path / "summary.json"
     observed("thread", f"--summary=json:{file}")

@@ -42,5 +42,16 @@ TEST(Records, SayHowSureAResultIs) {
   EXPECT_TRUE(says(words_of_result(1, 2, false, 10), "as fast as native (2 rounds)"));
 }
 
+TEST(Records, DivideAWaitAmongThoseThatHaveNotEnded) {
+  using Shares = std::vector<std::int64_t>;
+  EXPECT_EQ(divided_wait(100, {}), Shares{});
+  EXPECT_EQ(divided_wait(100, {160}), Shares{60});
+  EXPECT_EQ(divided_wait(100, {160, 160, 160}), (Shares{20, 20, 20}));
+  // Three share the first 30, two the next 20, and the last has 10 of its own.
+  EXPECT_EQ(divided_wait(100, {160, 130, 150}), (Shares{30, 10, 20}));
+  // One has ended before the wait began.
+  EXPECT_EQ(divided_wait(100, {40, 120}), (Shares{0, 20}));
+}
+
 }  // namespace
 }  // namespace weft
