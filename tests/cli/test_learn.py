@@ -339,6 +339,15 @@ def test_calls_with_arrays_are_held(all_right, mpi, driver):
     all_right("deferred_calls", *words, mpi=mpi, ranks=2, options=["--learn", "switch"])
 
 
+def test_held_calls_that_are_left_to_the_library_are_counted_with_their_reason(all_right, tmp_path):
+    file = tmp_path / "summary.json"
+    options = ["--learn", "switch", "--algorithm", "gatherv=native", f"--summary=json:{file}"]
+    all_right("deferred_calls", ranks=2, options=options)
+    calls = {entry["call"]: entry for entry in json.loads(file.read_text())["calls"]}
+    gathers = calls["MPI_Igatherv"]
+    assert gathers["passed_on"] == {"--algorithm gatherv=native": gathers["seen"]}
+
+
 # The library's blocking collective, on a thread of its own.
 def test_workers_are_tried_for_long_data(run, tmp_path):
     sites, _ = run(200)

@@ -47,9 +47,8 @@ class DeferredOperation : public RequestedOperation, public DeferredCall, privat
 
 class DeferredCollective final : public DeferredOperation {
  public:
-  // plan: nullptr if the call is the library's.
   DeferredCollective(Runtime& runtime, CallId id, const Call& call,
-                     std::shared_ptr<Communicator> communicator, const Plan* plan);
+                     std::shared_ptr<Communicator> communicator, const Answer& answer);
   bool try_to_start() override;
 
  private:
@@ -60,7 +59,8 @@ class DeferredCollective final : public DeferredOperation {
   void count(const Plan* variant) const;
   bool begins_by_worker(const Plan& variant) const;
 
-  const std::optional<Plan> plan_;
+  const std::optional<Plan> plan_;  // none: the call is the library's, for this reason
+  const Reason reason_;
   Made made_;
   std::shared_ptr<CollectiveOperation> carried_;
   bool by_worker_ = false;
@@ -128,9 +128,11 @@ Result<bool> DeferredOperation::begin() {
 }
 
 DeferredCollective::DeferredCollective(Runtime& runtime, CallId id, const Call& call,
-                                       std::shared_ptr<Communicator> communicator, const Plan* plan)
+                                       std::shared_ptr<Communicator> communicator,
+                                       const Answer& answer)
     : DeferredOperation(runtime, id, call, std::move(communicator)),
-      plan_(plan ? std::optional(*plan) : std::nullopt) {
+      plan_(answer.plan ? std::optional(*answer.plan) : std::nullopt),
+      reason_(answer.reason) {
   if (plan_ && plan_->carrier == Carrier::callers) leave_to_callers();
   if (!plan_ || !plan_->variants) return;
   CallClass& call_class = *plan_->variants->call_class;
@@ -174,7 +176,7 @@ bool DeferredCollective::begins_by_worker(const Plan& variant) const {
 void DeferredCollective::count(const Plan* variant) const {
   Summary& summary = runtime().summary;
   if (!variant)
-    summary.passed_on(id(), Reason::arguments);
+    summary.passed_on(id(), reason_);
   else if (variant->declined)
     summary.passed_on(id(), exact_reason(*variant->declined, *plan_->variants->call_class));
   else
@@ -279,20 +281,20 @@ Communicator* defers_calls(MPI_Comm comm) {
 }  // namespace
 
 int defer(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
-          const Plan* plan, MPI_Request* request) {
+          const Answer& answer, MPI_Request* request) {
   auto operation = std::make_shared<DeferredCollective>(runtime, id, call,
-                                                        communicator.shared_from_this(), plan);
+                                                        communicator.shared_from_this(), answer);
   return give_request(runtime, communicator, std::move(operation), request);
 }
 
 std::optional<int> defer_behind_others(Runtime& runtime, CallId id, const Call& call,
-                                       const Plan* plan, MPI_Request* request) {
+                                       const Answer& answer, MPI_Request* request) {
   Communicator* communicator = defers_calls(call.comm);
   if (!communicator) return std::nullopt;
-  if (plan && plan->variants)
+  if (const Plan* const plan = answer.plan; plan && plan->variants)
     plan->variants->call_class->among.count_call(runtime, *communicator,
                                                  *plan->variants->call_class);
-  return defer(runtime, id, call, *communicator, plan, request);
+  return defer(runtime, id, call, *communicator, answer, request);
 }
 
 std::optional<int> defer_duplication(Runtime& runtime, CallId id, MPI_Comm comm,

@@ -19,13 +19,12 @@ class DeferredCall {
   virtual bool try_to_start() = 0;
 };
 
-// The call is deferred, and gets its request. plan: nullptr where it is the library's. MPI error
-// code.
+// The call is deferred, and gets its request. Returns an MPI error code.
 int defer(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
-          const Plan* plan, MPI_Request* request);
+          const Answer& answer, MPI_Request* request);
 // Does likewise if other calls on the communicator are deferred; no value: none is.
 std::optional<int> defer_behind_others(Runtime& runtime, CallId id, const Call& call,
-                                       const Plan* plan, MPI_Request* request);
+                                       const Answer& answer, MPI_Request* request);
 // Does likewise for a duplication; info: none for MPI_Comm_idup. The library copies the attributes
 // that exist when it begins.
 std::optional<int> defer_duplication(Runtime& runtime, CallId id, MPI_Comm comm,

@@ -57,7 +57,7 @@ namespace {
   const Plan& plan = *answer.plan;
   CallClass& call_class = *plan.variants->call_class;
   const auto variant = next_variant_now(runtime, id, *plan.communicator, call_class);
-  if (!variant) return taken(defer(runtime, id, call, *plan.communicator, &plan, request), answer);
+  if (!variant) return taken(defer(runtime, id, call, *plan.communicator, answer, request), answer);
   const Plan& chosen = plan_of(runtime, call, plan, *variant);
   if (!chosen.declined)
     return taken(start_by(runtime, id, call, chosen, &call_class.in_flight, request), answer);
@@ -88,7 +88,7 @@ Started start(CallId id, const Call& call, const Plan* known, MPI_Request* reque
   const Answer answer = known ? Answer{known} : plan_for(*runtime, call, Use::request);
   const Plan* const plan = answer.plan;
   if (deferring.load(std::memory_order_acquire) > 0) [[unlikely]]
-    if (const auto code = defer_behind_others(*runtime, id, call, plan, request))
+    if (const auto code = defer_behind_others(*runtime, id, call, answer, request))
       return taken(*code, answer);
   if (!plan) return declined(answer);
   if (!plan->variants) {
