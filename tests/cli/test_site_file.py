@@ -156,6 +156,15 @@ def test_a_launcher_hands_it_to_all_ranks(run, mpi, prefix, site_file):
     assert "weft run --engine=function" in done.stderr.splitlines()[0]
 
 
+def test_doctor_says_that_nothing_checks_it(monkeypatch, prefix, site_file):
+    monkeypatch.setattr(installation, "weft_command", lambda: prefix / "bin/weft")
+    file = site_file("WEFT_ENGINE = thread\n")
+    (prefix / "bin/weft").chmod(0o644)
+    finding = checks.check_site_file()
+    words = f"{file} is not checked: {prefix / 'bin/weft'} does not run (Permission denied)"
+    assert (finding.good, finding.note) == (False, words)
+
+
 def test_doctor_names_its_mistake(monkeypatch, prefix, site_file):
     monkeypatch.setattr(installation, "weft_command", lambda: prefix / "bin/weft")
     file = site_file("WEFT_ENGINE = thread\n")

@@ -90,7 +90,11 @@ def check_site_file() -> Finding:
     """`weft run` reads the file before each program, and says what is wrong with it."""
     file = installation.site_file()
     command = [installation.weft_command(), "run", "--", "true"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    except OSError as error:
+        note = f"{file} is not checked: {command[0]} does not run ({error.strerror})"
+        return Finding("site file", False, note, "mend the weft command")
     (fault,) = re.findall(rf"the site file {re.escape(str(file))} is left out (.*)", said) or [""]
     if not fault:
         return Finding("site file", True, str(file))
