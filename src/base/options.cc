@@ -9,6 +9,8 @@
 #include <cctype>
 #include <cstdio>
 #include <fstream>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "base/first_rank.h"
@@ -265,8 +267,19 @@ Fact placement_fact(const std::string& name, const PlacementPolicy& placement) {
   return {name, placement_words(placement), bound ? "bind" : "elsewhere"};
 }
 
+// The last answer is remembered, since the lines of a site file are checked one after the other. It
+// is never destroyed: programs are checked while they exit.
 Result<bool> check_plan_cache(const std::string& name) {
-  if (!holds_something_else(name)) return true;
+  struct Looked {
+    std::mutex mutex;
+    std::string name{};
+    bool is_something_else = false;
+  };
+  static Looked& last = *new Looked;
+  const std::lock_guard lock(last.mutex);
+  if (name != last.name) last.is_something_else = holds_something_else(name);
+  last.name = name;
+  if (!last.is_something_else) return true;
   return Error{"the file of plans " + in_quotes(name) +
                " is nothing of Weft's, and stays as it is: name another with --plan-cache, or "
                "none"};

@@ -156,6 +156,18 @@ def test_a_launcher_hands_it_to_all_ranks(run, mpi, prefix, site_file):
     assert "weft run --engine=function" in done.stderr.splitlines()[0]
 
 
+def test_the_file_of_plans_is_looked_at_once(run, prefix, site_file, tmp_path):
+    plans, calls = tmp_path / "plans", tmp_path / "calls"
+    plans.write_text("")
+    site_file(f"WEFT_PLAN_CACHE = {plans}\nWEFT_ENGINE = thread\nWEFT_LEARN = off\n")
+    command = ["strace", "-e", "trace=open,openat,execve", "-o", calls, prefix / "bin/weft", "run"]
+    if not shutil.which("strace"):
+        pytest.skip("needs strace")
+    assert run([*command, "--", "true"]).returncode == 0
+    of_command, _, _ = calls.read_text().partition(f'execve("{shutil.which("true")}"')
+    assert of_command.count(f'"{plans}"') == 1
+
+
 def test_doctor_says_that_nothing_checks_it(monkeypatch, prefix, site_file):
     monkeypatch.setattr(installation, "weft_command", lambda: prefix / "bin/weft")
     file = site_file("WEFT_ENGINE = thread\n")
