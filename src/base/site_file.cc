@@ -73,10 +73,12 @@ SiteFile parse(const std::string& name, std::string_view text,
                Result<bool> (*check_algorithms)(const Config&)) {
   if (text.find('\0') != text.npos) return with_mistake(name, "it is no text");
   SiteFile site;
+  site.name = name;
   for (int number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     auto right = add_line(line, site);
+    site.lines.resize(site.values.size(), number);
     if (right) right = check(site, check_algorithms);
     if (!right)
       return with_mistake(name, "line " + std::to_string(number) + ": " + right.error().message);
@@ -97,6 +99,24 @@ const char* SiteFile::find(const char* name) const {
   for (const auto& [known, value] : values)
     if (known == name) return value.c_str();
   return nullptr;
+}
+
+std::string SiteFile::share_in_mistake(
+    const std::function<const char*(const char*)>& value_of) const {
+  for (auto end = values.begin(); end != values.end(); ++end) {
+    const auto without = [&](const char* variable) {
+      const char* const value = value_of(variable);
+      const auto is_this = [&](const auto& set) {
+        return value && set.first == variable && set.second == value;
+      };
+      return std::any_of(values.begin(), end + 1, is_this) ? nullptr : value;
+    };
+    if (!Config::from(without)) continue;
+    const int line = lines[static_cast<std::size_t>(end - values.begin())];
+    return "; line " + std::to_string(line) + " of the site file " + printable(name) + " sets " +
+           end->first + ": set it otherwise in the environment";
+  }
+  return "";
 }
 
 std::string site_file_of(const std::string& path) {

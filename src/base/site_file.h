@@ -2,6 +2,7 @@
 // NAME = VALUE. The names are those of Weft's variables; the environment and options win.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +18,14 @@ struct SiteFile {
   // The sentence for the user about a mistake; empty if there is none.
   std::string mistake;
 
+  std::string name{};        // of the file
+  std::vector<int> lines{};  // of the values
+
   // Returns the value of a variable; nullptr if the file does not set it.
   const char* find(const char* name) const;
+  // value_of: values, some of which are the file's, that are wrong together. Returns which line of
+  // the file makes them so, to follow the reason; "" if they are wrong without the file.
+  std::string share_in_mistake(const std::function<const char*(const char*)>& value_of) const;
 };
 
 // Returns the name of the site file for a program or library of Weft's at this absolute path:

@@ -96,11 +96,11 @@ Result<bool> check_algorithms(const Config& config) {
   return true;
 }
 
-// Sets the variables of the site file that are not set yet. Returns the file's mistake.
-std::string take_site_file(const std::string& name) {
-  const SiteFile site = read_site_file(name, check_algorithms);
+// Sets the variables of the site file that are not set yet.
+SiteFile take_site_file(const std::string& name) {
+  SiteFile site = read_site_file(name, check_algorithms);
   for (const auto& [variable, value] : site.values) setenv(variable.c_str(), value.c_str(), 0);
-  return site.mistake;
+  return site;
 }
 
 }  // namespace
@@ -130,13 +130,16 @@ Result<RunOptions> parse_run_options(const std::string& self, int argc, char** a
     if (!taken) return taken.error();
   }
   options.command.assign(argv + i, argv + argc);
-  options.site_mistake = take_site_file(site_file_of(self));
+  const SiteFile site = take_site_file(site_file_of(self));
+  options.site_mistake = site.mistake;
   const char* mpi = std::getenv("WEFT_MPI");
   auto family = family_of_word(mpi ? mpi : "");
   if (!family) return family.error();
   options.mpi = *family;
   auto config = Config::from_environment();
-  if (!config) options.refusal = config.error().message;
+  if (!config)
+    options.refusal = config.error().message +
+                      site.share_in_mistake([](const char* name) { return std::getenv(name); });
   return options;
 }
 

@@ -302,11 +302,12 @@ Result<bool> check_algorithms(const Config& config) {
 }
 
 Result<Config> checked_config() {
-  auto config = Config::from([](const char* name) {
+  const auto value_of = [](const char* name) {
     const char* const value = std::getenv(name);
     return value ? value : own_site().find(name);
-  });
-  if (!config) return config;
+  };
+  auto config = Config::from(value_of);
+  if (!config) return Error{config.error().message + own_site().share_in_mistake(value_of)};
   if (const auto algorithms = check_algorithms(*config); !algorithms) return algorithms.error();
   return config;
 }

@@ -15,7 +15,7 @@ import pytest
 from printed import into_files, printed
 
 from weft.doctor import checks
-from weft.system import installation
+from weft.system import installation, mpi_libraries
 
 RANKS = 3
 SAYS = ["sh", "-c", "echo engine=$WEFT_ENGINE learn=$WEFT_LEARN bcast=$WEFT_ALGORITHM_BCAST"]
@@ -154,6 +154,25 @@ def test_a_launcher_hands_it_to_all_ranks(run, mpi, prefix, site_file):
     job = [prefix / "bin/weft", "run", "--verbose", "--", *mpi.launcher(2), "true"]
     done = run(job, **mpi.environment())
     assert "weft run --engine=function" in done.stderr.splitlines()[0]
+
+
+@pytest.mark.parametrize("preloaded", [False, True])
+def test_what_is_wrong_beside_it_names_its_line(run, prefix, site_file, compiled_for, preloaded):
+    file = site_file("# defaults\nWEFT_ENGINE = auto\nWEFT_BLOCKING = 0\n")
+    mpi = mpi_libraries.implementation("mpich")
+    if preloaded:
+        command = ["env", f"LD_PRELOAD={prefix}/lib/weft/libweft-mpich.so"]
+        command += [compiled_for(mpi, "init_marks")]
+    else:
+        command = [prefix / "bin/weft", "run", "--reproducible", "--", "true"]
+    done = run(command, WEFT_REPRODUCIBLE="1", **mpi.environment())
+    assert done.returncode != 0
+    assert (
+        "reproducible reductions need the blocking ones too; leave WEFT_BLOCKING=0 out; line 3 of "
+        f"the site file {file} sets WEFT_BLOCKING: set it otherwise in the environment"
+    ) in done.stderr
+    done = run(command, WEFT_REPRODUCIBLE="1", WEFT_BLOCKING="1", **mpi.environment())
+    assert "site file" not in done.stderr
 
 
 def test_the_file_of_plans_is_looked_at_once(run, prefix, site_file, tmp_path):
