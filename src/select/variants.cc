@@ -94,7 +94,9 @@ const Algorithm* tree_for(const Choice& by_thread, const Shape& shape) {
   return other && applies(*other, shape) ? other : nullptr;
 }
 
-// Adds the tree split at the model's S, S - 1 and S + 1.
+// Adds the tree split at the model's S, S - 1 and S + 1. An allreduce up and down a tree is among
+// these, though add_others() leaves it out: only trees can be split, and the time from one call to
+// the next counts a rank that the tree releases late.
 void add_splits(std::vector<Choice>& variants, const Choice& by_thread, const Shape& shape,
                 const NodeCores& cores) {
   const Algorithm* const tree = cores.free > 0 ? tree_for(by_thread, shape) : nullptr;

@@ -98,11 +98,13 @@ TEST(Variants, TreesAreSplitBesideTheModelsLevels) {
 
 // Whose default goes by levels.
 TEST(Variants, ShortDataMayGoByATreeInstead) {
-  Shape shape = shape_of(Kind::reduce, kShort, 8);
-  shape.nodes = std::make_shared<const Nodes>(std::vector{0, 0, 1, 1, 2, 2, 3, 3});
-  const JobResources beside{.cores = {.ranks = 2, .free = 2}};
-  EXPECT_TRUE(has(variants_of(shape, beside), "thread binomial"));
-  EXPECT_FALSE(has(variants_of(shape, {}), "thread binomial"));
+  for (const Kind kind : {Kind::reduce, Kind::allreduce}) {
+    Shape shape = shape_of(kind, kShort, 8);
+    shape.nodes = std::make_shared<const Nodes>(std::vector{0, 0, 1, 1, 2, 2, 3, 3});
+    const JobResources beside{.cores = {.ranks = 2, .free = 2}};
+    EXPECT_TRUE(has(variants_of(shape, beside), "thread binomial"));
+    EXPECT_FALSE(has(variants_of(shape, {}), "thread binomial"));
+  }
 }
 
 // The rule's variant first, here the library's: others have to be learnt.
