@@ -1,0 +1,1 @@
+"""`weft advise --patch`: the advised changes as a unified diff of the user's source."""

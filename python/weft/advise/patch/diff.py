@@ -1,0 +1,110 @@
+"""A unified diff of all changes, and why other calls are left as they are."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft.advise.patch import languages, write
+from weft.advise.patch.refusal import Refusal
+from weft.advise.patch.wish import Wish
+
+
+@dataclass
+class Patch:
+    text: str = ""  # of `git apply` and `patch -p1`
+    root: Path = field(default_factory=Path)  # where it applies
+    made: list[str] = field(default_factory=list)  # sentences
+    left: list[str] = field(default_factory=list)
+
+
+def check_current(wish: Wish, source: languages.Source, path: Path) -> None:
+    """Whether the source is that of the program that ran."""
+    there = source.line(wish.line).strip() if wish.line <= len(source.lines) else None
+    if wish.source and (there is None or there[: len(wish.source)] != wish.source):
+        raise Refusal("the line is another one than when the program ran: run weft advise again")
+    module = Path(wish.module) if wish.module else None
+    if module is not None and module.is_file():
+        if path.stat().st_mtime > module.stat().st_mtime:
+            raise Refusal(
+                f"the file is newer than {module.name}: compile, and run weft advise again"
+            )
+
+
+def is_generated(source: languages.Source) -> bool:
+    """Lines that say which other file they come from are written by a program."""
+    marks = (line.split() for line in source.lines if line.startswith("#"))
+    return any(
+        (words[:1] == ["#line"] or (words[:1] == ["#"] and len(words) > 1 and words[1].isdigit()))
+        for words in marks
+    )
+
+
+def source_of(wish: Wish) -> tuple[Path, languages.Source]:
+    if not wish.file:
+        raise Refusal("it has no line: compile with -g")
+    path = Path(wish.file)
+    if wish.language not in languages.GRAMMARS:
+        raise Refusal(f"{path.name} is in no language that is known")
+    source = languages.read(path, wish.language)
+    if is_generated(source):
+        raise Refusal(f"{path.name} is generated from another file")
+    check_current(wish, source, path)
+    return path, source
+
+
+def overlap(one: write.Change, other: write.Change) -> bool:
+    """In flight at once, or declared in one function of Fortran."""
+    if one.wish.language == "fortran" and one.function == other.function:
+        return True
+    return one.lines[0] <= other.lines[1] and other.lines[0] <= one.lines[1]
+
+
+def root_of(paths: Iterable[Path]) -> Path:
+    """The git checkout of all files, else the folder that has them all."""
+    folder = Path(os.path.commonpath([str(path.parent.resolve()) for path in paths]))
+    checkouts = (one for one in (folder, *folder.parents) if (one / ".git").exists())
+    return next(checkouts, folder)
+
+
+def unified(path: Path, root: Path, before: str, after: str) -> str:
+    name = path.resolve().relative_to(root)
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
+    )
+    whole = (
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+    return "".join(whole)
+
+
+def make(wishes: list[Wish]) -> Patch:
+    patch = Patch()
+    sources: dict[Path, languages.Source] = {}
+    changes: dict[Path, list[write.Change]] = defaultdict(list)
+    for number, wish in enumerate(wishes, 1):
+        try:
+            path, source = source_of(wish)
+            made = write.change(source, wish, number)
+            if any(overlap(made, other) for other in changes[path]):
+                raise Refusal("another change of this patch is too near: apply that one first")
+            sources[path] = source
+            changes[path].append(made)
+            patch.made.append(f"{made.note}.")
+        except Refusal as why:
+            patch.left.append(f"{wish.call} at {wish.place} is left as it is: {why}.")
+    kept = {path: own for path, own in changes.items() if own}
+    if not kept:
+        return patch
+    patch.root = root_of(kept)
+    diffs = []
+    for path, own in sorted(kept.items()):
+        before = "\n".join(sources[path].lines)
+        diffs.append(unified(path, patch.root, before, write.edited(sources[path], own)))
+    comments = [f"# {line}\n" for line in (*patch.made, *patch.left)]
+    patch.text = "".join([*comments, *diffs])
+    return patch

@@ -1,0 +1,347 @@
+"""The statements behind a call that may run while it is in flight, and before them where it may
+start earlier.
+
+Each statement is asked why it must not run meanwhile; the first that says so ends the region. So a
+wait is never later than what the source allows, nor later than the first use that was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from weft.advise.patch.buffers import KNOWN, Buffers, is_address, is_of_mpi
+from weft.advise.patch.calls import Found, is_at, is_directive, macros
+from weft.advise.patch.languages import Source, ancestors, descendants, first_line, last_line
+from weft.advise.patch.refusal import Refusal
+from weft.advise.patch.wish import Place, Wish
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+LABELS = ("labeled_statement", "statement_label")
+UNREADABLE = ("ERROR", "preproc_include", "preproc_def", "preproc_function_def", "preproc_undef")
+ENDS_PROGRAM = ("exit", "_exit", "quick_exit", "longjmp", "abort", "terminate", "MPI_Finalize")
+NESTED = ("switch_statement",)  # what a break may end, beside loops
+PLAIN_WRITES = ("assignment_expression", "update_expression", "augmented_assignment")
+
+
+def within(node: Node, statement: Node) -> Iterator[Node]:
+    for one in ancestors(node):
+        yield one
+        if one == statement:
+            return
+
+
+def leaves(source: Source, node: Node, statement: Node) -> bool:
+    """Whether this node takes the program away from behind the statement."""
+    grammar = source.grammar
+    if node.type in (*LABELS, *UNREADABLE):
+        return True
+    around = [] if node == statement else list(within(node, statement))
+    if any(one.type in (*grammar.closures, "function_definition") for one in around):
+        return False
+    if source.language == "fortran" and node.type == "keyword_statement":
+        words = source.text(node).split()
+        if words == ["continue"]:
+            return False
+        in_loop = any(one.type in grammar.loops for one in around)
+        return not (in_loop and words in (["exit"], ["cycle"]))
+    if node.type in grammar.loop_jumps:
+        kinds = grammar.loops
+        if node.type == "break_statement":
+            kinds = (*kinds, *NESTED)
+        return not any(one.type in kinds for one in around)
+    if node.type in grammar.calls and source.callee(node).lower() in map(str.lower, ENDS_PROGRAM):
+        return True
+    return node.type in grammar.jumps
+
+
+def is_owner_alone(source: Source, name: Node) -> bool:
+    """An object that is handed on as a whole, and not only asked for another member."""
+    node = name
+    for around in ancestors(name):
+        if around.type in ("field_expression", "attribute"):
+            called = around.parent
+            is_method = called is not None and called.type in source.grammar.calls
+            return is_method and called.named_children[0] == around
+        if around.type not in ("subscript_expression", "parenthesized_expression", "subscript"):
+            return True
+        node = around
+    return node is not name
+
+
+def is_plain_read(source: Source, name: Node, is_object: bool) -> bool:
+    """Of what is sent: an element that is read as a number, and nothing else."""
+    if source.language == "python":
+        return False
+    if source.language == "fortran":
+        return is_read_of_fortran(source, name)
+    node, read = name, is_object
+    for around in ancestors(name):
+        if around.type == "subscript_expression":
+            if node != around.child_by_field_name("argument"):
+                return False
+            read = True
+        elif around.type == "field_expression" and source.text(node) != source.text(name):
+            return False
+        elif around.type == "pointer_expression":
+            if is_address(source, around):
+                return False
+            read = True
+        elif around.type not in ("parenthesized_expression", "field_expression"):
+            break
+        node = around
+    else:
+        return False
+    if around.type in PLAIN_WRITES and node in (
+        around.child_by_field_name("left"),
+        around.child_by_field_name("argument"),
+    ):
+        return False
+    if around.type == "init_declarator" and node == around.child_by_field_name("declarator"):
+        return False
+    arithmetic = ("binary_expression", "assignment_expression", "init_declarator")
+    return read and around.type in arithmetic
+
+
+def is_read_of_fortran(source: Source, name: Node) -> bool:
+    """Of an assignment's right side, and in no argument or index."""
+    node = name
+    for around in ancestors(name):
+        if around.type == "argument_list":
+            return False
+        if around.type == "assignment_statement":
+            return node != around.named_children[0]
+        if around.type not in ("call_expression", "math_expression", "parenthesized_expression"):
+            return False
+        node = around
+    return False
+
+
+def is_handle_changed(source: Source, name: Node) -> bool:
+    for around in ancestors(name):
+        if is_address(source, around):
+            return True
+        if around.type in source.grammar.calls:
+            callee = source.callee(around).lower()
+            return callee.endswith(("free", "disconnect"))
+        if around.type == "expression_statement":
+            return False
+    return False
+
+
+@dataclass
+class Judge:
+    """Says why a statement must not run while the call is in flight; "": it may."""
+
+    found: Found
+    buffers: Buffers
+    wish: Wish
+    before: bool = False  # the statement stands before the call, which would start earlier
+
+    def __post_init__(self) -> None:
+        source = self.found.source
+        self.source = source
+        self.macros = macros(source)
+        self.error = source.text(self.found.error) if self.found.error is not None else ""
+        self.defined = {
+            name
+            for one in descendants(source.root)
+            if one.type == "function_declarator"
+            for name in [source.text(x) for x in source.names(one)][:1]
+        }
+
+    def why(self, statement: Node) -> str:
+        if statement.type in ("function_definition", "class_definition"):
+            return ""
+        for node in descendants(statement):
+            if leaves(self.source, node, statement):
+                return f"line {first_line(node)} may leave this place, or be come to from elsewhere"
+            if node.type in self.source.grammar.names and (why := self.why_name(node)):
+                return why
+            if node.type in ("this", "self") and "this" in self.buffers.owners:
+                if is_owner_alone(self.source, node):
+                    return f"line {first_line(node)} may touch its buffer by this"
+            if node.type in self.source.grammar.calls and (why := self.why_call(node)):
+                return why
+        return ""
+
+    def why_name(self, node: Node) -> str:
+        source, name, line = self.source, self.source.text(node), first_line(node)
+        buffers = self.buffers
+        if name in buffers.received:
+            return f"line {line} names {name}, which leads to its result"
+        if name in buffers.sent:
+            if not is_plain_read(source, node, name in buffers.objects):
+                return f"line {line} may write {name}, which is sent"
+        if name in buffers.owners and is_owner_alone(source, node):
+            return f"line {line} may touch its buffer by {name}"
+        if name in buffers.handles and (self.before or is_handle_changed(source, node)):
+            return f"line {line} may change or free {name}"
+        if name == self.error and not self.is_error_of_mpi(node):
+            return f"line {line} uses its error code"
+        if name in self.macros:
+            body = source.text(self.macros[name])
+            words = {*self.split(body)}
+            if words & (buffers.all | {"return", "break", "goto", "continue", "exit", "throw"}):
+                return f"line {line} has the macro {name}, which may use its buffers or leave"
+        return ""
+
+    def split(self, text: str) -> list[str]:
+        return "".join(one if one.isalnum() or one == "_" else " " for one in text).split()
+
+    def is_error_of_mpi(self, node: Node) -> bool:
+        """Only overwritten: by an assignment, or by another call of MPI in Fortran."""
+        parent = node.parent
+        if parent.type == "assignment_expression":
+            return node == parent.child_by_field_name("left")
+        call = parent.parent
+        is_call = parent.type == "argument_list" and call.type == "subroutine_call"
+        return is_call and self.source.callee(call).startswith("mpi_")
+
+    def why_call(self, call: Node) -> str:
+        source, name, line = self.source, self.source.callee(call), first_line(call)
+        plain = name.removesuffix("_c")
+        if self.before and plain.lower().startswith("mpi_"):
+            return f"line {line} calls {name}"
+        if source.language in ("c", "c++") and is_macro(name) and name not in self.macros:
+            return f"line {line} has {name}, which looks like a macro that may do anything"
+        if not self.buffers.is_far or name in KNOWN or name in self.defined:
+            return ""
+        if name.startswith("MPI_") or name in self.macros:
+            return ""
+        head = call.named_children[0]
+        owner = head.child_by_field_name("object") if head.type == "attribute" else None
+        if owner is not None and is_of_mpi(source, owner):
+            return ""
+        return f"{name} in line {line} may touch its buffers, which are not local"
+
+
+def is_macro(name: str) -> bool:
+    return len(name) > 1 and name.isupper() and not name.startswith("MPI")
+
+
+# The places that were measured ------------------------------------------------------------------
+
+
+def is_in(place: Place, found: Found, wish: Wish) -> bool:
+    """Whether it is a line of the function that has the call."""
+    same = Path(place.file) == Path(wish.file)
+    return same and is_at(found.function, place.line)
+
+
+def plain(function: str) -> str:
+    """A name of the binary as the source has it."""
+    for end in ("(", "<", ".part", ".constprop", ".isra"):
+        function = function.partition(end)[0]
+    for mark in ("::", "_MOD_"):
+        function = function.rpartition(mark)[2]
+    return function.rstrip("_") or function
+
+
+def index_of_use(place: Place, found: Found, wish: Wish, judge: Judge) -> int:
+    """Of the first statement behind the call before which the wait has to stand."""
+    following, source = found.following, found.source
+    if is_in(place, found, wish):
+        there = (i for i, one in enumerate(following) if is_at(one, place.line))
+        return next(there, len(following))
+    name = plain(place.function)
+    called = [
+        i
+        for i, one in enumerate(following)
+        if any(source.callee(call).lower() == name.lower() for call in source.calls(one))
+    ]
+    if called:
+        return called[0]
+    reach = [
+        first_line(call) for one in following for call in source.calls(one) if unknown(source, call)
+    ]
+    end = next((i for i, one in enumerate(following) if judge.why(one)), len(following))
+    within_ = [
+        call for one in following[:end] for call in source.calls(one) if unknown(source, call)
+    ]
+    if within_ or (reach and end == len(following)):
+        where = f"{Path(place.file).name}:{place.line}" if place.file else "a place without a line"
+        raise Refusal(
+            f"its result is first used in another function ({place.function or '?'}, {where}), and"
+            " which call leads there is not known"
+        )
+    return end
+
+
+def unknown(source: Source, call: Node) -> bool:
+    name = source.callee(call)
+    return not name.upper().startswith("MPI_") and name not in KNOWN
+
+
+# The region -------------------------------------------------------------------------------------
+
+
+@dataclass
+class Region:
+    start: Node  # the call is started before this statement
+    inside: list[Node]  # run while it is in flight
+    until: Node | None  # the wait stands before this statement; None: at the end of the block
+    why: str  # it is not waited for later; "": the block ends
+
+
+def computes(source: Source, statements: list[Node]) -> bool:
+    kinds = (*source.grammar.loops, *source.grammar.calls)
+    if source.language == "fortran":
+        kinds = (*kinds, "assignment_statement")
+    if source.language == "python":
+        kinds = (*kinds, "assignment", "augmented_assignment")
+    return any(one.type in kinds for s in statements for one in descendants(s))
+
+
+def region_of(found: Found, buffers: Buffers, wish: Wish) -> Region:
+    source, judge = found.source, Judge(found, buffers, wish)
+    if not wish.is_known:
+        raise Refusal("where its result is first used was not measured")
+    following = found.following
+    ends = {index_of_use(place, found, wish, judge): place for place in wish.uses}
+    measured = min(ends, default=len(following))
+    why, end = "", measured
+    if measured < len(following):
+        why = f"its result is used at line {ends[measured].line}"
+    for index, statement in enumerate(following[:measured]):
+        if why_not := judge.why(statement):
+            why, end = why_not, index
+            break
+    while end > 0 and is_directive(source, following[end - 1]):
+        end -= 1  # which belongs to the statement behind it
+    inside = following[:end]
+    start = earliest(found, buffers, wish) if wish.earlier else found.statement
+    if start == found.statement and not computes(source, inside):
+        raise Refusal(
+            f"nothing could be computed until it is waited for: {why or 'its block ends'}"
+        )
+    until = following[end] if end < len(following) else None
+    return Region(start, inside, until, why)
+
+
+def earliest(found: Found, buffers: Buffers, wish: Wish) -> Node:
+    """The first statement of the block that may run while the call is in flight already."""
+    judge = Judge(found, buffers, wish, before=True)
+    start, source = found.statement, found.source
+    last = [one.line for one in wish.writes if is_in(one, found, wish)]
+    if not last or len(last) < len(wish.writes) or found.error is not None:
+        return start
+    for statement in found.preceding:
+        is_written = any(is_at(statement, line) for line in last)
+        declares = statement.type in ("declaration", "variable_declaration", "implicit_statement")
+        if is_written or declares or is_directive(source, statement) or judge.why(statement):
+            break
+        start = statement
+    return start if any(line < first_line(start) for line in last) else found.statement
+
+
+def end_of(region: Region, found: Found) -> int:
+    """The line before which the wait is inserted."""
+    if region.until is not None:
+        return first_line(region.until)
+    last = found.following[-1] if found.following else found.statement
+    return last_line(last) + 1

@@ -1,0 +1,85 @@
+"""The calls that a record advises to change, as plain data: where they stand, and what was measured
+of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft.advise.analysis import Advice
+from weft.advise.sites import Site, Toucher
+from weft.advise.store import Stored
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line that touches a buffer."""
+
+    file: str
+    line: int
+    function: str = ""
+
+
+@dataclass
+class Wish:
+    call: str  # MPI_Allreduce
+    file: str
+    line: int
+    language: str
+    uses: list[Place] = field(default_factory=list)  # that touched the result first
+    writes: list[Place] = field(default_factory=list)  # that wrote last what is sent
+    earlier: bool = False  # starting it earlier wins something
+    is_known: bool = True  # the first use was measured
+    object_method: str = ""  # of mpi4py, which pickles
+    source: str = ""  # the line as it was when the program ran; "": not known
+    module: str = ""  # the program's file; "": it is interpreted
+
+    @property
+    def place(self) -> str:
+        return f"{Path(self.file).name}:{self.line}"
+
+
+def places(touchers: Iterable[Toucher]) -> list[Place]:
+    return [Place(one.frame.file, one.frame.line, one.frame.name) for one in touchers]
+
+
+def modules_of(stored: Stored) -> dict[tuple[int, int], str]:
+    return {
+        (row["rank"], row["site"]): "" if row["place"] else row["module"] for row in stored["site"]
+    }
+
+
+def wish_of(site: Site, alike: list[Site], module: str) -> Wish:
+    """alike: all sites of this call's line, whose messages or callers differ."""
+    frame = site.frames[0]
+    measured = [one for one in alike if one.after.least]
+    is_known = all(one.users or one.language == "python" for one in measured) and bool(measured)
+    return Wish(
+        call=site.call,
+        file=frame.file,
+        line=frame.line,
+        language=site.language,
+        uses=list(dict.fromkeys(place for one in alike for place in places(one.users))),
+        writes=list(dict.fromkeys(place for one in alike for place in places(one.writers))),
+        earlier=all(one.earlier_us for one in alike),
+        is_known=is_known,
+        object_method=site.object_method,
+        source=site.source,
+        module=module,
+    )
+
+
+def wishes_of(advice: Advice, stored: Stored) -> list[Wish]:
+    """Of the calls that are worth a change, each line once."""
+    modules = modules_of(stored)
+    found: dict[tuple, Wish] = {}
+    for site in advice.best:
+        frame = site.frames[0]
+        key = frame.file, frame.line, site.call
+        alike = [
+            one for one in advice.sites if (one.frames[0].file, one.frames[0].line, one.call) == key
+        ]
+        module = next((modules.get(member, "") for member in sorted(site.members)), "")
+        found.setdefault(key, wish_of(site, alike, module))
+    return list(found.values())
