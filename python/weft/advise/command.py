@@ -85,6 +85,15 @@ def advise(
             rich_help_panel=FILES,
         ),
     ] = None,
+    patch: Annotated[
+        Optional[Path],
+        typer.Option(
+            help="Also write the changes of the program that are advised as a unified diff of its"
+            " source.",
+            metavar="FILE",
+            rich_help_panel=FILES,
+        ),
+    ] = None,
     overhead: Annotated[
         str,
         typer.Option(
@@ -154,6 +163,10 @@ def advise(
         raise refuse("--before needs --from: it compares two records")
     if before and trace:
         raise refuse("--trace is the timeline of one run: leave it out with --before")
+    if patch and before:
+        raise refuse("--patch changes the program of one record: leave it out with --before")
+    if patch:
+        check_parser()
     if before and from_record:
         present_comparison(load(before), load(from_record), json_file, page or COMPARISON)
         return
@@ -173,8 +186,39 @@ def advise(
         collect(from_record, record)
         from_record = None
     files = Files(json_file, page or PAGE, trace, None if from_record else record)
-    present(load(from_record or record), files)
+    advice = load(from_record or record)
+    present(advice, files)
+    if patch:
+        write_patch(advice, from_record or record, patch)
     raise typer.Exit(status)
+
+
+def check_parser() -> None:
+    """Before the program runs."""
+    from weft.advise.patch import languages
+
+    try:
+        for grammar in languages.GRAMMARS.values():
+            languages.parser(grammar.module)
+    except languages.NoParser as why:
+        raise refuse(why) from None
+
+
+def write_patch(advice: "Advice", record: Path, target: Path) -> None:
+    from weft.advise import store
+    from weft.advise.patch import diff, wish
+    from weft.terminal import messages
+
+    made = diff.make(wish.wishes_of(advice, store.read(record)))
+    for line in (*made.made, *made.left):
+        messages.say("weft advise", line)
+    if not made.text:
+        raise refuse(f"no call can be changed for certain: {target} is not written")
+    try:
+        target.write_text(made.text, errors="surrogateescape")
+    except OSError as error:
+        raise refuse(error) from None
+    messages.say("weft advise", f"the patch is {target}: patch -p1 -d {made.root} < {target}")
 
 
 def observe(command: list[str], budget: float, mpi: str, record: Path) -> int:

@@ -1,8 +1,8 @@
 """The memory of a call: by which names a function may touch it.
 
-Why so wide: a name too many makes the wait come earlier, or the call stay as it is; one too few makes
-the program wrong. So names that may lead to a buffer are joined to it wherever they stand in the
-function, whatever its control flow.
+Why so wide: a name too many makes the wait come earlier, or the call stay as it is; one too few
+makes the program wrong. So names that may lead to a buffer are joined to it wherever they stand in
+the function, whatever its control flow.
 """
 
 from __future__ import annotations
@@ -226,9 +226,7 @@ def assignments(source: Source, function: Node) -> Iterator[Assignment]:
             continue
         element = left.type in ("subscript_expression", "pointer_expression", "subscript")
         targets = {first_name(source, left)}
-        if left.type in FIELDS:
-            targets = {source.text(name) for name in source.names(left)}
-        elif left.type in ("pattern_list", "tuple_pattern"):
+        if left.type in (*FIELDS, "pattern_list", "tuple_pattern"):
             targets = {source.text(name) for name in source.names(left)}
         yield Assignment(targets - {"self", "this"}, element, value)
 

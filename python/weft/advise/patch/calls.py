@@ -169,7 +169,7 @@ def find(source: Source, wish: Wish) -> Found:
         raise Refusal("it stands alone behind a condition, a label or a directive, not in a block")
     if function.has_error:
         raise Refusal("the parser does not understand the function around it")
-    if source.language == "fortran" and first_line(block) == last_line(block):
+    if block.type == "if_statement" and source.statements(block) == list(block.named_children[1:]):
         raise Refusal("it stands alone behind a condition, not in a block")
     check_around(source, statement, function)
     roles, arguments = roles_of(wish.call), source.arguments(call)

@@ -28,11 +28,9 @@ def check_current(wish: Wish, source: languages.Source, path: Path) -> None:
     if wish.source and (there is None or there[: len(wish.source)] != wish.source):
         raise Refusal("the line is another one than when the program ran: run weft advise again")
     module = Path(wish.module) if wish.module else None
-    if module is not None and module.is_file():
-        if path.stat().st_mtime > module.stat().st_mtime:
-            raise Refusal(
-                f"the file is newer than {module.name}: compile, and run weft advise again"
-            )
+    is_there = module is not None and module.is_file()
+    if is_there and path.stat().st_mtime > module.stat().st_mtime:
+        raise Refusal(f"the file is newer than {module.name}: compile, and run weft advise again")
 
 
 def is_generated(source: languages.Source) -> bool:

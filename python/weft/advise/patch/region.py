@@ -162,9 +162,9 @@ class Judge:
                 return f"line {first_line(node)} may leave this place, or be come to from elsewhere"
             if node.type in self.source.grammar.names and (why := self.why_name(node)):
                 return why
-            if node.type in ("this", "self") and "this" in self.buffers.owners:
-                if is_owner_alone(self.source, node):
-                    return f"line {first_line(node)} may touch its buffer by this"
+            is_this = node.type == "this" and "this" in self.buffers.owners
+            if is_this and is_owner_alone(self.source, node):
+                return f"line {first_line(node)} may touch its buffer by this"
             if node.type in self.source.grammar.calls and (why := self.why_call(node)):
                 return why
         return ""
@@ -174,9 +174,9 @@ class Judge:
         buffers = self.buffers
         if name in buffers.received:
             return f"line {line} names {name}, which leads to its result"
-        if name in buffers.sent:
-            if not is_plain_read(source, node, name in buffers.objects):
-                return f"line {line} may write {name}, which is sent"
+        is_read = name in buffers.sent and is_plain_read(source, node, name in buffers.objects)
+        if name in buffers.sent and not is_read:
+            return f"line {line} may write {name}, which is sent"
         if name in buffers.owners and is_owner_alone(source, node):
             return f"line {line} may touch its buffer by {name}"
         if name in buffers.handles and (self.before or is_handle_changed(source, node)):

@@ -60,7 +60,7 @@ def started(found: Found, wish: Wish, request: str) -> list[str]:
     """The lines of the call's statement, with the call changed."""
     source, call, statement = found.source, found.call, found.statement
     head = call.named_children[0]
-    named = [one for one in source.names(head)][-1]
+    named = list(source.names(head))[-1]
     name = nonblocking(wish.call)
     if source.language == "python":
         name = written_name(name, "python")
@@ -100,9 +100,9 @@ def declared(source: Source, function: Node, name: str) -> Node | None:
         if one.type == "variable_declaration":
             for declarator in one.named_children:
                 heads = [x for x in descendants(declarator) if x.type == "identifier"]
-                if declarator.type in ("identifier", "sized_declarator", "init_declarator"):
-                    if heads and source.text(heads[0]) == name:
-                        return one
+                is_name = declarator.type in ("identifier", "sized_declarator", "init_declarator")
+                if is_name and heads and source.text(heads[0]) == name:
+                    return one
     return None
 
 
@@ -121,21 +121,15 @@ def check_variable(source: Source, function: Node, name: str) -> None:
     front = text.partition("::")[0]
     if "pointer" in front or "class(" in front:
         raise Refusal(f"{name} is a pointer or polymorphic: MPI may get a copy of it")
-    shape = text.partition(f"{name}(")[2].partition(")")[0]
-    assumed = ":" in shape or "dimension(:" in front
-    if assumed and not any(word in front for word in ("allocatable", "contiguous")):
-        if shape.count(":") and not all(
-            bound and not bound.endswith(":") for bound in shape.split(",")
-        ):
-            raise Refusal(f"{name} has an assumed shape: MPI may get a copy of it")
-        if not shape:
-            raise Refusal(f"{name} has an assumed shape: MPI may get a copy of it")
-    outer = next((one.type for one in ancestors(function)), "")
+    shape = text.partition(f"{name}(")[2] or front.partition("dimension(")[2]
+    is_whole = any(word in front for word in ("allocatable", "contiguous"))
+    if not is_whole and any(one.endswith(":") for one in shape.partition(")")[0].split(",")):
+        raise Refusal(f"{name} has an assumed shape: MPI may get a copy of it")
     inside = any(one.type in ("internal_procedures", "module") for one in ancestors(function))
     if name in dummies(source, function) and not inside:
         raise Refusal(
             f"{name} is an argument of a procedure outside of modules, which cannot be asynchronous"
-            f" without an interface{'' if outer else ''}"
+            " without an interface"
         )
     for one in descendants(function):
         if one.type in ("common_statement", "equivalence_statement"):

@@ -1,0 +1,161 @@
+"""`weft advise --patch`: programs with a call in each function. A patch has to compile without a
+warning and to leave the answers as they are; where a change could be wrong, it says why it is none.
+
+Why records made up: places are known from marks in the sources, so that one job shows all of them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from weft.advise.patch import diff
+from weft.advise.patch.wish import Place, Wish
+from weft.system import mpi_libraries
+
+pytest.importorskip("tree_sitter_c")
+
+PROGRAMS = Path(__file__).parent / "programs" / "patch"
+LIMIT_S = 60
+# By language: what becomes of each call; "": it is changed, else part of the reason why not.
+C = {
+    "plain": "",
+    "looped": "",
+    "next_iteration": "",
+    "at_once": "its result is used at line",
+    "written": "may write part, which is sent",
+    "alias": "",
+    "early_return": "may leave this place",
+    "late_return": "",
+    "by_macro": "the macro SUM_UP",
+    "checked": "part of a larger expression",
+    "error_code": "",
+    "in_condition": "not in a block",
+    "derived_type": "",
+    "part_of_world": "",
+    "counts_change": "",
+    "global_seen": "which leads to its result",
+    "global_unseen": "",
+    "members": "",
+    "in_callee": "",
+    "threads": "",
+    "sooner": "",
+}
+
+
+def wishes(path: Path, language: str, comment: str) -> dict[str, Wish]:
+    """By the marks in the source: CALL NAME [MPI call], USE NAME [function], WRITE NAME."""
+    found: dict[str, Wish] = {}
+    places: list[tuple[str, str, Place]] = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if f"{comment} CALL " in line:
+            name = line.split(" CALL ")[1].split()[0]
+            calls = ("Allreduce", "Allgather", "Alltoallv", "Bcast", "Alltoall", "Reduce")
+            said = [one for one in calls if f"{one}(".lower() in line.lower()]
+            call = f"MPI_{said[0] if said else 'Allreduce'}"
+            found[name] = Wish(call, str(path), number, language, source=line.strip())
+        for kind in ("USE", "WRITE"):
+            if f"{comment} {kind} " in line:
+                name, *function = line.split(f" {kind} ")[1].replace("*/", "").split()
+                places.append((kind, name, Place(str(path), number, "".join(function))))
+    for kind, name, place in places:
+        (found[name].uses if kind == "USE" else found[name].writes).append(place)
+        found[name].earlier |= kind == "WRITE"
+    return found
+
+
+def patched(path: Path, language: str, comment: str, tmp_path: Path, expected: dict) -> Path:
+    """The changed copy; each call has become what is expected of it."""
+    target = tmp_path / path.name
+    target.write_text(path.read_text())
+    made = wishes(target, language, comment)
+    if "objects" in made:
+        made["objects"].object_method = "allreduce"
+    assert made.keys() == expected.keys()
+    patch = diff.make(list(made.values()))
+    said = "\n".join([*patch.made, *patch.left])
+    for name, wish in made.items():
+        left = [one for one in patch.left if f" {wish.place} " in one]
+        assert bool(left) == bool(expected[name]), f"{name}\n{said}"
+        assert not left or expected[name] in left[0], f"{name}\n{said}"
+    whole = tmp_path / "whole.diff"
+    whole.write_text(patch.text)
+    subprocess.run(["patch", "-p1", "-i", str(whole)], cwd=patch.root, check=True, timeout=LIMIT_S)
+    assert target.read_text() != path.read_text()
+    return target
+
+
+def answers(words: list, library: mpi_libraries.Implementation) -> str:
+    command = [str(word) for word in [*library.launcher(2), *words]]
+    variables = {**os.environ, **library.environment()}
+    done = subprocess.run(
+        command, env=variables, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout
+    return done.stdout
+
+
+@pytest.fixture
+def mpich():
+    library = mpi_libraries.implementation("mpich")
+    if not library.mpiexec.exists():
+        pytest.skip("needs make mpich")
+    return library
+
+
+def compiled(source: Path, target: Path, compiler: str, library) -> Path:
+    words = [library.mpiexec.parent / compiler, "-O2", "-Wall", "-Wextra", "-Werror"]
+    words += ["-Wno-unknown-pragmas", source, "-o", target]
+    words += [f"-Wl,-rpath,{library.prefix / 'lib'}"]
+    variables = {**os.environ, **library.environment()}
+    subprocess.run([str(word) for word in words], check=True, timeout=LIMIT_S, env=variables)
+    return target
+
+
+def test_c(mpich, tmp_path):
+    source = PROGRAMS / "cases.c"
+    before = compiled(source, tmp_path / "before", "mpicc", mpich)
+    after = compiled(patched(source, "c", "/*", tmp_path, C), tmp_path / "after", "mpicc", mpich)
+    assert answers([after], mpich) == answers([before], mpich)
+
+
+CPP = {
+    "vectors": "",
+    "reference": "names result",
+    "lambda": "names first",
+    "exception": "an exception may pass by the wait",
+    "grown": "may write part, which is sent",
+    "own": "",
+    "by_method": "names first",
+}
+PYTHON = {
+    "plain": "",
+    "view": "names half",
+    "closure": "names change",
+    "repeated": "",
+    "objects": "pickles objects",
+    "method": "names first",
+}
+
+
+def test_cpp(mpich, tmp_path):
+    source = PROGRAMS / "cases.cpp"
+    changed = patched(source, "c++", "//", tmp_path, CPP)
+    before = compiled(source, tmp_path / "before", "mpicxx", mpich)
+    after = compiled(changed, tmp_path / "after", "mpicxx", mpich)
+    assert answers([after], mpich) == answers([before], mpich)
+
+
+def test_python(mpich, tmp_path):
+    source = PROGRAMS / "cases.py"
+    changed = patched(source, "python", "#", tmp_path, PYTHON)
+    compile(changed.read_text(), str(changed), "exec")
+    if importlib.util.find_spec("numpy"):
+        answer = answers([sys.executable, changed], mpich)
+        assert answer == answers([sys.executable, source], mpich)
