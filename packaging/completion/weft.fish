@@ -78,6 +78,7 @@ complete -c weft -n '__weft_in weft advise' -l json -d 'Also write the sites, or
 complete -c weft -n '__weft_in weft advise' -s o -l out -d 'The page, with everything in it (weft-advise.html' -r -F
 complete -c weft -n '__weft_in weft advise' -l record -d 'Where the record of the run is kept' -r -F
 complete -c weft -n '__weft_in weft advise' -l trace -d 'Also write each rank'\''s collectives and windows for Perfetto' -r -F
+complete -c weft -n '__weft_in weft advise' -l patch -d 'Also write the changes of the program that are advised as a unified diff of its source' -r -F
 complete -c weft -n '__weft_in weft advise' -l overhead -d 'The part of the run time that observing results may take' -x
 complete -c weft -n '__weft_in weft advise' -l verify -d 'Run the recorded calls again, blocking and with Weft, for the gain'\''s lower end'
 complete -c weft -n '__weft_in weft advise' -l time-budget -d 'With --verify' -x

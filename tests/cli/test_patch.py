@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from weft.advise.patch import diff
+from weft.advise import analysis, store
+from weft.advise.patch import diff, wish
 from weft.advise.patch.wish import Place, Wish
 from weft.system import mpi_libraries
 
@@ -79,8 +81,8 @@ def patched(path: Path, language: str, comment: str, tmp_path: Path, expected: d
     assert made.keys() == expected.keys()
     patch = diff.make(list(made.values()))
     said = "\n".join([*patch.made, *patch.left])
-    for name, wish in made.items():
-        left = [one for one in patch.left if f" {wish.place} " in one]
+    for name, own in made.items():
+        left = [one for one in patch.left if f" {own.place} " in one]
         assert bool(left) == bool(expected[name]), f"{name}\n{said}"
         assert not left or expected[name] in left[0], f"{name}\n{said}"
     whole = tmp_path / "whole.diff"
@@ -140,7 +142,7 @@ PYTHON = {
     "closure": "names change",
     "repeated": "",
     "objects": "pickles objects",
-    "method": "names first",
+    "method": "not local",
 }
 
 
@@ -159,3 +161,65 @@ def test_python(mpich, tmp_path):
     if importlib.util.find_spec("numpy"):
         answer = answers([sys.executable, changed], mpich)
         assert answer == answers([sys.executable, source], mpich)
+
+
+FORTRAN = {
+    "plain": "",
+    "section": "is a section",
+    "shape": "has an assumed shape",
+    "checked": "uses its error code",
+    "looped": "",
+    "pointed": "names other",
+    "alone": "behind a condition",
+}
+
+
+@pytest.mark.skipif(not shutil.which("gfortran"), reason="needs gfortran")
+def test_fortran(tmp_path):
+    library = mpi_libraries.implementation("intelmpi")
+    if not library.mpiexec.exists():
+        pytest.skip("needs make intelmpi")
+    source = PROGRAMS / "cases.f90"
+    changed = patched(source, "fortran", "!", tmp_path, FORTRAN)
+
+    def program(file: Path, name: str) -> Path:
+        place = library.prefix / "lib"
+        # Interfaces that mpif.h leaves out are warned of, whatever is changed.
+        words = ["gfortran", "-O2", "-w", "-fallow-argument-mismatch"]
+        words += [f"-I{library.prefix}/include", file, f"-L{place}", f"-Wl,-rpath,{place}"]
+        words += ["-lmpifort", "-lmpi", "-o", tmp_path / name]
+        subprocess.run([str(w) for w in words], check=True, timeout=LIMIT_S, cwd=tmp_path)
+        return tmp_path / name
+
+    before = answers([program(source, "before")], library)
+    assert answers([program(changed, "after")], library) == before
+
+
+def test_a_patch_of_a_record_that_was_measured(mpich, program, advise, tmp_path):
+    """From the run to the patch, by the command."""
+    shutil.copy(PROGRAMS / "live.c", tmp_path / "live.c")
+    app = program(mpich, tmp_path / "live.c")
+    done = advise(mpich, [app], "--overhead", "50%", "--patch", "live.diff")
+    advice = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite"))
+    [site] = advice.sites
+    # On one node without a free core nothing is to be won, and nothing is changed.
+    if not advice.best:
+        assert done.returncode == 2
+        assert "live.diff is not written" in done.stderr
+    made = wish.wish_of(site, [site], str(app))
+    [use] = {one.line for one in made.uses}
+    assert made.is_known
+    assert "sum += total[i]" in (tmp_path / "live.c").read_text().splitlines()[use - 1]
+    patch = diff.make([made])
+    assert not patch.left
+    assert f"its result is used at line {use}" in patch.made[0]
+    # A source that has changed since is left alone.
+    text = (tmp_path / "live.c").read_text()
+    (tmp_path / "live.c").write_text(f"\n{text}")
+    [left] = diff.make([made]).left
+    assert "the line is another one than when the program ran" in left
+    os.utime(tmp_path / "live.c", (2e9, 2e9))
+    (tmp_path / "live.c").write_text(text)
+    os.utime(tmp_path / "live.c", (4e9, 4e9))
+    [left] = diff.make([made]).left
+    assert "the file is newer than" in left

@@ -31,6 +31,7 @@ SPECIFICATIONS = (
     "include_statement",
 )
 MODULES = ("mpi", "mpi_f08")
+LINE_OF_FORTRAN = 120  # characters, with what the change adds; the standard permits 132
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,9 @@ def started(found: Found, wish: Wish, request: str) -> list[str]:
     else:
         word = request if source.language == "fortran" else f"&{request}"
         last = found.arguments[-1].end_byte
+        width = len(source.line(last_line(found.arguments[-1]))) + len(word)
+        if source.language == "fortran" and width > LINE_OF_FORTRAN:
+            word = f"&\n{indent_of(source, first_line(statement))}  {word}"
         text = front + data[lists.start_byte : last] + f", {word}".encode() + data[last:end]
     lines = text.decode(errors="surrogateescape").rstrip("\n").split("\n")
     return [indent_of(source, first_line(statement)) + lines[0], *lines[1:]]
@@ -85,10 +89,18 @@ def waits(found: Found, request: str, names: list[str]) -> list[str]:
         return [f"{request}.Wait()"]
     if source.language == "fortran":
         more = f", {error}" if error else ""
-        syncs = [f"call MPI_F_sync_reg({name})" for name in names]
-        return [f"call MPI_Wait({request}, MPI_STATUS_IGNORE{more})", *syncs]
+        wait = f"call MPI_Wait({request}, MPI_STATUS_IGNORE{more})"
+        return [wait, *(touch(found, request, name) for name in names)]
     front = f"{error} = " if error else ""
     return [f"{front}MPI_Wait(&{request}, MPI_STATUS_IGNORE);"]
+
+
+def touch(found: Found, request: str, name: str) -> str:
+    """A call that the compiler must take for one that may change the variable. Not every library
+    has MPI_F_sync_reg outside of its modules."""
+    if uses_of(found.source, found.function) & set(MODULES):
+        return f"call MPI_F_sync_reg({name})"
+    return f"call MPI_Get_address({name}, {request}_place, {request}_error)"
 
 
 # Fortran's declarations --------------------------------------------------------------------------
@@ -155,6 +167,11 @@ def declarations(found: Found, request: str, names: list[str]) -> Edit:
     indent = indent_of(source, first_line(heads[-1]))
     kind = "type(MPI_Request)" if "mpi_f08" in uses_of(source, function) else "integer"
     lines = [f"{indent}{kind} :: {request}", f"{indent}asynchronous :: {', '.join(names)}"]
+    if not uses_of(source, function) & set(MODULES):
+        lines += [
+            f"{indent}integer(kind=MPI_ADDRESS_KIND) :: {request}_place",
+            f"{indent}integer :: {request}_error",
+        ]
     if any("asynchronous" in source.text(one) for one in heads):
         raise Refusal("its function declares asynchronous variables already")
     return Edit(line + 1, line, tuple(lines))
