@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from weft import __version__
 from weft.advise import command as advise_command
 from weft.bench import command as bench_command
+from weft.check import command as check_command
 from weft.choices import learned as learned_command
 from weft.choices import plan as plan_command
 from weft.cores import command as cores_command
@@ -159,6 +160,7 @@ def help_command(
 command("try", FIRST, RUNS_A_PROGRAM)(try_command.try_program)
 command("run", FIRST, NATIVE)(run)
 command("advise", FIRST, RUNS_A_PROGRAM)(advise_command.advise)
+command("check", FIRST, RUNS_A_PROGRAM)(check_command.check)
 command("doctor", FIRST)(doctor)
 command("demo", FIRST)(demo_command.demo)
 command("bench", MEASURING)(bench_command.bench)

@@ -175,6 +175,22 @@ void guard_sent(Site& site, const void* buffer, std::size_t bytes, bool may_shar
   plan_closing(*guard);
 }
 
+void guard_flight(int flight, const void* buffer, std::size_t bytes, bool read_only) {
+  static Site all;  // its counts of unknown windows are not shown
+  Guard wanted = by_pages(all, buffer, bytes);
+  wanted.flight = flight;
+  wanted.read_only = read_only;
+  const Locked locked;
+  if (Guard* const guard = begin_guard(wanted, locked.mask(), true)) guard->set_ns = now_ns();
+}
+
+void end_flight(int flight) {
+  if (live.load() == 0) return;
+  const Locked locked;
+  for (Guard& guard : guards)
+    if (guard.live && guard.flight == flight) end_guard(guard);
+}
+
 void add_before(Site& site, const Unwritten& found, std::int64_t when_ns) {
   const Locked locked;
   keep(site, What::before, found.bounds, {when_ns - found.bounds.least_ns, when_ns}, found.writer);
@@ -202,7 +218,7 @@ void operation_begins() {
   if (!opened_in_mpi()) return;
   const Locked locked;
   for (Guard& guard : guards)
-    if (guard.live && guard.opens_in_mpi()) unseen(guard, Unknown::shared_page);
+    if (guard.live && !guard.flight && guard.opens_in_mpi()) unseen(guard, Unknown::shared_page);
 }
 
 void application_sets_handler(int signal) {
@@ -234,7 +250,7 @@ void given_to_mpi(const void* pointer, std::size_t bytes, bool writes, Instructi
   const std::int64_t when_ns = now_ns();
   const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
   const auto meets = [&](const Guard& guard) {
-    return guard.live && begin < guard.end && !(guard.sent && !writes) &&
+    return guard.live && !guard.flight && begin < guard.end && !(guard.sent && !writes) &&
            (bytes == SIZE_MAX || begin + bytes > guard.begin);
   };
   for (Guard& guard : guards) {

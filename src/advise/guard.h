@@ -35,6 +35,9 @@ struct Unwritten {
 void guard_result(Site& site, const void* begin, std::size_t bytes, bool may_share);
 // Does likewise for the buffer that the call has sent and that the next call may send again.
 void guard_sent(Site& site, const void* begin, std::size_t bytes, bool may_share);
+// Watches a buffer of an operation in flight until end_flight(). read_only: only writes.
+void guard_flight(int flight, const void* begin, std::size_t bytes, bool read_only);
+void end_flight(int flight);
 // Tells that the program's only thread has been inside MPI since then. Send buffers are closed as
 // of that time when the call is left.
 void nothing_written_since(std::int64_t began_ns);

@@ -170,7 +170,7 @@ class Comparison final : public MemoryVisitor {
     const std::uintptr_t end = begin + bytes;
     const auto meets = [&](const Guard& guard) {
       return guard.live && begin < std::max(guard.last, guard.end) &&
-             std::min(guard.first, guard.begin) < end && !(guard.sent && !writes);
+             std::min(guard.first, guard.begin) < end && !(guard.closed() == PROT_READ && !writes);
     };
     for (Guard& guard : guards) {
       if (!meets(guard)) continue;

@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
+#include "advise/check.h"
 #include "advise/recorder.h"
 
 namespace weft::advise {
@@ -64,7 +65,7 @@ void open_pages(std::uintptr_t first, std::uintptr_t last) {
 
 // Changes the protection of those pages of a guard that are open inside MPI.
 bool protect_shared(const Guard& guard, int protection) {
-  if (guard.sent) return protect(guard.first, guard.last, protection);
+  if (guard.sent || guard.flight) return protect(guard.first, guard.last, protection);
   bool done = true;
   if (guard.shares_first()) done = protect(guard.first, guard.first + kPage, protection);
   if (guard.shares_last()) done = protect(guard.last - kPage, guard.last, protection) && done;
@@ -73,7 +74,7 @@ bool protect_shared(const Guard& guard, int protection) {
 
 // Closes the other pages.
 bool close_inner(const Guard& guard) {
-  if (guard.sent) return true;
+  if (guard.sent || guard.flight) return true;
   const std::uintptr_t first = guard.first + (guard.shares_first() ? kPage : 0);
   const std::uintptr_t last = guard.last - (guard.shares_last() ? kPage : 0);
   return first >= last || protect(first, last, guard.closed());
@@ -139,6 +140,10 @@ void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
 // waiting for a point in time instead. The cost of observing the touch is subtracted, too. The
 // timeline, which shows the order of accesses and calls, keeps the clock's time.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
+  if (guard.flight) {
+    flight_touched(guard.flight, !guard.read_only, by);
+    return end_guard(guard);
+  }
   const std::int64_t seen_ns = guard.unseen_ns ? guard.unseen_ns : when_ns;
   const std::int64_t lost_ns = guard.lost_ns + (guard.unseen_ns ? 0 : cost.most_ns);
   const std::int64_t least_ns = std::max<std::int64_t>(0, seen_ns - guard.set_ns - lost_ns);
@@ -163,7 +168,7 @@ void loosen(Guard& guard) {
   if (guard.shares_first()) guard.first += kPage;
   if (guard.shares_last()) guard.last -= kPage;
   guard.loose = true;
-  if (guard.sent || guard.first >= guard.last) unseen(guard, Unknown::neighbours);
+  if (guard.sent || guard.flight || guard.first >= guard.last) unseen(guard, Unknown::neighbours);
 }
 
 void ring() {

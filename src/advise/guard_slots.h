@@ -42,10 +42,12 @@ struct Instruction {
 
 struct Guard {
   bool live;
-  bool sent;     // only writes are watched
-  bool small;    // to be watched by a breakpoint
-  bool loose;    // without the pages that it shared
-  bool in_call;  // a result whose call is not left yet: it begins then
+  bool sent;       // only writes are watched
+  bool read_only;  // a buffer in flight that MPI only reads
+  bool small;      // to be watched by a breakpoint
+  bool loose;      // without the pages that it shared
+  bool in_call;    // a result whose call is not left yet: it begins then
+  int flight;      // the number of the operation in flight (check.h); 0: none
   Site* site;
   std::uintptr_t begin, end;   // the buffer
   std::uintptr_t first, last;  // its pages
@@ -75,12 +77,12 @@ struct Guard {
   }
   bool shares_pages() const { return breakpoint < 0 && (shares_first() || shares_last()); }
   // A send buffer may be freed and become the library's memory.
-  bool opens_in_mpi() const { return sent || shares_pages(); }
+  bool opens_in_mpi() const { return sent || flight || shares_pages(); }
   bool is_right_before(std::uintptr_t address) const {
     return address < begin && begin - address < kAccess;
   }
   std::size_t start_bytes() const { return std::min<std::size_t>(kAccess, end - begin); }
-  int closed() const { return sent ? PROT_READ : PROT_NONE; }
+  int closed() const { return sent || read_only ? PROT_READ : PROT_NONE; }
   std::int64_t due_ns() const { return std::max(wrote_ns + pause_ns, not_before_ns); }
 };
 

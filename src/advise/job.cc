@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "advise/call_times.h"
+#include "advise/check.h"
 #include "advise/guard.h"
 #include "advise/recorder.h"
 #include "advise/requests.h"
@@ -459,6 +460,7 @@ void job_begins() {
   const char* const overhead = std::getenv(kOverheadVariable);
   guards_begin((overhead ? std::atof(overhead) : 5) / 100);
   for (const MPI_Comm comm : {handles.comm_world, handles.comm_self}) communicator(comm);
+  check_begins(std::getenv(kDirectoryVariable), rank);
   header.began_ns = header.ended_ns = now_ns();
   comes_in_callback = call_in_finalize(hand_over_records);
   running.store(true, std::memory_order_release);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "advise/check.h"
 #include "advise/record.h"
 #include "advise/samples.h"
 
@@ -35,6 +36,7 @@ struct Planned {
   bool in_parts = false;  // a message, whose parts are given to MPI one by one
   Bytes sent{}, read{};   // from a start on; sent: the caller wrote it for this call
   Sample result{};        // and what MPI writes then
+  InFlight in_flight{};   // for `weft check`
 };
 
 template <class Handle>

@@ -1,6 +1,7 @@
 // Samples a site's calls at growing intervals, within the budget of the guards.
 #include "advise/samples.h"
 
+#include "advise/check.h"
 #include "advise/guard.h"
 #include "advise/requests.h"
 #include "advise/touches.h"
@@ -52,7 +53,7 @@ void watch_side(Site& site, Side side, const Sample& sample, std::uint64_t sides
 }  // namespace
 
 bool is_wanted(const Site& site) {
-  return site.calls >= site.next_window && guards_off() == Unknown::none;
+  return !checking && site.calls >= site.next_window && guards_off() == Unknown::none;
 }
 
 Sample to_be_watched(const Call& call, const Communicator& comm) {

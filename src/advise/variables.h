@@ -11,6 +11,8 @@ inline constexpr const char* kOverheadVariable = "WEFT_ADVISE_OVERHEAD";
 inline constexpr const char* kParentVariable = "WEFT_ADVISE_PARENT";
 // A rank of a job has asked for the advice: it starts no other job.
 inline constexpr const char* kInsideVariable = "WEFT_ADVISE_INSIDE";
+// Set by `weft check`: buffers in flight are guarded, and no windows are measured.
+inline constexpr const char* kCheckVariable = "WEFT_ADVISE_CHECK";
 // Set where the advisor watches: `weft run` then loads its library, too.
 inline constexpr const char* kWatchedVariable = "WEFT_ADVISE_WATCHED";
 // Set in the first rank where its command line was refused: in MPI_Init all ranks end, since the

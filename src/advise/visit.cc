@@ -145,6 +145,7 @@ void Visit::count(std::int64_t left_ns) {
 }
 
 void Visit::buffer(Use use, const void* begin, std::int64_t count, MPI_Datatype type) {
+  if (checking) (use == Use::read ? memory_.read : memory_.written) = dense(begin, count, type);
   if (!watching_) return;
   const Bytes bytes = elements(begin, count, type);
   if (bytes.count) given_to_mpi(bytes.begin, bytes.count, use == Use::written, here());
@@ -183,6 +184,12 @@ int Visit::blocking(const Call& call, int code) {
   return code;
 }
 
+void Visit::check(MPI_Request request, const InFlight& memory, const Caller& caller) {
+  if (!enters_) in_mpi.begin();  // guarded pages are closed when it is left
+  enters_ = true;
+  check_started(number_of(request), memory, id_, caller);
+}
+
 int Visit::started(const Call* call, MPI_Request* request, int code) {
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
   if (timed_) left_ns_ = now_ns();
@@ -200,6 +207,7 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
     ++comm.sequence;
     if (!comm.inter) recorder.arrival(comm, *site, began_ns_, left_ns_, call->root);
     if (unwritten_) add_before(*site, *unwritten_, began_ns_);
+    if (checking) check(*request, in_flight(*call, comm), caller);
     if (is_wanted(*site)) {
       sample = to_be_watched(*call, comm);
       sample.call = site->calls;
@@ -216,8 +224,11 @@ int Visit::started_message(std::int64_t count, MPI_Datatype type, const MPI_Requ
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
   if (timed_) left_ns_ = now_ns();
   const std::uint64_t bytes = bytes_of(count, type);
+  Caller caller;
+  if (checking) caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
   note_message(*request, bytes, called_.address);
+  if (checking) check(*request, memory_, caller);
   this->count(left_ns_);
   operation_begins();
   return code;
@@ -229,6 +240,9 @@ int Visit::planned_message(std::optional<Use> use, const void* begin, std::int64
   Planned planned{.bytes = bytes_of(count, type), .in_parts = !use};
   if (use)
     (*use == Use::read ? planned.read : planned.result.result) = elements(begin, count, type);
+  if (use && checking)
+    (*use == Use::read ? planned.in_flight.read : planned.in_flight.written) =
+        dense(begin, count, type);
   const std::lock_guard held(recorder.lock());
   note_planned(*request, planned);
   return code;
@@ -253,7 +267,8 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
                           .root = call.root,
                           .sent = sent(call, comm),
                           .read = read_by_mpi(call, comm),
-                          .result = to_be_watched(call, comm)});
+                          .result = to_be_watched(call, comm),
+                          .in_flight = checking ? in_flight(call, comm) : InFlight{}});
   return code;
 }
 
@@ -277,6 +292,7 @@ void Visit::freed(const MPI_Request* request) {
   if (!records_) return;
   const std::lock_guard held(recorder.lock());
   drop_planned(*request);
+  if (checking) check_dropped(number_of(*request));
   // The operation may still be under way, and its handle be reused.
   if (Pending* const pending = find_request(number_of(*request))) pending->is_message = false;
 }
@@ -284,6 +300,8 @@ void Visit::freed(const MPI_Request* request) {
 int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) {
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
   if (timed_) left_ns_ = now_ns();
+  Caller caller;
+  if (checking) caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
   for (std::int64_t i = 0; i < count; ++i) {
     Planned* const planned = find_planned(requests[i]);
@@ -300,6 +318,7 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
         sample.call = site->calls;
       }
     }
+    if (checking && planned && !planned->in_parts) check(requests[i], planned->in_flight, caller);
     if (planned && !site)
       note_message(requests[i], planned->bytes, called_.address);
     else
@@ -330,6 +349,7 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
     for (std::int64_t i = 0; i < count_ && !ends.named(); ++i)
       completed.of += find(i) && is_over(i);
     const auto end = [&](Pending& pending) {
+      if (checking) check_completed(pending.request, called_);
       completed.add(pending);
       results.add(pending);
       finish(pending, times_for(pending), completed.of);
@@ -412,6 +432,7 @@ void Visit::ending() {
   if (records_) {
     const std::int64_t now = now_ns();
     recorder.record().header.ended_ns = now;
+    if (checking) check_ends();
     job_ends();
   }
   records_ = false;

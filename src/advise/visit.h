@@ -12,6 +12,7 @@
 
 #include "advise/call_times.h"
 #include "advise/callers.h"
+#include "advise/check.h"
 #include "advise/guard.h"
 #include "advise/recorder.h"
 #include "advise/requests.h"
@@ -125,6 +126,7 @@ class Visit {
   int note_completed(const MPI_Request* requests, int code, const Ends& ends);
   struct Completed;
   struct Results;
+  void check(MPI_Request request, const InFlight& memory, const Caller& caller);
   void note_messages(Completed& completed);
   void watch_results(const Results& results);
   bool counted_ = false;
@@ -133,6 +135,7 @@ class Visit {
   std::unique_ptr<MPI_Request[]> many_;
   std::int64_t count_ = 0;
   std::uint64_t noted_ = 0;  // requests before the call
+  InFlight memory_;          // of the message that is started
 };
 
 }  // namespace weft::advise

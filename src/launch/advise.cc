@@ -24,6 +24,7 @@ struct Arguments {
   std::string directory, overhead, mpi;
   // These replace the program: replay, a plan, as library or auto, with this MPI library.
   std::string replay, form, plan, libraries;
+  bool check = false;  // set by weft check
   bool verify = false, refused = false, help = false;
   std::vector<std::string> command;
 };
@@ -31,7 +32,7 @@ struct Arguments {
 // Returns whether one of Python's options takes the next word: "--out FILE", not "--out=FILE".
 bool has_value_behind(std::string_view word) {
   for (const std::string_view flag :
-       {"--verify", "--sample", "--no-sample", "--help", advise::kRefusedOption})
+       {"--check", "--verify", "--sample", "--no-sample", "--help", advise::kRefusedOption})
     if (word == flag) return false;
   if (word.find('=') != word.npos) return false;
   return word.substr(0, 2) == "--" || word.size() == 2;
@@ -52,6 +53,7 @@ Arguments read(int argc, char** argv) {
       found.command.assign(argv + i + (word == "--"), argv + argc);
       break;
     }
+    found.check |= word == "--check";
     found.verify |= word == "--verify";
     found.help |= word == "--help";
     found.refused |= word == advise::kRefusedOption;
@@ -145,6 +147,7 @@ std::optional<int> advise(const std::string& self, int argc, char** argv) {
     std::vector<std::string> prefix = {self, "advise", "--directory", arguments.directory};
     if (!arguments.overhead.empty())
       prefix.insert(prefix.end(), {"--overhead", arguments.overhead});
+    if (arguments.check) prefix.push_back("--check");
     if (!arguments.mpi.empty()) prefix.insert(prefix.end(), {"--mpi", arguments.mpi});
     if (!arguments.replay.empty())
       prefix.insert(prefix.end(), {"--replay", arguments.replay, "--form", arguments.form, "--plan",
@@ -154,6 +157,7 @@ std::optional<int> advise(const std::string& self, int argc, char** argv) {
   }
   if (!arguments.replay.empty()) return replay(self, arguments);
   end_with_parent();
+  if (arguments.check) setenv(advise::kCheckVariable, "1", 1);
   if (prepared) setenv(advise::kDirectoryVariable, arguments.directory.c_str(), 1);
   if (!arguments.overhead.empty()) setenv(advise::kOverheadVariable, arguments.overhead.c_str(), 1);
   return start_watched(self, arguments);

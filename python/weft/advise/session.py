@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -47,9 +47,11 @@ def bring_libraries() -> None:
             building.is_there(own.with_name(f"libweft-advise-{family}.so"))
 
 
-def run(command: list[str], overhead: float, mpi: str, directory: Path) -> int:
+def run(
+    command: list[str], overhead: float, mpi: str, directory: Path, more: Sequence[str] = ()
+) -> int:
     """The exit status of the program, or of its launcher."""
-    options = ["--directory", str(directory), "--overhead", f"{overhead:g}"]
+    options = ["--directory", str(directory), "--overhead", f"{overhead:g}", *more]
     words = launched.words([*options, *(["--mpi", mpi] if mpi else [])], command)
     bring_libraries()
     environment = {**os.environ, "WEFT_ADVISE_PARENT": str(os.getpid())}

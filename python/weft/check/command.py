@@ -1,0 +1,91 @@
+"""`weft check`: its options, and its report."""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from weft.advise.command import per_cent
+from weft.data import json_file as json_of
+from weft.system import installation
+from weft.terminal import messages
+
+
+def refuse(message: str) -> typer.Exit:
+    messages.say("weft check", message)
+    return typer.Exit(2)
+
+
+def check(
+    command: Annotated[
+        list[str],
+        typer.Argument(
+            help="The program, or its launcher (-- mpiexec -n 4 ./app).", metavar="COMMAND"
+        ),
+    ],
+    json_file: Annotated[
+        Optional[Path], json_of.option("Also write what was found as JSON.")
+    ] = None,
+    overhead: Annotated[
+        str,
+        typer.Option(
+            help="The part of the run time that guarding buffers may take.", metavar="PERCENT"
+        ),
+    ] = "50%",
+    error_exitcode: Annotated[
+        int,
+        typer.Option(
+            help="The exit status if something was found and the program itself ended with 0.",
+            metavar="N",
+        ),
+    ] = 0,
+    mpi: Annotated[
+        str,
+        typer.Option(
+            help="mpich, intelmpi, openmpi or abi.", show_default="found out", metavar="MPI"
+        ),
+    ] = "",
+) -> None:
+    """Find accesses to buffers of non-blocking calls in flight, and other mistakes with them."""
+    from weft.advise import session
+    from weft.advise.record import read_directory
+    from weft.check import findings
+
+    if installation.is_rank():
+        raise refuse("put weft check before the launcher: weft check -- mpiexec -n 4 ./app")
+    budget = per_cent(overhead)
+    directory = Path(tempfile.mkdtemp(prefix="weft-check-"))
+    (directory / session.HERE).touch()
+    try:
+        status = session.run(command, budget, mpi, directory, ["--check"])
+        sys.stdout.flush()
+        records = read_directory(directory)
+        told = [*findings.told(directory), *findings.out_of_order(records)]
+        found = findings.as_data(findings.gathered(told))
+        ranks = len(records)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    if not ranks:
+        raise refuse("nothing was checked: the program did not get through MPI_Init")
+    show(found, ranks)
+    if json_file:
+        json_of.write(json_file, {"schema": "weft-check/1", "ranks": ranks, "findings": found})
+    raise typer.Exit(status or (error_exitcode if found else 0))
+
+
+def show(found: list[dict], ranks: int) -> None:
+    from weft.check.rules import RULES
+
+    for one in found:
+        rule = RULES[one["rule"]]
+        where = f"\n  there: {one['place']}" if one["place"] else ""
+        other = f" ({one['other_call']})" if one["other_call"] else ""
+        numbers = ", ".join(map(str, one["ranks"]))
+        messages.say("weft check", f"{one['call']} in {one['started']}: {rule.what}")
+        print(f"  rank: {numbers}{where}{other}\n  mend: {rule.mend}", file=sys.stderr)
+    number = len(found)
+    said = "no mistake was found" if not number else f"{number} mistake{'s' * (number > 1)} found"
+    messages.say("weft check", f"{said} in {ranks} ranks")

@@ -1,0 +1,38 @@
+// Watches the buffers of operations in flight, for `weft check`: send buffers must not be written,
+// and receive buffers not be touched, between start and completion. Pages are guarded where that is
+// possible (guard.h); a checksum shows the other writes to send buffers. All of this is off unless
+// WEFT_ADVISE_CHECK is set. The functions need the recorder's lock, except for flight_touched().
+#pragma once
+
+#include <cstdint>
+
+#include "advise/callers.h"
+#include "advise/extents.h"
+#include "advise/guard_slots.h"
+#include "library/generated/call_ids.h"
+
+namespace weft::advise {
+
+extern bool checking;
+
+// The memory of one operation; a side with other data in its gaps, or of unknown size, is empty.
+struct InFlight {
+  Bytes read, written;  // by MPI
+};
+// Returns the bytes of a collective on this rank.
+InFlight in_flight(const Call& call, const Communicator& comm);
+// Returns the elements, or nothing if there are gaps between them.
+Bytes dense(const void* buffer, std::int64_t count, MPI_Datatype type);
+
+void check_begins(const char* directory, int rank);
+void check_started(std::uint64_t request, const InFlight& memory, CallId call,
+                   const Caller& caller);
+void check_completed(std::uint64_t request, Called called);
+// The request was freed: its completion will not be seen.
+void check_dropped(std::uint64_t request);
+void check_ends();
+// Notes the instruction that touched a guarded buffer, which MPI writes or only reads. Is called
+// with the guards' lock held, perhaps in a signal handler.
+void flight_touched(int flight, bool written, Instruction by);
+
+}  // namespace weft::advise
