@@ -4,9 +4,9 @@ function __weft_command
     set -l command weft
     for word in (commandline -opc)[2..]
         switch "$command $word"
-            case 'weft try' 'weft run' 'weft advise' 'weft doctor' 'weft demo' 'weft bench' 'weft compare' 'weft report' 'weft learned' 'weft info' 'weft help' 'weft plan' 'weft place' 'weft model' 'weft sim' 'weft schedule' 'weft reproduce' 'weft lab' 'weft lab run'
+            case 'weft try' 'weft run' 'weft advise' 'weft check' 'weft doctor' 'weft demo' 'weft bench' 'weft compare' 'weft report' 'weft learned' 'weft info' 'weft help' 'weft plan' 'weft place' 'weft model' 'weft sim' 'weft schedule' 'weft reproduce' 'weft lab' 'weft lab run'
                 set command "$command $word"
-            case 'weft try --' 'weft run --' 'weft advise --' 'weft lab run --'
+            case 'weft try --' 'weft run --' 'weft advise --' 'weft check --' 'weft lab run --'
                 echo program
                 return
         end
@@ -32,6 +32,7 @@ complete -c weft -n '__weft_in weft' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft' -a try -d 'Run a program without Weft and with it in turn, and say whether it is faster'
 complete -c weft -n '__weft_in weft' -a run -d 'Runs an unmodified MPI program with its collectives under Weft'
 complete -c weft -n '__weft_in weft' -a advise -d 'Say which collectives of a program would gain from running behind computation'
+complete -c weft -n '__weft_in weft' -a check -d 'Find accesses to buffers of non-blocking calls in flight, and other mistakes with them'
 complete -c weft -n '__weft_in weft' -a doctor -d 'Test the set-up, and name the fix for what is wrong'
 complete -c weft -n '__weft_in weft' -a demo -d 'Run one unmodified MPI program without and with Weft, and show the difference'
 complete -c weft -n '__weft_in weft' -a bench -d 'Measure how long a program takes with each engine, over the amount of computation'
@@ -87,6 +88,11 @@ complete -c weft -n '__weft_in weft advise' -l mpi -d 'mpich, intelmpi, openmpi 
 complete -c weft -n '__weft_in weft advise' -l from -d 'Run nothing' -r -F
 complete -c weft -n '__weft_in weft advise' -l before -d 'With --from' -r -F
 complete -c weft -n '__weft_in weft advise' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft check' -l json -d 'Also write what was found as JSON' -r -F
+complete -c weft -n '__weft_in weft check' -l overhead -d 'The part of the run time that guarding buffers may take' -x
+complete -c weft -n '__weft_in weft check' -l error-exitcode -d 'The exit status if something was found and the program itself ended with 0' -x
+complete -c weft -n '__weft_in weft check' -l mpi -d 'mpich, intelmpi, openmpi or abi' -x
+complete -c weft -n '__weft_in weft check' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft doctor' -l fix -d 'Mend what needs no further rights, then test again'
 complete -c weft -n '__weft_in weft doctor' -l json -d 'Also write the findings as JSON' -r -F
 complete -c weft -n '__weft_in weft doctor' -l help -d 'Shows this help'

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from weft.check.rules import RULES
+
 SOURCE = Path(__file__).parent / "programs" / "planted.c"
 WRONG = re.compile(r"// ([a-z-]+) (MPI_\w+)$")
 
@@ -67,3 +69,9 @@ def test_a_rank_cannot_check(weft):
         [weft, "check", "--", "/bin/true"], capture_output=True, text=True, env=environment
     )
     assert done.returncode == 2 and "before the launcher" in done.stderr
+
+
+def test_the_page_has_the_rules():
+    page = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
+    rows = [f"| `{name}` | {rule.what} | {rule.mend} |" for name, rule in RULES.items()]
+    assert [line for line in page.splitlines() if line.startswith("| `")] == rows
