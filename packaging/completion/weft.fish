@@ -87,6 +87,11 @@ complete -c weft -n '__weft_in weft advise' -l sample -l no-sample -d 'Run some 
 complete -c weft -n '__weft_in weft advise' -l mpi -d 'mpich, intelmpi, openmpi or abi' -x
 complete -c weft -n '__weft_in weft advise' -l from -d 'Run nothing' -r -F
 complete -c weft -n '__weft_in weft advise' -l before -d 'With --from' -r -F
+complete -c weft -n '__weft_in weft advise' -l predict -d 'Say what share collectives would take elsewhere, and what Weft would win there'
+complete -c weft -n '__weft_in weft advise' -l nodes -d 'Nodes there' -x
+complete -c weft -n '__weft_in weft advise' -l per-node -d 'Ranks on each of them' -x
+complete -c weft -n '__weft_in weft advise' -l machine -d 'A machine that weft sim knows, or the file of one that it has calibrated' -x
+complete -c weft -n '__weft_in weft advise' -l scale -d 'How sizes and computation change with the ranks' -x
 complete -c weft -n '__weft_in weft advise' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft check' -l json -d 'Also write what was found as JSON' -r -F
 complete -c weft -n '__weft_in weft check' -l overhead -d 'The part of the run time that guarding buffers may take' -x

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from advise_runs import made
-from performance_checks import advisor, hiding, jobs, kernels, table, windows
+from performance_checks import advisor, hiding, jobs, kernels, predictions, table, windows
 from performance_checks.check import (
     MET,
     MISSED,
@@ -186,6 +186,9 @@ def made_up(monkeypatch):
     ends = advisor.Interval(0.0, 1.0, 0.0, 0.0, [0.5], 100.0)
     monkeypatch.setattr(advisor, "interval", lambda *case: ends)
     monkeypatch.setattr(At, "command", lambda self, *words: "")
+    predicted = {"low": 1.0, "expected": 2.0, "high": 3.0}
+    one = predictions.Beside("a kernel", "time_us", [predicted], [2.0])
+    monkeypatch.setattr(predictions, "beside", lambda *case: [one])
     monkeypatch.setattr(advisor, "is_right", lambda *case: True)
     monkeypatch.setattr(windows, "programs", lambda at: [("C", ["planted"])])
     found = windows.Found("C", "heap", 2, 2000, [3.0])

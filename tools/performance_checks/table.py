@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from . import advisor, auto, hiding, kernels, memory, windows
+from . import advisor, auto, hiding, kernels, memory, predictions, windows
 from .check import Check
 from .jobs import lab, node
 
@@ -112,6 +112,10 @@ CHECKS = (
           {"the interval contains the gain": "≥ 0.95", "it is narrow": "≥ 1"}, together=True),
     Check("first-line", "the advisor's first line, and the best measured choice",
           [node(2), lab(2)], advisor.first_line, {"right first lines": "≥ 1"}, together=True),
+    Check("prediction", "what the advisor predicts of four nodes from a run on two",
+          [lab(2, 2), lab(4)], predictions.predictions,
+          {"predicted within 20 %": "≥ 0.9", "measured inside the interval": "≥ 0.9"}, ["mpich"],
+          together=True),
     Check("windows", "the windows that the advisor names, and planted ones", [node(2)],
           windows.windows,
           {"right within 2 % or 20 µs": "≥ 1", "unknown on heap and static memory": "≤ 0"}),

@@ -12,12 +12,14 @@ from weft.data import json_file as json_of
 
 if TYPE_CHECKING:
     from weft.advise.analysis import Advice
+    from weft.advise.predict.asked import Asked
 
 RECORD = Path("weft-advise.sqlite")
 PAGE, COMPARISON = Path("weft-advise.html"), Path("weft-advise-comparison.html")
 HOW = "How the program is run"
 FILES = "What is written"
 LATER = "From a record, without a program"
+ELSEWHERE = "On another machine"
 SAMPLE_S = 20.0  # for some replays at the end
 NOT_STARTED = (126, 127)  # statuses of what could not be started, which has been said
 
@@ -153,10 +155,49 @@ def advise(
             rich_help_panel=LATER,
         ),
     ] = None,
+    predict: Annotated[
+        bool,
+        typer.Option(
+            "--predict",
+            help="Say what share collectives would take elsewhere, and what Weft would win there.",
+            rich_help_panel=ELSEWHERE,
+        ),
+    ] = False,
+    nodes: Annotated[
+        Optional[int],
+        typer.Option(help="Nodes there.", metavar="NUMBER", rich_help_panel=ELSEWHERE),
+    ] = None,
+    per_node: Annotated[
+        Optional[int],
+        typer.Option(
+            "--per-node",
+            help="Ranks on each of them.",
+            show_default="as in the record",
+            metavar="NUMBER",
+            rich_help_panel=ELSEWHERE,
+        ),
+    ] = None,
+    machine: Annotated[
+        Optional[str],
+        typer.Option(
+            help="A machine that weft sim knows, or the file of one that it has calibrated.",
+            metavar="MACHINE",
+            rich_help_panel=ELSEWHERE,
+        ),
+    ] = None,
+    scale: Annotated[
+        Optional[str],
+        typer.Option(
+            help="How sizes and computation change with the ranks: strong, weak, or a JSON file.",
+            metavar="SCALE",
+            rich_help_panel=ELSEWHERE,
+        ),
+    ] = None,
 ) -> None:
     """Say which collectives of a program would gain from running behind computation."""
     budget = per_cent(overhead)
     budget_s = seconds("--time-budget", time_budget)
+    elsewhere = asked_elsewhere(predict, nodes, per_node, machine, scale)
     if bool(command) == bool(from_record):
         raise refuse("give a program (weft advise -- ./app) or a record (--from FILE), one of both")
     if before and not from_record:
@@ -170,6 +211,8 @@ def advise(
     if before and from_record:
         present_comparison(load(before), load(from_record), json_file, page or COMPARISON)
         return
+    if elsewhere and (before or verify or trace):
+        raise refuse("--predict goes without --before, --verify and --trace")
     if verify and not command:
         raise refuse("--verify needs the program: it starts another job by its command")
     status = 0
@@ -177,7 +220,7 @@ def advise(
         status = observe(command, budget, mpi, record)
         if verify and status == 0:
             replay(command, mpi, record, budget_s)
-        elif sample and status == 0:
+        elif sample and status == 0 and not elsewhere:
             replay_some(command, mpi, record)
         elif verify:
             why = f"the command ended with {status}"
@@ -185,6 +228,9 @@ def advise(
     if from_record and from_record.is_dir():
         collect(from_record, record)
         from_record = None
+    if elsewhere:
+        present_prediction(elsewhere, from_record or record, json_file)
+        raise typer.Exit(status)
     files = Files(json_file, page or PAGE, trace, None if from_record else record)
     advice = load(from_record or record)
     present(advice, files)
@@ -219,6 +265,41 @@ def write_patch(advice: "Advice", record: Path, target: Path) -> None:
     except OSError as error:
         raise refuse(error) from None
     messages.say("weft advise", f"the patch is {target}: patch -p1 -d {made.root} < {target}")
+
+
+def asked_elsewhere(
+    predict: bool,
+    nodes: Optional[int],
+    per_node: Optional[int],
+    machine: Optional[str],
+    scale: Optional[str],
+) -> "Optional[Asked]":
+    """None: no prediction is asked for. What cannot be is refused before a program runs."""
+    if not predict and (nodes, per_node, machine, scale) == (None,) * 4:
+        return None
+    from weft.advise.predict.asked import Asked
+    from weft.data.stored import ResultError
+
+    if not predict:
+        raise refuse("--nodes, --per-node, --machine and --scale need --predict")
+    found = Asked(nodes, per_node, machine, scale)
+    try:
+        found.check()
+    except ResultError as error:
+        raise refuse(error) from None
+    return found
+
+
+def present_prediction(asked: "Asked", record: Path, json_file: Optional[Path]) -> None:
+    from weft.advise.predict import show
+    from weft.data.stored import ResultError
+
+    try:
+        found, advice = asked.answered(record)
+    except ResultError as error:
+        raise refuse(error) from None
+    with told_where_it_fails():
+        show.show(found, json_file, advice)
 
 
 def observe(command: list[str], budget: float, mpi: str, record: Path) -> int:

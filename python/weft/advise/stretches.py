@@ -11,11 +11,12 @@ than it was called where the change says so, and waited for when its result was 
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import chain, count
+from math import inf
 
 from weft.advise.names import base_name, is_nonblocking
 from weft.advise.sites import Site, is_vector
@@ -112,9 +113,11 @@ class Stretch:
         return max(of_ranks.values(), default=0)
 
 
-def calls_of(stored: Stored, sites: list[Site]) -> list[Call]:
+def calls_of(
+    stored: Stored, sites: list[Site], wanted: Callable[[Site], bool] = is_known
+) -> list[Call]:
     """In an order that is that of each rank."""
-    site_of = {member: site for site in sites if is_known(site) for member in site.members}
+    site_of = {member: site for site in sites if wanted(site) for member in site.members}
     rows: dict[tuple, dict[int, dict]] = defaultdict(dict)
     for one in stored["arrival"]:
         if (one["rank"], one["site"]) in site_of:
@@ -193,9 +196,16 @@ def usable(whole: list[Stretch]) -> list[Stretch]:
 
 
 def cut(stored: Stored, calls: list[Call]) -> list[Stretch]:
-    """Into stretches. One ends where some rank did not keep what came next."""
+    """Into stretches that a replay can repeat."""
     ranks = max((row["ranks"] for row in stored["rank"]), default=1)
     most_calls = max(LEAST_CALLS, min(MOST_CALLS, ALL_RANKS_CALLS // max(1, ranks)))
+    return parted(stored, calls, most_calls, LONG_NS)
+
+
+def parted(
+    stored: Stored, calls: list[Call], most_calls: float = inf, most_ns: float = inf
+) -> list[Stretch]:
+    """A stretch ends in any case where some rank did not keep what came next."""
     kept: dict[str, set[int]] = defaultdict(set)
     for row in stored["arrival"]:
         kept[row["comm"]].add(row["sequence"])
@@ -205,7 +215,7 @@ def cut(stored: Stored, calls: list[Call]) -> list[Stretch]:
         before = last.get(call.comm)
         follows = before is None or all(n in kept[call.comm] for n in range(before, call.sequence))
         now = whole[-1] if whole else None
-        enough = now and len(now.calls) >= LEAST_CALLS and now.length_ns >= LONG_NS
+        enough = now and len(now.calls) >= LEAST_CALLS and now.length_ns >= most_ns
         if not now or not follows or enough or len(now.calls) >= most_calls:
             if now and follows:
                 now.ends_ns = {rank: row["arrived_ns"] for rank, row in call.rows.items()}

@@ -1,10 +1,11 @@
 """What `weft sim --calibrate` makes of measured messages: the values of a machine's description.
 
-Only times of single messages between two ranks are looked at, none of a collective.
+Only times of single messages are looked at; of nodes that share cores, that of a short allreduce.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 from collections.abc import Sequence
@@ -194,6 +195,16 @@ def in_the_lab(mpi: Implementation, words: dict[str, Any]) -> PingPong:
         return parsed(said_by(mpi, [program_of(mpi, "pingpong")], 2, lab, TIMEOUT_S))
 
 
+def turn_us(mpi: Implementation, words: dict[str, Any]) -> float:
+    """Of a short message between nodes that take turns on cores: it waits for its receiver's turn.
+    An allreduce of 8 bytes has a round of messages for each power of two."""
+    command = [program_of(mpi, "latency"), "--collective", "allreduce", "--bytes", "8"]
+    nodes = words["nodes"]
+    with Lab(nodes, 1, words["rate"], words["burst"], mpi, delay=words["delay"]) as lab:
+        said = said_by(mpi, [*command, "--forms", "blocking"], nodes, lab, TIMEOUT_S)
+    return float(said.split()[-1]) / math.ceil(math.log2(nodes))
+
+
 def with_messages(machine: dict[str, Any], lab: str | None, mpi_name: str | None) -> None:
     """Measures messages; without --lab only those inside this node."""
     try:
@@ -206,10 +217,17 @@ def with_messages(machine: dict[str, Any], lab: str | None, mpi_name: str | None
         if not words:
             return
         between = in_the_lab(mpi, words)
+        is_crowded = words["nodes"] > len(os.sched_getaffinity(0))
+        turn = turn_us(mpi, words) if is_crowded else 0.0
     except (MpiError, LabError, SettingsError, subprocess.TimeoutExpired) as error:
         raise SimError(str(error)) from None
     where = f"{how}, lab {words['rate']}, burst {words['burst']}, delay {words['delay']}"
-    described(machine, where, network=network_of(between), core={"poll_us": between.poll_us})
+    network = network_of(between)
+    described(machine, where, network=network, core={"poll_us": between.poll_us})
+    latency = turn - 2 * network["overhead_us"] - network["gap_us"]
+    if latency > network["latency_us"]:
+        shared = f"{where}, {words['nodes']} nodes in turn on {machine['cores']} cores"
+        described(machine, shared, network={"latency_us": round(latency, 3)})
     machine["about"] = "Measured; a node of the lab."
     cores = machine["cores"]
     machine.update(node_of_the_lab(machine, cores // words["nodes"]))

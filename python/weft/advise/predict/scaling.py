@@ -1,0 +1,75 @@
+"""How sizes and computation change with the number of ranks: by powers of the ratio of ranks.
+
+Why powers: strong and weak scaling are both powers, and a program in between is one, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft.advise.sites import Site, is_vector
+from weft.data.stored import ResultError
+
+COMPUTATION = "computation"
+# Powers of a rank's bytes in one call, by kind; the others keep their size.
+STRONG = {"alltoall": -1.0, "neighbor_alltoall": -2 / 3, "neighbor_allgather": -2 / 3}
+WEAK = dict.fromkeys(("allgather", "gather", "scatter", "reduce_scatter_block"), 1.0)
+WEAK["reduce_scatter"] = 1.0
+NAMED = {"strong": (-1.0, STRONG), "weak": (0.0, WEAK)}
+SAID = {
+    "strong": "strong scaling: computation and the parts of an all-to-all are divided by the ratio"
+    " of ranks, surfaces by its power of 2/3; reductions and gathered totals keep their size",
+    "weak": "weak scaling: a rank computes and sends as much as in the record; gathered totals"
+    " grow",
+}
+
+
+def plain(kind: str) -> str:
+    """Without the v of blocks that differ."""
+    return kind[:-1] if is_vector(kind) else kind
+
+
+@dataclass(frozen=True)
+class Scale:
+    name: str
+    computation: float  # the power of a rank's computation
+    kinds: Mapping[str, float]
+    sites: Mapping[str, float] = field(default_factory=dict)  # by call, or by file:line
+
+    def of_site(self, site: Site, kind: str) -> float:
+        """The power of a rank's bytes at this site."""
+        frame = site.frames[0]
+        place = f"{Path(frame.file).name}:{frame.line}"
+        for name in (place, site.call):
+            if name in self.sites:
+                return self.sites[name]
+        return self.kinds.get(plain(kind), 0.0)
+
+    @property
+    def words(self) -> str:
+        return SAID.get(self.name) or f"scaling by {self.name}"
+
+
+def named(word: str) -> Scale:
+    """`strong`, `weak`, or a file; an error says what it should be."""
+    if word in NAMED:
+        return Scale(word, *NAMED[word])
+    path = Path(word)
+    if not path.is_file():
+        raise ResultError(f"--scale takes strong, weak, or a JSON file, not '{word}'")
+    try:
+        found = json.loads(path.read_text())
+        base, sites = found.get("base", "weak"), found.get("sites", {})
+        computation, kinds = NAMED[base]
+        powers = {COMPUTATION: found.get(COMPUTATION, computation), **sites}
+        if not all(type(one) in (int, float) and abs(one) <= 3 for one in powers.values()):
+            raise ValueError
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        raise ResultError(
+            f"{path}: a scale needs base (strong or weak), computation (a power from -3 to 3), and"
+            ' sites, such as {"base": "weak", "computation": -1, "sites": {"app.c:19": -0.5}}'
+        ) from None
+    return Scale(word, float(powers[COMPUTATION]), kinds, sites)
