@@ -1,15 +1,16 @@
-/* Functions with a collective each. "CALL name" marks its line, "USE name" the first use measured. */
+/* Functions with a collective each. "CALL name" marks its line, "USE name" the first use measured.
+ */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define N 64
 #define SUM_UP(from, to) MPI_Allreduce(from, to, N, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)
-#define CHECK(call)               \
-  do {                            \
-    if ((call) != MPI_SUCCESS) {  \
-      return -1;                  \
-    }                             \
+#define CHECK(call)              \
+  do {                           \
+    if ((call) != MPI_SUCCESS) { \
+      return -1;                 \
+    }                            \
   } while (0)
 
 static double far_part[N], far_total[N];
@@ -27,10 +28,12 @@ static double busy(int n) {
   return x;
 }
 
-static double peek(void) { return far_total[1]; }
+static double peek(void) {
+  return far_total[1];
+}
 
-static double *filled(int seed) {
-  double *x = malloc(N * sizeof *x);
+static double* filled(int seed) {
+  double* x = malloc(N * sizeof *x);
   for (int i = 0; i < N; ++i) {
     x[i] = seed + i;
   }
@@ -104,7 +107,7 @@ static double written(void) {
 
 static double alias(void) {
   double *part = filled(1), *total = filled(2);
-  double *half = total + N / 2;
+  double* half = total + N / 2;
   MPI_Allreduce(part, total, N, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* CALL alias */
   double sum = busy(10);
   sum += half[1];
@@ -138,7 +141,7 @@ out:
 
 static double by_macro(void) {
   double *part = filled(1), *total = filled(2);
-  SUM_UP(part, total); /* CALL by_macro */
+  SUM_UP(part, total);              /* CALL by_macro */
   double sum = busy(10) + total[0]; /* USE by_macro */
   free(part);
   free(total);
@@ -148,7 +151,7 @@ static double by_macro(void) {
 static double checked(void) {
   double part[N] = {1}, total[N];
   CHECK(MPI_Allreduce(part, total, N, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)); /* CALL checked */
-  return busy(10) + total[0]; /* USE checked */
+  return busy(10) + total[0];                                                /* USE checked */
 }
 
 static double error_code(void) {
@@ -167,14 +170,14 @@ static double in_condition(int yes) {
   double *part = filled(1), *total = filled(2);
   if (yes)
     MPI_Allreduce(part, total, N, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* CALL in_condition */
-  double sum = busy(10) + total[0]; /* USE in_condition */
+  double sum = busy(10) + total[0];                                     /* USE in_condition */
   free(part);
   free(total);
   return sum;
 }
 
 static double derived_type(void) {
-  double *part = filled(1);
+  double* part = filled(1);
   MPI_Datatype pairs;
   MPI_Type_contiguous(2, MPI_DOUBLE, &pairs);
   MPI_Type_commit(&pairs);
@@ -233,12 +236,13 @@ static double global_seen(void) {
 }
 
 static double global_unseen(void) {
-  MPI_Allreduce(far_part, far_total, N, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* CALL global_unseen */
+  MPI_Allreduce(far_part, far_total, N, MPI_DOUBLE, MPI_SUM,
+                MPI_COMM_WORLD); /* CALL global_unseen */
   double sum = busy(10);
   return sum + far_total[0]; /* USE global_unseen */
 }
 
-static double members(Field *field) {
+static double members(Field* field) {
   MPI_Allreduce(field->part, field->total, field->n, /* CALL members */
                 MPI_DOUBLE, MPI_SUM, field->comm);
   double sum = 0;
@@ -248,7 +252,7 @@ static double members(Field *field) {
   return sum + field->total[0]; /* USE members */
 }
 
-static double total_of(const double *total) {
+static double total_of(const double* total) {
   return total[0] + total[1]; /* USE in_callee total_of */
 }
 
@@ -288,16 +292,17 @@ static double sooner(void) {
   return sum;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   for (int i = 0; i < N; ++i) {
     far_part[i] = i;
   }
   Field field = {filled(1), filled(2), N, MPI_COMM_WORLD};
-  const double answers[] = {plain(), looped(), next_iteration(), at_once(), written(), alias(),
-                            early_return(0), late_return(0), by_macro(), checked(), error_code(),
-                            in_condition(1), derived_type(), part_of_world(), counts_change(),
-                            global_seen(), global_unseen(), members(&field), in_callee(), threads(),
+  const double answers[] = {plain(),         looped(),        next_iteration(), at_once(),
+                            written(),       alias(),         early_return(0),  late_return(0),
+                            by_macro(),      checked(),       error_code(),     in_condition(1),
+                            derived_type(),  part_of_world(), counts_change(),  global_seen(),
+                            global_unseen(), members(&field), in_callee(),      threads(),
                             sooner()};
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

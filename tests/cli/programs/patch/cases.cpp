@@ -31,7 +31,8 @@ double vectors() {
 double reference() {
   std::vector<double> part = filled(1), total(n);
   auto& result = total;
-  MPI_Allreduce(part.data(), total.data(), n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);  // CALL reference
+  MPI_Allreduce(part.data(), total.data(), n, MPI_DOUBLE, MPI_SUM,
+                MPI_COMM_WORLD);  // CALL reference
   double sum = result[0] + busy(20);
   return sum + total[0];  // USE reference
 }
@@ -48,7 +49,8 @@ double exception() {
   std::vector<double> part = filled(1), total(n);
   double sum = 0;
   try {
-    MPI_Allreduce(part.data(), total.data(), n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);  // CALL exception
+    MPI_Allreduce(part.data(), total.data(), n, MPI_DOUBLE, MPI_SUM,
+                  MPI_COMM_WORLD);  // CALL exception
     sum = busy(20);
     sum += total[0];  // USE exception
   } catch (...) {
@@ -72,7 +74,8 @@ class Solver {
     return sum + total_[0];  // USE own
   }
   double by_method() {
-    MPI_Allreduce(part_.data(), this->total_.data(), n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);  // CALL by_method
+    MPI_Allreduce(part_.data(), this->total_.data(), n, MPI_DOUBLE, MPI_SUM,
+                  MPI_COMM_WORLD);  // CALL by_method
     double sum = first();
     return sum + total_[0];  // USE by_method
   }
