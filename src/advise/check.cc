@@ -108,9 +108,9 @@ void tell_overlaps(const Flight& flight) {
       return tell(kOverlap, flight, named(place_of(other.caller.address)), other.caller.where);
 }
 
-void guard_side(int flight, const Bytes& side, bool written) {
+void guard_side(int flight, const Bytes& side, bool read_only) {
   if (side.count && guard_affordable(side.count))
-    guard_flight(flight, side.begin, side.count, !written);
+    guard_flight(flight, side.begin, side.count, read_only);
 }
 
 bool is_below(const Bytes& bytes, Called called) {
@@ -131,7 +131,7 @@ Bytes dense(const void* buffer, std::int64_t count, MPI_Datatype type) {
 
 InFlight in_flight(const Call& call, const Communicator& comm) {
   if (comm.inter || is_neighborhood(call.kind)) return {};
-  InFlight found{read_by_mpi(call, comm), received(call, comm)};
+  InFlight found{read_by_mpi(call, comm), received(call, comm), true};
   const bool scatters =
       call.kind == Kind::reduce_scatter || call.kind == Kind::reduce_scatter_block;
   if (found.written.count && has_gaps(call, comm)) found.written = {};
@@ -169,8 +169,8 @@ void check_started(std::uint64_t request, const InFlight& memory, CallId call,
     slot->summed = true;
   }
   const int number = static_cast<int>(slot - flights) + 1;
-  guard_side(number, read, false);
-  guard_side(number, memory.written, true);
+  guard_side(number, read, true);
+  guard_side(number, memory.written, memory.passed_on);
 }
 
 // MPI libraries give several operations that are complete already one handle: all of them end.
@@ -210,11 +210,11 @@ void check_ends() {
   checking = false;
 }
 
-void flight_touched(int number, bool written, Instruction by) {
+void flight_touched(int number, std::uintptr_t begin, Instruction by) {
   Flight& flight = flights[number - 1];
   if (flight.touch.address) return;
   flight.touch = by;
-  flight.touched_written = written;
+  flight.touched_written = begin == reinterpret_cast<std::uintptr_t>(flight.memory.written.begin);
 }
 
 }  // namespace weft::advise

@@ -17,7 +17,8 @@ extern bool checking;
 
 // The memory of one operation; a side with other data in its gaps, or of unknown size, is empty.
 struct InFlight {
-  Bytes read, written;  // by MPI
+  Bytes read, written;     // by MPI
+  bool passed_on = false;  // other ranks may read what is written, by the kernel's copies
 };
 // Returns the bytes of a collective on this rank.
 InFlight in_flight(const Call& call, const Communicator& comm);
@@ -31,8 +32,8 @@ void check_completed(std::uint64_t request, Called called);
 // The request was freed: its completion will not be seen.
 void check_dropped(std::uint64_t request);
 void check_ends();
-// Notes the instruction that touched a guarded buffer, which MPI writes or only reads. Is called
+// Notes the instruction that touched a guarded buffer, which begins there. Is called
 // with the guards' lock held, perhaps in a signal handler.
-void flight_touched(int flight, bool written, Instruction by);
+void flight_touched(int flight, std::uintptr_t begin, Instruction by);
 
 }  // namespace weft::advise

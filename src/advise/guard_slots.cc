@@ -141,7 +141,7 @@ void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
 // timeline, which shows the order of accesses and calls, keeps the clock's time.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
   if (guard.flight) {
-    flight_touched(guard.flight, !guard.read_only, by);
+    flight_touched(guard.flight, guard.begin, by);
     return end_guard(guard);
   }
   const std::int64_t seen_ns = guard.unseen_ns ? guard.unseen_ns : when_ns;
