@@ -45,7 +45,8 @@ void select_own(Thread& me) {
     block = wanted();
     me.selector = block ? kernel::kBlock : kernel::kAllow;
   } while (!block && wanted());
-  // If there is only one thread, no other can set a guard.
+  // This thread may end its dispatch altogether if it is the only one, since then no other thread
+  // can set a guard meanwhile.
   if (live.load() == 0 && !several.load() && !me.of_library) rest_own(me);
 }
 

@@ -38,8 +38,8 @@ std::size_t edits(std::string_view from, std::string_view to) {
 
 namespace {
 
-// These are set by parts of Weft and its tests for each other, or by module systems and CMake for
-// the place of an installation.
+// Returns whether a user does not set the variable WEFT_`name`: Weft's programs and tests set it
+// for each other, or a module system or CMake sets it to the place of an installation.
 bool is_of_others(std::string_view name) {
   constexpr std::string_view kOwn[] = {"ADVISE_", "FAULTS_", "LAB_",           "STANDIN_",
                                        "TEST_",   "STARTED", "PRELOAD_BEFORE", "REQUIRE_ALL"};

@@ -9,7 +9,8 @@ namespace weft {
 void reduce_scatter_linear(Builder& b) {
   const Shape& s = b.shape();
   const Operand result = incoming(s, s.rank);
-  // In place, the result is written where input still lies that is being sent.
+  // In place, the sum goes to a temporary buffer first, since input that is still being sent lies
+  // where the result belongs.
   const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
   sum_blocks_in_order(
       b, [&](int rank) { return outgoing(s, rank); }, sum);

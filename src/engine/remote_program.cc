@@ -123,8 +123,8 @@ const std::byte* RemoteProgram::get(const Place& from, std::vector<std::byte>& r
   return failed_ == State::over ? room.data() : nullptr;
 }
 
-// The rank may have to do it again, where it turns out that not all of the result can be written:
-// so what can fail comes first, and an operand that has been overwritten is put back.
+// If the agent cannot write the whole result into the rank's memory, the rank repeats the step. So
+// the accesses that may fail come first, and the agent restores an operand that it has overwritten.
 RemoteProgram::State RemoteProgram::reduce(const Instruction& one) {
   const std::int64_t bytes = one.amount * element_bytes_;
   const Place first = place(one.first, one.first_at), second = place(one.second, one.second_at);

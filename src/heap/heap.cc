@@ -2,7 +2,6 @@
 // from memory that the other ranks of the node can see, so that collectives on them need no copy.
 // Small allocations, and all of them once that memory is used up, come from the C library as usual.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
-// Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include <dlfcn.h>
 #include <malloc.h>
 

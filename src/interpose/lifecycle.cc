@@ -1,4 +1,4 @@
-// MPI_Init to MPI_Finalize, the calls' other hooks, and the C interface.
+// Implements MPI_Init to MPI_Finalize, further hooks of the wrappers, and Weft's C interface.
 #include "runtime/lifecycle.h"
 
 #include <dlfcn.h>
@@ -134,7 +134,8 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
   return initialise(beginning_for(required), argc, argv, required, provided);
 }
 
-// Collectives in streams (src/gpu), where the program has them: their thread calls MPI until here.
+// Ends the thread that carries out collectives in CUDA streams (src/gpu), if the program uses them;
+// it may call MPI until this function returns.
 void end_streams() {
   if (auto* const end = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "weft_gpu_finalize")))
     end();

@@ -1,4 +1,4 @@
-// The generated wrappers tell of objects that the library has made.
+// The generated wrappers call these functions after the MPI library has made an object.
 #pragma once
 
 #include <mpi.h>

@@ -39,7 +39,7 @@ Words words_of(int process) {
   return words;
 }
 
-// Returns 0 if there is none.
+// Returns the parent of a process; 0 if it has none or has ended.
 int parent_of(int process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -13,7 +13,8 @@ namespace weft::launch {
 
 enum class Family { unknown, mpich, openmpi, abi };
 const char* family_name(Family family);
-// "": unknown; an error names what there is.
+// Returns the family that the text names; Family::unknown if it is empty, and an error that lists
+// the families if it names none.
 Result<Family> family_of_word(std::string_view text);
 
 struct RunOptions {

@@ -242,7 +242,8 @@ bool Builder::copies_result_of_last(const Step& copy) const {
   if (weft::result_of(last) != copy.first || to.buffer != Buffer::recv) return false;
   const auto apart = [&](const Location& operand) {
     if (operand.rank != to.rank) return true;
-    // Another rank's input may lie in its result, then both from the same origin on.
+    // Another rank's input may be its result buffer, in place; both then begin at the same address.
+    // Equal offsets are then equal elements, each of which is read before it is overwritten.
     return to.is_own() ? operand == to || operand.buffer != to.buffer : operand.offset == to.offset;
   };
   return apart(last.first.at) && apart(last.second.at) && apart(last.into);

@@ -92,7 +92,8 @@ class Dataflow {
     return stride;
   }
 
-  // A leaf is a root up to the level where it sends.
+  // Returns whether `leaf` receives messages at this level: up to the level at which it sends to
+  // its parent, each leaf is the root of a subtree.
   bool takes_at(int leaf, int level) const {
     return level <= last_ && leaf % (stride(level) * model_.arity) == 0;
   }

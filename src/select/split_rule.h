@@ -20,8 +20,8 @@ struct NodeCores {
 // that takes as long as the blocking collective.
 int best_split(const NodeCores& cores, const Shape& shape, int arity = 2);
 
-// Returns how long the messages of the caller's levels take where such messages are slow. Data of
-// ranks that come later are left to the thread.
+// Returns the longest time for which the starting call carries out the caller's levels: what their
+// messages take on a slow network. The thread carries out the messages of ranks that start later.
 std::int64_t most_time_at_start_ns(const Schedule& schedule);
 
 }  // namespace weft

@@ -191,9 +191,9 @@ class NodeBuffers {
   std::atomic<std::uint32_t> taken_at_any_time_{0}, ended_at_any_time_{0};
   std::array<View, kCount> views_{};
   std::array<std::unique_ptr<RetryBackoff>, kCount> backoffs_;  // made where buffers are looked for
-  // The operation up to which all ranks have ended those in order, and the same for those that end
-  // at any time. Written after reading the ranks' counters (release), and read where it is relied
-  // on (acquire).
+  // The highest number up to which all ranks have ended all operations: all_passed_ for operations
+  // that end in order, all_over_ for those that end at any time. Each is written after reading the
+  // ranks' counters (release), and read where it is relied on (acquire).
   std::atomic<std::uint64_t> all_passed_{0}, all_over_{0};
 };
 

@@ -66,7 +66,7 @@ class OneCopy {
   static bool is_to_be_asked(const ShownBuffer& shown) {
     return (kOfRank_0 - shown.memory) % 2 != 0;
   }
-  // Notes that these ranks (sorted) have tried and reach this process.
+  // Notes that these ranks (sorted) have tried to access this process's memory, and can.
   void all_reach(std::span<const int> ranks);
   bool is_own(const ShownBuffer& shown) const { return owner_of(shown) == rank_; }
 

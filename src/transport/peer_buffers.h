@@ -84,7 +84,7 @@ class PeerBuffers {
   bool is_copied(int rank, Buffer buffer) const { return place(rank, buffer).process >= 0; }
   // Returns whether some buffer must be copied by the kernel.
   bool needs_kernel() const { return found_.copied; }
-  // Copies from such a buffer, beginning at `offset`.
+  // Copies by the kernel from a buffer for which is_copied() holds, beginning at `offset`.
   void read(int rank, Buffer buffer, std::int64_t offset, std::byte* here,
             std::int64_t bytes) const {
     const Place& from = place(rank, buffer);

@@ -337,7 +337,8 @@ Operation* watched(ByMpi made, const std::string& why_not) {
 
 Result<Operation*> make_alone(const Call& call, const Kept& internal, Context* context) {
   auto made = stage_by_mpi(call, internal, false, context);
-  // The other ranks have enqueued it, so that the next collective here would match a wrong one.
+  // If only this rank fails to enqueue the collective, its next one would match this one on the
+  // other ranks. So no later one may start.
   if (!made) internal->order()->break_next();
   return made ? Result<Operation*>(watched(std::move(*made), "it is not persistent"))
               : made.error();

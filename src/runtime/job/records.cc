@@ -45,8 +45,8 @@ std::string turn_words(std::size_t position, std::size_t cycle) {
 
 namespace {
 
-// Returns ", by chance 25 %" if a result is doubtful: two variants that are alike have it more
-// often than three wins of three (python/weft/choices/learned.py).
+// Returns for instance ", by chance 25 %" if two equally fast variants would give such a result
+// more often than one of them wins three rounds of three (python/weft/choices/learned.py).
 std::string doubt_words(const Learner::Found& found) {
   constexpr double kMostByChance = 0.125;
   const double chance = chance_of(found.won, found.pairs);

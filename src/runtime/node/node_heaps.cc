@@ -69,7 +69,8 @@ struct OfFirst {
   bool copies() const { return rule.is_to_be_measured || rule.rule.takes_any(); }
 };
 
-// A rank's offer to the others; a part has no name if there is no memory to attach or copy from.
+// A rank's offer to the other ranks of its node. A name is empty if they cannot attach the rank's
+// memory, or copy from it.
 struct Offer {
   ProcessMemory::Name process{};
   OneCopy::Name copies{};

@@ -1,5 +1,6 @@
-// The cache has a line for each kind of traffic; its chunk size is the bytes from which one copy is
-// faster, 0 if it never is.
+// Finds from which size on one copy by the kernel is faster than two through shared memory. The
+// file of plans has a line for each kind of traffic, with that size as its chunk size; 0 means that
+// one copy is never faster.
 #include "runtime/node/one_copy.h"
 
 #include <unistd.h>
@@ -25,8 +26,8 @@ std::string key_of(const char* traffic) {
   return plan_key({"weft " WEFT_VERSION, machine_words(), kKey, traffic});
 }
 
-// MPI_Init is no initialisation of a persistent collective: it takes half of that budget, 5 ms by
-// default.
+// Returns the time that the measurement in MPI_Init may take: half of --init-budget, which is the
+// budget of a persistent collective's initialisation; 5 ms by default.
 std::int64_t budget_ns(const Config& config) {
   return config.init_budget_us * 1'000 / 2;
 }

@@ -21,8 +21,8 @@ void let_workers_end(Runtime& runtime);
 // auto: waits until the worker is idle, that is, for the other ranks to have begun the same.
 void let_worker_end(Runtime& runtime, const Communicator& communicator);
 
-// Progresses what is under way on this communicator, which all ranks have begun before. For callers
-// that alone progress operations and are about to block in a collective of the library's.
+// Progresses the operations under way on this communicator, which all ranks have begun. Must be
+// called before a blocking collective of the library's; does nothing if threads progress them.
 void finish_before_blocking(Runtime& runtime, MPI_Comm comm);
 
 // Says why and ends all ranks.

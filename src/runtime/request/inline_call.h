@@ -71,7 +71,8 @@ class InlineCall {
     return state_ == AloneCall::State::blocked && alone_->begun();
   }
 
-  // Calls that are handed over cost more than otherwise; so the next few are not taken.
+  // The number of calls that are ordinary operations after an inline call had to become one, since
+  // that change costs more than an operation from the start.
   static constexpr int kRest = 16;
 
   bool any_ = false;
