@@ -98,6 +98,14 @@ Guard by_pages(Site& site, const void* buffer, std::size_t bytes) {
   return guard;
 }
 
+// Leaves the pages at both ends out, which may hold memory that another rank copies meanwhile: the
+// kernel refuses it closed pages. Returns false if no whole page is left.
+bool keep_whole_pages(Guard& guard) {
+  guard.first = guard.begin = (guard.begin + kPage - 1) & ~(kPage - 1);
+  guard.last = guard.end = guard.end & ~(kPage - 1);
+  return guard.first < guard.last;
+}
+
 // Sets a guard; needs the lock. Returns nullptr if the buffer cannot be watched, or not now.
 Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
   Guard* const slot = free_guard(wanted.first, wanted.last);
@@ -180,6 +188,7 @@ void guard_flight(int flight, const void* buffer, std::size_t bytes, bool read_o
   Guard wanted = by_pages(all, buffer, bytes);
   wanted.flight = flight;
   wanted.read_only = read_only;
+  if (!read_only && !keep_whole_pages(wanted)) return;
   const Locked locked;
   if (Guard* const guard = begin_guard(wanted, locked.mask(), true)) guard->set_ns = now_ns();
 }
