@@ -19,8 +19,6 @@
 
 namespace weft::advise {
 
-bool checking = false;
-
 namespace {
 
 constexpr int kFlights = 256;  // further operations are not checked
@@ -120,6 +118,15 @@ bool is_below(const Bytes& bytes, Called called) {
          begin < reinterpret_cast<std::uintptr_t>(called.frame_end);
 }
 
+// Notes the instruction that touched a guarded buffer, which begins there. The guards' lock is
+// held, perhaps in a signal handler.
+void flight_touched(int number, std::uintptr_t begin, Instruction by) {
+  Flight& flight = flights[number - 1];
+  if (flight.touch.address) return;
+  flight.touch = by;
+  flight.touched_written = begin == reinterpret_cast<std::uintptr_t>(flight.memory.written.begin);
+}
+
 }  // namespace
 
 Bytes dense(const void* buffer, std::int64_t count, MPI_Datatype type) {
@@ -150,6 +157,7 @@ void check_begins(const char* directory, int rank) {
   file = std::fopen(name.c_str(), "we");
   own_rank = rank;
   checking = file != nullptr;
+  touched_in_flight = flight_touched;
 }
 
 void check_started(std::uint64_t request, const InFlight& memory, CallId call,
@@ -208,13 +216,6 @@ void check_ends() {
     flight.request = 0;
   }
   checking = false;
-}
-
-void flight_touched(int number, std::uintptr_t begin, Instruction by) {
-  Flight& flight = flights[number - 1];
-  if (flight.touch.address) return;
-  flight.touch = by;
-  flight.touched_written = begin == reinterpret_cast<std::uintptr_t>(flight.memory.written.begin);
 }
 
 }  // namespace weft::advise

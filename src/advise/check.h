@@ -1,25 +1,17 @@
 // Watches the buffers of operations in flight, for `weft check`: send buffers must not be written,
 // and receive buffers not be touched, between start and completion. Pages are guarded where that is
 // possible (guard.h); a checksum shows the other writes to send buffers. All of this is off unless
-// WEFT_ADVISE_CHECK is set. The functions need the recorder's lock, except for flight_touched().
+// WEFT_ADVISE_CHECK is set. The functions need the recorder's lock.
 #pragma once
 
 #include <cstdint>
 
 #include "advise/callers.h"
 #include "advise/extents.h"
-#include "advise/guard_slots.h"
 #include "library/generated/call_ids.h"
 
 namespace weft::advise {
 
-extern bool checking;
-
-// The memory of one operation; a side with other data in its gaps, or of unknown size, is empty.
-struct InFlight {
-  Bytes read, written;     // by MPI
-  bool passed_on = false;  // other ranks may read what is written, by the kernel's copies
-};
 // Returns the bytes of a collective on this rank.
 InFlight in_flight(const Call& call, const Communicator& comm);
 // Returns the elements, or nothing if there are gaps between them.
@@ -32,8 +24,4 @@ void check_completed(std::uint64_t request, Called called);
 // The request was freed: its completion will not be seen.
 void check_dropped(std::uint64_t request);
 void check_ends();
-// Notes the instruction that touched a guarded buffer, which begins there. Is called
-// with the guards' lock held, perhaps in a signal handler.
-void flight_touched(int flight, std::uintptr_t begin, Instruction by);
-
 }  // namespace weft::advise

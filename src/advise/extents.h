@@ -13,6 +13,13 @@ struct Bytes {
   std::size_t count = 0;  // SIZE_MAX: not known
 };
 
+// The memory of one operation in flight; a side with other data in its gaps, or of unknown size, is
+// empty.
+struct InFlight {
+  Bytes read, written;     // by MPI
+  bool passed_on = false;  // other ranks may read what is written, by the kernel's copies
+};
+
 // Returns the bytes that `count` elements of a type span.
 Bytes elements(const void* buffer, std::int64_t count, MPI_Datatype type);
 // Returns the bytes that the caller wrote for this call and MPI reads; none for MPI_IN_PLACE.

@@ -4,10 +4,11 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
-#include "advise/check.h"
 #include "advise/recorder.h"
 
 namespace weft::advise {
+
+void (*touched_in_flight)(int flight, std::uintptr_t begin, Instruction by) = nullptr;
 
 Guard guards[kGuards];
 std::atomic<int> live{0};
@@ -142,7 +143,7 @@ void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
 // timeline, which shows the order of accesses and calls, keeps the clock's time.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
   if (guard.flight) {
-    flight_touched(guard.flight, guard.begin, by);
+    touched_in_flight(guard.flight, guard.begin, by);
     return end_guard(guard);
   }
   const std::int64_t seen_ns = guard.unseen_ns ? guard.unseen_ns : when_ns;

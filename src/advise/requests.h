@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "advise/check.h"
+#include "advise/extents.h"
 #include "advise/record.h"
 #include "advise/samples.h"
 

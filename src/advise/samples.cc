@@ -1,13 +1,13 @@
 // Samples a site's calls at growing intervals, within the budget of the guards.
 #include "advise/samples.h"
 
-#include "advise/check.h"
 #include "advise/guard.h"
 #include "advise/requests.h"
 #include "advise/touches.h"
 
 namespace weft::advise {
 
+bool checking = false;
 int one_sided = 0;
 
 namespace {

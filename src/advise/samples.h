@@ -16,6 +16,9 @@ struct Sample {
   std::uint64_t call = 0;  // the number of the call at its site; 0: it is not to be watched
 };
 
+// `weft check` runs: buffers in flight are watched, and no windows (check.h).
+extern bool checking;
+
 // The number of one-sided communication windows. Needs the recorder's lock.
 extern int one_sided;
 

@@ -60,7 +60,7 @@ def test_help_of_all_commands_begins_with_those_that_a_user_needs_first():
     assert titles[:3] == ["Start with these:", "Measure and understand:", "Experts:"]
     first = text.split("Start with these:")[1].split("\n\n")[0]
     verbs = [line.split()[0] for line in first.splitlines() if line[:2] == "  " and line[2] != " "]
-    assert verbs == ["try", "run", "advise", "doctor", "demo"]
+    assert verbs == ["try", "run", "advise", "check", "doctor", "demo"]
     for verb in ([], ["try"], ["lab"], ["lab", "run"], ["sim"]):
         lines = weft(*verb, "--help").stdout.splitlines()
         assert max(map(len, lines)) <= 80 and lines[0].startswith("Usage: weft")

@@ -15,6 +15,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 COMMANDS = (
     "run",
     "advise",
+    "check",
     "info",
     "doctor",
     "demo",

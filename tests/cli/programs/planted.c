@@ -84,8 +84,8 @@ static void small_on_the_stack(void) {
   MPI_Request both[2];
   volatile double mine[4] = {0};
   MPI_Irecv(out, 4, MPI_DOUBLE, peer, 5, MPI_COMM_WORLD, &both[1]);
-  MPI_Isend((void*)mine, 4, MPI_DOUBLE, peer, 5, MPI_COMM_WORLD,
-            &both[0]);  // send-written MPI_Isend
+  double* const sent = (double*)mine;
+  MPI_Isend(sent, 4, MPI_DOUBLE, peer, 5, MPI_COMM_WORLD, &both[0]);  // send-written MPI_Isend
   if (wrong) mine[1] = 7;
   MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
 }
@@ -93,8 +93,8 @@ static void small_on_the_stack(void) {
 __attribute__((noinline)) static void from_a_function(MPI_Request* request) {
   volatile double mine[512];
   mine[0] = mine[511] = 1;
-  MPI_Isend((void*)mine, 512, MPI_DOUBLE, peer, 6, MPI_COMM_WORLD,
-            request);  // stack-gone MPI_Isend
+  double* const sent = (double*)mine;
+  MPI_Isend(sent, 512, MPI_DOUBLE, peer, 6, MPI_COMM_WORLD, request);  // stack-gone MPI_Isend
   if (!wrong) MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
