@@ -43,13 +43,13 @@ complete -c weft -n '__weft_in weft' -a info -d 'Say which MPI libraries, engine
 complete -c weft -n '__weft_in weft' -a help -d 'Explain a command'
 complete -c weft -n '__weft_in weft' -a plan -d 'Say how a persistent collective is done in a node'\''s memory, and why'
 complete -c weft -n '__weft_in weft' -a place -d 'Show on which cores ranks and the threads of Weft'\''s would run'
-complete -c weft -n '__weft_in weft' -a model -d 'Say how many cores to leave without ranks, and how to split trees between both kinds'
+complete -c weft -n '__weft_in weft' -a model -d 'Say how many cores to leave without ranks, and how many levels of a tree to split off'
 complete -c weft -n '__weft_in weft' -a sim -d 'Simulate a collective over computation on a machine that is not at hand'
 complete -c weft -n '__weft_in weft' -a schedule -d 'Prints the schedule of a collective'
 complete -c weft -n '__weft_in weft' -a reproduce -d 'Put the papers'\'' findings to the test, on this machine and in the simulator'
 complete -c weft -n '__weft_in weft' -a lab -d 'MPI jobs on nodes joined by slow links, on this machine'
-complete -c weft -n '__weft_in weft try' -l with -d 'Options of weft run to try, in one word' -x
-complete -c weft -n '__weft_in weft try' -l runs -d 'Rounds at most, each way once in each' -x
+complete -c weft -n '__weft_in weft try' -l with -d 'Options of weft run to try, quoted as one word' -x
+complete -c weft -n '__weft_in weft try' -l runs -d 'The most rounds' -x
 complete -c weft -n '__weft_in weft try' -l time-budget -d 'Begin no round that would end after this time' -x
 complete -c weft -n '__weft_in weft try' -l json -d 'Also write all times and ratios as JSON' -r -F
 complete -c weft -n '__weft_in weft try' -l help -d 'Shows this help'
@@ -152,7 +152,7 @@ complete -c weft -n '__weft_in weft plan' -l type -d 'The elements'\'' type' -a 
 complete -c weft -n '__weft_in weft plan' -l op -d 'The operator of a reduction' -a 'sum prod max min' -x
 complete -c weft -n '__weft_in weft plan' -s n -l ranks -d 'Ranks, all on this node' -x
 complete -c weft -n '__weft_in weft plan' -l mpi -d 'The MPI library' -x
-complete -c weft -n '__weft_in weft plan' -l engine -d 'The engine, as of weft run' -a 'auto native assist function thread tcc agent' -x
+complete -c weft -n '__weft_in weft plan' -l engine -d 'The engine, as for weft run' -a 'auto native assist function thread tcc agent' -x
 complete -c weft -n '__weft_in weft plan' -l fresh -d 'Measure again, whatever is in the cache of plans'
 complete -c weft -n '__weft_in weft plan' -l json -d 'Also write the plans as JSON' -r -F
 complete -c weft -n '__weft_in weft plan' -l help -d 'Shows this help'
@@ -167,7 +167,7 @@ complete -c weft -n '__weft_in weft place' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft model' -l cores -d 'Cores of the node' -x
 complete -c weft -n '__weft_in weft model' -l ranks -d 'Ranks, one on a core' -x
 complete -c weft -n '__weft_in weft model' -l collective -d 'The collective on a tree' -a 'bcast reduce gather scatter allreduce' -x
-complete -c weft -n '__weft_in weft model' -l arity -d 'Of the tree' -x
+complete -c weft -n '__weft_in weft model' -l arity -d 'Arity of the tree' -x
 complete -c weft -n '__weft_in weft model' -l computation -d 'The computation of a step on all cores, in transfers of the collective'\''s buffer from core to core' -x
 complete -c weft -n '__weft_in weft model' -l level-cost -d 'What a transfer costs at each level of the tree, separated by commas, such as 1,1,1,5 where the fourth crosses to other nodes' -x
 complete -c weft -n '__weft_in weft model' -l dataflow -d 'Each message goes as soon as it can, not level after level'
@@ -186,12 +186,12 @@ complete -c weft -n '__weft_in weft sim' -l placement -d 'Where threads run' -x
 complete -c weft -n '__weft_in weft sim' -l split -d 'Levels of a tree that the application'\''s cores carry out, or '\''model'\''' -x
 complete -c weft -n '__weft_in weft sim' -l backoff -d 'What a thread does after a poll that found nothing' -x
 complete -c weft -n '__weft_in weft sim' -l callers -d 'Whether callers that wait take part, as in Weft, or leave it to the thread' -a 'help leave' -x
-complete -c weft -n '__weft_in weft sim' -l transport -d 'mpi' -a 'auto mpi' -x
-complete -c weft -n '__weft_in weft sim' -l order -d 'levels' -a 'dataflow levels' -x
+complete -c weft -n '__weft_in weft sim' -l transport -d 'How ranks of a node talk' -a 'auto mpi' -x
+complete -c weft -n '__weft_in weft sim' -l order -d 'When a message of a tree goes' -a 'dataflow levels' -x
 complete -c weft -n '__weft_in weft sim' -l compute -d 'Computation on each rank, in microseconds' -x
-complete -c weft -n '__weft_in weft sim' -l calls -d 'So often the caller looks while it computes, with engine function' -x
+complete -c weft -n '__weft_in weft sim' -l calls -d 'How often the caller looks while it computes, with engine function' -x
 complete -c weft -n '__weft_in weft sim' -l noise -d 'Noise' -x
-complete -c weft -n '__weft_in weft sim' -l seed -d 'Of the noise' -x
+complete -c weft -n '__weft_in weft sim' -l seed -d 'Seed of the noise' -x
 complete -c weft -n '__weft_in weft sim' -l copies -d 'Copies that a long message inside a node takes' -x
 complete -c weft -n '__weft_in weft sim' -l trace -d 'Write a timeline for ui.perfetto.dev (one run)' -r -F
 complete -c weft -n '__weft_in weft sim' -l json -d 'Write the runs as JSON' -r -F

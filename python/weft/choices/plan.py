@@ -270,7 +270,7 @@ def plan(
             show_default="the first that weft info lists",
         ),
     ] = None,
-    engine: Annotated[Engine, typer.Option(help="The engine, as of weft run.")] = "auto",
+    engine: Annotated[Engine, typer.Option(help="The engine, as for weft run.")] = "auto",
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure again, whatever is in the cache of plans.")
     ] = False,

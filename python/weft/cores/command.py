@@ -71,7 +71,7 @@ def model(
     ] = None,
     collective: Annotated[Collective, typer.Option(help="The collective on a tree.")] = "bcast",
     arity: Annotated[
-        int, typer.Option(help="Of the tree; 2: binomial.", metavar="NUMBER", min=2, max=64)
+        int, typer.Option(help="Arity of the tree; 2: binomial.", metavar="NUMBER", min=2, max=64)
     ] = 2,
     computation: Annotated[
         Optional[float],
@@ -105,7 +105,7 @@ def model(
         typer.Option("-o", "--out", help="Also write a page with pictures.", metavar="FILE"),
     ] = None,
 ) -> None:
-    """Say how many cores to leave without ranks, and how to split trees between both kinds."""
+    """Say how many cores to leave without ranks, and how many levels of a tree to split off."""
     from weft.cores import model as answers
 
     cores = cores or max(2, len(os.sched_getaffinity(0)))

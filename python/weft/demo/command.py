@@ -16,11 +16,12 @@ def demo(
         Optional[str],
         typer.Option(
             help="The MPI library: mpich, openmpi, intelmpi, or where one is installed.",
+            metavar="NAME",
             show_default="the first that weft info lists",
         ),
     ] = None,
     time_budget: Annotated[
-        str, typer.Option(help="Stop at the latest after this time.")
+        str, typer.Option(help="Stop at the latest after this time.", metavar="TIME")
     ] = f"{SECONDS:.0f}s",
     out: Annotated[Path, typer.Option("-o", "--out", help="The page to write.")] = PAGE,
     json: Annotated[Optional[Path], json_file.option("Also write the figures as JSON.")] = None,

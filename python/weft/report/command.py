@@ -144,8 +144,8 @@ def compare(
         list[Path],
         typer.Argument(
             metavar="OLD NEW...",
-            help="Results of weft bench, the oldest first; of more than two the page draws how each"
-            " candidate went.",
+            help="Results of weft bench, the oldest first; with more than two the page draws"
+            " each candidate's history.",
         ),
     ],
     fail_if_slower: Annotated[

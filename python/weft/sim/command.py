@@ -128,13 +128,17 @@ def sim(
     transport: Annotated[
         Literal["auto", "mpi"],
         typer.Option(
-            help="mpi: by messages inside nodes, too, not in memory that ranks share.",
+            help="How ranks of a node talk: in shared memory (auto), or by messages (mpi).",
             rich_help_panel=PLACE,
         ),
     ] = "auto",
     order: Annotated[
         Literal["dataflow", "levels"],
-        typer.Option(help="levels: one level of a tree after the other.", rich_help_panel=HOW),
+        typer.Option(
+            help="When a message of a tree goes: as soon as it can (dataflow), or after all"
+            " messages of the level before (levels).",
+            rich_help_panel=HOW,
+        ),
     ] = "dataflow",
     compute: Annotated[
         Optional[float],
@@ -149,7 +153,7 @@ def sim(
     calls: Annotated[
         int,
         typer.Option(
-            help="So often the caller looks while it computes, with engine function.",
+            help="How often the caller looks while it computes, with engine function.",
             metavar="NUMBER",
             min=0,
             rich_help_panel=HOW,
@@ -165,7 +169,7 @@ def sim(
         ),
     ] = 0,
     seed: Annotated[
-        int, typer.Option(help="Of the noise.", metavar="NUMBER", min=0, rich_help_panel=PLACE)
+        int, typer.Option(help="Seed of the noise.", metavar="NUMBER", min=0, rich_help_panel=PLACE)
     ] = 1,
     copies: Annotated[
         Optional[int],

@@ -35,8 +35,8 @@ def try_program(
         Optional[list[str]],
         typer.Option(
             "--with",
-            help="Options of weft run to try, in one word; several times: several ways, all against"
-            " the program without.",
+            help="Options of weft run to try, quoted as one word. Given several times, each is a"
+            " way of its own. All are compared with the program without Weft.",
             metavar="OPTIONS",
             show_default="none: Weft chooses",
         ),
@@ -44,7 +44,7 @@ def try_program(
     runs: Annotated[
         int,
         typer.Option(
-            help="Rounds at most, each way once in each.",
+            help="The most rounds. Each way runs once in a round.",
             metavar="NUMBER",
             min=1,
             max=MOST_ROUNDS,
