@@ -231,8 +231,8 @@ def refuse(error: Any) -> None:
         messages.say(context.command_path if context else "weft", text)
 
 
-# What is wrong with a word: by pydantic's names, which newer versions of typer have, and by click's
-# sentences, which older ones have.
+# These say why a word is wrong: by pydantic's names, which newer versions of typer have, and by
+# click's sentences, which older ones have.
 NUMBERS = {
     "int_parsing": "a whole number",
     "float_parsing": "a number",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 NO_MEMORY = ("MPI_IN_PLACE", "NULL", "nullptr", "0", "None", "MPI.IN_PLACE", "mpi_in_place")
-# What a buffer's expression may be wrapped in, and the field that leads to the buffer.
+# A buffer's expression may be wrapped in these; the field leads to the buffer.
 WRAPPINGS = {
     "parenthesized_expression": "",
     "cast_expression": "value",
@@ -38,7 +38,7 @@ INDIRECT = (
     *("abstract_function_declarator",),
 )
 DECLARATIONS = ("declaration", "parameter_declaration", "optional_parameter_declaration")
-# Of Python's NumPy: what returns new memory.
+# These functions of NumPy return new memory.
 FRESH = (
     *("array", "empty", "zeros", "ones", "full", "arange", "linspace", "empty_like", "zeros_like"),
     *("ones_like", "full_like", "copy", "random", "rand", "default_rng", "eye"),

@@ -197,7 +197,7 @@ def predict(
                 else change * transfer_us,
             )
         )
-    # What the simulator does not know goes on as computation does.
+    # Time that the simulator does not know goes on as computation does.
     other_us = (advice.elapsed_us - in_replayed) * faster
     return summed(advice, machine, stretches, found, other_us)
 
