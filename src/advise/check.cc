@@ -118,13 +118,14 @@ bool is_below(const Bytes& bytes, Called called) {
          begin < reinterpret_cast<std::uintptr_t>(called.frame_end);
 }
 
-// Notes the instruction that touched a guarded buffer, which begins there. The guards' lock is
-// held, perhaps in a signal handler.
+// Notes the instruction that touched a guard, which begins there: at the buffer's first byte, or at
+// its first whole page. The guards' lock is held, perhaps in a signal handler.
 void flight_touched(int number, std::uintptr_t begin, Instruction by) {
   Flight& flight = flights[number - 1];
   if (flight.touch.address) return;
   flight.touch = by;
-  flight.touched_written = begin == reinterpret_cast<std::uintptr_t>(flight.memory.written.begin);
+  const Bytes& written = flight.memory.written;
+  flight.touched_written = begin - reinterpret_cast<std::uintptr_t>(written.begin) < written.count;
 }
 
 }  // namespace

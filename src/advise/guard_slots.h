@@ -124,8 +124,8 @@ struct Span {
   std::int64_t began_ns, ended_ns;
 };
 void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by);
-// Is told of the first access to a buffer in flight, which begins there (check.cc). Must not block:
-// the guards' lock is held, perhaps in a signal handler.
+// Is told of the first access to the guard of a buffer in flight, which begins there (check.cc).
+// Must not block: the guards' lock is held, perhaps in a signal handler.
 extern void (*touched_in_flight)(int flight, std::uintptr_t begin, Instruction by);
 
 // cost: the part of the time that was taken by observing it, and not by the program.

@@ -56,6 +56,8 @@ def test_each_planted_mistake_is_found_in_its_line(mpi, run):
     assert {mistaken(one) for one in found["findings"]} == planted(), done.stderr
     assert done.returncode == 9
     assert f"{len(planted())} mistakes found in 2 ranks" in done.stderr
+    assert found["schema"] == "weft-check/1" and found["ranks"] == 2
+    assert found["headline"] == {"mistakes": len(planted()), "status": 0}
 
 
 def test_a_right_program_has_none(mpi, run):

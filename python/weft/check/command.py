@@ -53,6 +53,7 @@ def check(
     from weft.advise import session
     from weft.advise.record import read_directory
     from weft.check import findings
+    from weft.data import stored
 
     if installation.is_rank():
         raise refuse("put weft check before the launcher: weft check -- mpiexec -n 4 ./app")
@@ -70,13 +71,14 @@ def check(
         shutil.rmtree(directory, ignore_errors=True)
     if not ranks:
         raise refuse("nothing was checked: the program did not get through MPI_Init")
-    show(found, ranks)
+    show(found, ranks, status)
     if json_file:
-        json_of.write(json_file, {"schema": "weft-check/1", "ranks": ranks, "findings": found})
+        head = stored.head("weft-check/1", {"mistakes": len(found), "status": status}, mpi, ranks)
+        json_of.write(json_file, {**head, "findings": found})
     raise typer.Exit(status or (error_exitcode if found else 0))
 
 
-def show(found: list[dict], ranks: int) -> None:
+def show(found: list[dict], ranks: int, status: int) -> None:
     from weft.check.rules import RULES
 
     for one in found:
@@ -88,4 +90,5 @@ def show(found: list[dict], ranks: int) -> None:
         print(f"  rank: {numbers}{where}{other}\n  mend: {rule.mend}", file=sys.stderr)
     number = len(found)
     said = "no mistake was found" if not number else f"{number} mistake{'s' * (number > 1)} found"
-    messages.say("weft check", f"{said} in {ranks} ranks")
+    until = f", until the program ended with status {status}" if status else ""
+    messages.say("weft check", f"{said} in {ranks} ranks{until}")

@@ -31,6 +31,15 @@ static void receive_read(void) {
   MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
 }
 
+// The buffer begins inside a page.
+static void receive_written(void) {
+  MPI_Request both[2];
+  MPI_Irecv(out + 1, COUNT - 1, MPI_DOUBLE, peer, 9, MPI_COMM_WORLD, &both[1]);
+  MPI_Isend(in, COUNT - 1, MPI_DOUBLE, peer, 9, MPI_COMM_WORLD, &both[0]);
+  if (wrong) out[COUNT / 2] = 8;  // receive-touched MPI_Irecv
+  MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+}
+
 static void collective_sent(void) {
   MPI_Request request;
   MPI_Iallreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
@@ -139,6 +148,7 @@ int main(int argc, char** argv) {
   in = pages(), out = pages(), third = pages();
   send_written();
   receive_read();
+  receive_written();
   collective_sent();
   collective_result();
   broadcast();
