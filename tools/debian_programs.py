@@ -59,8 +59,26 @@ class Program(ABC):
     def root(self) -> Path:
         return PLACE if PLACE in self.path().parents else SYSTEM
 
+    def fetch(self, source: Path | None = None) -> None:
+        """Unpacks its packages, with the launcher of Open MPI, and builds what no package has;
+        Missing where that cannot be done."""
+        try:
+            unpack(self.packages)
+        except (OSError, subprocess.CalledProcessError, Missing) as error:
+            raise Missing(f"{self.name} could not be fetched: {error}") from None
+        self.build(source)
+        self.stamp.touch()
+
     def build(self, source: Path | None) -> None:  # noqa: B027
         """Makes it of a source that no package has; nothing for programs of packages."""
+
+    def environment(self) -> dict[str, str]:
+        """What it and its launcher need on top of the usual environment."""
+        return debian_open_mpi.environment(PLACE)
+
+    def mpi(self) -> mpi_libraries.Implementation:
+        """The library that it is linked to. Needs environment() in this process's own."""
+        return open_mpi()
 
     @abstractmethod
     def command(self, directory: Path, ranks: int, short: bool) -> list[object]:
@@ -340,36 +358,25 @@ def lacking(packages: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys([*packages, *re.findall(r"^Inst (\S+)", planned, re.MULTILINE)]))
 
 
-def fetch(program: Program, source: Path | None = None) -> None:
-    """Unpacks its packages, with the launcher of Open MPI, and builds what no package has; Missing
-    where that cannot be done."""
+def unpack(packages: tuple[str, ...]) -> None:
+    """Into PLACE, with all that they need and the system has not."""
     try:
-        try:
-            names = lacking(program.packages)
-        except Missing:
-            apt("update")
-            names = lacking(program.packages)
-        PLACE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=PLACE) as archives:
-            apt("download", *names, directory=Path(archives))
-            for archive in sorted(Path(archives).glob("*.deb")):
-                subprocess.run(["dpkg", "-x", archive, PLACE], check=True)
-    except (OSError, subprocess.CalledProcessError, Missing) as error:
-        raise Missing(f"{program.name} could not be fetched: {error}") from None
-    program.build(source)
-    program.stamp.touch()
+        names = lacking(packages)
+    except Missing:
+        apt("update")
+        names = lacking(packages)
+    PLACE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=PLACE) as archives:
+        apt("download", *names, directory=Path(archives))
+        for archive in sorted(Path(archives).glob("*.deb")):
+            subprocess.run(["dpkg", "-x", archive, PLACE], check=True)
 
 
 # ---- Running ----------------------------------------------------------------------------------
 
 
-def environment() -> dict[str, str]:
-    """What programs and launcher need on top of the usual environment."""
-    return debian_open_mpi.environment(PLACE)
-
-
 def open_mpi() -> mpi_libraries.Implementation:
-    """Debian's, which all these programs are linked to. Needs environment() in its own."""
+    """Debian's. Needs debian_open_mpi.environment() in this process's own."""
     for root in (PLACE, SYSTEM):
         launcher = root / debian_open_mpi.LAUNCHER
         if launcher.exists() and (found := mpi_libraries.at_launcher(launcher, "Debian")):

@@ -1,0 +1,143 @@
+"""Python programs that call MPI by mpi4py, at the versions that were measured.
+
+Each is a library of others, and does here what its users do with it: tools/drivers/ has the
+scripts, which prepare input, call the library, and print what it has computed. They come from
+Python's registry into an environment of their own below .deps/real-programs, and run under the
+embedded MPICH; Heat also needs PyTorch, and runs with Debian's, under Debian's Open MPI.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from debian_programs import PLACE, SYSTEM, Missing, Program
+
+from weft.system import mpi_libraries
+
+DRIVERS = Path(__file__).resolve().parent / "drivers"
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True)
+class PythonProgram(Program):
+    """Its driver prints `result NAME VALUE` and `seconds VALUE`."""
+
+    driver: str = ""
+    requirements: tuple[str, ...] = ()
+    arguments: tuple[object, ...] = ()
+    short_arguments: tuple[object, ...] = ()
+
+    def fetch(self, source: Path | None = None) -> None:
+        self.run(sys.executable, "-m", "venv", "--clear", PLACE / self.name)
+        self.run(PLACE / self.name / "bin/pip", "install", "--quiet", *self.requirements)
+        self.stamp.touch()
+
+    def run(self, *words: object) -> None:
+        command = [str(word) for word in words]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+            raise Missing(f"{self.name} could not be fetched: {' '.join(command[:3])}: {last}")
+
+    def mpi(self) -> mpi_libraries.Implementation:
+        found = mpi_libraries.implementation("mpich")
+        if not found.mpiexec.exists():
+            raise Missing(f"{self.name} is left out: it needs the embedded MPICH; make demo")
+        return found
+
+    def environment(self) -> dict[str, str]:
+        return self.mpi().environment() | ONE_THREAD
+
+    def interpreter(self) -> Path:
+        return self.path()
+
+    def command(self, directory: Path, ranks: int, short: bool) -> Sequence[object]:
+        numbers = self.short_arguments if short else self.arguments
+        return [self.interpreter(), DRIVERS / self.driver, *numbers]
+
+    def results(self, directory: Path, output: str) -> dict[str, float]:
+        found = re.findall(r"^result (\S+) (\S+)$", output, re.MULTILINE)
+        return {name: float(value) for name, value in found}
+
+    def seconds(self, directory: Path, output: str) -> float:
+        return float(re.search(r"^seconds (\S+)", output, re.MULTILINE)[1])
+
+
+class Heat(PythonProgram):
+    """Its wheel alone, since what it needs is Debian's: the registry's PyTorch has the GPUs'
+    libraries with it, some gigabytes."""
+
+    def fetch(self, source: Path | None = None) -> None:
+        Program.fetch(self, source)
+
+    def build(self, source: Path | None) -> None:
+        target = PLACE / self.file
+        where = ["--no-deps", "--target", target.parent, "--upgrade"]
+        self.run(sys.executable, "-m", "pip", "install", "--quiet", *where, *self.requirements)
+
+    def mpi(self) -> mpi_libraries.Implementation:
+        return Program.mpi(self)
+
+    def interpreter(self) -> Path:
+        return next(p for r in (PLACE, SYSTEM) if (p := r / "usr/bin/python3").exists())
+
+    def environment(self) -> dict[str, str]:
+        found = Program.environment(self) | ONE_THREAD
+        libraries = [found.get("LD_LIBRARY_PATH"), str(PLACE / "usr/lib")]
+        modules = [str((PLACE / self.file).parent), str(PLACE / "usr/lib/python3/dist-packages")]
+        return found | {
+            "LD_LIBRARY_PATH": os.pathsep.join(filter(None, libraries)),
+            "PYTHONPATH": os.pathsep.join(modules),
+        }
+
+
+PROGRAMS: dict[str, Program] = {
+    program.name: program
+    for program in (
+        Heat(
+            "heat",
+            ("python3-torch", "python3-torchvision", "python3-scipy", "python3-mpi4py"),
+            "heat/heat",
+            driver="train_network.py",
+            rate="1gbit",
+            sums=False,
+            requirements=("heat==1.3.1",),
+            arguments=(1024, 16, 40),
+            short_arguments=(64, 4, 5),
+        ),
+        PythonProgram(
+            "pylops-mpi",
+            (),
+            "pylops-mpi/bin/python",
+            driver="restore_image.py",
+            rate="1gbit",
+            sums=False,
+            requirements=(
+                "mpi4py==4.1.2",
+                "numpy==2.4.6",
+                "scipy==1.17.1",
+                "pylops==2.8.0",
+                "pylops-mpi==0.8.0",
+            ),
+            arguments=(512, 4, 20),
+            short_arguments=(64, 2, 5),
+        ),
+        PythonProgram(
+            "litebird_sim",
+            (),
+            "litebird_sim/bin/python",
+            driver="map_sky.py",
+            rate="1gbit",
+            sums=False,
+            requirements=("mpi4py==4.1.2", "numpy==2.4.6", "litebird_sim==0.18.0"),
+            arguments=(64, 0.5, 30),
+            short_arguments=(8, 0.1, 3),
+        ),
+    )
+}
