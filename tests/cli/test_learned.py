@@ -23,12 +23,12 @@ LIBRARYS = LINE.replace("\tthread linear/65536/4/0\t", "\tnative/65536/4/0\t")
 def learned(call, tmp_path):
     """What is shown of such lines, and what is written of the sites."""
 
-    def run(*lines, arguments=(), header=HEADER):
+    def run(*lines, arguments=(), header=HEADER, status=0):
         plans = tmp_path / "plans"
         plans.write_text(header + "".join(lines))
         out = tmp_path / "out.json"
         done = call("learned", *arguments, "--plan-cache", plans, "--json", out, COLUMNS="250")
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == status, done.stderr
         found = json.loads(out.read_text())
         assert found["schema"] == "weft-learned/3"
         assert found["headline"]["sites"] == len(found["sites"])
@@ -55,7 +55,7 @@ def test_what_is_known_is_shown(learned):
     assert taken.endswith("taken, 25 % less time than native")
     assert site["rounds"] is None
     assert "By chance: " not in shown
-    shown, sites = learned(LINE, arguments=["other"])
+    shown, sites = learned(LINE, arguments=["other"], status=1)
     assert "has no program named other; it has app." in shown
     assert sites == []
 

@@ -377,3 +377,5 @@ def learned(
         )
     else:
         console.print(why_nothing(found, program), soft_wrap=True)
+    if program and not sites:
+        raise typer.Exit(1)
