@@ -29,9 +29,6 @@ ENGINES = ("auto", "function", "thread", "tcc", "assist", "agent")
 OPTIONS = {"agent": ["--placement", "list:" + ",".join([str(min(os.sched_getaffinity(0)))] * 8)]}
 LIMIT_S = 60
 HUNG = (3, 124, 137)  # statuses of jobs that have met their limit
-# One in some fifty jobs whose ranks all end before MPI_Init with another status than 0 makes Open
-# MPI 5's launcher hang after this sentence, when it has killed every rank, also without Weft.
-LAUNCHER_ENDS_JOB = "prterun detected that one or more processes exited with non-zero status"
 # What the MPI libraries themselves leave when their processes are killed: files in /dev/shm, and
 # UCX's System V segments, of which Weft makes none (test_limits.py).
 OF_THE_LIBRARY = re.compile(r"mpich|vader|sm_segment|ucx|Intel_MPI|shm_(segment|pool)|psm|^sysv")
@@ -170,9 +167,6 @@ class Job:
     def done(self) -> Done:
         """Runs it to its end; nothing may be left of it, and it may not have hung."""
         done = self.finish(self.start())
-        if done.status in HUNG and LAUNCHER_ENDS_JOB in done.err:
-            self.__post_init__()
-            done = self.finish(self.start())
         assert done.left == []
         assert done.status not in HUNG, f"hangs: {done.text}"
         return done
