@@ -6,6 +6,7 @@ root), so that what is left in /dev/shm and of System V is this job's; every job
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -185,6 +186,12 @@ class Job:
             told = re.findall(r"rank (\d+) is process (\d+)\n", self.printed("out"))
             pids = {int(rank): int(pid) for rank, pid in told}
         return process, pids
+
+
+@functools.cache
+def natively(mpi: str, case: str, ranks: int = 2) -> Done:
+    """What a case does without Weft: one job for all tests that compare with it."""
+    return Job(mpi, [case], ranks=ranks).done()
 
 
 def parent(pid: int) -> int:

@@ -1,7 +1,7 @@
 """Collectives called wrongly or unusually (rows 15 to 17, 19 to 22)."""
 
 import pytest
-from job import ENGINES, Job
+from job import ENGINES, Job, natively
 
 pytestmark = pytest.mark.covering
 
@@ -72,10 +72,9 @@ def test_a_bad_communicator_is_the_librarys_error(mpi, engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_aliased_buffers_are_what_the_library_makes_of_them(mpi, engine):
-    natively = Job(mpi, ["aliased"]).done()
-    under_weft = Job(mpi, ["aliased"], engine).done()
-    assert under_weft.out == natively.out
-    assert (under_weft.status == 0) == (natively.status == 0)
+    alone, under_weft = natively(mpi, "aliased"), Job(mpi, ["aliased"], engine).done()
+    assert under_weft.out == alone.out
+    assert (under_weft.status == 0) == (alone.status == 0)
 
 
 @pytest.mark.parametrize("options", [[], ["--blocking"], ["--blocking", "--transport", "mpi"]])
@@ -101,9 +100,10 @@ def test_a_reduction_onto_an_operand_is_what_is_meant(engine, transport):
 def test_an_empty_block_of_one_rank_changes_no_way(mpi, engine, options):
     """Open MPI takes one buffer for all; MPICH refuses it on every rank."""
     case = "aliased-but-for-an-empty-block"
-    natively = Job(mpi, [case], ranks=3).right()
+    alone = natively(mpi, case, ranks=3)
     under_weft = Job(mpi, [case], engine, ranks=3, options=options).right()
-    assert sorted(under_weft.out.split("\n")) == sorted(natively.out.split("\n"))
+    assert alone.status == 0
+    assert sorted(under_weft.out.split("\n")) == sorted(alone.out.split("\n"))
 
 
 @pytest.mark.parametrize("options", [[], ["--blocking"]])

@@ -9,7 +9,16 @@ import signal
 import time
 
 import pytest
-from job import ENGINES, HUNG, Job, launcher_of, stop_and_continue
+from job import (
+    ENGINES,
+    HUNG,
+    Done,
+    Job,
+    end_launcher,
+    launcher_of,
+    natively,
+    stop_and_continue,
+)
 
 pytestmark = pytest.mark.covering
 
@@ -78,16 +87,16 @@ def test_finalize_names_what_is_incomplete(mpi, engine):
 
 @pytest.mark.parametrize("case", ["finalizes-incomplete", "finalizes-alone"])
 def test_finalize_under_auto_does_not_hang_where_the_library_does_not(mpi, case):
-    def ended(engine):
+    def ended(engine, limit_s):
         # The program's own last sum, a blocking one, is not to be taken for the one left alone.
-        job = Job(mpi, [case], engine, limit_s=15, options=["--blocking=0"])
+        job = Job(mpi, [case], engine, limit_s=limit_s, options=["--blocking=0"])
         done = job.finish(job.start())
         assert done.left == []
         return done
 
-    natively = ended(None)
-    if natively.status not in HUNG:
-        assert ended("auto").status in (0, natively.status)
+    alone = ended(None, limit_s=5)  # on a busy machine it counts as hung, and nothing is compared
+    if alone.status not in HUNG:
+        assert ended("auto", limit_s=30).status in (0, alone.status)
 
 
 @pytest.mark.parametrize("engine", NAMED)
@@ -108,19 +117,29 @@ def test_finalize_with_a_collective_that_nobody_joined(mpi, engine):
     assert done.status == 1 and done.left == []
 
 
+def ended_when_said(job: Job, patterns: list[str]) -> Done:
+    """Ends a job that stands still as soon as all of that is on its standard error."""
+    process = job.start()
+    while not all(re.search(pattern, job.printed("err")) for pattern in patterns):
+        assert process.poll() is None, job.printed("err")
+        time.sleep(0.05)
+    end_launcher(process)
+    done = job.finish(process)
+    assert done.left == []
+    return done
+
+
 @pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
 def test_watchdog_names_the_calls_that_wait_for_each_other(mpi, engine):
     options = ["--watchdog", "1", "--transport", "mpi"]
-    job = Job(mpi, ["misordered"], engine, options=options, limit_s=10)
-    done = job.finish(job.start())
-    assert done.left == []
-    assert done.status != 0
+    job = Job(mpi, ["misordered"], engine, options=options)
+    patterns = []
     for rank, call in ((0, "MPI_Ireduce"), (1, "MPI_Ibcast")):
         waits = f"watchdog: rank {rank} has waited in MPI_Wait for 1 s"
-        assert done.err.count(f"watchdog: rank {rank} ") == 1
         line = rf"{waits}; .*\n  {call}, collective 1 on communicator 1 \(as rank {rank} of 2\), "
         peer = "inside the MPI library" if engine == "tcc" else f"receives from rank {1 - rank}"
-        assert re.search(line + ".*" + peer, done.err), done.err
+        patterns.append(line + ".*" + peer)
+    assert ended_when_said(job, patterns).status != 0
 
 
 @pytest.mark.parametrize("engine", ["function", "thread"])
@@ -134,7 +153,8 @@ def test_calls_that_wait_for_each_other_in_shared_memory_end_in_an_error(mpi, en
 def test_watchdog_names_the_blocking_call_that_waits(mpi, transport):
     options = ["--blocking", "--watchdog", "1", "--transport", transport]
     done = Job(mpi, ["late"], "function", options=options).right()
-    assert "rank 1 has waited in MPI_Allreduce for 1 s" in done.err
+    # Rank 0 is late by three times as long.
+    assert done.err.count("rank 1 has waited in MPI_Allreduce for 1 s") == 1
     assert "rank 0" not in done.err
 
 
@@ -145,13 +165,9 @@ def test_watchdog_knows_no_last_round_of_a_collective_in_batches(mpi, iterations
         {"WEFT_LAPS": iterations} if iterations else {}
     )
     options = ["--watchdog", "1", "--transport", "mpi"]
-    job = Job(mpi, ["misordered"], "function", 3, options, variables, limit_s=5)
-    done = job.finish(job.start())
-    for rank in (1, 2):
-        line = (
-            rf"MPI_Ibcast, .* \(as rank {rank} of 3\), round 1{of_how_many}, receives from rank 0"
-        )
-        assert re.search(line, done.err), done.err
+    job = Job(mpi, ["misordered"], "function", 3, options, variables)
+    stands = rf"of 3\), round 1{of_how_many}, receives from rank 0"
+    ended_when_said(job, [rf"MPI_Ibcast, .* \(as rank {rank} {stands}" for rank in (1, 2)])
 
 
 def test_watchdog_says_nothing_where_nothing_hangs(mpi):
@@ -167,9 +183,8 @@ def test_forked_children_leave_the_parent_alone(mpi, engine):
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_signals_interrupt_only_the_application(mpi, engine):
     done = Job(mpi, ["interrupted"], engine).right()
-    if engine:
-        natively = Job(mpi, ["interrupted"]).right()
-        assert done.out == natively.out  # nor do the library's threads take any
+    if engine:  # nor do the library's threads take any
+        assert done.out == natively(mpi, "interrupted").out
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -177,7 +192,7 @@ def test_stopped_and_continued(mpi, engine):
     job = Job(mpi, ["stoppable"], engine)
     process, pids = job.started()
     for pid in pids.values():
-        stop_and_continue(pid, 0.5)
+        stop_and_continue(pid, 0.2)
     done = job.finish(process)
     assert (done.status, done.left) == (0, [])
 

@@ -131,7 +131,7 @@ def fewest_processes(mpi) -> int:
     """With which the library itself gets through, launcher and threads included."""
 
     def gets_through(limit) -> bool:
-        job = Job(mpi, ["work"], limits=f"-u {limit}", as_somebody=True, limit_s=20)
+        job = Job(mpi, ["work"], limits=f"-u {limit}", as_somebody=True, limit_s=10)
         return job.finish(job.start()).status == 0
 
     return bisect.bisect_left(range(MOST_PROCESSES), True, key=gets_through)

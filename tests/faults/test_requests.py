@@ -1,7 +1,7 @@
 """Persistent and other requests at the edges of their lives (rows 6 to 14), as without Weft."""
 
 import pytest
-from job import ENGINES, Job
+from job import ENGINES, Job, natively
 
 pytestmark = pytest.mark.covering
 
@@ -31,8 +31,7 @@ def test_requests_live_and_complete_as_the_standard_says(mpi, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_only_some_libraries_allow(mpi, engine, case):
     """Where the library gets through, Weft does, with the same result or an error."""
-    natively = Job(mpi, [case]).done()
-    under_weft = Job(mpi, [case], engine).done()
-    if natively.status == 0:
+    alone, under_weft = natively(mpi, case), Job(mpi, [case], engine).done()
+    if alone.status == 0:
         assert under_weft.status == 0, under_weft.text
-        assert under_weft.out in (natively.out, "second start: refused\n")
+        assert under_weft.out in (alone.out, "second start: refused\n")
