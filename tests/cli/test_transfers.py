@@ -14,6 +14,7 @@ pytestmark = pytest.mark.covering
 PROGRAMS = installation.ROOT / "tests/cli/programs"
 CALLS = 8  # by which messages are completed, in both directions
 PATIENCE = 60  # seconds that rank 0 waits for what must come
+A_MOMENT = 0.3  # and for what nobody brings
 
 
 # Engine auto has a thread that may call MPI over several nodes only, which names of hosts make of
@@ -89,9 +90,9 @@ def test_messages_go_on_while_the_program_computes(run, program, tmp_path, way):
 
 
 def test_alone_without(run, program, tmp_path):
-    """So that the tests above show something: two seconds are enough to say so."""
+    """So that the tests above show something."""
     options = ("--transfers=off",)
-    said, transfers = run(program, tmp_path / "shared", 2, "plain", options=options)
+    said, transfers = run(program, tmp_path / "shared", A_MOMENT, "plain", options=options)
     assert said == "alone"
     assert transfers == 0
 
@@ -122,7 +123,7 @@ def test_accesses_without_a_request(run, accesses, tmp_path, what):
 def test_a_window_open_after_a_fence(library, run, accesses, tmp_path):
     """Open MPI's is not looked after: it may stay open beside accesses to files."""
     is_left_alone = library.family == "openmpi"
-    seconds = 2 if is_left_alone else PATIENCE
+    seconds = A_MOMENT if is_left_alone else PATIENCE
     said, transfers = run(accesses, tmp_path / "shared", seconds, "fenced")
     assert said == "helped" or is_left_alone
     assert transfers == 1
@@ -133,7 +134,7 @@ def test_accesses_alone_without(job, library, run, accesses, tmp_path, what):
     """Those that need somebody's help under all libraries; after a fence, MPICH's and Intel's.
     Between nodes MPICH brings forward what others put."""
     options = ("--transfers=off",)
-    said, transfers = run(accesses, tmp_path / "shared", 2, what, options=options)
+    said, transfers = run(accesses, tmp_path / "shared", A_MOMENT, what, options=options)
     goes_on = what == "fenced" and library.family == "openmpi"
     assert said == "alone" or goes_on or (what != "get" and job == ("mpich", "auto"))
     assert transfers == 0

@@ -22,11 +22,17 @@ static void fail(const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec + 1e-9 * time.tv_nsec;
+}
+
 /* False: not for so many seconds. */
-static int becomes(volatile int* word, int value, int seconds) {
-  const time_t since = time(NULL);
+static int becomes(volatile int* word, int value, double seconds) {
+  const double since = now();
   while (*word != value)
-    if (time(NULL) - since > seconds) return 0;
+    if (now() - since > seconds) return 0;
   return 1;
 }
 
@@ -67,7 +73,8 @@ static void complete(const char* how, int count, MPI_Request* requests) {
 }
 
 int main(int argc, char** argv) {
-  const int seconds = atoi(argv[2]), persistent = strcmp(argv[3], "persistent") == 0;
+  const double seconds = atof(argv[2]);
+  const int persistent = strcmp(argv[3], "persistent") == 0;
   const int other = 1, file = open(argv[1], O_RDWR | O_CREAT, 0600);
   int helped = 1;
   MPI_Request requests[2];
