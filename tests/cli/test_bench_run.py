@@ -23,6 +23,7 @@ from weft.measurements.result import CANNOT_RUN, STOPPED, Candidate
 from weft.system import installation, mpi_libraries
 
 MPICH = mpi_libraries.implementation("mpich")
+SHORTEST_S = 0.3
 NEEDS_BUILD = pytest.mark.skipif(not MPICH.program("planted").exists(), reason="needs a build")
 
 
@@ -161,7 +162,7 @@ def stand_in_srun(directory, start: str) -> dict[str, str]:
     return {"PATH": f"{directory}:{os.environ['PATH']}"}
 
 
-SMALL = ["--bytes", "4KiB", "--engines", "native", "--amounts", "1", "--time-budget", "3s"]
+SMALL = ["--bytes", "4KiB", "--engines", "native", "--amounts", "1", "--time-budget", "1s"]
 
 
 @NEEDS_BUILD
@@ -191,8 +192,17 @@ def test_ranks_that_do_not_find_each_other_are_no_result(environment, tmp_path):
     assert "--launcher 'srun --mpi=pmi2'" in said
 
 
+# The command, whose jobs are as short as they can be: what they measure is of no account.
+SHORT_JOBS = f"""
+from weft.bench import driver
+from weft.cli import main
+driver.SHORTEST_JOB_SECONDS = {SHORTEST_S}
+main()
+"""
+
+
 def bench(environment, *arguments: object) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "weft", "bench", *map(str, arguments)]
+    command = [sys.executable, "-c", SHORT_JOBS, "bench", *map(str, arguments)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
 
@@ -206,7 +216,7 @@ def test_a_short_run_from_end_to_end(environment, tmp_path):
     ]
     out = ["--json", tmp_path / "x.json", "-o", tmp_path / "x.sqlite"]
     shape = ["--bytes", "4KiB", "--engines", "native,thread", "--amounts", "2"]
-    where = ["--mpi", ",".join(mpis), "--launcher", "mpiexec", "--time-budget", "6s"]
+    where = ["--mpi", ",".join(mpis), "--launcher", "mpiexec", "--time-budget", "2s"]
     done = bench(environment, *shape, *where, *out)
     assert done.returncode == 0, done.stderr + done.stdout
     data = json.loads((tmp_path / "x.json").read_text())
@@ -222,7 +232,7 @@ def test_a_short_run_from_end_to_end(environment, tmp_path):
 @NEEDS_BUILD
 def test_sizes_and_algorithms_are_candidates_of_one_run(environment, tmp_path):
     words = ["--bytes", "1KiB,8KiB", "--algorithms", "ring,recursive-doubling"]
-    words += ["--engines", "native,function", "--amounts", "1", "--time-budget", "6s"]
+    words += ["--engines", "native,function", "--amounts", "1", "--time-budget", "2s"]
     words += ["--json", tmp_path / "x.json", "-o", tmp_path / "x.sqlite"]
     done = bench(environment, *words, "--launcher", "mpiexec")
     assert done.returncode == 0, done.stderr + done.stdout
@@ -241,7 +251,7 @@ def test_resume_goes_on_with_the_same_work(environment, tmp_path):
     with store.Store(path) as file:
         run = file.new_run({}, asked.to_json())
         case = file.case(run, ("allreduce", 1024, 2, 1), "gemm", [50, 200])
-    done = bench(environment, "--resume", path, "--time-budget", "4s")
+    done = bench(environment, "--resume", path, "--time-budget", "1s")
     assert done.returncode == 0, done.stderr + done.stdout
     with store.Store(path) as file:
         assert file.last_run() == run
@@ -323,6 +333,7 @@ QUICK = {"amounts": "1ms", "time_budget_s": 600.0, "tolerance": 1e-9}
 def test_resume_measures_only_what_is_missing(tmp_path, monkeypatch):
     """Two cases of two variants: a job for the range and one in each of two rounds."""
     monkeypatch.setattr(driver_module, "ROUNDS", 2)
+    monkeypatch.setattr(driver_module, "SHORTEST_JOB_SECONDS", SHORTEST_S)
     monkeypatch.setattr(Settings, "cases", lambda _: [("allreduce", 8, 2), ("allreduce", 16, 2)])
     asked, plan, path = wanted(**QUICK), plan_of("half", variants=2), tmp_path / "x.sqlite"
     monkeypatch.setattr(Driver, "slice_s", lambda *_: 0.2)
@@ -344,6 +355,7 @@ def test_resume_measures_only_what_is_missing(tmp_path, monkeypatch):
 @NEEDS_BUILD
 def test_what_hung_is_tried_again_only_if_asked(tmp_path, monkeypatch):
     monkeypatch.setattr(driver_module, "ROUNDS", 1)
+    monkeypatch.setattr(driver_module, "SHORTEST_JOB_SECONDS", SHORTEST_S)
     monkeypatch.setattr(Driver, "slice_s", lambda *_: 0.2)
     asked, path = wanted(**QUICK, hang_s=1.0), tmp_path / "x.sqlite"
     new_run(path, asked)
