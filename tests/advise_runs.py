@@ -7,6 +7,14 @@ from pathlib import Path
 
 from weft.advise import store
 
+# The command, with so many rounds of replays.
+LEAST_ROUNDS, MOST_ROUNDS = 2, 3
+FEW_ROUNDS = f"""
+from weft.advise import verify
+from weft.cli import main
+verify.ROUNDS, verify.MOST_ROUNDS = {LEAST_ROUNDS}, {MOST_ROUNDS}
+main()
+"""
 HERE = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 

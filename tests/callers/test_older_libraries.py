@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from advise_runs import FEW_ROUNDS
 
 from weft.system import installation
 
@@ -40,20 +41,11 @@ def test_conformance(built, run, name, engine, ranks):
     assert handled["MPI_Iallreduce"] > 0
 
 
-# The command, with so many rounds of replays.
-FEW = """
-from weft.advise import verify
-from weft.cli import app
-verify.ROUNDS = verify.MOST_ROUNDS = 2
-app()
-"""
-
-
 @pytest.mark.parametrize("name", ["mpich-debian", "openmpi-debian"])
 def test_advice_is_verified(built, tmp_path, name):
     source = installation.ROOT / "tests/cli/programs/advise_ends.c"
     library, program = built["c"](name, source)
-    advise = [sys.executable, "-c", FEW, "advise", "--verify", "--json", "advice.json", "--"]
+    advise = [sys.executable, "-c", FEW_ROUNDS, "advise", "--verify", "--json", "advice.json", "--"]
     done = subprocess.run(
         [str(word) for word in (*advise, *library.mpiexec, "-n", 2, program, "blocking")],
         env={**os.environ, **library.environment},

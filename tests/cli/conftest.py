@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from advise_runs import HERE
+from advise_runs import FEW_ROUNDS, HERE
 
 from weft.bench import kernel_runs
 from weft.system import mpi_libraries
@@ -167,7 +168,8 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def advise(weft, environment, tmp_path):
-    """Runs `weft advise OPTIONS -- mpiexec -n 2 COMMAND`; files go to tmp_path."""
+    """Runs `weft advise OPTIONS -- mpiexec -n 2 COMMAND`; files go to tmp_path. Replays take few
+    rounds."""
 
     def run(
         mpi,
@@ -182,7 +184,7 @@ def advise(weft, environment, tmp_path):
         if mpi.name == "openmpi":
             launcher += ["--oversubscribe", "--bind-to", "none"]
         own = [
-            weft,
+            *([sys.executable, "-c", FEW_ROUNDS] if "--verify" in options else [weft]),
             "advise",
             *([] if "--sample" in options else ["--no-sample"]),
             *options,

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-from advise_runs import made, sites
+from advise_runs import FEW_ROUNDS, LEAST_ROUNDS, MOST_ROUNDS, made, sites
 
 from weft.advise import analysis, store, stretches, verify
 from weft.advise.sites import FREE, WITH_CHANGE
@@ -35,7 +35,7 @@ def test_verify_replays_with_and_without_weft(program, advise, tmp_path, how):
     rows = store.read(tmp_path / "weft-advise.sqlite")["replay"]
     # All cores compute, so that no change is proposed.
     assert {row["form"] for row in rows} == {FREE}
-    assert len(rows) == verify.ROUNDS  # no change: no more than these
+    assert len(rows) == LEAST_ROUNDS  # no change: no more than these
     (site,) = sites(tmp_path / "s.json").values()
     assert isinstance(site["free_us"], float)
     said = " ".join(done.stdout.split())
@@ -52,7 +52,7 @@ def test_verify_replays_blocks_for_each_rank(program, advise, tmp_path):
     # The root's, which has all blocks, and the others'; one in place.
     sites = {"MPI_Gather": 2, "MPI_Scatter": 2, "MPI_Reduce_scatter": 2}
     for call in (*sites, "MPI_Reduce_scatter_block"):
-        assert replayed.count(call) == sites.get(call, 1) * verify.ROUNDS, call
+        assert replayed.count(call) == sites.get(call, 1) * LEAST_ROUNDS, call
     for row in stored["site"]:
         if row["call"].startswith("MPI_Reduce_scatter"):
             assert row["bytes"] == 8000 * row["calls"]  # the blocks of all ranks
@@ -75,23 +75,13 @@ def test_calls_belong_together_whatever_the_order_of_communicators_and_starts(
     assert Counter(call.site.call for call in replayed) == {f"MPI_{name}": 6 for name in names}
 
 
-# The command, with so many rounds of replays, since each job makes a lab of its own.
-LEAST, MOST = 2, 3
-FEW = f"""
-from weft.advise import verify
-from weft.cli import app
-verify.ROUNDS, verify.MOST_ROUNDS = {LEAST}, {MOST}
-app()
-"""
-
-
 def test_verify_in_the_lab(weft, environment, tmp_path, permitted_lab):
     """Where there is room for a gain, the change is replayed, too."""
     mpi = mpi_libraries.implementation("mpich")
     program = [mpi.program("gemv_alltoall"), "--order", 1000, "--bytes", 200_000]
     command = [*program, "--form", "blocking", "--repetitions", 6]
     lab = [weft, "lab", "run", "--mpi", "mpich", "--nodes", 2, "--"]
-    advise = [sys.executable, "-c", FEW, "advise", "--verify", "--overhead", "50%"]
+    advise = [sys.executable, "-c", FEW_ROUNDS, "advise", "--verify", "--overhead", "50%"]
     done = subprocess.run(
         [str(word) for word in (*advise, "--json", "advice.json", "--", *lab, *command)],
         env={**environment, **mpi.environment()},
@@ -105,7 +95,7 @@ def test_verify_in_the_lab(weft, environment, tmp_path, permitted_lab):
     assert {row["form"] for row in rows} == {FREE, WITH_CHANGE}
     of_sites = Counter((r["rank"], r["site"]) for r in rows if r["form"] == WITH_CHANGE)
     (rounds,) = set(of_sites.values())
-    assert LEAST <= rounds <= MOST
+    assert LEAST_ROUNDS <= rounds <= MOST_ROUNDS
     sites = json.loads((tmp_path / "advice.json").read_text())["sites"]
     if any(site["gain_us"]["high"] for site in sites):  # a busy machine may win nothing
         assert f"{rounds} replays say" in " ".join(done.stdout.split())
