@@ -37,7 +37,7 @@ def plans(request, tmp_path, environment):
                 **environment,
                 **mpi.environment(),
                 "OMPI_MCA_mpi_yield_when_idle": "1",
-                "WEFT_INIT_BUDGET": "10s",
+                "WEFT_INIT_BUDGET": "100s",  # which load does not use up
             },
             capture_output=True,
             text=True,
