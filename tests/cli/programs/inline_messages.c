@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COUNT = 1 << 20, TIMES = 4 };
+enum { COUNT = 1 << 17, TIMES = 4 };
 
 static void tell(int* done, char form) {
   MPI_Request request;
