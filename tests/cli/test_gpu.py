@@ -187,14 +187,16 @@ def test_random_programs_of_collectives_in_streams(mpi, engine):
     assert "cases equal" in done.stdout
 
 
-@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
-def test_a_call_of_the_drivers_that_fails_hangs_no_program(mpi, tmp_path):
+@pytest.mark.parametrize(
+    ("mpi", "seeds"), [("mpich", range(1, 7)), ("openmpi", range(7, 13))], ids=["mpich", "openmpi"]
+)
+def test_a_call_of_the_drivers_that_fails_hangs_no_program(mpi, seeds, tmp_path):
     """The rank that is told of it ends the job; where it has gone another way, all is right.
 
     What is said goes to a file: a launcher may lose the last lines of a job that is ended so.
     """
     told = 0
-    for seed in range(1, 13):
+    for seed in seeds:
         file = tmp_path / f"program-{seed}"
         words = (STANDIN, 1, seed, file)
         done = run("gpu_programs", *words, mpi=mpi, limit_s=60, OMPI_MCA_mpi_yield_when_idle="1")
