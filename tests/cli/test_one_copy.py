@@ -57,7 +57,13 @@ def check_in_one_copy(summary):
 
 @pytest.mark.parametrize("memory", ["private", ""], ids=["private", "mixed"])
 @pytest.mark.parametrize(
-    ("mpi", "ranks"), [("mpich", 2), ("mpich", 3), ("openmpi", 2), ("openmpi", 4)]
+    ("mpi", "ranks"),
+    [
+        ("mpich", 2),
+        ("mpich", 3),
+        ("openmpi", 2),
+        pytest.param("openmpi", 4, marks=pytest.mark.long),
+    ],
 )
 def test_equal_and_in_one_copy(mpi, ranks, memory, tmp_path):
     options = ("--engine", "function", "--blocking", "--one-copy", "on")

@@ -48,7 +48,15 @@ def check_without_copy(calls):
 @pytest.mark.parametrize(
     "memory", ["", "heap", "window", "attached"], ids=["alloc_mem", "heap", "window", "attached"]
 )
-@pytest.mark.parametrize(("mpi", "ranks"), [("mpich", 2), ("mpich", 3), ("openmpi", 4)])
+@pytest.mark.parametrize(
+    ("mpi", "ranks"),
+    [
+        ("mpich", 2),
+        ("mpich", 3),
+        ("openmpi", 3),
+        pytest.param("openmpi", 4, marks=pytest.mark.long),
+    ],
+)
 def test_equal_and_without_copy(mpi, ranks, memory, tmp_path):
     check_without_copy(run(mpi, ranks, tmp_path, memory=memory))
 
