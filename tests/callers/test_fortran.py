@@ -15,6 +15,8 @@ CALLERS = [
     *(("openmpi-debian", interface) for interface in ("MPIF_H", "MPI", "MPI_F08")),
     ("intelmpi", "MPIF_H"),
 ]
+# What the programs do without Weft says something of the programs only.
+WITHOUT_WEFT = pytest.mark.long
 COLLECTIVES = ("Iallgather", "Iallreduce", "Ialltoall", "Ibarrier", "Ibcast", "Ireduce", "Iscan")
 
 
@@ -29,6 +31,7 @@ def check_all_handled(summary: dict) -> None:
         assert entry["seen"] == entry["handled"] > 0, entry
 
 
+@WITHOUT_WEFT
 @pytest.mark.parametrize(("name", "interface"), CALLERS)
 def test_the_program_itself_passes_without_weft(built, run, name, interface):
     library, program = built["fortran"](name, interface)
@@ -82,6 +85,7 @@ def test_messages_and_accesses(built, run, name, interface, options):
     assert summary["transfers"] == (0 if "off" in options else TRANSFERS)
 
 
+@WITHOUT_WEFT
 @pytest.mark.parametrize(("name", "interface"), CALLERS)
 def test_messages_and_accesses_without_weft(built, run, name, interface):
     library, program = built["fortran"](name, interface, "transfers")

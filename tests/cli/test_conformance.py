@@ -202,6 +202,7 @@ def largest_count(full: int) -> list[str]:
     return ["--largest-count", str(full if FULL else 7)]
 
 
+@LONG  # it says something of the program only
 @pytest.mark.parametrize("mpi", mpi_libraries.IMPLEMENTATIONS)
 def test_the_program_itself_passes_without_weft(mpi, tmp_path):
     options = [*groups(mpi), *faults(mpi, "native"), *largest_count(1000)]

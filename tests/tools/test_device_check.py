@@ -23,6 +23,8 @@ from weft.measurements import presets
 from weft.system import gpu as weft_gpu
 from weft.system import installation, mpi_libraries
 
+pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+
 TOOL = installation.ROOT / "tools" / "device-check"
 PARTS = installation.ROOT / "tools" / "device_check"
 

@@ -17,6 +17,8 @@ import pytest
 from weft import __version__
 from weft.system import installation, mpi_libraries
 
+pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+
 ROOT = installation.ROOT
 PROGRAMS = ("overlap", "nbceff", "latency", "pingpong", "plan", "replay", "idle", "weft-probe")
 PROGRAMS += ("iallreduce_kernel", "gemv_alltoall", "gemm_allgather", "pipecg", "stencil", "cpals")

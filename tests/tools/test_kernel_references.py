@@ -16,6 +16,8 @@ import pytest
 
 from weft.system import installation
 
+pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+
 TOOL = installation.ROOT / "tools" / "compare-kernels"
 LIMIT_S = 1200
 METHODS = {

@@ -15,6 +15,8 @@ import pytest
 from weft.bench import kernel_runs
 from weft.system import info, mpi_libraries
 
+pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+
 TOOLS = Path(__file__).parents[2] / "tools"
 MACHINES = {"m": "a machine"}
 

@@ -14,6 +14,8 @@ import pytest
 from weft import __version__
 from weft.system import installation
 
+pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / ".deps" / "modules"
 # Lmod reads Tcl's modulefiles by the tclsh in PATH.

@@ -15,6 +15,8 @@ import pytest
 from weft import __version__
 from weft.system import installation
 
+pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+
 ROOT = installation.ROOT
 PACKAGING = ROOT / "packaging"
 BY_GIT = subprocess.run(["git", "-C", ROOT, "rev-parse"], capture_output=True).returncode == 0

@@ -31,6 +31,8 @@ from weft.bench.settings import SettingsError, lab_words
 from weft.measurements import statistics
 from weft.system import installation, mpi_libraries
 
+pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+
 TOOL = [sys.executable, "tools/performance-checks"]
 
 

@@ -25,6 +25,7 @@ COMPLETION = ROOT / "packaging" / "completion"
 COMMANDS = ("run", "schedule", "bench", "plan", "report", "compare", "info", "doctor", "demo")
 COMMANDS = (*COMMANDS, "sim", "reproduce", "lab run", "advise", "learned", "place", "model")
 COMMANDS = (*COMMANDS, "try")
+LONG = pytest.mark.long  # the test that all is up to date is not
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
@@ -61,6 +62,7 @@ def test_everything_that_is_written_is_up_to_date():
     assert done.returncode == 0, done.stderr
 
 
+@LONG
 @pytest.mark.parametrize("command", COMMANDS)
 def test_man_page_has_the_options_of_help(help_of, command):
     if not shutil.which("man"):
@@ -92,6 +94,7 @@ def test_every_command_has_a_man_page(call):
     assert pages == listed
 
 
+@LONG
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("name", ["weft", "_weft", "weft.fish"])
 def test_completion_files_have_the_options_of_help(help_of, command, name):
@@ -141,6 +144,7 @@ TYPED = [
 ]
 
 
+@LONG
 @pytest.mark.parametrize(("typed", "offered"), TYPED)
 def test_bash_completes(typed, offered):
     done = subprocess.run(
@@ -155,6 +159,7 @@ def test_bash_completes(typed, offered):
     assert last == "=" or all(word.startswith(last) for word in found)
 
 
+@LONG
 @pytest.mark.parametrize(("typed", "offered"), TYPED)
 def test_fish_completes(typed, offered):
     if not shutil.which("fish"):
@@ -214,6 +219,7 @@ def zsh_lines(typed: list[str]) -> list[str]:
     return re.findall(r"^GOT (.*?) +END", shown.decode(), re.MULTILINE)
 
 
+@LONG
 def test_zsh_completes():
     if not shutil.which("zsh"):
         pytest.skip("needs Debian's package zsh")

@@ -15,6 +15,8 @@ import pytest
 
 from weft.system import building, installation, mpi_libraries
 
+pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+
 TOOLS = installation.ROOT / "tools"
 REQUIREMENTS = TOOLS / "requirements" / "build.txt"
 # What the scripts call, without any compiler.

@@ -14,6 +14,8 @@ import pytest
 
 from weft.system import installation
 
+pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+
 
 @pytest.fixture(scope="module")
 def tool():
