@@ -24,6 +24,8 @@ MOST_DOUBTS = 4
 CHOICE = ("algorithm", "part_bytes", "radix", "radix_across")
 # By the rule, whatever there is to measure: nothing to choose from.
 ALONE = "there is no other candidate"
+# What is done with the file itself does not depend on the library.
+ONE_LIBRARY = pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +141,7 @@ def test_what_is_doubtful_is_measured_until_it_is_certain(few_plans, tmp_path):
     assert sources(few_plans(cache=cache, ranks=3)) == {"cache"}
 
 
+@ONE_LIBRARY
 def test_the_rule_is_certain_once_it_has_won_twice(few_plans, tmp_path):
     """Another plan never is before the last time. The times of the first run do not count in the
     second."""
@@ -184,7 +187,7 @@ def algorithms(plans, call):
 @pytest.mark.parametrize(
     ("ranks", "hosts"), [pytest.param(4, "a:2,b:2", marks=pytest.mark.long), (3, "a:2,b:1")]
 )
-def test_over_several_nodes(plans, tmp_path, ranks, hosts):
+def test_over_several_nodes(plans, few_plans, tmp_path, ranks, hosts):
     cache = tmp_path / "plans"
     first = plans(cache=cache, ranks=ranks, hosts=hosts)
     assert len(first) == COLLECTIVES
@@ -195,10 +198,10 @@ def test_over_several_nodes(plans, tmp_path, ranks, hosts):
     second = plans(cache=cache, ranks=ranks, hosts=hosts)
     assert sources(second) == {"cache"}
     assert chosen(second) == chosen(first)
-    assert sources(plans(cache=cache, ranks=ranks)) == {"measured"}  # on one node
+    assert sources(few_plans(cache=cache, ranks=ranks)) == {"measured"}  # on one node
 
 
-def test_by_messages(plans, tmp_path):
+def test_by_messages(plans, few_plans, tmp_path):
     cache = tmp_path / "plans"
     first = plans("--transport", "mpi", cache=cache, ranks=3)
     assert len(first) == COLLECTIVES
@@ -207,15 +210,17 @@ def test_by_messages(plans, tmp_path):
     assert not any(name.startswith("node-") for name in algorithms(first, "MPI_Allreduce_init"))
     with_doubts(cache, 0)
     assert sources(plans("--transport", "mpi", cache=cache, ranks=3)) == {"cache"}
-    assert sources(plans(cache=cache, ranks=3)) == {"measured"}  # in memory
+    assert sources(few_plans(cache=cache, ranks=3)) == {"measured"}  # in memory
 
 
+@ONE_LIBRARY
 def test_without_a_cache_every_run_measures(few_plans, tmp_path):
     for _ in range(2):
         assert sources(few_plans(HOME=str(tmp_path))) == {"measured"}
     assert not (tmp_path / ".cache").exists()
 
 
+@ONE_LIBRARY
 def test_the_cache_is_the_users(few_plans, tmp_path):
     few_plans(HOME=str(tmp_path), XDG_CACHE_HOME="", WEFT_PLAN_CACHE=str(tmp_path / "there"))
     assert (tmp_path / "there").exists()
@@ -272,6 +277,7 @@ def test_all_ranks_do_what_the_cache_of_rank_0_says(few_plans, tmp_path, script)
     assert chosen(second) != chosen(first)
 
 
+@ONE_LIBRARY
 def test_what_is_no_plan_is_measured(few_plans, tmp_path):
     cache = tmp_path / "plans"
     few_plans(cache=cache)
@@ -290,6 +296,7 @@ def test_what_is_no_plan_is_measured(few_plans, tmp_path):
         assert sources(few_plans(cache=cache)) == {"cache"}
 
 
+@ONE_LIBRARY
 def test_a_cache_that_cannot_be_one_is_no_error(few_plans, tmp_path):
     cache = tmp_path / "plans"
     cache.mkdir()
@@ -297,6 +304,7 @@ def test_a_cache_that_cannot_be_one_is_no_error(few_plans, tmp_path):
     assert cache.is_dir()
 
 
+@ONE_LIBRARY
 def test_a_cache_of_another_weft_is_kept_aside(few_plans, tmp_path):
     cache = tmp_path / "plans"
     cache.write_text("# weft plans, version 5\n")
