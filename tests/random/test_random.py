@@ -127,7 +127,7 @@ def test_a_planted_fault_is_found_and_cut_down_to_one_call(tmp_path):
     compiler = mpi_libraries.implementation("mpich").prefix / "bin" / "mpicc"
     command = [compiler, "-shared", "-fPIC", SOURCES / "planted_fault.c", "-o", library]
     subprocess.run([str(word) for word in command], check=True)
-    setting = Setting("mpich", 3, variables={"LD_PRELOAD": str(library)})
+    setting = Setting("mpich", 2, variables={"LD_PRELOAD": str(library)})
     done = setting.run("--seed", 1, "--programs", 1000)
     assert done.returncode == 1, done.stdout
     seed = int(done.stdout.split("random: seed ")[1].split(",")[0])
