@@ -340,7 +340,7 @@ def test_the_simplest_of_equal_ways_is_kept():
 def test_a_program_is_tried(call, mpi, tmp_path):
     """Its output is shown once; its runs are told apart by the engines that they had."""
     file = tmp_path / "tried.json"
-    words = [*mpi.launcher(2), mpi.program("idle"), "1"]
+    words = [*mpi.launcher(2), mpi.program("idle"), "0"]
     options = ("--runs", 1, "--with", "", "--with", "--engine function", "--json", file)
     done = call("try", *options, "--", *words, **mpi.environment())
     assert done.returncode == 0, done.stderr
