@@ -6,14 +6,16 @@ is less than another where the intervals do not meet (weft.measurements.statisti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from weft.measurements import effect
+from weft.measurements.decisions import Decision, every, is_shorter, some, some_shorter
 from weft.measurements.effect import duration, listing, percent
 from weft.measurements.kernels import BLOCKING, Run
 from weft.measurements.result import Result, Statistic
-from weft.measurements.statistics import NOTICEABLE, leads, ratio
+from weft.measurements.statistics import leads
 
 HOLDS, IN_DIRECTION, IN_PART = "holds", "holds in direction", "holds in part"
 DOES_NOT_HOLD, OPEN = "does not hold", "open"
@@ -38,12 +40,20 @@ NORMAL = "Normal"
 THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}  # the study's cases: progress threads on a core
 
 
-def is_shorter(time: Statistic, other: Statistic) -> bool | None:
-    """Whether it is shorter beyond the spread; None: the intervals permit a gain and none."""
-    if leads(time, other):
-        return True
-    share = ratio(time, other)
-    return None if share.low < 1 - NOTICEABLE or not share.is_certain else False
+def of_parts(parts: Sequence[Decision], whole: Verdict = HOLDS) -> Verdict:
+    """Of a statement with these parts: one that fails refutes the whole."""
+    if False in parts:
+        return IN_PART if True in parts else DOES_NOT_HOLD
+    return OPEN if None in parts or not parts else whole
+
+
+WORDS: dict[Verdict, str] = {
+    HOLDS: "holds",
+    IN_DIRECTION: "holds in direction",
+    IN_PART: "holds in part",
+    DOES_NOT_HOLD: "does not show beyond the spread",
+    OPEN: UNDECIDED,
+}
 
 
 # The published cases, by the labels of gemv_alltoall: times as fast as without overlap.
@@ -52,25 +62,29 @@ TCC_CASES = {"overlapped, call per row, function": 1.346, "thread": 1.127, "tcc"
 
 def judge_tcc(run: Run) -> Judgement:
     present = {name: run.times_us[name] for name in TCC_CASES if name in run.times_us}
-    gains = [name for name, time in present.items() if leads(time, run.blocking)]
+    gains = {
+        name: is_shorter(present[name], run.blocking) if name in present else None
+        for name in TCC_CASES
+    }
+    verdict = of_parts([*gains.values()], IN_DIRECTION)
+    gaining = sorted((name for name in present if gains[name]), key=lambda n: present[n].median)
+    if verdict == IN_DIRECTION:
+        found = f"function, thread and TCC gain, in the order {listing(gaining)}"
+    elif verdict == IN_PART:
+        found = f"of the three, {listing(gaining)} gain"
+    elif verdict == DOES_NOT_HOLD:
+        found = "none of the three gains"
+    else:
+        unsure = [name if name in present else f"{name} (not measured)" for name in gains]
+        found = f"{listing([one for one, gain in zip(unsure, gains.values()) if gain is None])} may"
+        found += " gain or not"
     told = [
         f"{name} {run.blocking.median / time.median:.2f} (published {TCC_CASES[name]})"
         for name, time in present.items()
     ]
-    if len(gains) == len(TCC_CASES):
-        verdict: Verdict = IN_DIRECTION
-        order = listing(sorted(gains, key=lambda name: present[name].median))
-        text = (
-            f"The finding holds in direction: function, thread and TCC gain, in the order {order}"
-        )
-    elif gains:
-        verdict = IN_PART
-        text = f"The finding holds in part: of the three, {listing(gains)} gain"
-    else:
-        verdict = DOES_NOT_HOLD
-        text = "The finding does not hold here: none of the three gains beyond the spread"
     measured = f" Times as fast as without overlap: {listing(told)}." if told else ""
-    return Judgement(verdict, f"{text} ({run.title}).{measured} {_share(run)}")
+    text = f"The finding {WORDS[verdict]}: {found} ({run.title})."
+    return Judgement(verdict, f"{text}{measured} {_share(run)}")
 
 
 def _share(run: Run) -> str:
@@ -127,25 +141,56 @@ def _judge_series(
     return Judgement(verdict, f"{mpi}, {series}: that {claim} {words} ({told}).")
 
 
-def judge_placement(result: Result) -> Judgement:
-    times: dict[str, Statistic] = {
-        a.placement: a.immediate_us for a in result.alone if a.collective == "scan"
-    }
-    if not {"bind", "numa"} <= times.keys():
-        return Judgement(OPEN, "Not decided: placements bind and numa were not both measured.")
-    bind, numa, odd_even = times["bind"], times["numa"], times.get("odd-even")
-    ratio = numa.median / bind.median
-    told = f"numa takes {ratio:.2f} times as long as bind (published: 3 times)"
-    if odd_even:
-        ratio = numa.median / odd_even.median
-        told += f", {ratio:.2f} times as long as odd-even (published: 2 times)"
-    if leads(bind, numa) and (odd_even is None or leads(odd_even, numa)):
-        return Judgement(IN_DIRECTION, f"The finding holds in direction: {told}.")
-    return Judgement(
-        DOES_NOT_HOLD,
-        f"The finding does not show here: {told}. Without a core that has no rank, numa leaves each"
-        " thread on its rank's core, as bind does.",
-    )
+@dataclass(frozen=True)
+class Faster:
+    """A published order of two placements: how many times as long the slow one takes."""
+
+    fast: str
+    slow: str
+    published: int
+
+    def decision(self, times: Mapping[str, Statistic]) -> Decision:
+        if not {self.fast, self.slow} <= times.keys():
+            return None
+        return is_shorter(times[self.fast], times[self.slow])
+
+    def told(self, times: Mapping[str, Statistic]) -> str:
+        if not {self.fast, self.slow} <= times.keys():
+            return f"{self.slow} and {self.fast} were not both measured"
+        found = times[self.slow].median / times[self.fast].median
+        return (
+            f"{self.slow} takes {found:.2f} times as long as {self.fast} (published:"
+            f" {self.published} times)"
+        )
+
+
+NUMA_SLOWER = Faster("bind", "numa", 3)
+ODD_EVEN_FASTER = Faster("odd-even", "numa", 2)
+
+
+def judge_placement(
+    result: Result, orders: Sequence[Faster] = (NUMA_SLOWER, ODD_EVEN_FASTER)
+) -> Judgement:
+    """Each MPI library by itself; the statement is about all of them."""
+    by_mpi: dict[str, dict[str, Statistic]] = {}
+    for one in result.alone:
+        if one.collective == "scan":
+            by_mpi.setdefault(one.mpi, {})[one.placement] = one.immediate_us
+    if not by_mpi:
+        return Judgement(OPEN, "Not decided: no placement of a scan was measured.")
+    decisions, told = [], []
+    for mpi, times in by_mpi.items():
+        decisions += [order.decision(times) for order in orders]
+        said = listing([order.told(times) for order in orders])
+        told.append(f"{mpi}: {said}" if len(by_mpi) > 1 else said)
+    verdict = of_parts(decisions, IN_DIRECTION)
+    text = f"The finding {WORDS[verdict]}: {'; '.join(told)}."
+    if verdict == DOES_NOT_HOLD:
+        text += (
+            " Without a core that has no rank, numa leaves each thread on its rank's core, as bind"
+            " does."
+        )
+    return Judgement(verdict, text)
 
 
 def judge_nbc_eff(result: Result) -> Judgement:
@@ -224,34 +269,29 @@ MASTER = "master thread"  # pipecg's, of runs with threads
 def judge_pipecg(run: Run) -> Judgement:
     """A run with threads is judged by the master thread's form, which is the published one."""
     whole = {name: time for name, time in run.engines.items() if name != HALO_ONLY}
-    best = MASTER if MASTER in whole else min(whole, key=lambda name: whole[name].median)
+    if MASTER in whole:
+        whole = {MASTER: whole[MASTER]}
+    best = min(whole, key=lambda name: whole[name].median)
+    halo = run.engines.get(HALO_ONLY)
     fast = run.blocking.median / whole[best].median
     told = [f"{fast:.2f} times as fast as blocking (published: 1.27)"]
-    wins = [leads(whole[best], run.blocking)]
-    if HALO_ONLY in run.engines:
-        halo = run.engines[HALO_ONLY]
+    if halo:
         fast = halo.median / whole[best].median
         told.append(f"{fast:.2f} times as fast as with the halo alone (published: 1.06)")
-        wins.append(leads(whole[best], halo))
-    if all(wins):
-        verdict, words = IN_DIRECTION, "holds in direction"
-    else:
-        verdict, words = _part_if(any(wins))
+    gains = [
+        some_shorter(whole.values(), run.blocking),
+        some_shorter(whole.values(), halo) if halo else None,
+    ]
+    verdict = of_parts(gains, IN_DIRECTION)
     return Judgement(
         verdict,
-        f"The finding {words} ({run.title}): overlapped, {best}, it is {listing(told)}."
+        f"The finding {WORDS[verdict]} ({run.title}): overlapped, {best}, it is {listing(told)}."
         f" {_share(run)}",
     )
 
 
 def _if(holds: bool) -> Verdict:
     return HOLDS if holds else DOES_NOT_HOLD
-
-
-def _part_if(holds: bool) -> tuple[Verdict, str]:
-    if holds:
-        return IN_PART, "holds in part"
-    return DOES_NOT_HOLD, "does not show beyond the spread"
 
 
 def _less(time: Statistic, other: Statistic) -> str:
@@ -322,30 +362,33 @@ def judge_stencil(run: Run) -> Judgement:
     best = run.best
     fast = run.blocking.median / run.engines[best].median
     gain = is_shorter(run.engines[best], run.blocking)
-    if gain:
-        verdict, words = IN_DIRECTION, "holds in direction"
-    elif gain is None:
-        verdict, words = OPEN, UNDECIDED
-    else:
-        verdict, words = _part_if(False)
+    verdict = of_parts([gain], IN_DIRECTION)
     return Judgement(
         verdict,
-        f"The finding {words} ({run.title}): with the interior first, {best}, it is {fast:.2f}"
-        f" times as fast as blocking (published: about 1.20). {_share(run)}",
+        f"The finding {WORDS[verdict]} ({run.title}): with the interior first, {best}, it is"
+        f" {fast:.2f} times as fast as blocking (published: about 1.20). {_share(run)}",
     )
 
 
+# cpals' forms of the exchange that are no collective of MPI; the label may end with an engine.
+OWN_EXCHANGES = ("rows", "messages")
+
+
 def judge_cpals(run: Run) -> Judgement:
-    best, rest = run.best, [name for name in run.engines if name != run.best]
-    leaves = [name for name in rest if leads(run.engines[best], run.engines[name])]
-    if len(leaves) == len(rest):
-        found = f"{best} is fastest"
-    else:
-        found = f"the fastest, {best}, does not lead all others beyond the spread"
+    """The statement is read so: made for it, an exchange is faster than by what MPI offers."""
+    own = {name: t for name, t in run.times_us.items() if name.split(",")[0] in OWN_EXCHANGES}
+    offered = {name: time for name, time in run.times_us.items() if name not in own}
+    faster = some(
+        every(is_shorter(time, other) for other in offered.values()) for time in own.values()
+    )
+    verdict = of_parts([faster])
+    best = [min(times, key=lambda n: times[n].median) for times in (own, offered) if times]
+    told = [f"{name} {duration(run.times_us[name].median)}" for name in best]
     return Judgement(
-        OPEN,
-        f"The finding gives no figures. Of the forms of the exchange, {found} ({run.title}): it"
-        f" takes {_less(run.engines[best], run.blocking)} than blocking. {_share(run)}",
+        verdict,
+        f"The finding {WORDS[verdict]} ({run.title}), read as: an exchange made for the rows is"
+        f" faster than each by a collective of MPI. The fastest of both: {listing(told)}. It takes"
+        f" {_less(run.engines[run.best], run.blocking)} than blocking. {_share(run)}",
     )
 
 
@@ -362,25 +405,23 @@ def judge_atmosphere(run: Run) -> Judgement:
     best = min(whole, key=lambda name: whole[name].median)
     together = [name for name in run.engines if name.startswith(BEHIND_ALL)]
     sections = [name for name in run.engines if name.startswith("behind ") and name not in together]
-    hiding = [name for name in sections if leads(run.engines[name], run.blocking)]
+    if not sections:
+        return Judgement(OPEN, f"Not decided ({run.title}): no section was measured by itself.")
     told = [f"{name.split(',')[0]} {_less(run.engines[name], run.blocking)}" for name in sections]
-    if len(hiding) == len(sections):
-        verdict, words = HOLDS, "holds"
-    else:
-        verdict, words = _part_if(bool(hiding))
+    verdict = of_parts([is_shorter(run.engines[name], run.blocking) for name in sections])
     three = "".join(f" with all three {_less(run.engines[n], run.blocking)};" for n in together)
+    travelling = _less(whole[best], run.blocking)
     return Judgement(
         verdict,
-        f"The finding {words} ({run.title}): than blocking, it takes {listing(told)};{three} and"
-        f" where the transposes travel, too ({best}), {_less(whole[best], run.blocking)}."
-        f" {_share(run)}",
+        f"The finding {WORDS[verdict]} ({run.title}): than blocking, it takes {listing(told)};"
+        f"{three} and where the transposes travel, too ({best}), {travelling}. {_share(run)}",
     )
 
 
 def _judge_output(run: Run) -> Judgement:
     """By how much the output behind the next steps saves time, for each way of writing."""
     nothing = run.times_us[NOTHING_WRITTEN]
-    wins, told = [], []
+    gains, told = [], []
     for who, blocking, name in (
         ("all ranks", BLOCKING, BEHIND_STEPS),
         ("rank 0", ROOT_WRITES, ROOT_BEHIND_STEPS),
@@ -390,16 +431,18 @@ def _judge_output(run: Run) -> Judgement:
             continue
         before, behind = run.times_us[blocking], run.times_us[label]
         cost = 1 - nothing.median / before.median
-        wins.append(leads(behind, before))
+        gains.append(is_shorter(behind, before))
         told.append(
             f"written by {who}, blocking output is {percent(max(cost, 0.0))} of the time, and"
             f" behind the next steps it takes {_less(behind, before)}"
-            + ("" if wins[-1] else ", within the spread")
+            + ("" if gains[-1] else ", within the spread" if gains[-1] is None else ", no gain")
         )
-    if wins and all(wins):
-        verdict, words = HOLDS, "holds for the output"
-    elif any(wins):
-        verdict, words = IN_PART, "holds for the output in part"
-    else:
-        verdict, words = DOES_NOT_HOLD, "does not show for the output"
-    return Judgement(verdict, f"The finding {words} ({run.title}): {'; '.join(told)}.")
+    verdict = of_parts(gains)
+    words = {
+        HOLDS: "holds for the output",
+        IN_PART: "holds for the output in part",
+        DOES_NOT_HOLD: "does not show for the output",
+        OPEN: f"{UNDECIDED} for the output",
+    }[verdict]
+    found = "; ".join(told) or "no way of writing it was measured"
+    return Judgement(verdict, f"The finding {words} ({run.title}): {found}.")

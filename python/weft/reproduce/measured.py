@@ -21,12 +21,22 @@ from weft.cores.native import CoresError
 from weft.data.stored import ResultError
 from weft.lab import LabError
 from weft.measurements import effect, judgements, kernels, presets, result
+from weft.measurements.decisions import Decision, is_shorter, reaches
 from weft.measurements.effect import duration
-from weft.measurements.judgements import MASTER, NORMAL, TCC_CASES, THREADS_PUBLISHED, Judgement
+from weft.measurements.judgements import (
+    MASTER,
+    NORMAL,
+    NUMA_SLOWER,
+    ODD_EVEN_FASTER,
+    TCC_CASES,
+    THREADS_PUBLISHED,
+    Judgement,
+    judge_placement,
+)
 from weft.measurements.kernels import BLOCKING, KernelResult, Run
 from weft.measurements.presets import Preset
-from weft.measurements.result import Result
-from weft.measurements.statistics import leads
+from weft.measurements.result import Result, Statistic
+from weft.measurements.statistics import ratio
 from weft.measurements.store import Store
 from weft.reproduce.findings import (
     CANNOT,
@@ -47,6 +57,7 @@ from weft.system.mpi_libraries import MpiError
 from weft.system.probe import ProbeError
 
 WITHIN_THE_SPREAD = "not decided: the times lie within the spread"
+LARGE = 1.1  # times as long: a large difference
 
 
 class NotMeasured(Exception):
@@ -221,23 +232,45 @@ def tcc(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
 
 def progress_calls(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
     called, _, where = one.claims
-    return faster(called, runs, PER_ROW, NO_CALLS) + faster(where, runs, PER_ROW, INNER)
+    return matters(called, runs, NO_CALLS, PER_ROW) + faster(where, runs, PER_ROW, INNER)
 
 
 def faster(claim: Claim, runs: Sequence[Run], fast: str, slow: str) -> list[Finding]:
     """Whether one variant is faster than another beyond the spread."""
+    return beside(claim, runs, (fast, slow), is_shorter)
+
+
+def matters(claim: Claim, runs: Sequence[Run], without: str, usual: str) -> list[Finding]:
+    """Whether a variant takes much longer than the usual one."""
+    return beside(
+        claim, runs, (without, usual), lambda one, other: reaches(ratio(one, other), LARGE)
+    )
+
+
+def beside(
+    claim: Claim,
+    runs: Sequence[Run],
+    names: tuple[str, str],
+    decide: Callable[[Statistic, Statistic], Decision],
+) -> list[Finding]:
+    """What two variants of each run decide."""
     found = []
     for run in runs:
-        if not {fast, slow} <= run.times_us.keys():
-            why = f"{' or '.join(sorted({fast, slow} - run.times_us.keys()))} was not measured"
+        if not set(names) <= run.times_us.keys():
+            why = f"{' or '.join(sorted({*names} - run.times_us.keys()))} was not measured"
             found.append(claim.found(MEASURED, run.title, "", CANNOT, why))
             continue
-        first, second = run.times_us[fast], run.times_us[slow]
-        here = f"{fast} {duration(first.median)}; {slow} {duration(second.median)}"
-        tied = not leads(first, second) and not leads(second, first)
-        why = "No difference beyond the spread." if tied else ""
-        found.append(claim.found(MEASURED, run.title, here, verdict_if(leads(first, second)), why))
+        first, second = (run.times_us[name] for name in names)
+        here = f"{names[0]} {duration(first.median)}; {names[1]} {duration(second.median)}"
+        found.append(decided(claim, run.title, here, decide(first, second)))
     return found
+
+
+def decided(claim: Claim, on: str, here: str, decision: Decision, why: str = "") -> Finding:
+    """A measurement that intervals decide, or do not."""
+    if decision is None:
+        return claim.found(MEASURED, on, here, CANNOT, WITHIN_THE_SPREAD)
+    return claim.found(MEASURED, on, here, verdict_if(decision), why)
 
 
 def series(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
@@ -373,14 +406,15 @@ def ranks_per_node(claim: Claim, preset: Preset, found: Sequence[Result]) -> Fin
 
 
 def placement(one: Published, preset: Preset, found: Sequence[Result]) -> list[Finding]:
-    """The first statement is about numa and bind alone."""
+    """Each MPI library is judged by itself."""
     three_times, half_of_numa, *_ = one.claims
     findings = []
     for each in found:
-        on = "; ".join(case.title for case in effect.cases(each))
-        two = [alone for alone in each.alone if alone.placement != "odd-even"]
-        findings.append(judged(three_times, on, preset.judge(replace(each, alone=two))))
-        findings.append(judged(half_of_numa, on, preset.judge(each)))
+        for mpi in dict.fromkeys(alone.mpi for alone in each.alone):
+            own = replace(each, alone=[alone for alone in each.alone if alone.mpi == mpi])
+            on = "; ".join([mpi, *(case.title for case in effect.cases(each))])
+            for claim, order in ((three_times, NUMA_SLOWER), (half_of_numa, ODD_EVEN_FASTER)):
+                findings.append(judged(claim, on, judge_placement(own, [order])))
     return findings
 
 

@@ -10,9 +10,9 @@ import re
 
 from weft.bench import kernel_runs, places
 from weft.measurements import statistics
+from weft.measurements.decisions import is_shorter
 from weft.measurements.effect import duration, size
 from weft.measurements.result import Statistic
-from weft.measurements.statistics import leads
 from weft.reproduce.findings import (
     CANNOT,
     MEASURED,
@@ -23,7 +23,7 @@ from weft.reproduce.findings import (
     Part,
     verdict_if,
 )
-from weft.reproduce.measured import ERRORS, WITHIN_THE_SPREAD, Bench, NotMeasured
+from weft.reproduce.measured import ERRORS, Bench, NotMeasured, decided
 from weft.reproduce.published import Claim, named
 from weft.sim import native
 from weft.system import building, installation, mpi_libraries
@@ -128,9 +128,7 @@ def beside(claim: Claim, mpi: str, ranks: int, bytes_: int, times: Times) -> Fin
     mine, theirs = times[ranks, WEFT, bytes_], times[ranks, LIBRARY, bytes_]
     on = f"{size(bytes_)}, {ranks} ranks, {mpi}"
     here = f"Weft {duration(mine.median)}, the library {duration(theirs.median)}"
-    if not leads(mine, theirs) and not leads(theirs, mine):
-        return claim.found(MEASURED, on, here, CANNOT, WITHIN_THE_SPREAD)
-    return claim.found(MEASURED, on, here, verdict_if(leads(mine, theirs)))
+    return decided(claim, on, here, is_shorter(mine, theirs))
 
 
 def of_prime(claim: Claim, mpi: str, prime: int, most: int, bytes_: int, times: Times) -> Finding:
@@ -138,7 +136,7 @@ def of_prime(claim: Claim, mpi: str, prime: int, most: int, bytes_: int, times: 
     one, other = times[prime, WEFT, bytes_], times[most, WEFT, bytes_]
     on = f"Weft, {size(bytes_)}, {mpi}"
     here = f"{prime} ranks {duration(one.median)}, {most} ranks {duration(other.median)}"
-    return claim.found(MEASURED, on, here, verdict_if(leads(other, one)), OTHER_LIBRARY)
+    return decided(claim, on, here, is_shorter(other, one), OTHER_LIBRARY)
 
 
 OTHER_LIBRARY = "That was found with the poster's own library; here it is Weft's."
