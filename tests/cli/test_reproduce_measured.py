@@ -14,7 +14,7 @@ from weft.bench import kernel_runs, places
 from weft.bench.settings import SettingsError
 from weft.measurements import judgements, presets, store
 from weft.measurements.kernels import KernelResult
-from weft.measurements.result import Alone, Candidate, Result
+from weft.measurements.result import Alone, Candidate, Result, Statistic
 from weft.reproduce import (
     carry_out,
     measured,
@@ -329,10 +329,19 @@ processor time of one iteration, in that of double precision: 1234 us
 """
 
 
+def rounds(text: str, count: int = precision.ROUNDS) -> precision.Table:
+    """Of jobs that all say the same."""
+    return precision.table([text] * count)
+
+
 def test_the_table_of_precisions_is_read():
-    found = precision.table(TABLE.format(mixed=91, refined=125, time=0.5, both=100))
+    text = TABLE.format(mixed=91, refined=125, time="{time}", both=100)
+    found = precision.table([text.format(time=0.5 + 0.01 * i) for i in range(7)])
     assert len(found) == 5
-    assert found["single", "refinement"] == precision.Outcome(125, 0.5, "converged")
+    single = found["single", "refinement"]
+    assert (single.iterations, single.end) == (125, "converged")
+    assert single.time == Statistic(0.53, 0.50, 0.56, 7)
+    assert single.whole.median == pytest.approx(66.25)
     assert not found["mixed-vectors", "replacement"].converged
 
 
@@ -340,13 +349,13 @@ def test_the_table_of_precisions_is_read():
     ("well", "ill", "expected"),
     [
         ((91, 125, 0.5, 90), (100, 300, 0.5, 400), [HOLDS, HOLDS, HOLDS]),
-        ((99, 125, 0.9, 200), (100, 300, 0.5, 400), [DOES_NOT_HOLD] * 3),
+        ((99, 125, 0.9, 200), (100, 300, 0.5, 200), [DOES_NOT_HOLD] * 3),
         ((91, 125, 0.5, 200), (400, 300, 0.5, 100), [HOLDS, DOES_NOT_HOLD, DOES_NOT_HOLD]),
     ],
 )
 def test_precisions_are_judged_by_time_and_iterations(well, ill, expected):
     names = ("mixed", "refined", "time", "both")
-    tables = [precision.table(TABLE.format(**dict(zip(names, row)))) for row in (well, ill)]
+    tables = [rounds(TABLE.format(**dict(zip(names, row)))) for row in (well, ill)]
     found = precision.findings(*tables)
     assert verdicts(found) == expected
     assert "mixed 9" in found[0].here and "breakdown in iteration 93" in found[0].here
@@ -354,20 +363,31 @@ def test_precisions_are_judged_by_time_and_iterations(well, ill, expected):
     assert [line.name for line in figure.lines][-1] == "published"
 
 
+def test_times_of_precisions_that_scatter_decide_nothing():
+    """The medians alone would say that all holds."""
+    text = TABLE.format(mixed=91, refined=125, time="{time}", both=90)
+    wide = precision.table([text.format(time=0.2 + 0.1 * i) for i in range(7)])
+    found = precision.findings(wide, wide)
+    assert verdicts(found) == [HOLDS, CANNOT, CANNOT]
+    assert all("within the spread" in one.why for one in found[1:])
+    few = rounds(TABLE.format(mixed=91, refined=125, time=0.5, both=90), 3)
+    assert verdicts(precision.findings(few, few))[1] == CANNOT
+
+
 def test_precisions_that_do_not_converge_decide_nothing_in_their_favour():
     good = TABLE.format(mixed=91, refined=125, time=0.5, both=90)
     failing = good.replace("4.6e-09 | converged", "4.6e-02 | diverged")
     failing = failing.replace("4.8e-09 | converged", "4.8e-02 | diverged")
     lost = failing.replace("7.7e-09 | converged", "7.7e-02 | diverged")
-    well, ill, none = map(precision.table, (good, failing, lost))
+    well, ill, none = map(rounds, (good, failing, lost))
     # Ill conditioned, neither of the two converges: neither is the worse one.
     found = precision.findings(well, none)
-    assert verdicts(found) == [HOLDS, CANNOT, CANNOT] and "neither of the two" in found[1].why
+    assert verdicts(found) == [HOLDS, CANNOT, CANNOT] and "neither converges" in found[1].why
     # Mixed precision converges, single does not, and with replacement neither.
     assert verdicts(precision.findings(well, ill)) == [HOLDS, HOLDS, CANNOT]
     # As efficient as it may be: well conditioned it must converge.
     found = precision.findings(ill, ill)
-    assert verdicts(found) == [HOLDS, DOES_NOT_HOLD, DOES_NOT_HOLD]
+    assert verdicts(found) == [HOLDS, DOES_NOT_HOLD, CANNOT]
     assert "per iteration (diverged)" in found[1].here
 
 

@@ -1,6 +1,7 @@
 """JHPCN jh250041, topic 3: the pipelined method in lower precision, by pipecg's table of all of it.
 
-Efficiency is processor time: of an iteration, or until the solution is there.
+Efficiency is processor time: of an iteration, or until the solution is there. Several jobs give it
+an interval; numbers of iterations are the same in all of them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from dataclasses import dataclass
 
 from weft.bench import kernel_runs, places
 from weft.data import files
+from weft.measurements import statistics
+from weft.measurements.decisions import Decision, every, is_shorter, reaches
+from weft.measurements.result import Statistic
 from weft.reproduce.findings import CANNOT, MEASURED, Figure, Finding, Line, Part, verdict_if
 from weft.reproduce.measured import Bench, NotMeasured
 from weft.reproduce.published import Claim, named
@@ -18,7 +22,8 @@ from weft.system import building, mpi_libraries
 from weft.system.probe import how_to_build
 
 PROGRAM = "pipecg"
-STUDY = "--what study --method pipelined --grid 40x40x40 --iterations 800 --repetitions 3"
+STUDY = "--what study --method pipelined --grid 40x40x40 --iterations 800 --repetitions 1"
+ROUNDS = 6  # jobs; so many have an interval
 WELL, ILL = "well conditioned", "ill conditioned"
 PROBLEMS = {
     WELL: "--coefficients poisson",
@@ -43,7 +48,7 @@ class Outcome:
     """Of one precision, stabilised in one way; `time`: of an iteration, in that of double."""
 
     iterations: int
-    time: float
+    time: Statistic
     end: str
 
     @property
@@ -51,23 +56,34 @@ class Outcome:
         return self.end == CONVERGED
 
     @property
-    def whole(self) -> float:
+    def efficiency(self) -> Statistic:
+        """Iterations in the time of one of double."""
+        time = self.time
+        return Statistic(1 / time.median, 1 / time.high, 1 / time.low, time.n)
+
+    @property
+    def whole(self) -> Statistic:
         """Time until the end, in iterations of double."""
-        return self.iterations * self.time
+        time, count = self.time, self.iterations
+        return Statistic(count * time.median, count * time.low, count * time.high, time.n)
 
 
 Table = dict[tuple[str, str], Outcome]  # by precision, and what stabilises it
 
 
-def table(text: str) -> Table:
-    """From what the program prints."""
-    rows = (ROW.match(line.strip()) for line in text.splitlines())
+def table(texts: Sequence[str]) -> Table:
+    """From what the program prints in each round."""
+    rows: dict[tuple[str, str], list[re.Match[str]]] = {}
+    for text in texts:
+        for row in filter(None, (ROW.match(line.strip()) for line in text.splitlines())):
+            rows.setdefault((row["precision"], row["by"]), []).append(row)
     return {
-        (row["precision"], row["by"]): Outcome(
-            int(row["iterations"]), float(row["time"]), row["end"]
+        key: Outcome(
+            int(found[0]["iterations"]),
+            statistics.of([float(row["time"]) for row in found]),
+            found[0]["end"],
         )
-        for row in rows
-        if row
+        for key, found in rows.items()
     }
 
 
@@ -80,7 +96,7 @@ def run(mpi: str, options: str) -> str:
     job = places.LauncherPlace("mpiexec").start(mpi, 1, [str(program), *options.split()], {})
     status = kernel_runs.wait(job)
     said = job.said()
-    if status != 0 or not table(said):
+    if status != 0 or not table([said]):
         last = (said.strip().splitlines() or ["no output"])[-1]
         raise NotMeasured(f"{PROGRAM} under {mpi} ended with status {status}: {last}")
     return said
@@ -88,19 +104,21 @@ def run(mpi: str, options: str) -> str:
 
 def part(bench: Bench) -> Part:
     mpi = bench.mpis[0]
-    tables = {}
+    said: dict[str, list[str]] = {problem: [] for problem in PROBLEMS}
     bench.folder.mkdir(parents=True, exist_ok=True)
-    for problem, words in PROBLEMS.items():
-        said = run(mpi, f"{STUDY} {words}")
-        files.write_text(bench.folder / f"precision-{problem.split()[0]}.txt", said)
-        tables[problem] = table(said)
+    for _ in range(ROUNDS):
+        for problem, words in PROBLEMS.items():
+            said[problem].append(run(mpi, f"{STUDY} {words}"))
+            file = bench.folder / f"precision-{problem.split()[0]}.txt"
+            files.write_text(file, "\n".join(said[problem]))
+    tables = {problem: table(texts) for problem, texts in said.items()}
     return Part(
         findings=findings(tables[WELL], tables[ILL]),
         figures=[figure(tables)],
-        conditions=f"Measured: {PROGRAM} {STUDY}, on one rank under {mpi}; processor time; tables"
-        f" in {bench.folder}: precision-well.txt, precision-ill.txt. Mixed: matrix and"
-        " preconditioner in single precision, all else in double; mixed-vectors: the vectors in"
-        " single, too. The report does not say which it means.",
+        conditions=f"Measured: {PROGRAM} {STUDY}, on one rank under {mpi}, {ROUNDS} times;"
+        f" processor time; tables in {bench.folder}: precision-well.txt, precision-ill.txt. Mixed:"
+        " matrix and preconditioner in single precision, all else in double; mixed-vectors: the"
+        " vectors in single, too. The report does not say which it means.",
     )
 
 
@@ -143,48 +161,47 @@ def single_with_refinement(claim: Claim, well: Table, ill: Table) -> Finding:
     if why := lacking((well, rows[:1]), (ill, rows)):
         return claim.found(MEASURED, f"{WELL}, {ILL}", "", CANNOT, why)
     quick = well[rows[0]]
-    efficiency = 1 / quick.time
     single, mixed = (ill[row] for row in rows)
-    inferior = mixed.converged and (not single.converged or single.whole > mixed.whole)
-    here = f"{WELL} {efficiency:.2f} times as efficient per iteration{_trouble(quick)}; {ILL}, in"
-    here += f" iterations of double: single with refinement {ends(single)}, mixed with replacement"
-    here += f" {ends(mixed)}, {1 / mixed.time:.2f} times as efficient per iteration"
-    parts = {
-        f"the {WELL} part": quick.converged and efficiency >= TWICE,
-        f"the {ILL} part": inferior,
-    }
-    return of_both(claim, here, parts, single.converged or mixed.converged)
+    here = f"{WELL} {quick.efficiency.median:.2f} times as efficient per iteration"
+    here += f"{_trouble(quick)}; {ILL}, in iterations of double: single with refinement"
+    here += f" {ends(single)}, mixed with replacement {ends(mixed)},"
+    here += f" {mixed.efficiency.median:.2f} times as efficient per iteration"
+    twice = reaches(quick.efficiency, TWICE) if quick.converged else False
+    return of_both(claim, here, twice, is_better(mixed, single))
 
 
 def refinement_with_replacement(claim: Claim, well: Table, ill: Table) -> Finding:
     rows = (("single", "refinement"), ("single", "both"))
     if why := lacking((well, rows), (ill, rows)):
         return claim.found(MEASURED, f"{WELL}, {ILL}", "", CANNOT, why)
-    parts, told = {}, []
+    told = []
     for problem, found in ((WELL, well), (ILL, ill)):
         refined, both = (found[row] for row in rows)
-        better = both.converged and (not refined.converged or both.whole < refined.whole)
-        parts[f"the {problem} part"] = better == (problem == WELL)
         told.append(f"{problem}: refinement {ends(refined)}, with replacement {ends(both)}")
     here = f"in iterations of double, {'; '.join(told)}"
-    return of_both(claim, here, parts, any(ill[row].converged for row in rows))
+    gains = is_better(well[rows[1]], well[rows[0]])
+    return of_both(claim, here, gains, is_better(ill[rows[0]], ill[rows[1]]))
 
 
-def of_both(claim: Claim, here: str, parts: dict[str, bool], decided: bool) -> Finding:
-    """Where both forms fail when ill conditioned, neither is the worse one."""
+def is_better(one: Outcome, other: Outcome) -> Decision:
+    """Sooner at the end. What does not converge is worse; of two such none is."""
+    if one.converged and other.converged:
+        return is_shorter(one.whole, other.whole)
+    return one.converged if one.converged != other.converged else None
+
+
+def of_both(claim: Claim, here: str, well: Decision, ill: Decision) -> Finding:
+    """Of a statement with a part for each problem."""
     on = f"{WELL}, {ILL}"
-    if not decided and parts[f"the {WELL} part"]:
-        why = f"The {WELL} part holds; {ILL}, neither of the two converges."
-        return claim.found(MEASURED, on, here, CANNOT, why)
-    if not decided:
-        parts = {}
-    return claim.found(MEASURED, on, here, verdict_if(decided and all(parts.values())), only(parts))
-
-
-def only(parts: dict[str, bool]) -> str:
-    """Which part holds, where not all do."""
-    held = [name for name, holds in parts.items() if holds]
-    return f"Only {held[0]} holds." if held and len(held) < len(parts) else ""
+    parts = {f"the {WELL} part": well, f"the {ILL} part": ill}
+    holds = every(parts.values())
+    if holds is None:
+        undecided = [name for name, part in parts.items() if part is None]
+        why = f"not decided: {' and '.join(undecided)}, where neither converges, or the times lie"
+        return claim.found(MEASURED, on, here, CANNOT, f"{why} within the spread")
+    held = [name for name, part in parts.items() if part]
+    why = f"Only {held[0]} holds." if held and not holds else ""
+    return claim.found(MEASURED, on, here, verdict_if(holds), why)
 
 
 def iterations(outcome: Outcome) -> str:
@@ -192,7 +209,7 @@ def iterations(outcome: Outcome) -> str:
 
 
 def ends(outcome: Outcome) -> str:
-    return f"{outcome.whole:.0f}" + _trouble(outcome)
+    return f"{outcome.whole.median:.0f}" + _trouble(outcome)
 
 
 def _trouble(outcome: Outcome) -> str:
@@ -202,7 +219,7 @@ def _trouble(outcome: Outcome) -> str:
 def figure(tables: dict[str, Table]) -> Figure:
     """Time of an iteration; what did not converge is drawn, too: its iterations were timed."""
     lines = [
-        Line(problem, [], [found[row].time if row in found else None for row in DRAWN])
+        Line(problem, [], [found[row].time.median if row in found else None for row in DRAWN])
         for problem, found in tables.items()
     ]
     names = [f"{precision}, {by}" for precision, by in DRAWN]
