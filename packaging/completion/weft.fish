@@ -117,7 +117,7 @@ complete -c weft -n '__weft_in weft bench' -l amounts -d 'Amounts of computation
 complete -c weft -n '__weft_in weft bench' -l kernel -d 'The computation' -a 'gemm gemv stencil' -x
 complete -c weft -n '__weft_in weft bench' -l working-set -d 'The computation'\''s memory, such as 4MiB' -x
 complete -c weft -n '__weft_in weft bench' -l compute-library -d 'A computation of your own' -r -F
-complete -c weft -n '__weft_in weft bench' -l preset -d 'A published experiment' -a 'tcc threads-per-core placement split-tree nbc-eff iallreduce-kernel pipecg fft3d stencil cpals atmosphere gpu-stencil' -x
+complete -c weft -n '__weft_in weft bench' -l preset -d 'A published experiment' -a 'tcc threads-per-core placement nbc-eff iallreduce-kernel pipecg fft3d stencil cpals atmosphere gpu-stencil' -x
 complete -c weft -n '__weft_in weft bench' -l lab -d 'Nodes joined by slow links on this machine, as in nodes=2,per-node=1,rate=200mbit,burst=64kb,delay=1ms' -x
 complete -c weft -n '__weft_in weft bench' -l launcher -d 'What starts the ranks in place of the lab' -x
 complete -c weft -n '__weft_in weft bench' -l ranks -d 'Numbers of ranks, separated by commas, such as 2,4' -x

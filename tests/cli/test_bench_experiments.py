@@ -30,10 +30,10 @@ def test_what_cannot_be_measured_is_said_and_nothing_runs(tmp_path, capsys):
         raise AssertionError("nothing to measure")
 
     page = tmp_path / "page.html"
-    assert experiments.carry_out(experiments.find("split-tree"), measure, page) == 0
+    assert experiments.carry_out(presets(1)["threads-per-core"], measure, page) == 0
     said = capsys.readouterr().out
-    assert "Published: Denis et al." in said
-    assert "Not measured here: the whole experiment" in said
+    assert "Published: Nanri et al." in said
+    assert "Not measured here: 32 nodes of 120 cores" in said
     assert not page.exists()
 
 

@@ -18,6 +18,8 @@ from weft.bench import places, settings, variants
 from weft.bench.driver import Driver
 from weft.bench.settings import Settings
 from weft.bench.variants import Variant
+from weft.cores import native
+from weft.cores.native import Placement
 from weft.measurements import store
 from weft.measurements.result import CANNOT_RUN, STOPPED, Candidate
 from weft.system import installation, mpi_libraries
@@ -122,6 +124,34 @@ def test_axes_that_make_no_difference_are_not_measured_twice(monkeypatch):
     plan = variants.Plan(asked, "allreduce", 2)
     engines = [[c.engine for c in v.candidates] for v in plan.variants]
     assert engines == [["native", "function", "thread", "tcc"], ["thread", "tcc"]]
+
+
+def test_ranks_are_bound_where_placements_are_compared(monkeypatch):
+    """Otherwise no core is known to be free, and each thread stays beside its rank."""
+    placed = Placement("bind", [0, 1, 2, 3], [0] * 4, [0, 2], [0, 2])
+    asked = []
+
+    def ask(kind, words):
+        asked.append(words)
+        if "9" in words:
+            raise native.CoresError("9 ranks on 4 cores")
+        return placed, ""
+
+    class Two:
+        ranks = 2
+
+    class Nine:
+        ranks = 9
+
+    monkeypatch.setattr(driver_module.native, "ask", ask)
+    driver = Driver.__new__(Driver)
+    driver.settings = wanted(placements=["bind", "numa"])
+    words = driver.binding(Two)
+    assert words[0] == "sh" and "set -- 0 2;" in words[2]
+    assert asked == [["place", "--ranks", "2"]] and driver.binding(Nine) == []
+    for changes in ({"placements": ["bind"]}, {"launcher": "srun"}, {"lab": {"nodes": 2}}):
+        driver.settings = wanted(**{"placements": ["bind", "numa"], **changes})
+        assert driver.binding(Two) == []
 
 
 def test_fixed_work_is_shared_out():

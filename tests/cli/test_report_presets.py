@@ -15,7 +15,7 @@ from weft.measurements import kernels, presets
 from weft.measurements.result import Alone
 from weft.system import info
 
-NAMES = ("tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel")
+NAMES = ("tcc", "threads-per-core", "placement", "nbc-eff", "iallreduce-kernel")
 NAMES += ("pipecg", "fft3d", "stencil", "cpals", "atmosphere", "gpu-stencil")
 
 
@@ -53,9 +53,16 @@ def test_ranks_per_node_need_cores():
 
 
 def test_what_is_missing_is_said():
-    preset = presets.presets(2)["split-tree"]
+    preset = presets.presets(1)["threads-per-core"]
     assert preset.runs == []
-    assert "split-tree" in preset.not_available
+    assert "32 nodes" in preset.not_available
+
+
+def test_placement_is_measured_on_one_node_where_it_has_cores_for_the_threads():
+    assert presets.presets(5)["placement"].runs[0]["lab"]
+    (run,) = presets.presets(16)["placement"].runs
+    assert (run["lab"], run["launcher"], run["ranks"]) == (None, "mpiexec", "14")
+    assert run["algorithms"] == "chain"
 
 
 def test_tcc_holds_where_function_thread_and_tcc_gain():

@@ -28,7 +28,6 @@ PresetName = Literal[
     "tcc",
     "threads-per-core",
     "placement",
-    "split-tree",
     "nbc-eff",
     "iallreduce-kernel",
     "pipecg",
@@ -137,7 +136,7 @@ def bench(
     preset: Annotated[
         Optional[PresetName],
         typer.Option(
-            help="A published experiment: tcc, threads-per-core, placement, split-tree, nbc-eff,"
+            help="A published experiment: tcc, threads-per-core, placement, nbc-eff,"
             " iallreduce-kernel, pipecg, fft3d, stencil, cpals, atmosphere, gpu-stencil. Other"
             " options win over its own.",
             metavar="NAME",

@@ -11,13 +11,15 @@ import os
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from weft.bench.jobs import Outcome, Watch
+from weft.bench.kernel_runs import bound_to
 from weft.bench.places import Place
 from weft.bench.settings import Settings, amounts_us
 from weft.bench.variants import Plan, Variant
+from weft.cores import native
 from weft.lab import LabError
 from weft.measurements import statistics
 from weft.measurements.result import FAILED, STOPPED, Candidate, ranks_in_words
@@ -227,11 +229,23 @@ class Driver:
             self.store.candidate(self.run, replace(candidate, status=status, reason=reason))
             self.progress.notes.append(f"{candidate.label}: {status}: {reason}")
 
+    def binding(self, case: Case) -> Sequence[str]:
+        """Binds ranks where placements are compared: only then is a core known to be free."""
+        settings = self.settings
+        if settings.lab or settings.launcher != "mpiexec" or {*settings.placements} <= {"bind"}:
+            return []
+        try:
+            words = ["place", "--ranks", str(case.ranks)]
+            placement, _ = native.ask(native.Placement, words)
+        except native.CoresError:  # there are more ranks than cores
+            return []
+        return bound_to(placement.ranks)
+
     def command(self, case: Case, variant: Variant, alive: list[Candidate], slice_s: float):
         settings = self.settings
         program = mpi_libraries.implementation(variant.mpi).program(self.program)
         engines = ["native" if variant.library_async else c.engine for c in alive]
-        words = [*variant.front(case.collective), str(program)]
+        words = [*self.binding(case), *variant.front(case.collective), str(program)]
         words += ["--collective", case.collective, "--bytes", str(case.bytes)]
         words += ["--engines", ",".join(engines), "--samples", str(self.samples_file)]
         words += ["--tolerance", str(settings.tolerance), "--kernel", settings.kernel]

@@ -6,6 +6,7 @@ is less than another where the intervals do not meet (weft.measurements.statisti
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -60,7 +61,34 @@ WORDS: dict[Verdict, str] = {
 TCC_CASES = {"overlapped, call per row, function": 1.346, "thread": 1.127, "tcc": 1.166}
 
 
+IN_FLIGHT = re.compile(r"\b(\d+) in flight")
+
+
+def in_flight(run: Run) -> int:
+    """How many collectives of gemv_alltoall are under way at once."""
+    found = IN_FLIGHT.search(run.problem)
+    return int(found[1]) if found else 1
+
+
 def judge_tcc(run: Run) -> Judgement:
+    return _judge_several(run) if in_flight(run) > 1 else _judge_cases(run)
+
+
+def _judge_several(run: Run) -> Judgement:
+    """Of several collectives in flight TCC carries out one after the other."""
+    thread, tcc = run.times_us.get("thread"), run.times_us.get("tcc")
+    if not thread or not tcc:
+        return Judgement(OPEN, f"Not decided ({run.title}): thread and tcc were not both measured.")
+    verdict = of_parts([is_shorter(thread, tcc)])
+    return Judgement(
+        verdict,
+        f"That a thread gains more than TCC, with several collectives in flight, {WORDS[verdict]}"
+        f" ({run.title}): thread {duration(thread.median)}, tcc {duration(tcc.median)}."
+        f" {_share(run)}",
+    )
+
+
+def _judge_cases(run: Run) -> Judgement:
     present = {name: run.times_us[name] for name in TCC_CASES if name in run.times_us}
     gains = {
         name: is_shorter(present[name], run.blocking) if name in present else None

@@ -14,7 +14,6 @@ from typing import Any
 from weft.measurements.judgements import (
     ELEMENTS,
     NORMAL,
-    OPEN,
     THREADS,
     Judgement,
     judge_atmosphere,
@@ -66,8 +65,7 @@ def presets(cores: int) -> dict[str, Preset]:
     found = (
         tcc(),
         threads_per_core(cores),
-        placement(),
-        split_tree(),
+        placement(cores),
         nbc_eff(cores),
         iallreduce_kernel(cores),
         pipecg(cores),
@@ -122,12 +120,16 @@ def tcc() -> Preset:
             "Okuma, Nanri: on 2 nodes (5 MB, matrix of order 4,000), overlap makes the program"
             " 1.346 (progress function), 1.127 (progress thread) and 1.166 (TCC) times as fast as"
             " without; on 32 nodes 1.338, 1.020 and 1.271. The function is called once per row."
+            " With several collectives in flight a thread may gain more than TCC, which carries out"
+            " one after the other."
         ),
         program="gemv_alltoall",
         runs=[
             {"arguments": "--order 4000 --bytes 5000000", **measured},
             # So that the product takes about as long as the lab's links: theirs took longer.
             {"arguments": "--order 8000 --bytes 2500000", **measured},
+            # As many bytes in four collectives at once.
+            {"arguments": "--order 8000 --bytes 625000 --in-flight 4", **measured},
         ],
         judge=judge_tcc,
         not_available=(
@@ -195,9 +197,22 @@ def threads_missing(cores: int) -> str:
     return "; ".join(parts) + "."
 
 
-def placement() -> Preset:
+FREE_CORES = 2  # left to the threads, as published
+
+
+def placement(cores: int) -> Preset:
+    """On one node where it has cores for four ranks: of two ranks each thread has its own core."""
     measured = {"engines": "thread", "placements": "bind,numa,odd-even", "amounts": "0.5x,1x,2x"}
-    run = in_the_lab("scan", "1MB", kernel="gemm", **measured)
+    if cores >= 4 + FREE_CORES:
+        own = {"algorithms": "chain", "launcher": "mpiexec", "lab": None}
+        run = {"collective": "scan", "size": "1MB", "kernel": "gemm", **measured, **own}
+        run["ranks"] = str(cores - FREE_CORES)
+        missing = None if cores == 64 else f"64 cores: this machine has {cores}."
+    else:
+        run = in_the_lab("scan", "1MB", kernel="gemm", **measured)
+        missing = (
+            "cores without ranks, without which numa and odd-even put a thread where bind does."
+        )
     return Preset(
         name="placement",
         title="Where progress threads run: Iscan along a chain",
@@ -208,26 +223,7 @@ def placement() -> Preset:
         runs=[run],
         judge=judge_placement,
         about=("collective", "placements"),
-        not_available=(
-            "cores without ranks, without which numa and odd-even put a thread where bind does."
-        ),
-    )
-
-
-def split_tree() -> Preset:
-    return Preset(
-        name="split-tree",
-        title="A tree split between application and communication cores: Ibcast, Ireduce of 2 MB",
-        published=(
-            "Denis et al. 2019: with the work fixed, the least total time is at 50 of 64 cores"
-            " (KNL) and 38 of 48 (Skylake); the best number S of levels on application cores"
-            " changes at 52, 58 and 62 ranks of 64."
-        ),
-        judge=lambda result: Judgement(OPEN, "Nothing was measured: this preset has no run."),
-        not_available=(
-            "the whole experiment: 64 and 48 cores; weft reproduce split-tree simulates it, and"
-            " weft run --split S carries it out."
-        ),
+        not_available=missing,
     )
 
 
@@ -266,18 +262,19 @@ def nbc_eff(cores: int) -> Preset:
 
 def iallreduce_kernel(cores: int) -> Preset:
     engines = "native,function,thread,tcc,assist"
+    run = {"arguments": f"--elements {ELEMENTS}", "engines": engines}
     return Preset(
         name="iallreduce-kernel",
         title="Three arrays: minimum and maximum reduced behind an update",
         published=(
             "Intel: the non-blocking version takes 54 % less time (12 ranks in shared memory of two"
-            " Xeon E5-2697 v2, 10,000 doubles, Intel MPI 5.0)."
+            " Xeon E5-2697 v2, 10,000 doubles, Intel MPI 5.0). Where all cores are in use, it"
+            " brings nothing."
         ),
         program="iallreduce_kernel",
         runs=[
-            {"arguments": f"--elements {ELEMENTS}", "engines": engines, "lab": None}
-            | {"ranks": min(12, cores)},
-            {"arguments": f"--elements {ELEMENTS}", "engines": engines, "lab": LAB},
+            *({**run, "lab": None, "ranks": ranks} for ranks in sorted({min(12, cores), cores})),
+            {**run, "lab": LAB},
         ],
         judge=judge_iallreduce_kernel,
         not_available=None if cores >= 12 else f"12 ranks: this machine has {cores} cores.",
