@@ -6,6 +6,7 @@ Nothing is measured here: results of the benchmark and of its programs are made 
 from __future__ import annotations
 
 import json
+import re
 import typing
 
 import pytest
@@ -18,6 +19,7 @@ from weft.data import stored
 from weft.measurements import presets
 from weft.reproduce import (
     carry_out,
+    claims,
     command,
     findings,
     here,
@@ -50,7 +52,7 @@ def test_every_finding_of_the_papers_is_listed_with_its_tests_and_its_needs():
     listed = json.loads(done.stdout)
     assert [one["name"] for one in listed] == NAMES
     for one in listed:
-        assert one["title"] and one["source"] == published.SOURCES[one["paper"]]
+        assert one["title"] and one["source"] == claims.SOURCES[one["paper"]]
         for statement in one["statements"]:
             assert statement["where"] and statement["published"]
             assert statement["tested"] or statement["needs"]
@@ -63,6 +65,77 @@ def test_every_finding_of_the_papers_is_listed_with_its_tests_and_its_needs():
     )
     with_runs = [name for name, preset in presets.presets(64).items() if preset.runs]
     assert [name for name in with_runs if f"--preset {name}" not in tested] == []
+
+
+# Every figure of the five texts. None has a table with a number.
+FIGURES = {
+    claims.OKUMA: [*map(str, range(1, 3))],
+    claims.STUDY: [*map(str, range(1, 8))],
+    claims.DENIS: [*map(str, range(1, 22))],
+    claims.INTEL: [],
+    claims.JOCKSCH: [
+        "Copy in",
+        "Tree reduction",
+        "Allreduce, 128 MPI tasks on one node",
+        "Allreduce, 64 MPI tasks on one node with four NVIDIA A100",
+        "Allreduce, 8 and 128 nodes each with 128 MPI tasks",
+        "Allreduce, 4 nodes each with 64 MPI tasks on four NVIDIA A100",
+    ],
+}
+# What sums a text up.
+SUMMARIES = {
+    claims.OKUMA: ["abstract", "VI"],
+    claims.STUDY: ["abstract", "section 6"],
+    claims.DENIS: ["abstract", "section 8"],
+    claims.INTEL: ["introduction"],
+    claims.JOCKSCH: ["conclusions"],
+}
+
+
+def figures_in(where: str) -> set[str]:
+    """By number, as in "figures 1, 3 and 5 to 7", or by title."""
+    found = set(re.findall(r'figure "([^"]+)"', where))
+    for numbers in re.findall(r"figures? (\d[\d, andto]*)", where):
+        for first, last in re.findall(r"(\d+)(?: to (\d+))?", numbers):
+            found |= {*map(str, range(int(first), int(last or first) + 1))}
+    return found
+
+
+def test_figures_are_read_from_where_a_statement_stands():
+    assert figures_in("section 7, figures 2, 4 and 17 to 19; section 8") == {
+        *"24",
+        "17",
+        "18",
+        "19",
+    }
+    assert figures_in('algorithms, figure "Copy in"; conclusions') == {"Copy in"}
+    assert figures_in("sections 5 to 7, 62 ranks") == set()
+
+
+@pytest.mark.parametrize("paper", FIGURES)
+def test_every_figure_and_every_summary_of_a_paper_is_in_the_list(paper):
+    listed = json.loads(weft("reproduce", "--list", "--json").stdout)
+    places = [
+        statement["where"]
+        for one in listed
+        if one["paper"] == paper
+        for statement in one["statements"]
+    ]
+    assert set().union(*map(figures_in, places)) == set(FIGURES[paper])
+    for summary in SUMMARIES[paper]:
+        assert any(re.search(rf"\b{summary}\b", place) for place in places), summary
+
+
+def test_each_statement_is_listed_once():
+    words = [claim.words for one in published.FINDINGS for claim in one.claims]
+    assert len(words) == len({*words}) >= 50
+
+
+def test_what_cannot_be_tested_anywhere_is_few_and_has_a_reason():
+    """Switches, machines and libraries that are not at hand, or nothing that could be false."""
+    lost = [claim.needs for one in published.FINDINGS for claim in one.claims if claim.needs]
+    words = ("SHARP", "GPUs", "128 cores", "leaves it open", "does not give", "has no result")
+    assert all(any(word in needs for word in words) for needs in lost)
 
 
 def test_the_list_is_a_table():
@@ -96,7 +169,7 @@ def test_statements_of_a_finding_can_be_told_apart_and_have_a_judge():
     ("name", "says"),
     [
         ("gpu-stencil", "needs a GPU: no GPU here"),
-        ("placement", "needs 4 cores, two of ranks and two of threads; here are 2"),
+        ("placement", "needs 6 cores, four of ranks and two of threads; here are 2"),
         ("threads-per-core", "needs 5 cores"),
         ("nbc-eff", "needs 2 MPI libraries; here is 1"),
         ("tcc", ""),
@@ -112,9 +185,8 @@ def test_what_a_machine_lacks_is_said(name, says):
 
 def test_what_cannot_be_measured_here_runs_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(Bench, "carry_out", None)
-    for name in ("gpu-stencil", "sharp"):
-        found = carry_out.reproduce(published.named(name), Bench(tmp_path, 2), SMALL)
-        assert verdicts(found.findings) == [CANNOT] and "needs" in found.findings[0].why
+    found = carry_out.reproduce(published.named("gpu-stencil"), Bench(tmp_path, 2), SMALL)
+    assert verdicts(found.findings) == [CANNOT] and "needs" in found.findings[0].why
 
 
 # ---- All of them ------------------------------------------------------------------------------
@@ -145,23 +217,23 @@ def test_all_findings_are_gone_through_though_some_fail(made_up, monkeypatch, tm
     def failing():
         raise SimError("weft-sim is missing;\n build it")
 
-    monkeypatch.setitem(carry_out.SIMULATIONS, "split-tree", failing)
+    monkeypatch.setitem(carry_out.SIMULATIONS, "model", failing)
     written, file = tmp_path / "all.html", tmp_path / "all.json"
     done = called("all", "--json", file, "--out", written)
     assert done.exit_code == 0, done.output
     found = stored.read(findings.Reproductions, file, findings.ALL_SCHEMA)
     assert [one.name for one in found.reproductions] == NAMES
     by_name = {one.name: one.findings for one in found.reproductions}
-    assert set(verdicts(by_name["split-tree"])) == {CANNOT}
-    assert by_name["split-tree"][0].why == "it failed: weft-sim is missing; build it"
-    assert set(verdicts(by_name["placement"])) == {HOLDS} and len(by_name["placement"]) == 6
+    assert set(verdicts(by_name["model"])) == {CANNOT}
+    assert by_name["model"][0].why == "it failed: weft-sim is missing; build it"
+    assert set(verdicts(by_name["placement"])) == {HOLDS} and len(by_name["placement"]) == 15
     for one in published.all_findings():  # no statement is passed over
         told = {(finding.where, finding.published) for finding in by_name[one.name]}
         assert told == {(claim.where, claim.words) for claim in one.claims}
     shown = written.read_text()
     body = shown.split("<main>")[1]
     assert "https://" not in body and "weft-sim is missing" in body
-    assert "&lt;as said&gt;" in body and body.count('<section class="card">') == 6
+    assert "&lt;as said&gt;" in body and body.count('<section class="card">') == 7
     assert 'href="#split-tree"' in body and 'id="split-tree"' in body
 
 
@@ -172,7 +244,8 @@ def test_one_table_ends_the_way_through_all(made_up, tmp_path):
     assert "1 of 17, tcc: " in said and "17 of 17, shm-allreduce" in said
     assert said.count("finding published how verdict") == 1
     assert f"{CANNOT}: needs InfiniBand switches with SHARP" in said
-    assert "Does not hold: 0. Cannot be tested here: 3. Page: " in said
+    untested = sum(bool(claim.needs) for one in published.FINDINGS for claim in one.claims)
+    assert f"Does not hold: 0. Cannot be tested here: {untested}. Page: " in said
 
 
 def test_only_what_is_simulated_leaves_the_rest_out(made_up, tmp_path):
@@ -202,7 +275,7 @@ def test_one_finding_is_told_with_what_was_found(made_up):
     assert done.exit_code == 0, done.output
     said = " ".join(done.output.split())
     assert "published how here verdict" in said and "Page:" not in said
-    assert said.count("topic 1, figure 1") == 1 and "simulated: there <as said> holds" in said
+    assert said.count("topic 1, figure 1)") == 1 and "simulated: there <as said> holds" in said
 
 
 def test_samples_lie_beside_the_page(tmp_path):
@@ -234,7 +307,7 @@ def test_each_reason_is_told_once():
         (("--list", "--out", "x.html"), "give NAME, or --list"),
         (("--list", "--only", "measured"), "give NAME, or --list"),
         (("moon",), "'moon' is not one of 'all', 'tcc', 'progress-calls'"),
-        (("sharp", "--only", "simulated"), "nothing of sharp is simulated; leave out --only"),
+        (("fft3d", "--only", "simulated"), "nothing of fft3d is simulated; leave out --only"),
         (("model", "--only", "measured"), "nothing of model is measured"),
         (("tcc", "--time-budget", "9s"), "--time-budget has no effect on tcc"),
         (("nbc-eff", "--time-budget", "soon"), "--time-budget needs a number with"),

@@ -130,7 +130,8 @@ TCC = {
 def test_tcc_and_the_calls_of_the_progress_function_share_their_runs(tmp_path):
     bench = Bench(tmp_path, 2, known={"tcc": KernelResult("tcc", {}, [run(blocking=1e3, **TCC)])})
     found = carry_out.reproduce(published.named("tcc"), bench, LARGE, MEASURED)
-    assert verdicts(found.findings) == [HOLDS, HOLDS]  # 32 nodes are simulated only
+    # 32 nodes are simulated only; nothing was in flight together.
+    assert verdicts(found.findings) == [HOLDS, HOLDS, HOLDS, CANNOT]
     assert not any("32 nodes" in one.published for one in found.findings)
     (figure,) = found.figures
     by_name = dict(zip(figure.names, figure.lines[1].y))
@@ -171,8 +172,10 @@ def test_threads_per_core_has_a_verdict_for_each_figure_and_library(tmp_path):
         ("topic 1, figure 1", HOLDS),
         ("topic 1, figure 2", DOES_NOT_HOLD),
         ("topic 1, figure 2", DOES_NOT_HOLD),
-        ("topic 1, figure 3", CANNOT),  # without a run
-        ("topic 1, figure 4", CANNOT),
+        ("topic 1, figure 1; section 6", HOLDS),
+        ("topic 1, figure 1; section 6", HOLDS),
+        ("abstract; topic 1, figure 3", CANNOT),  # without a run
+        ("abstract; topic 1, figure 4", CANNOT),
     ]
     assert len(part.figures) == 4 and part.figures[0].lines[0].y == [0.03, 0.025, 0.02, 0.04]
 
@@ -183,13 +186,14 @@ def test_nbc_eff_tells_the_libraries_apart_by_ranks_per_node(tmp_path):
     bench = Bench(tmp_path, 2, known={"nbc-eff": Points([found], ["intelmpi: not here"])})
     one = published.named("nbc-eff")
     part = measured.part(one, bench)
-    assert verdicts(part.findings) == [DOES_NOT_HOLD, CANNOT]
+    assert verdicts(part.findings) == [DOES_NOT_HOLD, CANNOT, HOLDS]
     assert "needs 4 cores" in part.findings[1].why
+    assert part.findings[2].here.startswith("10 amounts of 0.2 ms to 2 ms")
     assert "Could not run: intelmpi: not here." in part.conditions
     assert len(part.figures) == 1 and part.figures[0].x == "computation, ms"
 
     told = measured.nbc_eff(one, presets.presets(16)["nbc-eff"], [found])
-    assert "only one was measured" in told[-1].why
+    assert "only one was measured" in told[1].why
 
     def more_ranks(mpi_ahead: str, mpi_behind: str) -> Result:
         there = {"ranks": 8, "nodes": 2}
@@ -203,8 +207,9 @@ def test_nbc_eff_tells_the_libraries_apart_by_ranks_per_node(tmp_path):
     ):
         results = [found, more_ranks(*mpis)]
         told = measured.nbc_eff(one, bench.preset("nbc-eff"), results)
-        assert told[-1].verdict == verdict
-        assert told[-1].here.startswith("1 per node: mpich 5.0.2; 4 per node: ")
+        (last,) = [one for one in told if one.where == "topic 2, figures 6 and 7"]
+        assert last.verdict == verdict
+        assert last.here.startswith("1 per node: mpich 5.0.2; 4 per node: ")
 
 
 def test_the_measured_placement_has_two_statements(tmp_path):
@@ -216,13 +221,13 @@ def test_the_measured_placement_has_two_statements(tmp_path):
     found.alone = [alone("bind", 1000.0), alone("numa", 3000.0), alone("odd-even", 3000.0)]
     bench = Bench(tmp_path, 4, known={"placement": Points([found])})
     part = measured.part(published.named("placement"), bench)
-    assert verdicts(part.findings) == [HOLDS, DOES_NOT_HOLD]
+    assert verdicts(part.findings) == [HOLDS, DOES_NOT_HOLD, HOLDS, CANNOT]
     assert "3.00 times as long as bind" in part.findings[0].here
     # The second statement is about odd-even and numa alone.
     found.alone = [alone("bind", 3000.0), alone("numa", 3000.0), alone("odd-even", 1500.0)]
     bench = Bench(tmp_path, 4, known={"placement": Points([found])})
     part = measured.part(published.named("placement"), bench)
-    assert verdicts(part.findings) == [DOES_NOT_HOLD, HOLDS]
+    assert verdicts(part.findings) == [DOES_NOT_HOLD, HOLDS, DOES_NOT_HOLD, CANNOT]
 
 
 # ---- Carrying out -----------------------------------------------------------------------------
@@ -261,9 +266,9 @@ def test_a_preset_of_which_nothing_runs_is_named_with_its_reason_and_not_tried_a
     monkeypatch.setattr(kernel_runs, "measure", measure)
     monkeypatch.setattr(places, "lab_problem", lambda: "")
     bench = Bench(tmp_path, 2, mpi="mpich")
-    for name in ("tcc", "progress-calls"):
+    for name, count in (("tcc", 4), ("progress-calls", 2)):
         found = carry_out.reproduce(published.named(name), bench, LARGE, MEASURED)
-        assert verdicts(found.findings) == [CANNOT] * 2
+        assert verdicts(found.findings) == [CANNOT] * count
         why = f"it failed: {folder}/gemv_alltoall is missing; build it with: make build"
         assert found.findings[0].why == why
     assert len(tries) == len(presets.presets(2)["tcc"].runs) and os.environ["COLUMNS"] == "70"
@@ -292,7 +297,7 @@ def test_a_preset_of_the_benchmark_leaves_its_runs_in_a_file(tmp_path, monkeypat
     monkeypatch.setattr(places, "lab_problem", lambda: "")
     bench = Bench(tmp_path, 4, mpi="mpich", time_budget="7s")
     one = published.named("placement")
-    assert verdicts(measured.part(one, bench).findings) == [HOLDS, HOLDS]
+    assert verdicts(measured.part(one, bench).findings) == [HOLDS, HOLDS, HOLDS, DOES_NOT_HOLD]
     assert (tmp_path / "placement.sqlite").exists() and budgets == [7.0]
     # Another day: only the new run counts.
     again = Bench(tmp_path, 4, mpi="mpich")
@@ -311,7 +316,7 @@ def test_a_benchmark_without_a_point_says_which_candidates_could_not_run(tmp_pat
     monkeypatch.setattr(places, "lab_problem", lambda: "")
     bench = Bench(tmp_path, 4, mpi="mpich")
     found = carry_out.reproduce(published.named("placement"), bench, LARGE, only=MEASURED)
-    assert verdicts(found.findings) == [CANNOT, CANNOT]
+    assert verdicts(found.findings) == [CANNOT] * 4
     assert found.findings[0].why == "it failed: mpich thread: mpich is not here"
 
 
@@ -410,7 +415,7 @@ def test_ranks_of_the_allreduce_are_powers_of_two_and_prime_numbers_below():
 
 def test_what_latency_prints_is_read():
     text = "blocking 8 0.4010 0.4230\nblocking 1048576 250.1 260.2\nweft: a remark\n"
-    assert shm_allreduce.times_of(text) == {8: 0.423, 1048576: 260.2}
+    assert shm_allreduce.times_of(text) == {("blocking", 8): 0.423, ("blocking", 1048576): 260.2}
 
 
 def test_allreduces_are_judged_beyond_the_spread():
@@ -425,17 +430,20 @@ def test_allreduces_are_judged_beyond_the_spread():
         (3, own, long): statistic(90.0),
         (3, library, short): statistic(1.0),
         (3, library, long): statistic(100.0),
+        (4, shm_allreduce.WEFT_BLOCKING, short): statistic(0.6),
+        (4, shm_allreduce.WEFT_BLOCKING, long): statistic(100.0),
     }
     found = shm_allreduce.findings_of("mpich", [4, 3], times)
-    assert verdicts(found) == [HOLDS, DOES_NOT_HOLD, HOLDS, DOES_NOT_HOLD]
+    assert verdicts(found) == [HOLDS, DOES_NOT_HOLD] * 3
     as_before = {key: time.median for key, time in times.items()}
     times = {key: statistic(median, spread=0.5) for key, median in as_before.items()}
     found = shm_allreduce.findings_of("mpich", [4, 3], times)
-    assert verdicts(found) == [CANNOT] * 4 and found[1].why == measured.WITHIN_THE_SPREAD
+    assert verdicts(found) == [CANNOT] * 6 and found[1].why == measured.WITHIN_THE_SPREAD
     times = {key: statistic(time) for key, time in as_before.items()}
     two = {(2, who, size): times[4, who, size] for _, who, size in times}
     found = shm_allreduce.findings_of("mpich", [2], two)
-    assert verdicts(found) == [HOLDS, DOES_NOT_HOLD, CANNOT] and "needs 4 cores" in found[2].why
+    assert verdicts(found) == [HOLDS, DOES_NOT_HOLD] * 2 + [CANNOT]
+    assert "needs 4 cores" in found[4].why
     assert shm_allreduce.figure("mpich", 4, times).lines[1].y[0] == 0.5
 
 
@@ -445,13 +453,13 @@ def test_programs_run_in_turn_with_and_without_weft(tmp_path, monkeypatch):
 
     class Job:
         def __init__(self, words):
-            self.form = words[words.index("--forms") + 1]
+            self.forms = words[words.index("--forms") + 1].split(",")
 
         def status(self):
             return 0
 
         def said(self):
-            return f"{self.form} 8 1.0 1.0\n{self.form} {1 << 20} 100.0 100.0\n"
+            return "".join(f"{one} 8 1.0 1.0\n{one} {1 << 20} 9.0 9.0\n" for one in self.forms)
 
     def start(self, mpi, ranks, words, environment):
         started.append((ranks, "run" in words))
@@ -473,14 +481,14 @@ def test_one_library_that_fails_leaves_the_others_results(tmp_path, monkeypatch)
     def measure(mpi, ranks):
         if mpi == "mpich":
             raise measured.NotMeasured("latency under mpich ended with status 1")
-        whos = (shm_allreduce.LIBRARY, shm_allreduce.WEFT)
+        whos = (shm_allreduce.LIBRARY, shm_allreduce.WEFT, shm_allreduce.WEFT_BLOCKING)
         return {(n, who, s): statistic(1.0) for n in ranks for who in whos for s in sizes}
 
     monkeypatch.setattr(shm_allreduce, "measure", measure)
     monkeypatch.setattr(Bench, "mpis", ["mpich", "openmpi"])
     part = shm_allreduce.measured(Bench(tmp_path, 2))
     of_library = [("mpich" in one.on, "ended with status" in one.why) for one in part.findings]
-    assert of_library == [(True, True)] * 3 + [(False, False)] * 3
+    assert of_library == [(True, True)] * 4 + [(False, False)] * 5
     assert part.figures
 
 

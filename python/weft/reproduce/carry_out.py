@@ -12,9 +12,12 @@ from weft.reproduce import (
     precision,
     shm_allreduce,
     split_tree,
+    split_tree_measured,
     threaded_collectives,
     threads_per_core,
+    two_levels,
 )
+from weft.reproduce.claims import Published
 from weft.reproduce.findings import (
     COMPUTED,
     MEASURED,
@@ -25,17 +28,18 @@ from weft.reproduce.findings import (
 )
 from weft.reproduce.here import Machine, lacking
 from weft.reproduce.measured import ERRORS, Bench
-from weft.reproduce.published import Published
 
 # What no preset of weft bench measures.
 PROGRAMS: dict[str, Callable[[Bench], Part]] = {
     "precision": precision.part,
     "shm-allreduce": shm_allreduce.measured,
+    "split-tree": split_tree_measured.part,
 }
 SIMULATIONS: dict[str, Callable[[], Part]] = {
     "tcc": threaded_collectives.part,
     "progress-calls": threaded_collectives.part_of_calls,
     "placement": placement.part,
+    "sharp": two_levels.part,
     "split-tree": split_tree.part,
     "threads-per-core": threads_per_core.part,
     "model": model.part,

@@ -9,9 +9,9 @@ import typer
 from weft.data import json_file
 
 if TYPE_CHECKING:
+    from weft.reproduce.claims import Published
     from weft.reproduce.findings import Reproductions
     from weft.reproduce.measured import Bench
-    from weft.reproduce.published import Published
 
 Name = Literal[
     "all",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.reproduce.published import Needs
+from weft.reproduce.claims import Needs
 from weft.system import gpu, info, mpi_libraries
 
 

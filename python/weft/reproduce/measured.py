@@ -21,7 +21,7 @@ from weft.cores.native import CoresError
 from weft.data.stored import ResultError
 from weft.lab import LabError
 from weft.measurements import effect, judgements, kernels, presets, result
-from weft.measurements.decisions import Decision, is_shorter, reaches
+from weft.measurements.decisions import Decision, every, is_shorter, reaches, some_shorter
 from weft.measurements.effect import duration
 from weft.measurements.judgements import (
     MASTER,
@@ -31,6 +31,7 @@ from weft.measurements.judgements import (
     TCC_CASES,
     THREADS_PUBLISHED,
     Judgement,
+    in_flight,
     judge_placement,
 )
 from weft.measurements.kernels import BLOCKING, KernelResult, Run
@@ -38,6 +39,7 @@ from weft.measurements.presets import Preset
 from weft.measurements.result import Result, Statistic
 from weft.measurements.statistics import ratio
 from weft.measurements.store import Store
+from weft.reproduce.claims import Claim, Published
 from weft.reproduce.findings import (
     CANNOT,
     DOES_NOT_HOLD,
@@ -50,7 +52,7 @@ from weft.reproduce.findings import (
     Verdict,
     verdict_if,
 )
-from weft.reproduce.published import Claim, Published
+from weft.reproduce.placement import PLACEMENTS
 from weft.sim.native import SimError
 from weft.system import mpi_libraries
 from weft.system.mpi_libraries import MpiError
@@ -204,6 +206,7 @@ def judged(claim: Claim, on: str, judgement: Judgement) -> Finding:
 
 # ---- Presets with a program of their own ------------------------------------------------------
 
+THREADED = ("thread", "tcc", "assist")  # engines that need a core beside the ranks'
 PER_ROW, INNER, NO_CALLS, THREAD = (
     "overlapped, call per row, function",
     "overlapped, inner calls, function",
@@ -225,13 +228,18 @@ def each_run(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Findin
 
 
 def tcc(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
-    gains, _, order = one.claims
-    found = [judged(gains, run.title, preset.judge(run)) for run in runs]
-    return found + faster(order, runs, PER_ROW, THREAD)
+    gains, _, order, beside_thread, several, *_ = one.claims
+    alone = [run for run in runs if in_flight(run) == 1]
+    found = [judged(gains, run.title, preset.judge(run)) for run in alone]
+    found += faster(order, alone, PER_ROW, THREAD)
+    found += faster(beside_thread, alone, "tcc", THREAD)
+    many = [run for run in runs if in_flight(run) > 1]
+    return found + [judged(several, run.title, preset.judge(run)) for run in many]
 
 
 def progress_calls(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
     called, _, where = one.claims
+    runs = [run for run in runs if in_flight(run) == 1]
     return matters(called, runs, NO_CALLS, PER_ROW) + faster(where, runs, PER_ROW, INNER)
 
 
@@ -275,12 +283,20 @@ def decided(claim: Claim, on: str, here: str, decision: Decision, why: str = "")
 
 def series(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
     """A claim for each series, in the papers' order; each MPI library is judged by itself."""
-    found = []
-    for claim, name in zip(one.claims, THREADS_PUBLISHED):
-        for library in dict.fromkeys(run.library for run in runs):
+    *of_series, by_switches = one.claims
+    found, libraries = [], dict.fromkeys(run.library for run in runs)
+    for claim, name in zip(of_series, THREADS_PUBLISHED):
+        for library in libraries:
             own = [run for run in runs if (run.library, run.series) == (library, name)]
             if own:
                 found.append(judged(claim, f"{library}, {own[0].network}", preset.judge(own)))
+    first = next(iter(THREADS_PUBLISHED))
+    for library in libraries:
+        cases = {r.case: r for r in runs if (r.library, r.series) == (library, first)}
+        if {"Prog2", "Prog4"} <= cases.keys():
+            two, four = (cases[name].times_us["thread"] for name in ("Prog2", "Prog4"))
+            here = f"Prog2 {duration(two.median)}; Prog4 {duration(four.median)}"
+            found.append(decided(by_switches, library, here, is_shorter(two, four)))
     return found
 
 
@@ -307,12 +323,29 @@ def pipecg(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]
     return found
 
 
+def iallreduce_kernel(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
+    """In shared memory the greatest number of ranks is that of the cores."""
+    saves, in_use = one.claims
+    found = [judged(saves, run.title, preset.judge(run)) for run in runs]
+    most = max((int(options["ranks"]) for options in preset.runs if not options["lab"]), default=0)
+    for run in runs:
+        if run.network.startswith("lab") or run.ranks != most:
+            continue
+        threaded = {name: run.times_us[name] for name in THREADED if name in run.times_us}
+        gain = some_shorter(threaded.values(), run.blocking)
+        told = [f"{name} {duration(time.median)}" for name, time in threaded.items()]
+        here = "; ".join([f"blocking {duration(run.blocking.median)}", *told])
+        found.append(decided(in_use, run.title, here, None if gain is None else not gain))
+    return found
+
+
 JUDGES: dict[str, Callable[[Published, Preset, Sequence[Run]], list[Finding]]] = {
     "tcc": tcc,
     "pipecg": pipecg,
     "progress-calls": progress_calls,
     "threads-per-core": series,
     "atmosphere": atmosphere,
+    "iallreduce-kernel": iallreduce_kernel,
 }
 
 
@@ -323,8 +356,13 @@ def of_programs(one: Published, preset: Preset, found: KernelResult) -> Part:
     if preset.series:
         figures = series_figures(found.runs)
     else:
-        figures = [times_as_fast(run, FACTORS.get(preset.name, {})) for run in found.runs]
+        figures = [times_as_fast(run, published_for(run, preset)) for run in found.runs]
     return Part(findings, figures, could_not_run(found.failed))
+
+
+def published_for(run: Run, preset: Preset) -> dict[str, float]:
+    """Figures were published of one collective in flight."""
+    return FACTORS.get(preset.name, {}) if in_flight(run) == 1 else {}
 
 
 def without_a_run(one: Published, found: list[Finding], failed: Sequence[str]) -> list[Finding]:
@@ -376,12 +414,34 @@ def time_of(run: Run) -> float:
 
 
 def nbc_eff(one: Published, preset: Preset, found: Sequence[Result]) -> list[Finding]:
-    _, _, by_amount, by_ranks = one.claims
+    _, _, by_amount, by_ranks, by_itself, _ = one.claims
     findings = []
     for each in found:
         titles = "; ".join(case.title for case in effect.cases(each))
         findings.append(judged(by_amount, titles, preset.judge(each)))
-    return [*findings, ranks_per_node(by_ranks, preset, found)]
+    findings.append(ranks_per_node(by_ranks, preset, found))
+    return findings + [
+        amounts_found(by_itself, each, case) for each in found for case in effect.cases(each)
+    ]
+
+
+AMOUNTS = 10
+
+
+def amounts_found(claim: Claim, found: Result, case: effect.Case) -> Finding:
+    """Whether the computation goes from less than the fastest communication to more than the
+    slowest one."""
+    about = (case.collective, case.size_bytes, case.ranks)
+    alone = [one for one in found.alone if (one.collective, one.bytes, one.ranks) == about]
+    times = [time.median for one in alone for time in (one.blocking_us, one.immediate_us)]
+    if not times:
+        why = "no candidate's communication was measured alone"
+        return claim.found(MEASURED, case.title, "", CANNOT, why)
+    least, most = min(case.computation_us), max(case.computation_us)
+    here = f"{len(case.computation_us)} amounts of {duration(least)} to {duration(most)};"
+    here += f" communication takes {duration(min(times))} to {duration(max(times))}"
+    holds = len(case.computation_us) == AMOUNTS and least < min(times) and most > max(times)
+    return claim.found(MEASURED, case.title, here, verdict_if(holds))
 
 
 def ranks_per_node(claim: Claim, preset: Preset, found: Sequence[Result]) -> Finding:
@@ -407,7 +467,7 @@ def ranks_per_node(claim: Claim, preset: Preset, found: Sequence[Result]) -> Fin
 
 def placement(one: Published, preset: Preset, found: Sequence[Result]) -> list[Finding]:
     """Each MPI library is judged by itself."""
-    three_times, half_of_numa, *_ = one.claims
+    *_, three_times, _, half_of_numa, fastest, together = one.claims
     findings = []
     for each in found:
         for mpi in dict.fromkeys(alone.mpi for alone in each.alone):
@@ -415,7 +475,33 @@ def placement(one: Published, preset: Preset, found: Sequence[Result]) -> list[F
             on = "; ".join([mpi, *(case.title for case in effect.cases(each))])
             for claim, order in ((three_times, NUMA_SLOWER), (half_of_numa, ODD_EVEN_FASTER)):
                 findings.append(judged(claim, on, judge_placement(own, [order])))
+            alone = {one.placement: one.immediate_us for one in own.alone}
+            findings.append(first_of(fastest, on, "bind", [alone]))
+            findings.append(first_of(together, on, "odd-even", totals_by_amount(each, mpi)))
     return findings
+
+
+def totals_by_amount(found: Result, mpi: str) -> list[dict[str, Statistic]]:
+    """For each amount of computation the time of both, by placement."""
+    totals: dict[int, dict[str, Statistic]] = {}
+    for point in found.points:
+        if point.mpi == mpi:
+            totals.setdefault(point.amount, {})[point.placement] = point.total_us
+    return [*totals.values()]
+
+
+def first_of(claim: Claim, on: str, first: str, cases: Sequence[dict[str, Statistic]]) -> Finding:
+    """Whether one placement is faster than all others in each case."""
+    others = [(case, name) for case in cases for name in PLACEMENTS if name != first]
+    here = "; ".join(
+        ", ".join(f"{name} {duration(time.median)}" for name, time in case.items())
+        for case in cases
+    )
+    decision = every(
+        is_shorter(case[first], case[name]) if {first, name} <= case.keys() else None
+        for case, name in others
+    )
+    return decided(claim, on, here, decision)
 
 
 BENCH_JUDGES: dict[str, Callable[[Published, Preset, Sequence[Result]], list[Finding]]] = {

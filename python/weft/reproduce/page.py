@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from weft.data import files
+from weft.reproduce.claims import Published
 from weft.reproduce.findings import (
     CANNOT,
     DOES_NOT_HOLD,
@@ -22,7 +23,6 @@ from weft.reproduce.findings import (
     Reproduction,
     Reproductions,
 )
-from weft.reproduce.published import Published
 
 if TYPE_CHECKING:
     from weft.report.svg import Bars, Graph

@@ -1,8 +1,17 @@
-"""Denis et al., 2019, figure 7: a chain's time where threads share cores in different ways."""
+"""Denis et al., 2019, figures 1 to 7: where threads run, and how long a chain takes there."""
 
 from __future__ import annotations
 
-from weft.reproduce.findings import SIMULATED, Figure, Finding, Line, Part, verdict_if
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.cores import native as cores
+from weft.reproduce.claims import Claim
+from weft.reproduce.findings import COMPUTED, SIMULATED, Figure, Finding, Line, Part, verdict_if
 from weft.reproduce.published import named
 from weft.sim import native
 
@@ -11,28 +20,33 @@ WAYS = {1: "messages of one copy", 2: "messages of two copies"}
 NUMA_SLOWER = (2.5, 3.5)
 ODD_EVEN_HALF = (0.4, 0.6)
 PUBLISHED = (1.0, 3.0, 1.5)  # times as long as bind
+TWO_NODES = "numa:2 core:4 pu:1"  # figures 1 to 3: two NUMA nodes of four cores
+HALF = (0.4, 0.6)  # of the time
+NOTHING = 0.1  # hidden: at most that
+AT_ONCE = 2.0  # times as often as with numa: neighbours' exchanges overlap
 
 
 def times(machine: str, ranks: int, copies: int, compute_us: float = 0) -> list[float]:
-    runs = [
-        native.simulate(
-            machine,
-            collective="scan",
-            algorithm="chain",
-            ranks=ranks,
-            bytes="1MiB",
-            placement=placement,
-            callers="leave",
-            copies=copies,
-            compute=compute_us,
-        )
-        for placement in PLACEMENTS
-    ]
+    runs = [chain(machine, ranks, copies, policy, compute=compute_us) for policy in PLACEMENTS]
     return [run.total_us for run in runs]
 
 
+def chain(machine: str, ranks: int, copies: int, policy: str, **options: object) -> native.Run:
+    return native.simulate(
+        machine,
+        collective="scan",
+        algorithm="chain",
+        ranks=ranks,
+        bytes="1MiB",
+        placement=policy,
+        callers="leave",
+        copies=copies,
+        **options,
+    )
+
+
 def findings(copies: int, bind: float, numa: float, odd_even: float) -> list[Finding]:
-    three_times, half_of_numa, fastest, _ = named("placement").claims
+    *_, three_times, _, half_of_numa, fastest, _ = named("placement").claims
     slower, half = numa / bind, odd_even / numa
     as_slow = NUMA_SLOWER[0] <= slower <= NUMA_SLOWER[1]
     as_fast = ODD_EVEN_HALF[0] <= half <= ODD_EVEN_HALF[1]
@@ -68,12 +82,123 @@ def findings(copies: int, bind: float, numa: float, odd_even: float) -> list[Fin
     ]
 
 
+# ---- Figures 1 to 3: where ranks and threads are ------------------------------------------------
+
+
+def placed(ranks: int, policy: str) -> cores.Placement:
+    words = ["place", "--machine", TWO_NODES, "--ranks", str(ranks), "--policy", policy]
+    return cores.ask(cores.Placement, words)[0]
+
+
+def drawn() -> list[Finding]:
+    return of_cores(placed(4, "bind"), placed(6, "bind"), placed(6, "numa"))
+
+
+def of_cores(four: cores.Placement, six: cores.Placement, numa: cores.Placement) -> list[Finding]:
+    apart, beside, on_free, *_ = named("placement").claims
+    free = [core for core in six.cores if core not in six.ranks]
+    by_node = dict(zip(numa.cores, numa.numa_nodes))
+    free_of = {by_node[core]: core for core in numa.cores if core not in numa.ranks}
+    spaced = all(second - first > 1 for first, second in zip(four.ranks, four.ranks[1:]))
+    shared = [free_of.get(by_node[rank]) for rank in numa.ranks] == numa.threads
+    on = "weft place, 8 cores"
+    return [
+        apart.found(
+            COMPUTED,
+            on,
+            f"4 ranks on {listed(four.ranks)}; 6 leave {listed(free)} free",
+            verdict_if(spaced and sorted(by_node[core] for core in free) == [0, 1]),
+        ),
+        beside.found(
+            COMPUTED,
+            on,
+            f"ranks on {listed(six.ranks)}, threads on {listed(six.threads)}",
+            verdict_if(six.ranks == six.threads),
+        ),
+        on_free.found(COMPUTED, on, f"threads on {listed(numa.threads)}", verdict_if(shared)),
+    ]
+
+
+def listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers)) or "none"
+
+
+# ---- Figures 4 to 6: when which core works ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Work:
+    """Shares of the time: that each core of a thread works, and that two of them do at once."""
+
+    each: list[float]
+    at_once: float
+
+
+def work(intervals: Sequence[tuple[int, float, float]], total_us: float) -> Work:
+    """From the core, beginning and end of each piece of work."""
+    names = sorted({core for core, _, _ in intervals})
+    busy: dict[int, float] = dict.fromkeys(names, 0.0)
+    steps = [(begin, 1, core) for core, begin, _ in intervals]
+    steps += [(end, -1, core) for core, _, end in intervals]
+    running: Counter[int] = Counter()
+    last = at_once = 0.0
+    for moment, change, core in sorted(steps):
+        working = [name for name in names if running[name]]
+        for name in working:
+            busy[name] += moment - last
+        at_once += (moment - last) * (len(working) > 1)
+        running[core] += change
+        last = moment
+    return Work([busy[name] / total_us for name in names], at_once / total_us)
+
+
+def traced(machine: str, ranks: int, policy: str) -> Work:
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "trace.json"
+        run = chain(machine, ranks, 2, policy, trace=file)
+        events = json.loads(file.read_text())
+    intervals = [
+        (run.thread_cores[event["pid"]], event["ts"], event["ts"] + event["dur"])
+        for event in (events if isinstance(events, list) else events["traceEvents"])
+        if event["name"] == "working"
+    ]
+    return work(intervals, run.total_us)
+
+
+def of_work(bind: Work, numa: Work, odd_even: Work) -> list[Finding]:
+    *_, at_once, half, both = named("placement").claims[:6]
+
+    def overlapping(claim: Claim, found: Work) -> Finding:
+        here = f"two cores at once {found.at_once:.0%} of the time, with numa {numa.at_once:.0%}"
+        often = found.at_once >= AT_ONCE * numa.at_once
+        return claim.found(SIMULATED, WAYS[2], here, verdict_if(often))
+
+    here = f"{' and '.join(f'{share:.0%}' for share in numa.each)} of the time"
+    halves = len(numa.each) == 2 and all(HALF[0] <= share <= HALF[1] for share in numa.each)
+    return [
+        overlapping(at_once, bind),
+        half.found(SIMULATED, WAYS[2], here, verdict_if(halves)),
+        overlapping(both, odd_even),
+    ]
+
+
+# ---- Figure 7: times ----------------------------------------------------------------------------
+
+
 def in_words(bind: float, numa: float, odd_even: float) -> str:
     return f"bind {bind:,.0f}, odd-even {odd_even:,.0f}, numa {numa:,.0f} µs"
 
 
+def hidden(copies: int, alone_us: float, computation_us: float, both_us: float) -> Finding:
+    """Of bind, where a rank's thread shares its core."""
+    claim = named("placement").claims[-4]
+    share = (alone_us + computation_us - both_us) / min(alone_us, computation_us)
+    here = f"{share:.0%} of what could be hidden"
+    return claim.found(SIMULATED, WAYS[copies], here, verdict_if(share <= NOTHING))
+
+
 def with_computation(copies: int, bind: float, numa: float, odd_even: float) -> Finding:
-    claim = named("placement").claims[3]
+    claim = named("placement").claims[-1]
     return claim.found(
         SIMULATED,
         WAYS[copies],
@@ -83,13 +208,16 @@ def with_computation(copies: int, bind: float, numa: float, odd_even: float) -> 
 
 
 def part(machine: str = "knl64", ranks: int = 62) -> Part:
-    alone, together, relative, found = [], [], [], []
+    alone, together, relative = [], [], []
+    found = drawn() + of_work(*(traced(machine, ranks, policy) for policy in PLACEMENTS))
     for copies, words in WAYS.items():
         values = times(machine, ranks, copies)
         alone.append(Line(words, [], [*values]))
         relative.append(Line(words, [], [value / values[0] for value in values]))
         found += findings(copies, *values)
-        values = times(machine, ranks, copies, compute_us=values[0])
+        bind_us = values[0]
+        values = times(machine, ranks, copies, compute_us=bind_us)
+        found.append(hidden(copies, bind_us, bind_us, values[0]))
         together.append(Line(words, [], [*values]))
         found.append(with_computation(copies, *values))
     relative.append(Line("published", [], [*PUBLISHED]))
@@ -101,7 +229,8 @@ def part(machine: str = "knl64", ranks: int = 62) -> Part:
             Figure("With computation", "", "µs", together, True, names),
         ],
         findings=found,
-        conditions=f"Simulated: {machine}, {ranks} ranks; callers sleep and leave the collective to"
+        conditions=f"Computed: weft place. Simulated: {machine}, {ranks} ranks; callers sleep"
+        " and leave the collective to"
         " the threads, which yield after a look that found nothing. The computation takes as long"
         " as bind's communication. The paper does not say by how many copies a message goes, so"
         " both are shown.",

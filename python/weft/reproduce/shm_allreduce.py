@@ -7,12 +7,14 @@ poster) in turn, in jobs of their own. In the simulator only Weft's algorithms c
 from __future__ import annotations
 
 import re
+from itertools import product
 
 from weft.bench import kernel_runs, places
 from weft.measurements import statistics
 from weft.measurements.decisions import is_shorter
 from weft.measurements.effect import duration, size
 from weft.measurements.result import Statistic
+from weft.reproduce.claims import Claim
 from weft.reproduce.findings import (
     CANNOT,
     MEASURED,
@@ -24,7 +26,7 @@ from weft.reproduce.findings import (
     verdict_if,
 )
 from weft.reproduce.measured import ERRORS, Bench, NotMeasured, decided
-from weft.reproduce.published import Claim, named
+from weft.reproduce.published import named
 from weft.sim import native
 from weft.system import building, installation, mpi_libraries
 from weft.system.probe import how_to_build
@@ -35,8 +37,10 @@ PUBLISHED_RANKS = 128
 ROUNDS = 7  # jobs with and without Weft, in turn; six have a confidence interval
 LINE = re.compile(r"^(?P<form>blocking|persistent) (?P<bytes>\d+) [\d.]+ (?P<us>[\d.]+)$")
 LIBRARY, WEFT = "MPI library, blocking", "Weft, persistent"
+WEFT_BLOCKING = "Weft, blocking"
+FORMS = {LIBRARY: ["blocking"], WEFT: ["persistent", "blocking"]}  # of one job
 SIMULATED_RANKS = (61, 64)
-Times = dict[tuple[int, str, int], Statistic]  # by ranks, LIBRARY or WEFT, bytes
+Times = dict[tuple[int, str, int], Statistic]  # by ranks, who in which form, bytes
 
 
 def ranks_here(cores: int) -> int:
@@ -59,25 +63,25 @@ def counts(cores: int) -> list[int]:
 # ---- Measured ---------------------------------------------------------------------------------
 
 
-def times_of(text: str) -> dict[int, float]:
-    """Bytes -> microseconds of a call, from what the program prints."""
+def times_of(text: str) -> dict[tuple[str, int], float]:
+    """Form and bytes -> microseconds of a call, from what the program prints."""
     lines = (LINE.match(line.strip()) for line in text.splitlines())
-    return {int(line["bytes"]): float(line["us"]) for line in lines if line}
+    return {(line["form"], int(line["bytes"])): float(line["us"]) for line in lines if line}
 
 
-def job(mpi: str, ranks: int, who: str) -> dict[int, float]:
+def job(mpi: str, ranks: int, who: str) -> dict[tuple[str, int], float]:
     library = mpi_libraries.implementation(mpi)
     program = library.program(PROGRAM)
     if not building.is_there(program):
         raise NotMeasured(f"{program} is missing; {how_to_build(library)}")
     weft = [installation.weft_command(), "run", "--engine", "function", "--blocking", "--"]
     words = [*(weft if who == WEFT else []), program, "--bytes", f"{SHORT},{LONG}"]
-    words += ["--forms", "persistent" if who == WEFT else "blocking"]
+    words += ["--forms", ",".join(FORMS[who])]
     running = places.LauncherPlace("mpiexec").start(mpi, ranks, [str(word) for word in words], {})
     status = kernel_runs.wait(running)
     said = running.said()
     found = times_of(said)
-    if status != 0 or set(found) != {SHORT, LONG}:
+    if status != 0 or set(found) != {*product(FORMS[who], (SHORT, LONG))}:
         last = (said.strip().splitlines() or ["no output"])[-1]
         raise NotMeasured(f"{PROGRAM} under {mpi} ended with status {status}: {last}")
     return found
@@ -88,8 +92,9 @@ def measure(mpi: str, ranks: list[int]) -> Times:
     for _ in range(ROUNDS):
         for count in ranks:
             for who in (LIBRARY, WEFT):
-                for bytes_, time_us in job(mpi, count, who).items():
-                    samples.setdefault((count, who, bytes_), []).append(time_us)
+                for (form, bytes_), time_us in job(mpi, count, who).items():
+                    name = WEFT_BLOCKING if (who, form) == (WEFT, "blocking") else who
+                    samples.setdefault((count, name, bytes_), []).append(time_us)
     return {key: statistics.of(values) for key, values in samples.items()}
 
 
@@ -116,9 +121,10 @@ def measured(bench: Bench) -> Part:
 
 
 def findings_of(mpi: str, ranks: list[int], times: Times) -> list[Finding]:
-    short, long, prime = named("shm-allreduce").claims
+    short, long, prime, persistent, *_ = named("shm-allreduce").claims
     most = ranks[0]
     found = [beside(short, mpi, most, SHORT, times), beside(long, mpi, most, LONG, times)]
+    found += [of_form(persistent, mpi, most, bytes_, times) for bytes_ in (SHORT, LONG)]
     if len(ranks) < 2:
         return [*found, prime.untested(MEASURED, prime.here.cores_in_words)]
     return found + [of_prime(prime, mpi, ranks[1], most, bytes_, times) for bytes_ in (SHORT, LONG)]
@@ -129,6 +135,14 @@ def beside(claim: Claim, mpi: str, ranks: int, bytes_: int, times: Times) -> Fin
     on = f"{size(bytes_)}, {ranks} ranks, {mpi}"
     here = f"Weft {duration(mine.median)}, the library {duration(theirs.median)}"
     return decided(claim, on, here, is_shorter(mine, theirs))
+
+
+def of_form(claim: Claim, mpi: str, ranks: int, bytes_: int, times: Times) -> Finding:
+    """Whether Weft's persistent call is faster than its blocking one."""
+    one, other = times[ranks, WEFT, bytes_], times[ranks, WEFT_BLOCKING, bytes_]
+    on = f"Weft, {size(bytes_)}, {ranks} ranks, {mpi}"
+    here = f"persistent {duration(one.median)}, blocking {duration(other.median)}"
+    return decided(claim, on, here, is_shorter(one, other), OTHER_LIBRARY)
 
 
 def of_prime(claim: Claim, mpi: str, prime: int, most: int, bytes_: int, times: Times) -> Finding:
@@ -160,13 +174,53 @@ def figure(mpi: str, ranks: int, times: Times) -> Figure:
 # ---- Simulated --------------------------------------------------------------------------------
 
 
-def simulated_us(ranks: int, bytes_: int) -> float:
-    options = {"collective": "allreduce", "engine": "blocking"}
-    return native.simulate("knl64", ranks=ranks, bytes=bytes_, **options).total_us
+SOCKETS, SOCKETS_CORES = "skylake48", 48
+ONE_SEGMENT = {SHORT: "node-tree", LONG: "node-ring"}
+EACH_SOCKET = {SHORT: "domain-tree", LONG: "domain-ring"}
+BY_ONE_TASK = "node-flat"
+
+
+def simulated_us(machine: str, ranks: int, bytes_: int, algorithm: str | None = None) -> float:
+    options = {"collective": "allreduce", "engine": "blocking", "algorithm": algorithm}
+    return native.simulate(machine, ranks=ranks, bytes=bytes_, **options).total_us
+
+
+def by_algorithm(bytes_: int) -> dict[str, float]:
+    names = (ONE_SEGMENT[bytes_], EACH_SOCKET[bytes_], BY_ONE_TASK)
+    return {name: simulated_us(SOCKETS, SOCKETS_CORES, bytes_, name) for name in names}
+
+
+def of_algorithms(short: dict[str, float], long: dict[str, float]) -> list[Finding]:
+    """Chunks and the tree against one task that reduces all, and segments by socket."""
+    chunks, tree, segments, *_ = named("shm-allreduce").claims[4:]
+
+    def beside_one_task(claim: Claim, bytes_: int, times: dict[str, float]) -> Finding:
+        mine, one = times[ONE_SEGMENT[bytes_]], times[BY_ONE_TASK]
+        here = f"{ONE_SEGMENT[bytes_]} {duration(mine)}, by one task {duration(one)}"
+        on = f"Weft, {size(bytes_)}, {SOCKETS}"
+        return claim.found(SIMULATED, on, here, verdict_if(is_less(mine, one)))
+
+    told = [
+        f"{size(bytes_)}: one segment {duration(times[ONE_SEGMENT[bytes_]])}, one for each socket"
+        f" {duration(times[EACH_SOCKET[bytes_]])}"
+        for bytes_, times in ((SHORT, short), (LONG, long))
+    ]
+    as_said = is_less(short[ONE_SEGMENT[SHORT]], short[EACH_SOCKET[SHORT]])
+    as_said = as_said and is_less(long[EACH_SOCKET[LONG]], long[ONE_SEGMENT[LONG]])
+    return [
+        beside_one_task(chunks, LONG, long),
+        beside_one_task(tree, SHORT, short),
+        segments.found(SIMULATED, f"Weft, {SOCKETS}", "; ".join(told), verdict_if(as_said)),
+    ]
+
+
+def is_less(one_us: float, other_us: float) -> bool:
+    return one_us < (1 - statistics.NOTICEABLE) * other_us
 
 
 def simulated() -> Part:
-    times = {(n, b): simulated_us(n, b) for n in SIMULATED_RANKS for b in (SHORT, LONG)}
+    sizes = (SHORT, LONG)
+    times = {(n, b): simulated_us("knl64", n, b) for n in SIMULATED_RANKS for b in sizes}
     names = [f"{n} ranks" for n in SIMULATED_RANKS]
     figures = [
         Figure(
@@ -181,11 +235,13 @@ def simulated() -> Part:
     ]
     return Part(
         findings=[
-            simulated_prime(b, *(times[n, b] for n in SIMULATED_RANKS)) for b in (SHORT, LONG)
+            *(simulated_prime(b, *(times[n, b] for n in SIMULATED_RANKS)) for b in sizes),
+            *of_algorithms(*map(by_algorithm, sizes)),
         ],
         figures=figures,
         conditions="Simulated: knl64, in the memory that the ranks share, by the algorithm that"
-        " Weft takes. An MPI library's own collectives are not simulated.",
+        f" Weft takes; algorithms beside each other with {SOCKETS_CORES} ranks on {SOCKETS}, which"
+        " has two sockets. An MPI library's own collectives are not simulated.",
     )
 
 
@@ -193,6 +249,6 @@ def simulated_prime(bytes_: int, prime_us: float, most_us: float) -> Finding:
     prime, most = SIMULATED_RANKS
     claim = named("shm-allreduce").claims[2]
     here = f"{prime} ranks {duration(prime_us)}, {most} ranks {duration(most_us)}"
-    slower = (1 - statistics.NOTICEABLE) * prime_us > most_us
+    slower = is_less(most_us, prime_us)
     on = f"Weft, {size(bytes_)}, knl64"
     return claim.found(SIMULATED, on, here, verdict_if(slower), OTHER_LIBRARY)

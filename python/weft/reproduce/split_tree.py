@@ -90,6 +90,8 @@ def judged(
         found.append(of_switches(on, switches(ranks, by_split)))
     if order == "levels":
         found.append(of_least(on, cores, least_at(ranks, by_split)))
+        all_cores = 2 * blocking_us(machine, collective, cores)  # computation takes as long
+        found += of_shape(on, by_split, blocking[-1], all_cores)
     drawn = lines(ranks, by_split, blocking)
     return Figure(title(machine, collective, order), "ranks", "µs, with computation", drawn), found
 
@@ -113,6 +115,36 @@ def of_least(on: str, cores: int, at: int) -> Finding:
     return claim.found(
         SIMULATED, on, f"at {at}", verdict_if(near), flat if near and at != LEAST[cores] else ""
     )
+
+
+def of_shape(on: str, by_split: Totals, blocking: float, all_cores: float) -> list[Finding]:
+    """What the curves say whatever the numbers of ranks are. `blocking`: with one core free."""
+    grows, beats_blocking, fewer, *_ = named("split-tree").claims[3:]
+    best = [min(SPLITS, key=lambda s: by_split[s][i]) for i in range(len(by_split[0]))]
+    rises = best[0] < best[-1] and all(a <= b for a, b in zip(best, best[1:]))
+    last = by_split[best[-1]][-1]
+    least = min(min(totals) for totals in by_split.values())
+    return [
+        grows.found(
+            SIMULATED,
+            on,
+            f"best S from {best[0]} to {best[-1]}",
+            verdict_if(rises),
+            "" if rises else WHY,
+        ),
+        beats_blocking.found(
+            SIMULATED,
+            on,
+            f"S = {best[-1]} {last:,.0f} µs, blocking {blocking:,.0f} µs",
+            verdict_if(last < blocking),
+        ),
+        fewer.found(
+            SIMULATED,
+            on,
+            f"{least:,.0f} µs, with ranks on all cores {all_cores:,.0f} µs",
+            verdict_if(least < all_cores),
+        ),
+    ]
 
 
 def numbers(found: list[int]) -> str:

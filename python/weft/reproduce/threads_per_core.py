@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weft.measurements.statistics import NOTICEABLE
 from weft.reproduce.findings import SIMULATED, Figure, Finding, Line, Part, verdict_if
 from weft.reproduce.published import named
 from weft.sim import native
@@ -91,6 +92,13 @@ def finding(where: str, size: str, ratio: float, times: dict[str, float]) -> Fin
     return claim.found(SIMULATED, where, said, verdict_if(holds), "" if holds else WHY[size])
 
 
+def switches(where: str, times: dict[str, float]) -> Finding:
+    claim = named("threads-per-core").claims[4]
+    said = f"Prog2 {times['Prog2']:,.1f}, Prog4 {times['Prog4']:,.1f} µs"
+    slower = times["Prog2"] < (1 - NOTICEABLE) * times["Prog4"]
+    return claim.found(SIMULATED, where, said, verdict_if(slower), "" if slower else WHY["16"])
+
+
 def ratio_in_words(ratio: float) -> str:
     return "1/2" if ratio < 1 else "2"
 
@@ -114,6 +122,8 @@ def part(places: tuple[Place, ...] = PLACES) -> Part:
             times = totals(place.machine, place.cores, place.nodes, place.size, ratio)
             figures.append(figure(place.words, place.size, ratio, times))
             findings.append(finding(place.words, place.size, ratio, times))
+            if place.size == "16" and ratio < 1:
+                findings.append(switches(place.words, times))
     return Part(
         figures=figures,
         findings=findings,

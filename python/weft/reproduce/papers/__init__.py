@@ -1,0 +1,1 @@
+"""What each paper states, one module for each."""
