@@ -470,6 +470,7 @@ def test_programs_run_in_turn_with_and_without_weft(tmp_path, monkeypatch):
     program = tmp_path / "latency"
     program.touch()
     monkeypatch.setattr("weft.system.mpi_libraries.Implementation.program", lambda *_: program)
+    monkeypatch.setattr(shm_allreduce, "domains", lambda: 1)
     part = shm_allreduce.measured(Bench(tmp_path, 4, mpi="mpich"))
     assert started == [(4, False), (4, True), (3, False), (3, True)] * 2
     assert verdicts(part.findings)[:2] == [CANNOT, CANNOT]  # of two jobs
@@ -485,10 +486,11 @@ def test_one_library_that_fails_leaves_the_others_results(tmp_path, monkeypatch)
         return {(n, who, s): statistic(1.0) for n in ranks for who in whos for s in sizes}
 
     monkeypatch.setattr(shm_allreduce, "measure", measure)
+    monkeypatch.setattr(shm_allreduce, "domains", lambda: 1)
     monkeypatch.setattr(Bench, "mpis", ["mpich", "openmpi"])
     part = shm_allreduce.measured(Bench(tmp_path, 2))
     of_library = [("mpich" in one.on, "ended with status" in one.why) for one in part.findings]
-    assert of_library == [(True, True)] * 4 + [(False, False)] * 5
+    assert of_library == [(True, True)] * 5 + [(False, False)] * 6
     assert part.figures
 
 

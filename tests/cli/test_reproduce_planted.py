@@ -276,20 +276,42 @@ def test_the_shape_of_simulated_split_trees_can_be_wrong():
     assert verdicts(split_tree.of_shape("x", falling, 0.5, 0.5)) == [DOES_NOT_HOLD] * 3
 
 
-def test_two_levels_and_segments_can_be_slower():
+def test_two_levels_chunks_and_trees_can_be_slower():
     assert two_levels.finding("bcast", 8, 20.0, 10.0).verdict == HOLDS
-    assert two_levels.finding("bcast", 8, 10.0, 10.0).verdict == DOES_NOT_HOLD
-    names = ("node-tree", "domain-tree", "node-flat")
-    long_names = ("node-ring", "domain-ring", "node-flat")
+    slower = two_levels.finding("bcast", 8, 10.0, 10.0)
+    assert slower.verdict == DOES_NOT_HOLD and slower.why
 
-    def judged(short: tuple[float, ...], long: tuple[float, ...]) -> list[str]:
-        return verdicts(
-            shm_allreduce.of_algorithms(dict(zip(names, short)), dict(zip(long_names, long)))
-        )
+    def judged(tree: float, ring: float) -> list[str]:
+        by_one = {"node-flat": 3.0}
+        short, long = {"node-tree": tree, **by_one}, {"node-ring": ring, **by_one}
+        return verdicts(shm_allreduce.of_algorithms(short, long))
 
-    assert judged((1, 2, 3), (2, 1, 3)) == [HOLDS] * 3
-    assert judged((3, 2, 3), (3, 4, 3)) == [DOES_NOT_HOLD] * 3
-    assert judged((1, 2, 3), (1, 2, 3)) == [HOLDS, HOLDS, DOES_NOT_HOLD]
+    assert judged(1.0, 1.0) == [HOLDS] * 2 and judged(3.0, 3.0) == [DOES_NOT_HOLD] * 2
+
+
+@pytest.mark.parametrize(
+    ("one", "each", "spread", "verdict"),
+    [
+        ((1, 9), (2, 5), TIGHT, HOLDS),
+        ((1, 9), (2, 9), TIGHT, DOES_NOT_HOLD),
+        ((1, 9), (2, 5), WIDE, CANNOT),
+    ],
+)
+def test_segments_by_socket_are_measured_on_several_sockets(
+    monkeypatch, one, each, spread, verdict
+):
+    sizes = (shm_allreduce.SHORT, shm_allreduce.LONG)
+    names = zip((one, each), (shm_allreduce.ONE_SEGMENT, shm_allreduce.EACH_SOCKET))
+    times = {
+        (algorithm[bytes_], bytes_): statistic(time_us, spread)
+        for values, algorithm in names
+        for bytes_, time_us in zip(sizes, values)
+    }
+    monkeypatch.setattr(shm_allreduce, "segments", lambda mpi, ranks: times)
+    monkeypatch.setattr(shm_allreduce, "domains", lambda: 2)
+    assert shm_allreduce.by_sockets("mpich", 8).verdict == verdict
+    monkeypatch.setattr(shm_allreduce, "domains", lambda: 1)
+    assert shm_allreduce.by_sockets("mpich", 8).why == "needs 4 cores, 2 NUMA domains"
 
 
 def test_statistics_add_up_to_the_blocking_program():

@@ -9,6 +9,7 @@ from reproductions import verdicts
 from weft.cores import native as cores
 from weft.data import stored
 from weft.reproduce import (
+    carry_out,
     findings,
     model,
     placement,
@@ -139,6 +140,13 @@ def test_what_hides_an_alltoall_is_simulated_for_both_numbers_of_nodes():
     product_us = threaded_collectives.product_us(threaded_collectives.FIGURE_1)
     assert product_us < found["call per row"] < 1.01 * found["blocking"]
     assert product_us * 16 / 15 <= found["thread"] < found["blocking"]
+
+
+@needs_simulator
+def test_what_does_not_hold_in_the_simulator_says_why():
+    quick = ("tcc", "progress-calls", "sharp", "placement", "shm-allreduce")
+    found = [one for name in quick for one in carry_out.SIMULATIONS[name]().findings]
+    assert [one for one in found if one.verdict == DOES_NOT_HOLD and not one.why] == []
 
 
 @needs_simulator

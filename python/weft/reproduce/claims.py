@@ -45,6 +45,7 @@ class Needs:
     cores_for: str = "one for each rank"
     gpu: bool = False
     mpis: int = 1
+    domains: int = 1  # of the node's memory
 
     @property
     def cores_in_words(self) -> str:
@@ -54,6 +55,7 @@ class Needs:
     def words(self) -> str:
         parts = [f"{self.cores} cores"] if self.cores > 1 else []
         parts += ["a GPU"] if self.gpu else []
+        parts += [f"{self.domains} NUMA domains"] if self.domains > 1 else []
         parts += [f"{self.mpis} MPI libraries"] if self.mpis > 1 else []
         return ", ".join(parts)
 

@@ -16,6 +16,14 @@ from weft.reproduce.published import named
 from weft.sim import native
 
 PLACEMENTS = ("bind", "numa", "odd-even")
+# Why a shared core costs little, by the copies of a message.
+TURNS = {
+    1: "Where the receiver alone moves a message, a hop of the chain needs one core at a time, so"
+    " that a shared core costs switches and looks only.",
+    2: "A send and its receive take turns on a shared core, cell by cell, and between the turns all"
+    " other threads of that core look for work. But the reduction, more than half of a hop, takes"
+    " as long on any core.",
+}
 WAYS = {1: "messages of one copy", 2: "messages of two copies"}
 NUMA_SLOWER = (2.5, 3.5)
 ODD_EVEN_HALF = (0.4, 0.6)
@@ -23,6 +31,7 @@ PUBLISHED = (1.0, 3.0, 1.5)  # times as long as bind
 TWO_NODES = "numa:2 core:4 pu:1"  # figures 1 to 3: two NUMA nodes of four cores
 HALF = (0.4, 0.6)  # of the time
 NOTHING = 0.1  # hidden: at most that
+SOME = "More than a tenth is hidden, which is little, but more than nothing."
 AT_ONCE = 2.0  # times as often as with numa: neighbours' exchanges overlap
 
 
@@ -50,14 +59,7 @@ def findings(copies: int, bind: float, numa: float, odd_even: float) -> list[Fin
     slower, half = numa / bind, odd_even / numa
     as_slow = NUMA_SLOWER[0] <= slower <= NUMA_SLOWER[1]
     as_fast = ODD_EVEN_HALF[0] <= half <= ODD_EVEN_HALF[1]
-    serial = (
-        "Where the receiver alone moves a message, a hop of the chain needs one core at a time, so"
-        " that a shared core costs switches and looks only."
-        if copies == 1
-        else "A send and its receive take turns on a shared core, cell by cell, and between the"
-        " turns all other threads of that core look for work. But the reduction, more than half"
-        " of a hop, takes as long on any core."
-    )
+    serial = TURNS[copies]
     return [
         three_times.found(
             SIMULATED,
@@ -194,7 +196,8 @@ def hidden(copies: int, alone_us: float, computation_us: float, both_us: float) 
     claim = named("placement").claims[-4]
     share = (alone_us + computation_us - both_us) / min(alone_us, computation_us)
     here = f"{share:.0%} of what could be hidden"
-    return claim.found(SIMULATED, WAYS[copies], here, verdict_if(share <= NOTHING))
+    holds = share <= NOTHING
+    return claim.found(SIMULATED, WAYS[copies], here, verdict_if(holds), "" if holds else SOME)
 
 
 def with_computation(copies: int, bind: float, numa: float, odd_even: float) -> Finding:
@@ -204,6 +207,7 @@ def with_computation(copies: int, bind: float, numa: float, odd_even: float) -> 
         WAYS[copies],
         in_words(bind, numa, odd_even),
         verdict_if(odd_even < min(bind, numa)),
+        "" if odd_even < min(bind, numa) else TURNS[copies],
     )
 
 

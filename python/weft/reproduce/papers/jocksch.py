@@ -52,7 +52,10 @@ FINDINGS = (
                 "benchmarks, one node",
                 "short messages are faster with one shared segment for all sockets, long ones with"
                 " a segment for each socket",
-                ways=(SIMULATED,),
+                here=Needs(cores=4, cores_for="two in each of two NUMA domains", domains=2),
+                ways=(MEASURED,),
+                not_simulated="The simulator charges as much for the other socket's segment as for"
+                " the own one.",
             ),
             Claim(
                 'benchmarks, figure "Allreduce, 64 MPI tasks on one node with four NVIDIA A100";'
