@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from weft.measurements.kernels import KernelResult
 from weft.measurements.result import Alone, Candidate, Result, Statistic
 from weft.reproduce import (
     carry_out,
+    findings,
     measured,
     precision,
     published,
@@ -82,6 +84,8 @@ def test_runs_are_judged_as_the_benchmark_judges_them(tmp_path, name, times, ver
     (figure,) = part.figures
     assert figure.names[0] == "blocking" and figure.lines[0].y[0] == 1.0
     assert part.conditions.startswith(f"Measured: weft bench --preset {name};")
+    told = findings.Reproduction(name, "", "", part.findings, part.figures, [])
+    assert judgement in json.dumps(told.to_json(), ensure_ascii=False)
 
 
 @pytest.mark.parametrize(

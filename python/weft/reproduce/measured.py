@@ -199,9 +199,10 @@ VERDICTS: dict[str, tuple[Verdict, str]] = {
 def judged(claim: Claim, on: str, judgement: Judgement) -> Finding:
     """The benchmark's judgement as a finding."""
     verdict, why = VERDICTS[judgement.verdict]
+    text = str(judgement)  # a finding is copied, which a judgement cannot be
     if verdict == CANNOT:
-        return claim.found(MEASURED, on, "", CANNOT, judgement)
-    return claim.found(MEASURED, on, judgement, verdict, why)
+        return claim.found(MEASURED, on, "", CANNOT, text)
+    return claim.found(MEASURED, on, text, verdict, why)
 
 
 # ---- Presets with a program of their own ------------------------------------------------------
