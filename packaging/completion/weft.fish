@@ -80,9 +80,11 @@ complete -c weft -n '__weft_in weft advise' -s o -l out -d 'The page, with every
 complete -c weft -n '__weft_in weft advise' -l record -d 'Where the record of the run is kept' -r -F
 complete -c weft -n '__weft_in weft advise' -l trace -d 'Also write each rank'\''s collectives and windows for Perfetto' -r -F
 complete -c weft -n '__weft_in weft advise' -l patch -d 'Also write the changes of the program that are advised as a unified diff of its source' -r -F
+complete -c weft -n '__weft_in weft advise' -l apply -d 'Build the program without and with the changes, beside its source, which stays as it is, and say whether to keep them'
+complete -c weft -n '__weft_in weft advise' -l build -d 'With --apply' -x
 complete -c weft -n '__weft_in weft advise' -l overhead -d 'The part of the run time that observing results may take' -x
 complete -c weft -n '__weft_in weft advise' -l verify -d 'Run the recorded calls again, blocking and with Weft, for the gain'\''s lower end'
-complete -c weft -n '__weft_in weft advise' -l time-budget -d 'With --verify' -x
+complete -c weft -n '__weft_in weft advise' -l time-budget -d 'With --verify or --apply' -x
 complete -c weft -n '__weft_in weft advise' -l sample -l no-sample -d 'Run some of the recorded calls again at the end, with and without Weft, so that the first line has a figure'
 complete -c weft -n '__weft_in weft advise' -l mpi -d 'mpich, intelmpi, openmpi or abi' -x
 complete -c weft -n '__weft_in weft advise' -l from -d 'Run nothing' -r -F

@@ -12,6 +12,7 @@ from weft.data import json_file as json_of
 
 if TYPE_CHECKING:
     from weft.advise.analysis import Advice
+    from weft.advise.patch.diff import Patch
     from weft.advise.predict.asked import Asked
 
 RECORD = Path("weft-advise.sqlite")
@@ -19,8 +20,10 @@ PAGE, COMPARISON = Path("weft-advise.html"), Path("weft-advise-comparison.html")
 HOW = "How the program is run"
 FILES = "What is written"
 LATER = "From a record, without a program"
+TRIED = "A change that is tried"
 ELSEWHERE = "On another machine"
 SAMPLE_S = 20.0  # for some replays at the end
+TRIALS = 12  # rounds of the program without and with a change, at most
 NOT_STARTED = (126, 127)  # statuses of what could not be started, which has been said
 
 
@@ -96,6 +99,24 @@ def advise(
             rich_help_panel=FILES,
         ),
     ] = None,
+    apply: Annotated[
+        bool,
+        typer.Option(
+            "--apply",
+            help="Build the program without and with the changes, beside its source, which stays as"
+            " it is, and say whether to keep them.",
+            rich_help_panel=TRIED,
+        ),
+    ] = False,
+    build: Annotated[
+        str,
+        typer.Option(
+            help="With --apply: the command that compiles the program, quoted as one word.",
+            metavar="COMMAND",
+            show_default=False,
+            rich_help_panel=TRIED,
+        ),
+    ] = "",
     overhead: Annotated[
         str,
         typer.Option(
@@ -115,7 +136,7 @@ def advise(
     time_budget: Annotated[
         str,
         typer.Option(
-            help="With --verify: begin no round of replays that would end after this time.",
+            help="With --verify or --apply: begin no round that would end after this time.",
             metavar="TIME",
             rich_help_panel=HOW,
         ),
@@ -142,7 +163,7 @@ def advise(
         typer.Option(
             "--from",
             help="Run nothing: advise on a record, or on what ranks of a crashed job have left in"
-            " a directory.",
+            " a directory. With --apply: of a run before.",
             metavar="FILE",
             rich_help_panel=LATER,
         ),
@@ -198,7 +219,8 @@ def advise(
     budget = per_cent(overhead)
     budget_s = seconds("--time-budget", time_budget)
     elsewhere = asked_elsewhere(predict, nodes, per_node, machine, scale)
-    if bool(command) == bool(from_record):
+    check_apply(apply, build, command, bool(before or verify or trace or elsewhere))
+    if not apply and bool(command) == bool(from_record):
         raise refuse("give a program (weft advise -- ./app) or a record (--from FILE), one of both")
     if before and not from_record:
         raise refuse("--before needs --from: it compares two records")
@@ -206,7 +228,7 @@ def advise(
         raise refuse("--trace is the timeline of one run: leave it out with --before")
     if patch and before:
         raise refuse("--patch changes the program of one record: leave it out with --before")
-    if patch:
+    if patch or apply:
         check_parser()
     if before and from_record:
         present_comparison(load(before), load(from_record), json_file, page or COMPARISON)
@@ -216,11 +238,11 @@ def advise(
     if verify and not command:
         raise refuse("--verify needs the program: it starts another job by its command")
     status = 0
-    if command:
+    if command and not from_record:
         status = observe(command, budget, mpi, record)
         if verify and status == 0:
             replay(command, mpi, record, budget_s)
-        elif sample and status == 0 and not elsewhere:
+        elif sample and status == 0 and not elsewhere and not apply:
             replay_some(command, mpi, record)
         elif verify:
             why = f"the command ended with {status}"
@@ -231,12 +253,30 @@ def advise(
     if elsewhere:
         present_prediction(elsewhere, from_record or record, json_file)
         raise typer.Exit(status)
-    files = Files(json_file, page or PAGE, trace, None if from_record else record)
     advice = load(from_record or record)
-    present(advice, files)
+    if apply and status == 0:
+        made = patch_of(advice, from_record or record, patch)
+        prove(made, list(command or ()), build, budget_s, json_file)
+        raise typer.Exit(0)
+    present(advice, Files(json_file, page or PAGE, trace, None if from_record else record))
     if patch:
-        write_patch(advice, from_record or record, patch)
+        patch_of(advice, from_record or record, patch)
     raise typer.Exit(status)
+
+
+def check_apply(apply: bool, build: str, command: Optional[list[str]], is_other: bool) -> None:
+    from weft.system import installation
+
+    if build and not apply:
+        raise refuse("--build needs --apply: it says how the changed program is compiled")
+    if not apply:
+        return
+    if not command:
+        raise refuse("--apply needs the program, which it runs: weft advise --apply -- ./app")
+    if is_other:
+        raise refuse("--apply goes without --before, --verify, --trace and --predict")
+    if installation.is_rank():
+        raise refuse("--apply starts jobs of its own: write weft advise in front of mpiexec")
 
 
 def check_parser() -> None:
@@ -250,21 +290,44 @@ def check_parser() -> None:
         raise refuse(why) from None
 
 
-def write_patch(advice: "Advice", record: Path, target: Path) -> None:
+def patch_of(advice: "Advice", record: Path, target: Optional[Path]) -> "Patch":
+    """Also written, where there is a target."""
     from weft.advise import store
     from weft.advise.patch import diff, wish
     from weft.terminal import messages
 
     made = diff.make(wish.wishes_of(advice, store.read(record)))
+    if not made.text:
+        why = " ".join(made.left) or "no call is worth a change."
+        raise refuse(f"{f'{target} is not written' if target else 'nothing is changed'}: {why}")
     for line in (*made.made, *made.left):
         messages.say("weft advise", line)
-    if not made.text:
-        raise refuse(f"no call can be changed for certain: {target} is not written")
+    if target:
+        try:
+            target.write_text(made.text, errors="surrogateescape")
+        except OSError as error:
+            raise refuse(error) from None
+        messages.say("weft advise", f"the patch is {target}: patch -p1 -d {made.root} < {target}")
+    return made
+
+
+def prove(
+    made: "Patch", command: list[str], build: str, budget_s: float, json_file: Optional[Path]
+) -> None:
+    from weft.advise.patch import proof
+    from weft.terminal import messages
+
+    def tell(text: str) -> None:
+        messages.say("weft advise", text)
+
     try:
-        target.write_text(made.text, errors="surrogateescape")
-    except OSError as error:
-        raise refuse(error) from None
-    messages.say("weft advise", f"the patch is {target}: patch -p1 -d {made.root} < {target}")
+        found = proof.prove(made, command, build, proof.new_trial(budget_s, TRIALS), tell)
+    except proof.Unproven as why:
+        raise refuse(f"nothing is changed: {why}") from None
+    proof.show_verdict(found)
+    with told_where_it_fails():
+        if json_file:
+            json_of.write(json_file, found.to_json())
 
 
 def asked_elsewhere(

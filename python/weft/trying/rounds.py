@@ -42,6 +42,10 @@ class TryError(Exception):
     """A command that cannot be tried; the message says what to write instead."""
 
 
+class TookTooLong(TryError):
+    """A run was ended, since it had taken longer than it may."""
+
+
 class CommandFailed(Exception):
     def __init__(self, status: int, said: str, options: Sequence[str]) -> None:
         super().__init__(f"ended with status {status} under {Way(list(options)).title}")
@@ -97,16 +101,30 @@ class Run:
     summary: Summary | None = None
 
 
+@dataclass(frozen=True)
+class Setting:
+    """Of a program that runs elsewhere than this command."""
+
+    folder: Optional[Path] = None
+    environment: Optional[dict[str, str]] = None
+    printed: Optional[Path] = None  # a file that gets the standard output
+    limit_s: Optional[float] = None  # a run that takes longer is ended
+
+
+HERE = Setting()
+
+
 @dataclass
 class Way:
     """`weft run`'s options, and the runs with them."""
 
     options: list[str]
     runs: list[Run] = field(default_factory=list)
+    label: str = ""  # where ways differ by more than options
 
     @property
     def name(self) -> str:
-        return " ".join(self.options) or "weft run"
+        return self.label or " ".join(self.options) or "weft run"
 
     @property
     def title(self) -> str:
@@ -254,17 +272,25 @@ def standard_input() -> BinaryIO:
     return Path("/proc/self/fd/0" if is_file else os.devnull).open("rb")
 
 
-def status_of(process: subprocess.Popen) -> int:
+def status_of(process: subprocess.Popen, limit_s: Optional[float] = None) -> int:
     """When it has ended. An interrupt reaches it by itself, and it has time to end its ranks."""
     try:
-        return process.wait()
+        return process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        end(process)
+        raise TookTooLong(f"ran for over {limit_s:.0f} s") from None
     except KeyboardInterrupt:
-        try:
-            process.wait(ENDING_S)
-        except (KeyboardInterrupt, subprocess.TimeoutExpired):
-            process.kill()
-            process.wait()
+        end(process)
         raise
+
+
+def end(process: subprocess.Popen) -> None:
+    try:
+        process.wait(ENDING_S)
+    except (KeyboardInterrupt, subprocess.TimeoutExpired):
+        process.kill()
+        process.wait()
 
 
 class SummaryFile:
@@ -313,7 +339,9 @@ class SummaryFile:
         return Summary.of_jobs(self.found) if self.found else None
 
 
-def run(command: Sequence[str], options: Sequence[str], shown: bool = False) -> Run:
+def run(
+    command: Sequence[str], options: Sequence[str], shown: bool = False, setting: Setting = HERE
+) -> Run:
     """One run; its output is kept from the terminal, but for the first."""
     with tempfile.TemporaryDirectory() as directory, standard_input() as given:
         summaries, output = (
@@ -323,13 +351,20 @@ def run(command: Sequence[str], options: Sequence[str], shown: bool = False) -> 
         reported = f"--summary=json:{summaries.path}"
         front = [str(installation.weft_command()), "run", *options, reported, "--"]
         words = with_weft(command, front)
-        with output.open("wb") as kept, summaries.watched():
-            to = None if shown else kept
+        to = setting.printed or output
+        with output.open("ab") as kept, to.open("ab") as printed, summaries.watched():
             begin = time.monotonic()
             # Launchers talk to their ranks by inherited descriptors.
-            status = status_of(
-                subprocess.Popen(words, stdin=given, stdout=to, stderr=to, close_fds=False)
+            process = subprocess.Popen(
+                words,
+                stdin=given,
+                stdout=None if shown else printed,
+                stderr=None if shown else kept,
+                close_fds=False,
+                cwd=setting.folder,
+                env=setting.environment,
             )
+            status = status_of(process, setting.limit_s)
             wall_s = time.monotonic() - begin
         if status:
             said = output.read_bytes()[-MOST_SAID:].decode(errors="replace")

@@ -20,6 +20,8 @@ class Patch:
     root: Path = field(default_factory=Path)  # where it applies
     made: list[str] = field(default_factory=list)  # sentences
     left: list[str] = field(default_factory=list)
+    files: dict[Path, tuple[str, str]] = field(default_factory=dict)  # before and after
+    modules: set[Path] = field(default_factory=set)  # the programs and libraries that they are of
 
 
 def check_current(wish: Wish, source: languages.Source, path: Path) -> None:
@@ -80,29 +82,52 @@ def unified(path: Path, root: Path, before: str, after: str) -> str:
     return "".join(whole)
 
 
+def left_as_they_are(wishes: list[Wish], why: str) -> str:
+    calls = " and ".join(f"{wish.call} at {wish.place}" for wish in wishes)
+    return f"{calls} {'are left as they are' if wishes[1:] else 'is left as it is'}: {why}."
+
+
 def make(wishes: list[Wish]) -> Patch:
     patch = Patch()
+    left: dict[str, list[Wish]] = defaultdict(list)  # by the reason
     sources: dict[Path, languages.Source] = {}
     changes: dict[Path, list[write.Change]] = defaultdict(list)
     for number, wish in enumerate(wishes, 1):
         try:
             path, source = source_of(wish)
+        except Refusal as why:
+            left[str(why)].append(wish)
+            continue
+        sources[path] = source
+        try:
             made = write.change(source, wish, number)
             if any(overlap(made, other) for other in changes[path]):
                 raise Refusal("another change of this patch is too near: apply that one first")
-            sources[path] = source
             changes[path].append(made)
             patch.made.append(f"{made.note}.")
+            patch.modules |= {Path(wish.module)} if wish.module else set()
         except Refusal as why:
-            patch.left.append(f"{wish.call} at {wish.place} is left as it is: {why}.")
-    kept = {path: own for path, own in changes.items() if own}
-    if not kept:
-        return patch
+            left[str(why)].append(wish)
+    patch.left = [left_as_they_are(own, why) for why, own in left.items()]
+    if patch.made:
+        write_down(patch, sources, changes)
+    return patch
+
+
+def write_down(
+    patch: Patch,
+    sources: dict[Path, languages.Source],
+    changes: dict[Path, list[write.Change]],
+) -> None:
+    kept = sorted(path for path in sources if changes[path])
     patch.root = root_of(kept)
     diffs = []
-    for path, own in sorted(kept.items()):
+    for path in kept:
+        own = [edit for change in changes[path] for edit in change.edits]
         before = "\n".join(sources[path].lines)
-        diffs.append(unified(path, patch.root, before, write.edited(sources[path], own)))
+        after = write.edited(sources[path], own)
+        if before != after:
+            patch.files[path] = before, after
+            diffs.append(unified(path, patch.root, before, after))
     comments = [f"# {line}\n" for line in (*patch.made, *patch.left)]
     patch.text = "".join([*comments, *diffs])
-    return patch

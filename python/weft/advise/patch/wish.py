@@ -34,10 +34,11 @@ class Wish:
     object_method: str = ""  # of mpi4py, which pickles
     source: str = ""  # the line as it was when the program ran; "": not known
     module: str = ""  # the program's file; "": it is interpreted
+    function: str = ""  # that has the call
 
     @property
     def place(self) -> str:
-        return f"{Path(self.file).name}:{self.line}"
+        return f"{Path(self.file).name}:{self.line}" if self.file else self.function
 
 
 def places(touchers: Iterable[Toucher]) -> list[Place]:
@@ -67,6 +68,7 @@ def wish_of(site: Site, alike: list[Site], module: str) -> Wish:
         object_method=site.object_method,
         source=site.source,
         module=module,
+        function=frame.name,
     )
 
 

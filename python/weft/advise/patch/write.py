@@ -251,10 +251,9 @@ def closes(source: Source, found: Found, last: int) -> bool:
     return last_line(found.block) in (last, last_line(own))
 
 
-def edited(source: Source, changes: list[Change]) -> str:
+def edited(source: Source, edits: list[Edit]) -> str:
     """The whole text; of edits at one line, those that insert come first."""
     lines = list(source.lines)
-    edits = [edit for one in changes for edit in one.edits]
     for edit in sorted(edits, key=lambda e: (e.first, e.last >= e.first), reverse=True):
         lines[edit.first - 1 : edit.last] = edit.lines
     return "\n".join(lines)

@@ -1,0 +1,307 @@
+"""Whether a patch is worth keeping: the program is built without and with it, and both run in turn.
+
+Both run under `weft run`, so that what Weft wins without a change is not taken for the patch's.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+from weft.advise.patch import answers
+from weft.advise.patch.diff import Patch
+from weft.advise.patch.trees import TreeError, Trees, beside
+from weft.data import stored
+from weft.measurements.statistics import FASTER, SAME, SLOWER
+from weft.trying import rounds, show
+
+SCHEMA = "weft-advise-change/1"
+UNCHANGED, CHANGED = "unchanged", "changed"
+SUBJECT = "Collectives run behind computation"
+PATHS = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
+MOST_SAID = 4000  # characters of a build that has failed
+ALIKE = 3  # runs of the unchanged program, from which what varies is known
+PATIENCE, LEAST_S = 10, 60  # so many times longer the changed program may run, and so long anyway
+
+
+class Unproven(Exception):
+    """Why it cannot be said whether the patch is worth keeping."""
+
+
+@dataclass
+class Verdict:
+    sentence: str
+    keep: Optional[bool]  # None: nobody can tell
+
+
+@dataclass
+class Proof:
+    """Of one patch. tell: gets the sentences on the way."""
+
+    trees: Trees
+    patch: Patch
+    command: list[str]
+    build: str
+    trial: rounds.Trial
+    tell: Callable[[str], None]
+    printed: dict[str, list[answers.Lines]] = field(default_factory=dict)
+    verdict: Verdict = field(default_factory=lambda: Verdict("", None))
+    running: str = UNCHANGED
+    where: str = ""  # the change is kept
+
+    def tree(self, name: str) -> Path:
+        return self.trees.unchanged if name == UNCHANGED else self.trees.changed
+
+    # The programs -------------------------------------------------------------------------------
+
+    def folder(self, tree: Path) -> Path:
+        """In which both are built and run; a program that is called from elsewhere runs there."""
+        here = Path.cwd()
+        return tree / here.relative_to(self.trees.root) if self.is_inside(here) else here
+
+    def is_inside(self, path: Path) -> bool:
+        return path.is_relative_to(self.trees.root)
+
+    def build_both(self) -> None:
+        if self.build:
+            self.build_one(UNCHANGED, "without a change")
+        self.trees.change()
+        if self.build:
+            self.build_one(CHANGED, "with the patch")
+            self.check_programs()
+
+    def check_programs(self) -> None:
+        """Whether the runs are of what was built."""
+        for module in self.patch.modules:
+            before, after = (self.trees.there(module, self.tree(n)) for n in (UNCHANGED, CHANGED))
+            if not before.is_file() or not after.is_file():
+                raise Unproven(f"{self.build} does not make {module.name} where {module} lies")
+            if filecmp.cmp(before, after, shallow=False):
+                raise Unproven(f"{self.build} leaves {module.name} as it was without the patch")
+
+    def build_one(self, name: str, how: str) -> None:
+        place = self.folder(self.tree(name))
+        place = place if place.is_relative_to(self.tree(name)) else self.tree(name)
+        place.mkdir(parents=True, exist_ok=True)
+        self.tell(f"building {how}: {self.build}")
+        done = subprocess.run(
+            self.build,
+            shell=True,
+            cwd=place,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        if done.returncode:
+            sys.stderr.write(done.stdout[-MOST_SAID:])
+            raise Unproven(f"{self.build} ended with {done.returncode} {how}")
+
+    def moved(self, word: str, tree: Path) -> str:
+        """A word of the command: files of the user's tree are those of this one. Those that it has
+        not got are brought there, but for programs, such as a launcher."""
+        path = Path.cwd() / word
+        if not path.exists():
+            return word
+        own = self.trees.there(path, tree) if self.is_inside(path.resolve()) else path
+        is_program = path.is_file() and os.access(path, os.X_OK)
+        if not own.exists() and not is_program:
+            own.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if path.is_dir() else shutil.copy2)(path, own)
+        if "/" not in word:
+            return word
+        return str(own if own.exists() else path)
+
+    def environment(self, tree: Path) -> dict[str, str]:
+        """Folders of the user's tree that are searched are those of this one, where it has them."""
+        found = dict(os.environ)
+        for name in found.keys() & set(PATHS):
+            words = found[name].split(os.pathsep)
+            found[name] = os.pathsep.join(self.searched(word, tree) for word in words)
+        return found
+
+    def searched(self, word: str, tree: Path) -> str:
+        if not word or not self.is_inside(Path(word).resolve()):
+            return word
+        own = self.trees.there(Path(word), tree)
+        return str(own) if own.exists() else word
+
+    # The runs -----------------------------------------------------------------------------------
+
+    def run(self, way: rounds.Way) -> rounds.Run:
+        tree, self.running = self.tree(way.name), way.name
+        printed = self.trees.folder / "printed"
+        printed.unlink(missing_ok=True)
+        setting = rounds.Setting(
+            self.folder(tree), self.environment(tree), printed, self.limit_s(way)
+        )
+        words = [self.moved(word, tree) for word in self.command]
+        ran = rounds.run(words, way.options, setting=setting)
+        self.printed.setdefault(way.name, []).append(answers.lines(printed.read_bytes()))
+        return ran
+
+    def limit_s(self, way: rounds.Way) -> Optional[float]:
+        """A changed program that waits for ever is ended."""
+        longest = max((run.wall_s for run in self.trial.ways[0].runs), default=0.0)
+        return None if way.name == UNCHANGED else LEAST_S + PATIENCE * longest
+
+    def compared(self) -> answers.Comparison:
+        return answers.compare(self.printed[UNCHANGED], self.printed[CHANGED])
+
+    def measure(self) -> None:
+        """Ends with a verdict."""
+        try:
+            self.run(self.trial.ways[0])
+            rounds.Rounds(self.trial, self.run).measure(self.look)
+            self.verdict = self.by_time()
+        except rounds.CommandFailed as error:
+            self.verdict = self.of_failure(error)
+        except rounds.TookTooLong as error:
+            self.verdict = Verdict(f"Do not keep it: changed, the program {error}.", False)
+        except Different:
+            pass
+
+    def look(self, so_far: rounds.Trial) -> None:
+        self.tell(show.progress(so_far))
+        found = self.compared()
+        if found.differs and (so_far.rounds + 1 >= ALIKE or so_far.ended):
+            self.verdict = Verdict(f"Do not keep it: {different(found)}.", False)
+            raise Different
+
+    def of_failure(self, error: rounds.CommandFailed) -> Verdict:
+        sys.stderr.write(error.said)
+        status = f"the program ends with status {error.status}"
+        if self.running == UNCHANGED:
+            raise Unproven(f"{status} without a change, too, where it is built from its source")
+        return Verdict(f"Do not keep it: changed, {status}; unchanged, it ends well.", False)
+
+    def by_time(self) -> Verdict:
+        trial, found = self.trial, self.compared()
+        if found.differs:
+            return Verdict(f"Do not keep it: {different(found)}.", False)
+        if trial.too_short:
+            return Verdict(
+                f"Whether to keep it cannot be told: the program runs for less than"
+                f" {rounds.SHORT_S:g} s.",
+                None,
+            )
+        gain = trial.gain(trial.ways[1])
+        how = (
+            f"{gain.median:.2f} times as fast ({gain.low:.2f} to {gain.high:.2f}, {gain.n} rounds)"
+        )
+        same = printed_alike(found)
+        said = {
+            FASTER: (f"Keep it: changed, the program is {how} and {same}.", True),
+            SLOWER: (f"Do not keep it: changed, the program is {how}; it {same}.", False),
+            SAME: (f"Do not keep it: changed, the program is as fast as before: {how}.", False),
+        }
+        open_ = f"{gain.n} rounds do not tell whether to keep it: changed, the program is {how}"
+        return Verdict(*said.get(trial.verdict(trial.ways[1]), (f"{open_}; it {same}.", None)))
+
+    # What is said of it -------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        trial = self.trial
+        told = next((run.summary for way in trial.ways for run in way.runs if run.summary), None)
+        gain = trial.gain(trial.ways[1]) if trial.rounds else None
+        found = self.compared() if len(self.printed) == 2 else None
+        headline = {"keep": self.verdict.keep, "times_as_fast": gain and gain.median}
+        return {
+            **stored.head(SCHEMA, headline, *((told.mpi, told.ranks) if told else ())),
+            "program": self.command,
+            "build": self.build,
+            "verdict": self.verdict.sentence,
+            "changes": self.patch.made,
+            "left": self.patch.left,
+            "output": found
+            and {
+                "lines": found.compared,
+                "missing": found.missing,
+                "instead": found.instead,
+                "more_lines": found.more,
+                "numbers_apart": found.apart,
+            },
+            "ways": [
+                {"name": way.name, **trial.way_to_json(way)} for way in trial.ways if trial.rounds
+            ],
+        }
+
+
+class Different(Exception):
+    """The changed program prints something else."""
+
+
+def different(found: answers.Comparison) -> str:
+    if not found.missing:
+        return f"changed, the program prints {found.more:+} lines"
+    instead = f'"{found.instead}" instead of ' if found.instead else "no line "
+    return f'changed, the program prints {instead}"{found.missing}"'
+
+
+def printed_alike(found: answers.Comparison) -> str:
+    if not found.compared:
+        return "prints nothing that could be compared"
+    if found.apart:
+        return f"prints the same, but for {found.apart:.0e} of some numbers"
+    return "prints the same"
+
+
+def new_trial(budget_s: float, most: int) -> rounds.Trial:
+    ways = [rounds.Way([], label=name) for name in (UNCHANGED, CHANGED)]
+    return rounds.Trial(ways, most, budget_s)
+
+
+def check(patch: Patch, command: Sequence[str], root: Path, build: str) -> None:
+    """What can be known before anything is built."""
+    if not build and any(path.suffix != ".py" for path in patch.files):
+        raise Unproven('the program must be compiled again: --build "make -j", for example')
+    for module in patch.modules:
+        if not module.resolve().is_relative_to(root):
+            raise Unproven(f"{module} lies outside of {root}, and would be run as it is")
+    if any(Path(one).name == "weft" and two == "run" for one, two in zip(command, command[1:])):
+        raise Unproven("leave weft run out of the command: it is put in")
+
+
+def root_of(patch: Patch) -> Path:
+    """The git checkout, else the folder of this command where it has the source in it."""
+    here = Path.cwd().resolve()
+    is_checkout = (patch.root / ".git").exists()
+    inside = all(path.resolve().is_relative_to(here) for path in patch.files)
+    return here if inside and not is_checkout else patch.root
+
+
+def prove(
+    patch: Patch, command: list[str], build: str, trial: rounds.Trial, tell: Callable[[str], None]
+) -> Proof:
+    """Unproven says why there is no verdict; then nothing is left of the trees."""
+    root = root_of(patch)
+    check(patch, command, root, build)
+    try:
+        with beside(root, patch.files) as trees:
+            proof = Proof(trees, patch, command, build, trial, tell)
+            proof.build_both()
+            proof.measure()
+            if proof.verdict.keep is not False:
+                proof.where = trees.keep("\n\n".join([SUBJECT, *patch.made]))
+            return proof
+    except TreeError as why:
+        raise Unproven(why) from None
+
+
+def show_verdict(proof: Proof) -> None:
+    from rich.console import Console
+
+    console = Console()
+    lines = [proof.verdict.sentence, *proof.patch.made, *proof.patch.left, proof.where]
+    for line in filter(None, lines):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if proof.trial.rounds:
+        console.print(show.table(proof.trial))

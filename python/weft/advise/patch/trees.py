@@ -1,0 +1,200 @@
+"""Two trees of the program's source, one of them changed, beside the user's, which stays as it is.
+
+In a git checkout they are worktrees, and a change that is worth it becomes a branch; elsewhere they
+are copies. Why the unchanged one is not the user's own tree: both are built alike there, and what
+the runs write lies there, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+BRANCH = "weft-advise"
+MOST_BYTES, MOST_FILES = 4 << 30, 200_000  # of a copy
+FOREIGN = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+NOBODY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "weft advise"), ("EMAIL", "weft-advise@localhost"))
+}
+Files = Mapping[Path, "tuple[str, str]"]  # the text of each, before and after
+
+
+class TreeError(Exception):
+    """Why there are no such trees."""
+
+
+def free_name(is_taken: Callable[[str], bool], name: str) -> str:
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(one for one in names if not is_taken(one))
+
+
+class Trees:
+    def __init__(self, root: Path, folder: Path, files: Files) -> None:
+        self.root, self.folder, self.files = root, folder, files
+        self.unchanged, self.changed = folder / "unchanged", folder / "changed"
+
+    def fill(self) -> None:
+        """Both with the source as it is."""
+        raise NotImplementedError
+
+    def keep(self, message: str) -> str:
+        """Where the change is then, and how to take it over."""
+        raise NotImplementedError
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def there(self, path: Path, tree: Path) -> Path:
+        return tree / path.resolve().relative_to(self.root)
+
+    def change(self) -> None:
+        for path, (before, after) in self.files.items():
+            target = self.there(path, self.changed)
+            found = target.read_bytes() if target.is_file() else None
+            if found != before.encode(errors="surrogateescape"):
+                raise TreeError(f"the patch no longer applies: {path} has changed meanwhile")
+            target.write_bytes(after.encode(errors="surrogateescape"))
+
+
+class Copies(Trees):
+    """Of a folder that is in no git checkout."""
+
+    is_kept = False
+
+    def fill(self) -> None:
+        self.check_size()
+        for tree in (self.unchanged, self.changed):
+            shutil.copytree(self.root, tree, symlinks=True, ignore=self.left_out)
+
+    def check_size(self) -> None:
+        size = 0
+        for count, path in enumerate(self.root.rglob("*"), 1):
+            size += path.lstat().st_size
+            if size > MOST_BYTES or count > MOST_FILES:
+                raise TreeError(
+                    f"{self.root} is too large to be copied: make it a git checkout (git init), or"
+                    " call weft advise in the folder of the program"
+                )
+
+    def left_out(self, folder: str, names: list[str]) -> list[str]:
+        """CMake's folders name the place where they are: a build there would build in the user's
+        tree."""
+        return [name for name in names if (Path(folder) / name / "CMakeCache.txt").exists()]
+
+    def keep(self, message: str) -> str:
+        self.is_kept = True
+        return f"It is in {self.changed}, a copy of {self.root}."
+
+    def remove(self) -> None:
+        if self.is_kept:
+            shutil.rmtree(self.unchanged, ignore_errors=True)
+        else:
+            super().remove()
+
+
+class Checkout(Trees):
+    """Of git."""
+
+    base = ""  # the commit that the source is of
+
+    def git(self, *words: object, at: Path | None = None, **variables: str) -> str:
+        kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+        # Hooks are the user's, for what the user does.
+        command = ["git", "-C", at or self.root, "-c", "core.hooksPath=/dev/null", *words]
+        done = subprocess.run(
+            [str(word) for word in command],
+            env={**kept, **variables},
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+        )
+        if done.returncode:
+            said = next(iter(done.stderr.strip().splitlines()), "")
+            raise TreeError(f"git {words[0]} ended with {done.returncode} ({said})")
+        return done.stdout.strip("\n")
+
+    def asked(self, *words: object) -> str:
+        """The same of what may not be; "": it is not."""
+        with contextlib.suppress(TreeError):
+            return self.git(*words)
+        return ""
+
+    def commit(self, tree: str, parent: str, message: str) -> str:
+        who = {} if self.asked("var", "GIT_COMMITTER_IDENT") else NOBODY
+        parents = ["-p", parent] if parent else []
+        return self.git("commit-tree", tree, *parents, "-m", message, **who)
+
+    def fill(self) -> None:
+        self.base = self.as_it_is()
+        for tree in (self.unchanged, self.changed):
+            self.git("worktree", "add", "--detach", tree, self.base)
+        others = self.git("ls-files", "-z", "--others", "--exclude-standard").split("\0")
+        for name in filter(None, others):
+            self.copy(name)
+
+    def copy(self, name: str) -> None:
+        """A file that git does not have yet."""
+        for tree in (self.unchanged, self.changed):
+            target = tree / name
+            if (self.root / name).is_file() and not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(self.root / name, target)
+
+    def as_it_is(self) -> str:
+        """A commit of all that git has, as it is in the user's tree, whose index stays as it is."""
+        head = self.asked("rev-parse", "--verify", "HEAD")
+        index = self.folder / "index"
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copy2(self.root / self.git("rev-parse", "--git-path", "index"), index)
+        own = {"GIT_INDEX_FILE": str(index)}
+        self.git("add", "--update", **own)
+        self.git("add", "--force", "--", *self.files, **own)
+        tree = self.git("write-tree", **own)
+        if head and tree == self.git("rev-parse", f"{head}^{{tree}}"):
+            return head
+        return self.commit(tree, head, "What was not committed when weft advise ran")
+
+    def keep(self, message: str) -> str:
+        paths = [self.there(path, self.changed) for path in self.files]
+        self.git("add", "--", *paths, at=self.changed)
+        tree = self.git("write-tree", at=self.changed)
+        made = self.commit(tree, self.base, message)
+        branch = free_name(lambda n: bool(self.asked("rev-parse", f"refs/heads/{n}")), BRANCH)
+        self.git("branch", branch, made)
+        return (
+            f"It is on the branch {branch}. To take it over: git show {branch} |"
+            f" git -C {self.root} apply"
+        )
+
+    def remove(self) -> None:
+        super().remove()
+        self.asked("worktree", "prune")
+
+
+@contextlib.contextmanager
+def beside(root: Path, files: Files) -> Iterator[Trees]:
+    """Both trees, until the end; TreeError says why there are none."""
+    is_checkout = (root / ".git").exists() and shutil.which("git") is not None
+    names = root.parent / f"{root.name}.weft-advise"
+    folder = Path(free_name(os.path.lexists, str(names)))
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise TreeError(
+            f"{folder}, where the program would be built, cannot be made ({error.strerror})"
+        ) from None
+    trees = (Checkout if is_checkout else Copies)(root, folder, files)
+    try:
+        trees.fill()
+        yield trees
+    except OSError as error:
+        raise TreeError(f"{error.filename or folder}: {error.strerror}") from None
+    finally:
+        trees.remove()

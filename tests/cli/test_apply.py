@@ -1,0 +1,242 @@
+"""`weft advise --apply`: trees beside the user's, a build in each, and what is said of the two.
+
+The programs here are scripts that a "build" copies, so that all ends are reached within seconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weft.advise.patch import answers, proof, trees
+from weft.advise.patch.diff import Patch
+from weft.trying.rounds import Run, Trial, Way
+
+SOURCE = "#!/bin/sh\necho sum 1.5\necho $$\n"
+BUILD = "cp app.sh app && chmod +x app"
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Of the user's tree, without what git keeps for itself."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and ".git" not in path.relative_to(folder).parts
+    }
+
+
+def git(folder: Path, *words: str) -> str:
+    own = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    done = subprocess.run(
+        ["git", "-C", str(folder), *own, *words], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.fixture(params=["git", "copy"])
+def tree(tmp_path, monkeypatch, request):
+    """The user's, with a program that was built; in git with a change that is not committed, and
+    with a file that git does not have."""
+    root = tmp_path / "program"
+    root.mkdir()
+    (root / "app.sh").write_text("#!/bin/sh\n")
+    (root / "other.txt").write_text("1")
+    if request.param == "git":
+        git(root, "init", "--quiet")
+        (root / ".gitignore").write_text("app\n")
+        git(root, "add", ".")
+        git(root, "commit", "--quiet", "-m", "First")
+    (root / "app.sh").write_text(SOURCE)
+    (root / "new.txt").write_text("2")
+    subprocess.run(BUILD, shell=True, cwd=root, check=True)
+    monkeypatch.chdir(root)
+    return root
+
+
+def patch_of(root: Path, changed: str) -> Patch:
+    own = Patch("the text", root, ["MPI_Bcast at app.sh:2 is changed."])
+    own.files = {root / "app.sh": (SOURCE, changed)}
+    own.modules = {root / "app"}
+    return own
+
+
+def tried(root: Path, changed: str, build: str = BUILD) -> proof.Proof:
+    trial = proof.new_trial(60, 3)
+    return proof.prove(patch_of(root, changed), ["./app"], build, trial, lambda text: None)
+
+
+def branches(root: Path) -> str:
+    return git(root, "branch", "--list", "weft-advise*") if (root / ".git").exists() else ""
+
+
+def is_untouched(root: Path, before: dict[str, str]) -> bool:
+    """Nothing is left of the trees, either."""
+    worktrees = git(root, "worktree", "list") if (root / ".git").exists() else "\n"
+    return contents(root) == before and worktrees.count("\n") == 1
+
+
+def test_a_change_that_cannot_be_judged_is_kept_beside_the_tree(tree):
+    before = contents(tree)
+    found = tried(tree, SOURCE + "echo >made-by-the-run\n")
+    assert found.verdict.keep is None
+    assert "runs for less than 0.1 s" in found.verdict.sentence
+    assert is_untouched(tree, before)
+    if (tree / ".git").exists():
+        assert branches(tree).strip() == "weft-advise"
+        assert "made-by-the-run" in git(tree, "show", "weft-advise:app.sh")
+        assert git(tree, "show", "weft-advise~:app.sh") == SOURCE
+        assert not (tree.parent / "program.weft-advise").exists()
+        again = tried(tree, SOURCE + "echo >made-by-the-run\n")
+        assert "on the branch weft-advise-2" in again.where
+    else:
+        copy = tree.parent / "program.weft-advise" / "changed"
+        assert "made-by-the-run" in (copy / "app.sh").read_text()
+        assert str(copy) in found.where
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ("#!/bin/sh\necho sum 1.7\necho $$\n", 'prints "sum 1.7" instead of "sum 1.5"'),
+        ("#!/bin/sh\necho $$\n", 'prints no line "sum 1.5"'),
+        (f"{SOURCE}exit 3\n", "changed, the program ends with status 3; unchanged, it ends well"),
+    ],
+)
+def test_a_change_that_is_wrong_is_not_kept(tree, changed, sentence):
+    before = contents(tree)
+    found = tried(tree, changed)
+    assert found.verdict.keep is False
+    assert sentence in found.verdict.sentence
+    assert is_untouched(tree, before)
+    assert not branches(tree)
+    assert not (tree.parent / "program.weft-advise").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "build", "sentence"),
+    [
+        (SOURCE, "false", "false ended with 1 without a change"),
+        (f"{SOURCE}bad\n", f"! grep bad app.sh && {BUILD}", "ended with 1 with the patch"),
+        (f"{SOURCE}#\n", "true; rm -f app", "does not make app where"),
+        (f"{SOURCE}#\n", "echo >app", "leaves app as it was without the patch"),
+        (f"{SOURCE}#\n", "", 'must be compiled again: --build "make -j"'),
+        (
+            f"{SOURCE}#\n",
+            "echo exit 4 >app; echo \\# >>app.sh; cat app.sh >>app; chmod +x app",
+            "the program ends with status 4 without a change, too",
+        ),
+    ],
+)
+def test_what_cannot_be_tried_is_said_and_nothing_is_left(tree, changed, build, sentence):
+    before = contents(tree)
+    with pytest.raises(proof.Unproven) as why:
+        tried(tree, changed, build)
+    assert sentence in str(why.value) and "\n" not in str(why.value)
+    assert is_untouched(tree, before)
+    assert not branches(tree)
+
+
+def test_a_patch_that_no_longer_applies(tree):
+    own = patch_of(tree, SOURCE)
+    own.files = {tree / "app.sh": ("another text", SOURCE)}
+    with pytest.raises(proof.Unproven, match=r"no longer applies: .*app\.sh has changed meanwhile"):
+        proof.prove(own, ["./app"], BUILD, proof.new_trial(60, 3), lambda text: None)
+
+
+def test_a_place_that_cannot_be_written(tree, monkeypatch):
+    def refused(self, *words):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    refusal = pytest.raises(trees.TreeError, match=r"cannot be made \(Permission denied\)")
+    with refusal, trees.beside(tree, {}):
+        pass
+
+
+def test_a_program_that_lies_elsewhere_is_refused(tree, tmp_path):
+    own = patch_of(tree, SOURCE)
+    own.modules = {tmp_path / "app"}
+    with pytest.raises(proof.Unproven, match="lies outside of"):
+        proof.prove(own, ["./app"], BUILD, proof.new_trial(60, 3), lambda text: None)
+
+
+def test_words_of_the_command_mean_the_copy(tree):
+    """Files that git has not got are brought there; launchers stay where they are."""
+    (tree / ".gitignore").write_text("app\ninput\nbin\n")
+    (tree / "input").write_text("3")
+    (tree / "bin").mkdir()
+    (tree / "bin" / "mpiexec").write_text("")
+    (tree / "bin" / "mpiexec").chmod(0o755)
+    with trees.beside(tree, {tree / "app.sh": (SOURCE, SOURCE)}) as own:
+        (own.changed / "app").touch()
+        if isinstance(own, trees.Copies):
+            (own.changed / "bin" / "mpiexec").unlink()
+        it = proof.Proof(own, Patch(), [], "", Trial([]), lambda text: None)
+        words = [
+            "bin/mpiexec",
+            "-n",
+            "4",
+            "./app",
+            "input",
+            f"{tree}/other.txt",
+            "/bin/sh",
+            "no/file",
+        ]
+        there = [it.moved(word, own.changed) for word in words]
+        assert there == [
+            *(str(tree / "bin" / "mpiexec"), "-n", "4", str(own.changed / "app"), "input"),
+            *(str(own.changed / "other.txt"), "/bin/sh", "no/file"),
+        ]
+        assert (own.changed / "input").read_text() == "3"
+        assert (own.unchanged / "new.txt").read_text() == "2"
+
+
+def runs(unchanged: list[float], changed: list[float]) -> Trial:
+    ways = [
+        Way([], [Run(s) for s in own], label)
+        for own, label in ((unchanged, "unchanged"), (changed, "changed"))
+    ]
+    return Trial(ways)
+
+
+@pytest.mark.parametrize(
+    ("changed_s", "keep", "begin"),
+    [
+        (1.0, True, "Keep it: changed, the program is 2.00 times as fast"),
+        (4.0, False, "Do not keep it: changed, the program is 0.50 times as fast"),
+        (2.0, False, "Do not keep it: changed, the program is as fast as before"),
+    ],
+)
+def test_the_first_sentence_says_whether_to_keep_it(tmp_path, changed_s, keep, begin):
+    trial = runs([2.0] * 9, [changed_s] * 9)
+    own = proof.Proof(trees.Copies(tmp_path, tmp_path, {}), Patch(), [], "", trial, print)
+    own.printed = {name: [answers.lines(b"sum 1")] for name in ("unchanged", "changed")}
+    found = own.by_time()
+    assert (found.keep, found.sentence.startswith(begin)) == (keep, True), found
+    own.verdict = found
+    document = own.to_json()
+    assert document["headline"]["keep"] is keep
+    assert [way["name"] for way in document["ways"]] == ["unchanged", "changed"]
+
+
+@pytest.mark.parametrize(
+    ("unchanged", "changed", "differs", "apart"),
+    [
+        (["a 1\nb 2\n", "b 2\na 1\n"], "b 2\na 1\n", False, 0.0),  # the order of ranks
+        (["a 1\nt 0.31 s\n", "a 1\nt 0.33 s\n"], "a 1\nt 0.2 s\n", False, 0.0),  # a time
+        (["a 1.00000000001\n"] * 2, "a 1.00000000002\n", False, 1e-11),  # another order of a sum
+        (["a 1.0\n"] * 2, "a 1.1\n", True, 0.0),
+        (["a 1\na 1\n"] * 2, "a 1\n", True, 0.0),
+        (["x nan\n"] * 2, "x 1\n", True, 0.0),
+        (["a 1.5D+00\n"] * 2, "a 1.5D+01\n", True, 0.0),
+    ],
+)
+def test_what_both_print_is_compared(unchanged, changed, differs, apart):
+    found = answers.compare(
+        [answers.lines(one.encode()) for one in unchanged], [answers.lines(changed.encode())]
+    )
+    assert found.differs is differs
+    assert found.apart == pytest.approx(apart, rel=0.1)
