@@ -85,11 +85,24 @@ def patched(path: Path, language: str, comment: str, tmp_path: Path, expected: d
         left = [one for one in patch.left if f" {own.place} " in one]
         assert bool(left) == bool(expected[name]), f"{name}\n{said}"
         assert not left or expected[name] in left[0], f"{name}\n{said}"
+        assert (
+            not left
+            or f"advise: {own.call} is left as it is: {left[0].split(' as it is: ')[1]}"
+            in remarks(patch)
+        ), name
     whole = tmp_path / "whole.diff"
     whole.write_text(patch.text)
     subprocess.run(["patch", "-p1", "-i", str(whole)], cwd=patch.root, check=True, timeout=LIMIT_S)
     assert target.read_text() != path.read_text()
     return target
+
+
+def remarks(patch: diff.Patch) -> str:
+    """The text of all that it puts in, in one line."""
+    put_in = (line[1:] for line in patch.text.splitlines() if line.startswith("+"))
+    return " ".join(
+        " ".join(put_in).replace(" * ", " ").replace("! ", "").replace("# ", "").split()
+    )
 
 
 def answers(words: list, library: mpi_libraries.Implementation) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weft.advise.patch import languages, write
+from weft.advise.patch import languages, remark, write
 from weft.advise.patch.refusal import Refusal
 from weft.advise.patch.wish import Wish
 
@@ -92,6 +92,7 @@ def make(wishes: list[Wish]) -> Patch:
     left: dict[str, list[Wish]] = defaultdict(list)  # by the reason
     sources: dict[Path, languages.Source] = {}
     changes: dict[Path, list[write.Change]] = defaultdict(list)
+    remarks: dict[Path, list[write.Edit]] = defaultdict(list)
     for number, wish in enumerate(wishes, 1):
         try:
             path, source = source_of(wish)
@@ -108,9 +109,10 @@ def make(wishes: list[Wish]) -> Patch:
             patch.modules |= {Path(wish.module)} if wish.module else set()
         except Refusal as why:
             left[str(why)].append(wish)
+            remarks[path] += remark.before(source, wish, str(why))
     patch.left = [left_as_they_are(own, why) for why, own in left.items()]
     if patch.made:
-        write_down(patch, sources, changes)
+        write_down(patch, sources, changes, remarks)
     return patch
 
 
@@ -118,16 +120,23 @@ def write_down(
     patch: Patch,
     sources: dict[Path, languages.Source],
     changes: dict[Path, list[write.Change]],
+    remarks: dict[Path, list[write.Edit]],
 ) -> None:
-    kept = sorted(path for path in sources if changes[path])
+    kept = sorted(path for path in sources if changes[path] or remarks[path])
     patch.root = root_of(kept)
     diffs = []
     for path in kept:
         own = [edit for change in changes[path] for edit in change.edits]
+        free = [one for one in remarks[path] if not any(is_inside(one, edit) for edit in own)]
         before = "\n".join(sources[path].lines)
-        after = write.edited(sources[path], own)
+        after = write.edited(sources[path], [*own, *free])
         if before != after:
             patch.files[path] = before, after
             diffs.append(unified(path, patch.root, before, after))
     comments = [f"# {line}\n" for line in (*patch.made, *patch.left)]
     patch.text = "".join([*comments, *diffs])
+
+
+def is_inside(remark: write.Edit, edit: write.Edit) -> bool:
+    """Between lines that are replaced."""
+    return edit.first < remark.first <= edit.last
