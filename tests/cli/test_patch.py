@@ -133,11 +133,13 @@ def compiled(source: Path, target: Path, compiler: str, library) -> Path:
     return target
 
 
-def test_c(mpich, tmp_path):
+def test_c(mpi, tmp_path):
     source = PROGRAMS / "cases.c"
-    before = compiled(source, tmp_path / "before", "mpicc", mpich)
-    after = compiled(patched(source, "c", "/*", tmp_path, C), tmp_path / "after", "mpicc", mpich)
-    assert answers([after], mpich) == answers([before], mpich)
+    before = compiled(source, tmp_path / "before", "mpicc", mpi)
+    changed = patched(source, "c", "/*", tmp_path, C)
+    assert answers([compiled(changed, tmp_path / "after", "mpicc", mpi)], mpi) == answers(
+        [before], mpi
+    )
 
 
 CPP = {
@@ -159,12 +161,12 @@ PYTHON = {
 }
 
 
-def test_cpp(mpich, tmp_path):
+def test_cpp(mpi, tmp_path):
     source = PROGRAMS / "cases.cpp"
     changed = patched(source, "c++", "//", tmp_path, CPP)
-    before = compiled(source, tmp_path / "before", "mpicxx", mpich)
-    after = compiled(changed, tmp_path / "after", "mpicxx", mpich)
-    assert answers([after], mpich) == answers([before], mpich)
+    before = compiled(source, tmp_path / "before", "mpicxx", mpi)
+    after = compiled(changed, tmp_path / "after", "mpicxx", mpi)
+    assert answers([after], mpi) == answers([before], mpi)
 
 
 def test_python(mpich, tmp_path):
@@ -187,13 +189,19 @@ FORTRAN = {
 }
 
 
+FIXED_FORM = {"plain": "", "looped": "", "handed": "cannot be asynchronous"}
+
+
 @pytest.mark.skipif(not shutil.which("gfortran"), reason="needs gfortran")
-def test_fortran(tmp_path):
+@pytest.mark.parametrize(
+    ("file", "expected"), [("cases.f90", FORTRAN), ("cases_fixed.f", FIXED_FORM)]
+)
+def test_fortran(tmp_path, file, expected):
     library = mpi_libraries.implementation("intelmpi")
     if not library.mpiexec.exists():
         pytest.skip("needs make intelmpi")
-    source = PROGRAMS / "cases.f90"
-    changed = patched(source, "fortran", "!", tmp_path, FORTRAN)
+    source = PROGRAMS / file
+    changed = patched(source, "fortran", "!", tmp_path, expected)
 
     def program(file: Path, name: str) -> Path:
         place = library.prefix / "lib"
@@ -206,6 +214,57 @@ def test_fortran(tmp_path):
 
     before = answers([program(source, "before")], library)
     assert answers([program(changed, "after")], library) == before
+
+
+MODULES = {
+    "handed_on": "",
+    "plain": "",
+    "some_names": "",
+    "some_ranks": "",
+    "pairs": "",
+    "early": "may leave this place",
+    "sooner": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "request_of_it"), [("mpi_f08", "type(MPI_Request)"), ("mpi", "integer")]
+)
+def test_modules_of_fortran(tmp_path, module, request_of_it):
+    """They are compiled in tests/callers, for libraries that have modules."""
+    source = tmp_path / "original" / "cases_f08.f90"
+    source.parent.mkdir()
+    source.write_text((PROGRAMS / source.name).read_text().replace("mpi_f08", module))
+    text = patched(source, "fortran", "!", tmp_path, MODULES).read_text()
+    assert text.count(f"{request_of_it} :: weft_request_") == 6
+    assert text.count(f"  use {module}\n    use {module}, only") == 1
+    assert text.count("call MPI_F_sync_reg") == 11
+
+
+def test_an_interface_that_cannot_be_told(tmp_path):
+    source = tmp_path / "cases_f08.f90"
+    source.write_text((PROGRAMS / source.name).read_text().replace("use mpi_f08", "use elsewhere"))
+    patch = diff.make(list(wishes(source, "fortran", "!").values()))
+    assert not patch.made
+    assert any("whether its function has mpif.h, mpi or mpi_f08" in one for one in patch.left)
+    (tmp_path / "beside.f90").write_text("module elsewhere\n  use mpi_f08\nend module elsewhere\n")
+    assert len(diff.make(list(wishes(source, "fortran", "!").values())).made) == 6
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("\tcall MPI_Barrier(MPI_COMM_WORLD, ierr)", "begins with a tab"),
+        ("      call MPI_Barrier(MPI_COMM_WORLD, ierr)" + 30 * " " + "x", "longer than 72"),
+        ("      print *, 'a string", "a string of its file goes on"),
+    ],
+)
+def test_fixed_form_that_is_not_simple(tmp_path, line, why):
+    source = tmp_path / "cases_fixed.f"
+    source.write_text((PROGRAMS / source.name).read_text() + line + "\n")
+    patch = diff.make(list(wishes(source, "fortran", "!").values()))
+    assert not patch.made
+    assert why in patch.left[0]
 
 
 def test_a_patch_of_a_record_that_was_measured(mpich, program, advise, tmp_path):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.advise.patch import languages, remark, write
+from weft.advise.patch.edits import Edit
 from weft.advise.patch.refusal import Refusal
 from weft.advise.patch.wish import Wish
 
@@ -92,7 +93,7 @@ def make(wishes: list[Wish]) -> Patch:
     left: dict[str, list[Wish]] = defaultdict(list)  # by the reason
     sources: dict[Path, languages.Source] = {}
     changes: dict[Path, list[write.Change]] = defaultdict(list)
-    remarks: dict[Path, list[write.Edit]] = defaultdict(list)
+    remarks: dict[Path, list[Edit]] = defaultdict(list)
     for number, wish in enumerate(wishes, 1):
         try:
             path, source = source_of(wish)
@@ -120,7 +121,7 @@ def write_down(
     patch: Patch,
     sources: dict[Path, languages.Source],
     changes: dict[Path, list[write.Change]],
-    remarks: dict[Path, list[write.Edit]],
+    remarks: dict[Path, list[Edit]],
 ) -> None:
     kept = sorted(path for path in sources if changes[path] or remarks[path])
     patch.root = root_of(kept)
@@ -137,6 +138,6 @@ def write_down(
     patch.text = "".join([*comments, *diffs])
 
 
-def is_inside(remark: write.Edit, edit: write.Edit) -> bool:
+def is_inside(remark: Edit, edit: Edit) -> bool:
     """Between lines that are replaced."""
     return edit.first < remark.first <= edit.last

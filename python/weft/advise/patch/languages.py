@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Optional
 
+from weft.advise.patch.fixed_form import in_free_form
 from weft.advise.patch.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ FORTRAN = Grammar(
     ends=(
         *("else_clause", "elseif_clause", "internal_procedures", "end_program_statement"),
         *("end_subroutine_statement", "end_function_statement", "end_module_procedure_statement"),
-        *("end_do_loop_statement", "end_if_statement"),
+        *("end_do_loop_statement", "end_do_label_loop_statement", "end_if_statement"),
     ),
 )
 PYTHON = Grammar(
@@ -124,11 +125,14 @@ def last_line(node: Node) -> int:
 class Source:
     """A file, parsed."""
 
-    def __init__(self, data: bytes, language: str):
-        self.data, self.language = data, language
-        self.grammar = GRAMMARS[language]
-        self.root = parser(self.grammar.module).parse(data).root_node
+    def __init__(self, data: bytes, language: str, path: Optional[Path] = None):
         self.lines = data.decode(errors="surrogateescape").split("\n")
+        self.language, self.path = language, path
+        self.is_fixed = path is not None and path.suffix.lower() in FIXED_FORM
+        # Rows and columns are those of the file all the same.
+        self.data = in_free_form(data) if self.is_fixed else data
+        self.grammar = GRAMMARS[language]
+        self.root = parser(self.grammar.module).parse(self.data).root_node
 
     def line(self, number: int) -> str:
         return self.lines[number - 1]
@@ -165,9 +169,7 @@ class Source:
 
 
 def read(path: Path, language: str) -> Source:
-    if path.suffix.lower() in FIXED_FORM:
-        raise Refusal("Fortran in fixed form is not changed: rename it to .f90 in free form")
     try:
-        return Source(path.read_bytes(), language)
+        return Source(path.read_bytes(), language, path)
     except OSError as error:
         raise Refusal(f"{path} cannot be read ({error.strerror})") from None

@@ -328,7 +328,7 @@ def earliest(found: Found, buffers: Buffers, wish: Wish) -> Node:
     judge = Judge(found, buffers, wish, before=True)
     start, source = found.statement, found.source
     last = [one.line for one in wish.writes if is_in(one, found, wish)]
-    if not last or len(last) < len(wish.writes) or found.error is not None:
+    if not last or len(last) < len(wish.writes):
         return start
     for statement in found.preceding:
         is_written = any(is_at(statement, line) for line in last)

@@ -6,9 +6,9 @@ import textwrap
 from typing import TYPE_CHECKING, Optional
 
 from weft.advise.patch.calls import MACROS, is_at
+from weft.advise.patch.edits import Edit, indent_of
 from weft.advise.patch.languages import Source, descendants, first_line
 from weft.advise.patch.wish import Wish
-from weft.advise.patch.write import Edit, indent_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Optional
 
 from weft.advise.analysis import Advice
 from weft.advise.sites import Site, Toucher
@@ -72,11 +73,13 @@ def wish_of(site: Site, alike: list[Site], module: str) -> Wish:
     )
 
 
-def wishes_of(advice: Advice, stored: Stored) -> list[Wish]:
-    """Of the calls that are worth a change, each line once."""
+def wishes_of(
+    advice: Advice, stored: Stored, chosen: Optional[Iterable[Site]] = None
+) -> list[Wish]:
+    """Of the calls that are worth a change, or of others; each line once."""
     modules = modules_of(stored)
     found: dict[tuple, Wish] = {}
-    for site in advice.best:
+    for site in advice.best if chosen is None else chosen:
         frame = site.frames[0]
         key = frame.file, frame.line, site.call
         alike = [

@@ -9,14 +9,10 @@ from weft.advise.arguments import names as roles_of
 from weft.advise.fragments import nonblocking
 from weft.advise.patch.buffers import NO_MEMORY, of_call
 from weft.advise.patch.calls import Found, find, written_name
-from weft.advise.patch.languages import (
-    FORTRAN_UNITS,
-    Source,
-    ancestors,
-    descendants,
-    first_line,
-    last_line,
-)
+from weft.advise.patch.edits import Edit, indent_of
+from weft.advise.patch.fixed_form import in_fixed_form
+from weft.advise.patch.fortran import Interface, declarations, interface_of, touch
+from weft.advise.patch.languages import Source, first_line, last_line
 from weft.advise.patch.refusal import Refusal
 from weft.advise.patch.region import Region, end_of, region_of
 from weft.advise.patch.wish import Wish
@@ -24,28 +20,7 @@ from weft.advise.patch.wish import Wish
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-SPECIFICATIONS = (
-    "use_statement",
-    "implicit_statement",
-    "variable_declaration",
-    "include_statement",
-)
-MODULES = ("mpi", "mpi_f08")
 LINE_OF_FORTRAN = 120  # characters, with what the change adds; the standard permits 132
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Lines [first, last] become these; where last is before first, they are inserted."""
-
-    first: int
-    last: int
-    lines: tuple[str, ...]
-
-
-def indent_of(source: Source, line: int) -> str:
-    text = source.line(line)
-    return text[: len(text) - len(text.lstrip())]
 
 
 def check_lines(source: Source, *nodes: Node) -> None:
@@ -82,99 +57,17 @@ def started(found: Found, wish: Wish, request: str) -> list[str]:
     return [indent_of(source, first_line(statement)) + lines[0], *lines[1:]]
 
 
-def waits(found: Found, request: str, names: list[str]) -> list[str]:
+def waits(found: Found, request: str, face: Interface | None, names: list[str]) -> list[str]:
     source = found.source
     error = "" if found.error is None else source.text(found.error)
     if source.language == "python":
         return [f"{request}.Wait()"]
-    if source.language == "fortran":
+    if face is not None:
         more = f", {error}" if error else ""
         wait = f"call MPI_Wait({request}, MPI_STATUS_IGNORE{more})"
-        return [wait, *(touch(found, request, name) for name in names)]
+        return [wait, *(touch(face, request, name) for name in names)]
     front = f"{error} = " if error else ""
     return [f"{front}MPI_Wait(&{request}, MPI_STATUS_IGNORE);"]
-
-
-def touch(found: Found, request: str, name: str) -> str:
-    """A call that the compiler must take for one that may change the variable. Not every library
-    has MPI_F_sync_reg outside of its modules."""
-    if uses_of(found.source, found.function) & set(MODULES):
-        return f"call MPI_F_sync_reg({name})"
-    return f"call MPI_Get_address({name}, {request}_place, {request}_error)"
-
-
-# Fortran's declarations --------------------------------------------------------------------------
-
-
-def declared(source: Source, function: Node, name: str) -> Node | None:
-    """The declaration of a variable in this unit itself."""
-    for one in function.named_children:
-        if one.type == "variable_declaration":
-            for declarator in one.named_children:
-                heads = [x for x in descendants(declarator) if x.type == "identifier"]
-                is_name = declarator.type in ("identifier", "sized_declarator", "init_declarator")
-                if is_name and heads and source.text(heads[0]) == name:
-                    return one
-    return None
-
-
-def dummies(source: Source, function: Node) -> set[str]:
-    head = function.named_children[0]
-    lists = [one for one in head.named_children if one.type == "parameters"]
-    return {source.text(one) for parameters in lists for one in source.names(parameters)}
-
-
-def check_variable(source: Source, function: Node, name: str) -> None:
-    """Whether MPI gets the memory itself, and it may be asynchronous."""
-    declaration = declared(source, function, name)
-    if declaration is None:
-        raise Refusal(f"{name} is not declared in the same function")
-    text = "".join(source.text(declaration).split())
-    front = text.partition("::")[0]
-    if "pointer" in front or "class(" in front:
-        raise Refusal(f"{name} is a pointer or polymorphic: MPI may get a copy of it")
-    shape = text.partition(f"{name}(")[2] or front.partition("dimension(")[2]
-    is_whole = any(word in front for word in ("allocatable", "contiguous"))
-    if not is_whole and any(one.endswith(":") for one in shape.partition(")")[0].split(",")):
-        raise Refusal(f"{name} has an assumed shape: MPI may get a copy of it")
-    inside = any(one.type in ("internal_procedures", "module") for one in ancestors(function))
-    if name in dummies(source, function) and not inside:
-        raise Refusal(
-            f"{name} is an argument of a procedure outside of modules, which cannot be asynchronous"
-            " without an interface"
-        )
-    for one in descendants(function):
-        if one.type in ("common_statement", "equivalence_statement"):
-            raise Refusal("the function has COMMON or EQUIVALENCE, by which other names touch it")
-
-
-def uses_of(source: Source, function: Node) -> set[str]:
-    around = [function, *ancestors(function)]
-    uses = (x for one in around for x in one.named_children if x.type == "use_statement")
-    return {source.text(x.named_children[0]) for x in uses if x.named_children}
-
-
-def declarations(found: Found, request: str, names: list[str]) -> Edit:
-    source, function = found.source, found.function
-    if function.type not in FORTRAN_UNITS:
-        raise Refusal("it stands in a procedure of an unusual kind")
-    for name in names:
-        check_variable(source, function, name)
-    heads = [one for one in function.named_children if one.type in SPECIFICATIONS]
-    if not heads:
-        raise Refusal("its function has no declarations")
-    line = last_line(heads[-1])
-    indent = indent_of(source, first_line(heads[-1]))
-    kind = "type(MPI_Request)" if "mpi_f08" in uses_of(source, function) else "integer"
-    lines = [f"{indent}{kind} :: {request}", f"{indent}asynchronous :: {', '.join(names)}"]
-    if not uses_of(source, function) & set(MODULES):
-        lines += [
-            f"{indent}integer(kind=MPI_ADDRESS_KIND) :: {request}_place",
-            f"{indent}integer :: {request}_error",
-        ]
-    if any("asynchronous" in source.text(one) for one in heads):
-        raise Refusal("its function declares asynchronous variables already")
-    return Edit(line + 1, line, tuple(lines))
 
 
 # The change --------------------------------------------------------------------------------------
@@ -208,10 +101,11 @@ def change(source: Source, wish: Wish, number: int) -> Change:
     if request.encode() in source.data:
         raise Refusal(f"the source has the name {request} already")
     check_lines(source, found.statement, region.start, *([region.until] if region.until else []))
-    edits = []
-    memory = arguments_of_memory(found, wish) if source.language == "fortran" else []
+    edits, memory, face = [], [], None
     if source.language == "fortran":
-        edits.append(declarations(found, request, memory))
+        memory = arguments_of_memory(found, wish)
+        face = interface_of(source, found.function)
+        edits += declarations(found, face, request, memory)
     first, last = first_line(found.statement), last_line(found.statement)
     if len({first_line(one) for one in found.following} & {last}) or closes(source, found, last):
         raise Refusal(f"line {last} has several statements")
@@ -227,11 +121,15 @@ def change(source: Source, wish: Wish, number: int) -> Change:
         edits.append(Edit(first, last, ()))
         edits.append(Edit(first_line(region.start), first_line(region.start) - 1, tuple(lines)))
     end = end_of(region, found)
-    edits.append(Edit(end, end - 1, tuple(indent + line for line in waits(found, request, memory))))
+    edits.append(
+        Edit(end, end - 1, tuple(indent + line for line in waits(found, request, face, memory)))
+    )
     note = f"{wish.call} at {wish.place} is waited for before line {end}"
     if region.why:
         note += f", since {region.why}"
     span = (min(first_line(region.start), first), end)
+    if source.is_fixed:
+        edits = [Edit(one.first, one.last, in_fixed_form(one.lines)) for one in edits]
     return Change(wish, edits, note, span, (first_line(found.function), last_line(found.function)))
 
 

@@ -6,7 +6,11 @@
 
 namespace {
 
-constexpr int n = 64;
+#ifndef N
+#define N 64
+#define TIMES 1
+#endif
+constexpr int n = N;
 
 double busy(int count) {
   double x = 1;
@@ -90,8 +94,11 @@ class Solver {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   Solver solver;
-  const std::vector<double> answers = {vectors(), reference(),  lambda(),          exception(),
-                                       grown(),   solver.own(), solver.by_method()};
+  std::vector<double> answers;
+  for (int time = 0; time < TIMES; ++time) {
+    answers = {vectors(), reference(),  lambda(),          exception(),
+               grown(),   solver.own(), solver.by_method()};
+  }
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   for (const double one : answers) {

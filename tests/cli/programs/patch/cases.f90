@@ -107,16 +107,18 @@ program main
   use cases
   implicit none
   double precision :: answers(7), one(n)
-  integer :: rank, ierr
+  integer :: rank, ierr, time
   call MPI_Init(ierr)
   one = 6
-  call plain(answers(1))
-  call section(answers(2))
-  call shape(one, answers(3))
-  call checked(answers(4))
-  call looped(answers(5))
-  call pointed(answers(6))
-  call alone(.true., answers(7))
+  do time = 1, 20
+    call plain(answers(1))
+    call section(answers(2))
+    call shape(one, answers(3))
+    call checked(answers(4))
+    call looped(answers(5))
+    call pointed(answers(6))
+    call alone(.true., answers(7))
+  end do
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
   if (rank == 0) print '(es20.12)', answers
   call MPI_Finalize(ierr)
