@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import advise_runs
 import pytest
 
 from weft.advise import analysis, store
@@ -149,6 +150,26 @@ CPP = {
     "exception": "an exception may pass by the wait",
     "grown": "may write part, which is sent",
     "own": "",
+def test_a_call_that_other_ranks_make_at_another_place_is_left_alone(tmp_path):
+    """MPI takes no non-blocking call for the blocking one of another rank."""
+    (tmp_path / "cases.c").write_text((PROGRAMS / "cases.c").read_text())
+    made = wishes(tmp_path / "cases.c", "c", "/*")["plain"]
+    made.elsewhere = "cases.c:7"
+    [left] = diff.make([made]).left
+    assert "other ranks make the same call at cases.c:7" in left
+
+
+@pytest.mark.parametrize("places", [("f.c:7:work", "f.c:7:work"), ("f.c:7:work", "f.c:9:serve")])
+def test_a_record_tells_where_other_ranks_make_a_call(places):
+    stored = advise_runs.made("MPI_Bcast", [(0, 1000, 9000), (1, 2000, 9000)])
+    for row, place in zip(stored["site"], places):
+        row["place"] = place
+    advice = analysis.analyse(stored)
+    found = {one.place: one.elsewhere for one in wish.wishes_of(advice, stored, advice.sites)}
+    expected = {"f.c:7": "f.c:9", "f.c:9": "f.c:7"} if len(set(places)) > 1 else {"f.c:7": ""}
+    assert found == expected
+
+
     "by_method": "names first",
 }
 PYTHON = {

@@ -156,6 +156,10 @@ def is_region(words: list[str]) -> bool:
 def find(source: Source, wish: Wish) -> Found:
     if is_nonblocking(wish.call):
         raise Refusal("it is non-blocking already")
+    if wish.elsewhere:
+        raise Refusal(
+            f"other ranks make the same call at {wish.elsewhere}, and all have to change it alike"
+        )
     if wish.object_method:
         raise Refusal(
             f"{wish.object_method} pickles objects, and has no non-blocking form: give arrays to"

@@ -3,6 +3,7 @@ of them."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,7 @@ class Wish:
     source: str = ""  # the line as it was when the program ran; "": not known
     module: str = ""  # the program's file; "": it is interpreted
     function: str = ""  # that has the call
+    elsewhere: str = ""  # where other ranks make the same call; "": at this line, too
 
     @property
     def place(self) -> str:
@@ -50,6 +52,23 @@ def modules_of(stored: Stored) -> dict[tuple[int, int], str]:
     return {
         (row["rank"], row["site"]): "" if row["place"] else row["module"] for row in stored["site"]
     }
+
+
+def meetings(advice: Advice, stored: Stored) -> dict[str, str]:
+    """Places of calls, each with another one at which other ranks made the same call."""
+    places = {member: line_of(site) for site in advice.sites for member in site.members}
+    met: dict[tuple, set[str]] = defaultdict(set)
+    for one in stored["arrival"]:
+        if place := places.get((one["rank"], one["site"])):
+            met[one["comm"], one["sequence"]].add(place)
+    return {
+        place: min(found - {place}) for found in met.values() if len(found) > 1 for place in found
+    }
+
+
+def line_of(site: Site) -> str:
+    frame = site.frames[0]
+    return f"{Path(frame.file).name}:{frame.line}" if frame.file else frame.name
 
 
 def wish_of(site: Site, alike: list[Site], module: str) -> Wish:
@@ -77,7 +96,7 @@ def wishes_of(
     advice: Advice, stored: Stored, chosen: Optional[Iterable[Site]] = None
 ) -> list[Wish]:
     """Of the calls that are worth a change, or of others; each line once."""
-    modules = modules_of(stored)
+    modules, met = modules_of(stored), meetings(advice, stored)
     found: dict[tuple, Wish] = {}
     for site in advice.best if chosen is None else chosen:
         frame = site.frames[0]
@@ -86,5 +105,7 @@ def wishes_of(
             one for one in advice.sites if (one.frames[0].file, one.frames[0].line, one.call) == key
         ]
         module = next((modules.get(member, "") for member in sorted(site.members)), "")
-        found.setdefault(key, wish_of(site, alike, module))
+        if key not in found:
+            found[key] = wish_of(site, alike, module)
+            found[key].elsewhere = met.get(line_of(site), "")
     return list(found.values())
