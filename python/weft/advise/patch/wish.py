@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Optional
 
 from weft.advise.analysis import Advice
+from weft.advise.checked import Checks
+from weft.advise.fragments import persistent
 from weft.advise.sites import Site, Toucher
 from weft.advise.store import Stored
 
@@ -38,6 +40,7 @@ class Wish:
     module: str = ""  # the program's file; "": it is interpreted
     function: str = ""  # that has the call
     elsewhere: str = ""  # where other ranks make the same call; "": at this line, too
+    plan: str = ""  # MPI_Allreduce_init, where each call has the same arguments
 
     @property
     def place(self) -> str:
@@ -69,6 +72,16 @@ def meetings(advice: Advice, stored: Stored) -> dict[str, str]:
 def line_of(site: Site) -> str:
     frame = site.frames[0]
     return f"{Path(frame.file).name}:{frame.line}" if frame.file else frame.name
+
+
+def planned(alike: list[Site], stored: Stored) -> str:
+    """The persistent form, where the job's library has it."""
+    names = {persistent(site) for site in alike}
+    libraries = {row["library"] for row in stored["rank"]}
+    if len(alike) != 1 or len(libraries) != 1:
+        return ""
+    [name] = names
+    return name if name in Checks(libraries.pop()).calls else ""
 
 
 def wish_of(site: Site, alike: list[Site], module: str) -> Wish:
@@ -108,4 +121,5 @@ def wishes_of(
         if key not in found:
             found[key] = wish_of(site, alike, module)
             found[key].elsewhere = met.get(line_of(site), "")
+            found[key].plan = planned(alike, stored)
     return list(found.values())

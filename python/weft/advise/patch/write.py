@@ -13,6 +13,7 @@ from weft.advise.patch.edits import Edit, indent_of
 from weft.advise.patch.fixed_form import in_fixed_form
 from weft.advise.patch.fortran import Interface, declarations, interface_of, touch
 from weft.advise.patch.languages import Source, first_line, last_line
+from weft.advise.patch.plan import edits_around, loop_of, planned
 from weft.advise.patch.refusal import Refusal
 from weft.advise.patch.region import Region, end_of, region_of
 from weft.advise.patch.wish import Wish
@@ -55,6 +56,19 @@ def started(found: Found, wish: Wish, request: str) -> list[str]:
         text = front + data[lists.start_byte : last] + f", {word}".encode() + data[last:end]
     lines = text.decode(errors="surrogateescape").rstrip("\n").split("\n")
     return [indent_of(source, first_line(statement)) + lines[0], *lines[1:]]
+
+
+def started_again(found: Found, wish: Wish, request: str) -> list[str]:
+    """The same of a call that is planned when it is made first."""
+    indent = indent_of(found.source, first_line(found.statement))
+    error = "" if found.error is None else f"{found.source.text(found.error)} = "
+    plan = planned(found, wish, request)
+    return [
+        f"{indent}if ({request} == MPI_REQUEST_NULL) {{",
+        f"{indent}  {error}{plan}",
+        f"{indent}}}",
+        f"{indent}{error}MPI_Start(&{request});",
+    ]
 
 
 def waits(found: Found, request: str, face: Interface | None, names: list[str]) -> list[str]:
@@ -109,11 +123,14 @@ def change(source: Source, wish: Wish, number: int) -> Change:
     first, last = first_line(found.statement), last_line(found.statement)
     if len({first_line(one) for one in found.following} & {last}) or closes(source, found, last):
         raise Refusal(f"line {last} has several statements")
-    lines = started(found, wish, request)
+    loop = loop_of(found, wish)
+    lines = (started_again if loop else started)(found, wish, request)
     rest = source.line(last)[end_column(found.statement, source) :]
     lines[-1] += rest
     indent = indent_of(source, first_line(found.statement))
-    if source.language in ("c", "c++"):
+    if loop:
+        edits += edits_around(found, loop, request)
+    elif source.language in ("c", "c++"):
         lines.insert(0, f"{indent}MPI_Request {request};")
     if region.start == found.statement:
         edits.append(Edit(first, last, tuple(lines)))
@@ -124,7 +141,8 @@ def change(source: Source, wish: Wish, number: int) -> Change:
     edits.append(
         Edit(end, end - 1, tuple(indent + line for line in waits(found, request, face, memory)))
     )
-    note = f"{wish.call} at {wish.place} is waited for before line {end}"
+    how = "planned once, and " if loop else ""
+    note = f"{wish.call} at {wish.place} is {how}waited for before line {end}"
     if region.why:
         note += f", since {region.why}"
     span = (min(first_line(region.start), first), end)

@@ -296,20 +296,56 @@ static double sooner(void) {
   return sum;
 }
 
+static double planned(void) {
+  double *part = filled(1), *total = filled(2), sum = 0;
+  int rank;
+  MPI_Comm some;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &some);
+  for (int step = 0; step < 3; ++step) {
+    for (int i = 0; i < N; ++i) part[i] += step;
+    if (step != 1) {
+      MPI_Allreduce(part, total, N, MPI_DOUBLE, MPI_SUM, some); /* CALL planned */
+      sum += busy(20);
+      sum += total[0]; /* USE planned */
+    }
+  }
+  MPI_Comm_free(&some);
+  free(part);
+  free(total);
+  return sum;
+}
+
+static double not_planned(void) {
+  double *part = filled(1), *total = filled(2), *half = filled(3), sum = 0;
+  for (int step = 0; step < 3; ++step) {
+    MPI_Allreduce(part, total, N, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* CALL not_planned */
+    sum += busy(20);
+    sum += total[0]; /* USE not_planned */
+    double* old = part;
+    part = half;
+    half = old;
+  }
+  free(part);
+  free(total);
+  free(half);
+  return sum;
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   for (int i = 0; i < N; ++i) {
     far_part[i] = i;
   }
   Field field = {filled(1), filled(2), N, MPI_COMM_WORLD};
-  double answers[21];
+  double answers[23];
   for (int time = 0; time < TIMES; ++time) {
     const double now[] = {plain(),         looped(),        next_iteration(), at_once(),
                           written(),       alias(),         early_return(0),  late_return(0),
                           by_macro(),      checked(),       error_code(),     in_condition(1),
                           derived_type(),  part_of_world(), counts_change(),  global_seen(),
                           global_unseen(), members(&field), in_callee(),      threads(),
-                          sooner()};
+                          sooner(),        planned(),       not_planned()};
     memcpy(answers, now, sizeof now);
   }
   int rank;

@@ -1,0 +1,117 @@
+"""A call in a loop, planned when it is made first, since its arguments are the same each time.
+
+Why in the loop: who never makes the call plans nothing. Why of C alone: in other languages a
+function may change each name that is handed to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from weft.advise.patch.buffers import (
+    NO_MEMORY,
+    assignments,
+    declarators,
+    first_name,
+    is_address,
+    local_names,
+)
+from weft.advise.patch.calls import Found, macros
+from weft.advise.patch.edits import Edit, indent_of
+from weft.advise.patch.languages import Source, ancestors, descendants, first_line, last_line
+from weft.advise.patch.region import is_macro, leaves
+from weft.advise.patch.wish import Wish
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+PLAIN = (
+    *("identifier", "number_literal", "null", "(", ")", ",", "+", "-", "*", "/", "sizeof"),
+    *("binary_expression", "parenthesized_expression"),
+)
+
+
+def constants(source: Source) -> set[str]:
+    """Names of the file that never change."""
+    kinds = (one for one in descendants(source.root) if one.type == "enumerator")
+    return {first_name(source, one) for one in kinds} | set(macros(source))
+
+
+def changed_in(source: Source, loop: Node) -> set[str]:
+    """Names that get a value there, or whose address is taken."""
+    found = {name for one in assignments(source, loop) if not one.is_element for name in one.to}
+    for one in descendants(loop):
+        if one.type == "update_expression" or is_address(source, one):
+            found.add(first_name(source, one))
+    return found | {first_name(source, declarator) for _, declarator in declarators(loop)}
+
+
+def addresses_kept(source: Source, function: Node) -> set[str]:
+    """Names whose address may be known to a function that is called; MPI keeps none of them."""
+    found = set()
+    for one in descendants(function):
+        call = one.parent.parent if one.parent is not None else None
+        is_of_mpi = call is not None and call.type in source.grammar.calls
+        if is_address(source, one) and not (is_of_mpi and source.callee(call).startswith("MPI_")):
+            found.add(first_name(source, one))
+    return found
+
+
+def are_plain(arguments: Iterable[Node]) -> bool:
+    """Names and numbers, with which nothing is called."""
+    return all(one.type in PLAIN for node in arguments for one in descendants(node))
+
+
+def may_be_left(source: Source, loop: Node) -> bool:
+    """Without coming to its end, where the plan is freed."""
+    hidden = any(is_macro(source.callee(call)) for call in source.calls(loop))
+    return hidden or any(leaves(source, node, loop) for node in descendants(loop))
+
+
+def stands_alone(source: Source, loop: Node) -> bool:
+    """In a block, and in lines of its own."""
+    row, column = loop.start_point
+    lines = source.data.split(b"\n")
+    end = lines[loop.end_point[0]][loop.end_point[1] :]
+    is_alone = not lines[row][:column].strip() and not end.strip()
+    return loop.parent.type in source.grammar.blocks and is_alone
+
+
+def loop_of(found: Found, wish: Wish) -> Node | None:
+    """The outermost loop in which the call keeps its arguments; None: it is not planned."""
+    source, function = found.source, found.function
+    names = {source.text(x) for one in found.arguments for x in source.names(one)}
+    names = {one for one in names if not one.startswith("MPI_")} - {*NO_MEMORY}
+    variables = names - constants(source)
+    if not wish.plan or source.language != "c" or not are_plain(found.arguments):
+        return None
+    if not variables <= local_names(source, function) - addresses_kept(source, function):
+        return None
+    best = None
+    for one in ancestors(found.statement):
+        if one == function:
+            break
+        if one.type not in source.grammar.loops:
+            continue
+        if variables & changed_in(source, one) or may_be_left(source, one):
+            break
+        if stands_alone(source, one):
+            best = one
+    return best
+
+
+def planned(found: Found, wish: Wish, request: str) -> str:
+    arguments = ", ".join(found.source.text(one) for one in found.arguments)
+    return f"{wish.plan}({arguments}, MPI_INFO_NULL, &{request});"
+
+
+def edits_around(found: Found, loop: Node, request: str) -> list[Edit]:
+    """The request, which outlives the loop's rounds."""
+    source, (first, last) = found.source, (first_line(loop), last_line(loop))
+    indent = indent_of(source, first)
+    freed = f"if ({request} != MPI_REQUEST_NULL) MPI_Request_free(&{request});"
+    return [
+        Edit(first, first - 1, (f"{indent}MPI_Request {request} = MPI_REQUEST_NULL;",)),
+        Edit(last + 1, last, (indent + freed,)),
+    ]
