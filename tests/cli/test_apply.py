@@ -6,6 +6,8 @@ The programs here are scripts that a "build" copies, so that all ends are reache
 from __future__ import annotations
 
 import hashlib
+import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 
 from weft.advise.patch import answers, proof, trees
 from weft.advise.patch.diff import Patch
+from weft.system import mpi_libraries
 from weft.trying.rounds import Run, Trial, Way
 
 SOURCE = "#!/bin/sh\necho sum 1.5\necho $$\n"
@@ -194,6 +197,15 @@ def test_words_of_the_command_mean_the_copy(tree):
         assert (own.unchanged / "new.txt").read_text() == "2"
 
 
+def test_folders_that_name_their_place_are_not_copied(tree):
+    """A build there would build in the user's tree."""
+    (tree / "made").mkdir()
+    (tree / "made" / "CMakeCache.txt").touch()
+    with trees.beside(tree, {tree / "app.sh": (SOURCE, SOURCE)}) as own:
+        assert (own.changed / "new.txt").exists()
+        assert not (own.changed / "made").exists()
+
+
 def runs(unchanged: list[float], changed: list[float]) -> Trial:
     ways = [
         Way([], [Run(s) for s in own], label)
@@ -220,6 +232,57 @@ def test_the_first_sentence_says_whether_to_keep_it(tmp_path, changed_s, keep, b
     document = own.to_json()
     assert document["headline"]["keep"] is keep
     assert [way["name"] for way in document["ways"]] == ["unchanged", "changed"]
+
+
+VERDICTS = (
+    *("Keep it: changed,", "Do not keep it: changed, the program is"),
+    *("rounds do not tell whether to keep it", "Whether to keep it cannot be told"),
+)
+
+
+@pytest.mark.long
+def test_a_program_in_the_lab(permitted_lab, weft, environment, tmp_path):
+    """From the run to the verdict, by the command."""
+    pytest.importorskip("tree_sitter_c")
+    mpi = mpi_libraries.implementation("mpich")
+    if not mpi.mpiexec.exists():
+        pytest.skip("needs make mpich")
+    root = tmp_path / "program"
+    root.mkdir()
+    shutil.copy(Path(__file__).parent / "programs" / "patch" / "live.c", root / "app.c")
+    (root / ".gitignore").write_text("app\nweft-advise.*\n")
+    build = f"{mpi.prefix}/bin/mpicc -g -O1 app.c -o app -Wl,-rpath,{mpi.prefix}/lib"
+    (root / "Makefile").write_text(f"app: app.c\n\t{build}\n")
+    git(root, "init", "--quiet")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "-m", "First")
+    variables = {**environment, **mpi.environment()}
+    subprocess.run(["make"], cwd=root, env=variables, check=True, timeout=60)
+    options = ["--apply", "--build", "make", "--time-budget", "10s", "--json", "change.json"]
+    command = [weft, "lab", "run", "--nodes", "2", "--", "./app"]
+    before = contents(root)
+    done = subprocess.run(
+        [weft, "advise", "--overhead", "50%", *options, "--", *command],
+        cwd=root,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    if "no call is worth a change" in done.stderr:
+        return  # of a loaded machine
+    assert done.returncode == 0, done.stderr
+    first = next(line for line in done.stdout.splitlines() if "keep it" in line.lower())
+    assert any(one in first for one in VERDICTS), done.stdout
+    after = {name: of for name, of in contents(root).items() if name in before}
+    assert after == before
+    assert git(root, "worktree", "list").count("\n") == 1
+    document = json.loads((root / "change.json").read_text())
+    kept = document["headline"]["keep"] is not False
+    assert document["schema"] == "weft-advise-change/1"
+    assert bool(branches(root)) is kept
+    if kept:
+        assert "MPI_Iallreduce" in git(root, "show", "weft-advise:app.c")
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,9 @@ def advise(
     advice = load(from_record or record)
     if apply and status == 0:
         made = patch_of(advice, from_record or record, patch)
-        prove(made, list(command or ()), build, budget_s, json_file)
+        left_us = advice.elapsed_us - made.gain_us
+        promised = advice.elapsed_us / left_us if left_us > 0 else None
+        prove(made, list(command or ()), build, budget_s, json_file, promised)
         raise typer.Exit(0)
     present(advice, Files(json_file, page or PAGE, trace, None if from_record else record))
     if patch:
@@ -312,7 +314,12 @@ def patch_of(advice: "Advice", record: Path, target: Optional[Path]) -> "Patch":
 
 
 def prove(
-    made: "Patch", command: list[str], build: str, budget_s: float, json_file: Optional[Path]
+    made: "Patch",
+    command: list[str],
+    build: str,
+    budget_s: float,
+    json_file: Optional[Path],
+    promised: Optional[float],
 ) -> None:
     from weft.advise.patch import proof
     from weft.terminal import messages
@@ -321,7 +328,8 @@ def prove(
         messages.say("weft advise", text)
 
     try:
-        found = proof.prove(made, command, build, proof.new_trial(budget_s, TRIALS), tell)
+        trial = proof.new_trial(budget_s, TRIALS)
+        found = proof.prove(made, command, build, trial, tell, promised)
     except proof.Unproven as why:
         raise refuse(f"nothing is changed: {why}") from None
     proof.show_verdict(found)

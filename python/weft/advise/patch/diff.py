@@ -23,6 +23,7 @@ class Patch:
     left: list[str] = field(default_factory=list)
     files: dict[Path, tuple[str, str]] = field(default_factory=dict)  # before and after
     modules: set[Path] = field(default_factory=set)  # the programs and libraries that they are of
+    gain_us: float = 0  # of all changes, at most
 
 
 def check_current(wish: Wish, source: languages.Source, path: Path) -> None:
@@ -108,6 +109,7 @@ def make(wishes: list[Wish]) -> Patch:
             changes[path].append(made)
             patch.made.append(f"{made.note}.")
             patch.modules |= {Path(wish.module)} if wish.module else set()
+            patch.gain_us += wish.gain_us
         except Refusal as why:
             left[str(why)].append(wish)
             remarks[path] += remark.before(source, wish, str(why))

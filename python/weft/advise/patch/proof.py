@@ -55,6 +55,7 @@ class Proof:
     verdict: Verdict = field(default_factory=lambda: Verdict("", None))
     running: str = UNCHANGED
     where: str = ""  # the change is kept
+    promised: Optional[float] = None  # so many times as fast, at most
 
     def tree(self, name: str) -> Path:
         return self.trees.unchanged if name == UNCHANGED else self.trees.changed
@@ -64,7 +65,11 @@ class Proof:
     def folder(self, tree: Path) -> Path:
         """In which both are built and run; a program that is called from elsewhere runs there."""
         here = Path.cwd()
-        return tree / here.relative_to(self.trees.root) if self.is_inside(here) else here
+        if not self.is_inside(here):
+            return here
+        own = tree / here.relative_to(self.trees.root)
+        own.mkdir(parents=True, exist_ok=True)
+        return own
 
     def is_inside(self, path: Path) -> bool:
         return path.is_relative_to(self.trees.root)
@@ -89,7 +94,6 @@ class Proof:
     def build_one(self, name: str, how: str) -> None:
         place = self.folder(self.tree(name))
         place = place if place.is_relative_to(self.tree(name)) else self.tree(name)
-        place.mkdir(parents=True, exist_ok=True)
         self.tell(f"building {how}: {self.build}")
         done = subprocess.run(
             self.build,
@@ -122,7 +126,7 @@ class Proof:
 
     def environment(self, tree: Path) -> dict[str, str]:
         """Folders of the user's tree that are searched are those of this one, where it has them."""
-        found = dict(os.environ)
+        found = {**os.environ, "PWD": str(self.folder(tree))}
         for name in found.keys() & set(PATHS):
             words = found[name].split(os.pathsep)
             found[name] = os.pathsep.join(self.searched(word, tree) for word in words)
@@ -219,6 +223,7 @@ class Proof:
             "program": self.command,
             "build": self.build,
             "verdict": self.verdict.sentence,
+            "promised_at_most": self.promised,
             "changes": self.patch.made,
             "left": self.patch.left,
             "output": found
@@ -279,14 +284,19 @@ def root_of(patch: Patch) -> Path:
 
 
 def prove(
-    patch: Patch, command: list[str], build: str, trial: rounds.Trial, tell: Callable[[str], None]
+    patch: Patch,
+    command: list[str],
+    build: str,
+    trial: rounds.Trial,
+    tell: Callable[[str], None],
+    promised: Optional[float] = None,
 ) -> Proof:
     """Unproven says why there is no verdict; then nothing is left of the trees."""
     root = root_of(patch)
     check(patch, command, root, build)
     try:
         with beside(root, patch.files) as trees:
-            proof = Proof(trees, patch, command, build, trial, tell)
+            proof = Proof(trees, patch, command, build, trial, tell, promised=promised)
             proof.build_both()
             proof.measure()
             if proof.verdict.keep is not False:
@@ -300,7 +310,9 @@ def show_verdict(proof: Proof) -> None:
     from rich.console import Console
 
     console = Console()
-    lines = [proof.verdict.sentence, *proof.patch.made, *proof.patch.left, proof.where]
+    promised = proof.promised
+    most = f"The report promised at most {promised:.2f} times." if promised else ""
+    lines = [proof.verdict.sentence, most, *proof.patch.made, *proof.patch.left, proof.where]
     for line in filter(None, lines):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if proof.trial.rounds:

@@ -17,6 +17,8 @@ from pathlib import Path
 
 BRANCH = "weft-advise"
 MOST_BYTES, MOST_FILES = 4 << 30, 200_000  # of a copy
+# Folders with these name the place where they are: a build there would build in the user's tree.
+BOUND = ("CMakeCache.txt", "meson-private")
 FOREIGN = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 NOBODY = {
     f"GIT_{who}_{what}": value
@@ -33,6 +35,10 @@ class TreeError(Exception):
 def free_name(is_taken: Callable[[str], bool], name: str) -> str:
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
     return next(one for one in names if not is_taken(one))
+
+
+def is_bound(folder: Path) -> bool:
+    return any((folder / name).exists() for name in BOUND)
 
 
 class Trees:
@@ -84,9 +90,7 @@ class Copies(Trees):
                 )
 
     def left_out(self, folder: str, names: list[str]) -> list[str]:
-        """CMake's folders name the place where they are: a build there would build in the user's
-        tree."""
-        return [name for name in names if (Path(folder) / name / "CMakeCache.txt").exists()]
+        return [name for name in names if is_bound(Path(folder) / name)]
 
     def keep(self, message: str) -> str:
         self.is_kept = True
@@ -141,11 +145,14 @@ class Checkout(Trees):
 
     def copy(self, name: str) -> None:
         """A file that git does not have yet."""
+        path = self.root / name
+        if not path.is_file() or any(map(is_bound, path.parents)):
+            return
         for tree in (self.unchanged, self.changed):
             target = tree / name
-            if (self.root / name).is_file() and not target.exists():
+            if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(self.root / name, target)
+                shutil.copy2(path, target)
 
     def as_it_is(self) -> str:
         """A commit of all that git has, as it is in the user's tree, whose index stays as it is."""
@@ -174,8 +181,9 @@ class Checkout(Trees):
         )
 
     def remove(self) -> None:
+        for tree in (self.unchanged, self.changed):
+            self.asked("worktree", "remove", "--force", tree)
         super().remove()
-        self.asked("worktree", "prune")
 
 
 @contextlib.contextmanager

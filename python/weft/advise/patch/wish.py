@@ -40,6 +40,7 @@ class Wish:
     module: str = ""  # the program's file; "": it is interpreted
     function: str = ""  # that has the call
     elsewhere: str = ""  # where other ranks make the same call; "": at this line, too
+    gain_us: float = 0  # at most, of one rank over the run
     plan: str = ""  # MPI_Allreduce_init, where each call has the same arguments
 
     @property
@@ -102,6 +103,7 @@ def wish_of(site: Site, alike: list[Site], module: str) -> Wish:
         source=site.source,
         module=module,
         function=frame.name,
+        gain_us=sum(one.gain_high_us or 0.0 for one in alike),
     )
 
 
