@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
+import advise_runs
 import pytest
+from typer.testing import CliRunner
 
+from weft import cli
+from weft.advise import store
 from weft.advise.patch import answers, proof, trees
 from weft.advise.patch.diff import Patch
 from weft.system import mpi_libraries
@@ -232,6 +237,108 @@ def test_the_first_sentence_says_whether_to_keep_it(tmp_path, changed_s, keep, b
     document = own.to_json()
     assert document["headline"]["keep"] is keep
     assert [way["name"] for way in document["ways"]] == ["unchanged", "changed"]
+
+
+CALL = "MPI_Allreduce(part, total, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);"
+
+
+@pytest.fixture
+def recorded(tmp_path, monkeypatch):
+    """A program, and a record of a run of it on two nodes, in which its call took half of the time
+    and was used 4 ms later."""
+    root = tmp_path / "program"
+    root.mkdir()
+    text = (Path(__file__).parent / "programs" / "patch" / "live.c").read_text()
+    (root / "app.c").write_text(text)
+    (root / "app").write_text("A program.")
+    os.utime(root / "app.c", (1e9, 1e9))
+    lines = [line.strip() for line in text.splitlines()]
+    call, use = lines.index(CALL) + 1, lines.index("sum += total[i];") + 1
+    found = advise_runs.made("MPI_Allreduce", [(0, 0, 5_000_000), (1, 0, 5_000_000)])
+    module = str(root / "app")
+    for row in found["site"]:
+        row |= {"place": "", "module": module}
+    for row in found["time_window"]:
+        row |= {"least_ns": 4_000_000, "most_ns": 4_000_000}
+    place = {"module": module, "depth": 0, "function": "main", "file": str(root / "app.c")}
+    found.tables["frame"] += [
+        place | {"offset": 1, "line": call},
+        place | {"offset": 2, "line": use},
+    ]
+    found.tables["touch"] += [
+        {"rank": r, "site": 0, "side": "after", "module": module, "offset": 2, "count": 1}
+        for r in (0, 1)
+    ]
+    found.tables["source"] += [{"file": str(root / "app.c"), "line": call, "text": CALL}]
+    monkeypatch.setattr(store, "read", lambda path: found)
+    monkeypatch.chdir(root)
+    return root, found
+
+
+def refused(*words: str) -> str:
+    """The one sentence that the command says."""
+    done = CliRunner().invoke(cli.app, ["advise", "--from", "a", *words])
+    assert (done.exit_code, done.stdout) == (2, ""), (done.exit_code, done.output, done.exception)
+    said = done.stderr.splitlines()
+    assert said[-1].startswith("weft advise: nothing is changed: "), done.stderr
+    return said[-1]
+
+
+def no_debug_information(root: Path, found: store.Stored) -> None:
+    for row in found["frame"]:
+        row |= {"file": "", "line": 0}
+
+
+def another_line(root: Path, found: store.Stored) -> None:
+    (root / "app.c").write_text("\n" + (root / "app.c").read_text())
+    os.utime(root / "app.c", (1e9, 1e9))
+
+
+def newer_source(root: Path, found: store.Stored) -> None:
+    os.utime(root / "app.c", (4e9, 4e9))
+
+
+def generated(root: Path, found: store.Stored) -> None:
+    (root / "app.c").write_text((root / "app.c").read_text() + '#line 3 "other.c"\n')
+    os.utime(root / "app.c", (1e9, 1e9))
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        (no_debug_information, "MPI_Allreduce in main is left as it is: it has no line"),
+        (another_line, "the line is another one than when the program ran"),
+        (newer_source, "the file is newer than app"),
+        (generated, "app.c is generated from another file"),
+        (None, "false ended with 1 without a change"),
+    ],
+)
+def test_bad_input_is_one_sentence(recorded, how, sentence):
+    pytest.importorskip("tree_sitter_c")
+    root, found = recorded
+    if how:
+        how(root, found)
+    before = contents(root)
+    assert sentence in refused("--apply", "--build", "false", "--", "./app")
+    assert contents(root) == before
+    assert [path.name for path in root.parent.iterdir()] == ["program"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--apply"], "--apply needs the program"),
+        (["--build", "make"], "--build needs --apply"),
+        (["--apply", "--verify", "--", "./app"], "--apply goes without --before, --verify"),
+        (["--apply", "--", "./app"], "the program must be compiled again: --build"),
+        (["--apply", "--build", "make", "--", "weft", "run", "./app"], "leave weft run out"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(recorded, words, sentence):
+    pytest.importorskip("tree_sitter_c")
+    done = CliRunner().invoke(cli.app, ["advise", "--from", "a", *words])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert sentence in done.stderr.splitlines()[-1]
 
 
 VERDICTS = (

@@ -85,7 +85,7 @@ def unified(path: Path, root: Path, before: str, after: str) -> str:
 
 
 def left_as_they_are(wishes: list[Wish], why: str) -> str:
-    calls = " and ".join(f"{wish.call} at {wish.place}" for wish in wishes)
+    calls = " and ".join(f"{wish.call} {wish.where}" for wish in wishes)
     return f"{calls} {'are left as they are' if wishes[1:] else 'is left as it is'}: {why}."
 
 

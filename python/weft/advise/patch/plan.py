@@ -33,9 +33,22 @@ PLAIN = (
 
 
 def constants(source: Source) -> set[str]:
-    """Names of the file that never change."""
+    """Names of the file that never change: enumerators, and macros of such names and numbers."""
     kinds = (one for one in descendants(source.root) if one.type == "enumerator")
-    return {first_name(source, one) for one in kinds} | set(macros(source))
+    found = {first_name(source, one) for one in kinds}
+    waiting = {name: words(source.text(one)) - {name} for name, one in macros(source).items()}
+    while ready := {name for name, used in waiting.items() if used <= found}:
+        found |= ready
+        waiting = {name: used for name, used in waiting.items() if name not in ready}
+    return found
+
+
+def words(definition: str) -> set[str]:
+    """Names in a macro's definition."""
+    letters = (
+        one if one.isalnum() or one == "_" else " " for one in definition.partition("define")[2]
+    )
+    return {word for word in "".join(letters).split() if not word[0].isdigit()}
 
 
 def changed_in(source: Source, loop: Node) -> set[str]:

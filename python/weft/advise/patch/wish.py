@@ -45,7 +45,11 @@ class Wish:
 
     @property
     def place(self) -> str:
-        return f"{Path(self.file).name}:{self.line}" if self.file else self.function
+        return f"{Path(self.file).name}:{self.line}"
+
+    @property
+    def where(self) -> str:
+        return f"at {self.place}" if self.file else f"in {self.function}"
 
 
 def places(touchers: Iterable[Toucher]) -> list[Place]:
