@@ -50,6 +50,8 @@ C = {
     "sooner": "",
     "planned": "",
     "not_planned": "",
+    "lagged": "",
+    "lagged_away": "",
 }
 
 

@@ -141,6 +141,7 @@ class Judge:
     buffers: Buffers
     wish: Wish
     before: bool = False  # the statement stands before the call, which would start earlier
+    scope: Node | None = None  # that must not be left; None: the statement itself
 
     def __post_init__(self) -> None:
         source = self.found.source
@@ -158,7 +159,7 @@ class Judge:
         if statement.type in ("function_definition", "class_definition"):
             return ""
         for node in descendants(statement):
-            if leaves(self.source, node, statement):
+            if leaves(self.source, node, self.scope or statement):
                 return f"line {first_line(node)} may leave this place, or be come to from elsewhere"
             if node.type in self.source.grammar.names and (why := self.why_name(node)):
                 return why

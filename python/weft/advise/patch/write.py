@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from weft.advise.arguments import names as roles_of
 from weft.advise.fragments import nonblocking
+from weft.advise.patch import carry, plan
 from weft.advise.patch.buffers import NO_MEMORY, of_call
 from weft.advise.patch.calls import Found, find, written_name
 from weft.advise.patch.edits import Edit, indent_of
 from weft.advise.patch.fixed_form import in_fixed_form
 from weft.advise.patch.fortran import Interface, declarations, interface_of, touch
 from weft.advise.patch.languages import Source, first_line, last_line
-from weft.advise.patch.plan import edits_around, loop_of, planned
 from weft.advise.patch.refusal import Refusal
 from weft.advise.patch.region import Region, end_of, region_of
 from weft.advise.patch.wish import Wish
@@ -62,10 +62,9 @@ def started_again(found: Found, wish: Wish, request: str) -> list[str]:
     """The same of a call that is planned when it is made first."""
     indent = indent_of(found.source, first_line(found.statement))
     error = "" if found.error is None else f"{found.source.text(found.error)} = "
-    plan = planned(found, wish, request)
     return [
         f"{indent}if ({request} == MPI_REQUEST_NULL) {{",
-        f"{indent}  {error}{plan}",
+        f"{indent}  {error}{plan.planned(found, wish, request)}",
         f"{indent}}}",
         f"{indent}{error}MPI_Start(&{request});",
     ]
@@ -110,28 +109,26 @@ def change(source: Source, wish: Wish, number: int) -> Change:
     """The edits of one call; or a Refusal."""
     found = find(source, wish)
     buffers = of_call(found, wish)
-    region: Region = region_of(found, buffers, wish)
     request = f"weft_request_{number}"
     if request.encode() in source.data:
         raise Refusal(f"the source has the name {request} already")
+    if one := carry.carried(found, buffers, wish):
+        return carried_change(found, wish, one, request)
+    region: Region = region_of(found, buffers, wish)
     check_lines(source, found.statement, region.start, *([region.until] if region.until else []))
     edits, memory, face = [], [], None
     if source.language == "fortran":
         memory = arguments_of_memory(found, wish)
         face = interface_of(source, found.function)
         edits += declarations(found, face, request, memory)
-    first, last = first_line(found.statement), last_line(found.statement)
-    if len({first_line(one) for one in found.following} & {last}) or closes(source, found, last):
-        raise Refusal(f"line {last} has several statements")
-    loop = loop_of(found, wish)
-    lines = (started_again if loop else started)(found, wish, request)
-    rest = source.line(last)[end_column(found.statement, source) :]
-    lines[-1] += rest
+    loop = plan.loop_of(found, wish)
+    lines = own_lines(found, (started_again if loop else started)(found, wish, request))
     indent = indent_of(source, first_line(found.statement))
     if loop:
-        edits += edits_around(found, loop, request)
+        edits += plan.edits_around(found, loop, request)
     elif source.language in ("c", "c++"):
         lines.insert(0, f"{indent}MPI_Request {request};")
+    first, last = first_line(found.statement), last_line(found.statement)
     if region.start == found.statement:
         edits.append(Edit(first, last, tuple(lines)))
     else:
@@ -141,14 +138,36 @@ def change(source: Source, wish: Wish, number: int) -> Change:
     edits.append(
         Edit(end, end - 1, tuple(indent + line for line in waits(found, request, face, memory)))
     )
-    how = "planned once, and " if loop else ""
-    note = f"{wish.call} at {wish.place} is {how}waited for before line {end}"
-    if region.why:
-        note += f", since {region.why}"
-    span = (min(first_line(region.start), first), end)
     if source.is_fixed:
         edits = [Edit(one.first, one.last, in_fixed_form(one.lines)) for one in edits]
+    how = "planned once, and " if loop else ""
+    note = noted(wish, f"{how}waited for before line {end}", region.why)
+    span = (min(first_line(region.start), first), end)
     return Change(wish, edits, note, span, (first_line(found.function), last_line(found.function)))
+
+
+def carried_change(found: Found, wish: Wish, one: carry.Carried, request: str) -> Change:
+    source = found.source
+    check_lines(source, found.statement, one.until)
+    lines = own_lines(found, started(found, wish, request))
+    edits = carry.edits_around(found, one, request, waits(found, request, None, []))
+    edits.append(Edit(first_line(found.statement), last_line(found.statement), tuple(lines)))
+    where = f"waited for in the next round of its loop, before line {first_line(one.until)}"
+    span = first_line(one.loop), last_line(one.loop)
+    return Change(wish, edits, noted(wish, where, one.why), span, span)
+
+
+def noted(wish: Wish, how: str, why: str) -> str:
+    return f"{wish.call} {wish.where} is {how}" + (f", since {why}" if why else "")
+
+
+def own_lines(found: Found, lines: list[str]) -> list[str]:
+    """With what stands behind the call, such as a comment."""
+    source, last = found.source, last_line(found.statement)
+    if len({first_line(one) for one in found.following} & {last}) or closes(source, found, last):
+        raise Refusal(f"line {last} has several statements")
+    rest = source.line(last)[end_column(found.statement, source) :]
+    return [*lines[:-1], lines[-1] + rest]
 
 
 def end_column(statement: Node, source: Source) -> int:

@@ -88,6 +88,38 @@ static double next_iteration(void) {
   return sum;
 }
 
+static double lagged(void) {
+  double *part = filled(1), *total = filled(2), sum = 0;
+  for (int step = 0; step < 5; ++step) {
+    if (step == 3) continue;
+    const double x = busy(20);
+    if (step > 0) {
+      sum += total[step]; /* USE lagged */
+    }
+    part[0] = x;
+    MPI_Allreduce(part, total, N, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* CALL lagged */
+    sum += step;
+    if (sum < 0) break;
+  }
+  free(part);
+  free(total);
+  return sum;
+}
+
+static double lagged_away(int give_up) {
+  double *part = filled(1), *total = filled(2), sum = 0;
+  for (int step = 0; step < 3; ++step) {
+    sum += total[step]; /* USE lagged_away */
+    if (give_up) return 0;
+    part[0] = step;
+    MPI_Allreduce(part, total, N, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* CALL lagged_away */
+    sum += busy(20);
+  }
+  free(part);
+  free(total);
+  return sum;
+}
+
 static double at_once(void) {
   double *part = filled(1), *total = filled(2);
   MPI_Allreduce(part, total, N, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* CALL at_once */
@@ -338,14 +370,14 @@ int main(int argc, char** argv) {
     far_part[i] = i;
   }
   Field field = {filled(1), filled(2), N, MPI_COMM_WORLD};
-  double answers[23];
+  double answers[25];
   for (int time = 0; time < TIMES; ++time) {
-    const double now[] = {plain(),         looped(),        next_iteration(), at_once(),
-                          written(),       alias(),         early_return(0),  late_return(0),
-                          by_macro(),      checked(),       error_code(),     in_condition(1),
-                          derived_type(),  part_of_world(), counts_change(),  global_seen(),
-                          global_unseen(), members(&field), in_callee(),      threads(),
-                          sooner(),        planned(),       not_planned()};
+    const double now[] = {
+        plain(),       looped(),        next_iteration(), at_once(),       written(),
+        alias(),       early_return(0), late_return(0),   by_macro(),      checked(),
+        error_code(),  in_condition(1), derived_type(),   part_of_world(), counts_change(),
+        global_seen(), global_unseen(), members(&field),  in_callee(),     threads(),
+        sooner(),      planned(),       not_planned(),    lagged(),        lagged_away(0)};
     memcpy(answers, now, sizeof now);
   }
   int rank;

@@ -1,0 +1,85 @@
+"""A wait that is carried into the next round of a loop, where the record has the first use there.
+
+A request that is null makes a wait do nothing, so no path through the loop has to be told apart.
+Why of C alone: an exception would leave more that is in flight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from weft.advise.patch.buffers import Buffers, declarators, first_name
+from weft.advise.patch.calls import Found, is_at, is_directive
+from weft.advise.patch.edits import Edit, indent_of
+from weft.advise.patch.languages import first_line, last_line
+from weft.advise.patch.plan import may_be_left, stands_alone
+from weft.advise.patch.region import Judge, computes, is_in
+from weft.advise.patch.wish import Wish
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+LOOPS = ("for_statement", "while_statement")
+HEADS = ("condition", "update")  # of a loop, which run between two rounds
+
+
+@dataclass
+class Carried:
+    loop: Node
+    until: Node  # the wait stands before this statement of the loop
+    why: str
+
+
+def first_use(found: Found, wish: Wish, before: list[Node]) -> int | None:
+    """The first of these statements, which stand before the call, that uses the result; None: it is
+    not only used there."""
+    if not wish.uses or not all(is_in(one, found, wish) for one in wish.uses):
+        return None
+    indices = [
+        next((i for i, one in enumerate(before) if is_at(one, use.line)), None) for use in wish.uses
+    ]
+    return None if None in indices else min(indices)
+
+
+def is_safe(found: Found, buffers: Buffers, judge: Judge, loop: Node) -> bool:
+    """Whether nothing behind the call, nor between two rounds, touches the buffers, which outlive
+    the loop."""
+    source = found.source
+    own = {first_name(source, declarator) for _, declarator in declarators(loop)}
+    heads = [loop.child_by_field_name(name) for name in HEADS]
+    running = [*found.following, *(one for one in heads if one is not None)]
+    is_quiet = not any(judge.why(one) for one in running)
+    return is_quiet and not own & buffers.all and not may_be_left(source, loop)
+
+
+def carried(found: Found, buffers: Buffers, wish: Wish) -> Carried | None:
+    """None: the wait stays in its round."""
+    source, loop = found.source, found.block.parent
+    judge = Judge(found, buffers, wish, scope=loop)
+    may = wish.is_known and source.language == "c" and found.error is None
+    if not may or loop.type not in LOOPS or loop.child_by_field_name("body") != found.block:
+        return None
+    before = found.preceding[::-1]
+    use = first_use(found, wish, before)
+    if use is None or not stands_alone(source, loop) or not is_safe(found, buffers, judge, loop):
+        return None
+    whys = [judge.why(one) for one in before]
+    end = min(use, next((i for i, why in enumerate(whys) if why), use))
+    while end > 0 and is_directive(source, before[end - 1]):
+        end -= 1
+    if not computes(source, [*found.following, *before[:end]]):
+        return None
+    return Carried(loop, before[end], whys[end] or f"its result is used at line {use}")
+
+
+def edits_around(found: Found, one: Carried, request: str, wait: list[str]) -> list[Edit]:
+    """The request, which is null until the first call, and the wait for the last one."""
+    source, (first, last) = found.source, (first_line(one.loop), last_line(one.loop))
+    outer, inner = indent_of(source, first), indent_of(source, first_line(one.until))
+    line = first_line(one.until)
+    return [
+        Edit(first, first - 1, (f"{outer}MPI_Request {request} = MPI_REQUEST_NULL;",)),
+        Edit(line, line - 1, tuple(inner + text for text in wait)),
+        Edit(last + 1, last, tuple(outer + text for text in wait)),
+    ]
