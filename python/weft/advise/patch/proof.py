@@ -302,7 +302,7 @@ def prove(
             if proof.verdict.keep is not False:
                 proof.where = trees.keep("\n\n".join([SUBJECT, *patch.made]))
             return proof
-    except TreeError as why:
+    except (TreeError, rounds.TryError, stored.ResultError) as why:
         raise Unproven(why) from None
 
 
