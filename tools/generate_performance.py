@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes docs/performance.md and the README's picture from the figures in docs/data/.
+"""Writes docs/performance.md and two pictures from the figures in docs/data/.
 
 Why data and not text: a figure stands in one place, with the machine, day, commit and command that
 it comes from, and the page cannot leave these out. `make generate` runs this; `--check` says
-whether the page and the picture are those of the data.
+whether the page and the pictures are those of the data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs/data"
 PAGE = ROOT / "docs/performance.md"
-PICTURE = ROOT / "docs/images/between-nodes.svg"
+IMAGES = ROOT / "docs/images"
 NEEDED = ("what", "machine", "date", "libraries", "command", "spread", "columns", "rows")
 
 HEAD = """\
@@ -139,29 +139,43 @@ def bars(rows: list[tuple[str, str, Decimal]]) -> tuple[list[str], int]:
     return lines, y
 
 
-def picture(measurement: dict, machines: dict) -> str:
-    names = measurement["columns"]
-    of_native = names.index("`auto` of native")
-    rows = [(row[0], row[1].strip("`")[4:], row[of_native]) for row in measurement["rows"]]
+def picture(title: str, rows: list[tuple[str, str, Decimal]], captions: list[str]) -> str:
+    """Bars with the title above and the captions below."""
     lines, bottom = bars(rows)
-    captions = [
-        "Two nodes of the lab, joined at 200 Mbit/s, 2 MiB, computation as long as communication.",
-        f"Machine: {machines[measurement['machine']]}; {measurement['date']}.",
-        f"Medians. {measurement['libraries']}.",
-    ]
     height = bottom + 22 * len(captions) + 18
     head = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img"'
         f' width="{WIDTH}" height="{height}" aria-labelledby="title">',
-        '<title id="title">Time of communication and computation with Weft, in per cent of the time'
-        " without it</title>",
+        f'<title id="title">{html.escape(title)}, in per cent of the time without it</title>',
         f"<style>\n{STYLE}\n</style>",
-        text(0, 22, "Communication and computation together: time with Weft", "title"),
+        text(0, 22, title, "title"),
         text(0, 50, "Full bar: the same program without Weft. Coloured: under “weft run”, nothing"
              " else changed.", "small"),
     ]  # fmt: skip
     foot = [text(0, bottom + 28 + 22 * i, words, "small") for i, words in enumerate(captions)]
     return "\n".join([*head, *lines, *foot, "</svg>"]) + "\n"
+
+
+def between_nodes(measurement: dict, machines: dict) -> str:
+    of_native = measurement["columns"].index("`auto` of native")
+    rows = [(row[0], row[1].strip("`")[4:], row[of_native]) for row in measurement["rows"]]
+    captions = [
+        "Two nodes of the lab, joined at 200 Mbit/s, 2 MiB, computation as long as communication.",
+        f"Machine: {machines[measurement['machine']]}; {measurement['date']}.",
+        f"Medians. {measurement['libraries']}.",
+    ]
+    return picture("Communication and computation together: time with Weft", rows, captions)
+
+
+def real_programs(measurement: dict, machines: dict) -> str:
+    ratio = measurement["columns"].index("time with `weft run`")
+    rows = [(row[0].strip("`"), row[1], row[ratio][0]) for row in measurement["rows"]]
+    captions = [
+        "Two ranks on one node, and on two nodes of the lab joined at 1 Gbit/s.",
+        f"Machine: {machines[measurement['machine']]}; {measurement['date']}.",
+        "Medians of the time that each program says itself.",
+    ]
+    return picture("Real programs that were not changed: time with Weft", rows, captions)
 
 
 def main() -> int:
@@ -171,7 +185,8 @@ def main() -> int:
     machines, all_claims = read(DATA / "machines.json"), claims()
     wanted = {
         PAGE: page(all_claims, machines),
-        PICTURE: picture(named(all_claims, "two-nodes"), machines),
+        IMAGES / "between-nodes.svg": between_nodes(named(all_claims, "two-nodes"), machines),
+        IMAGES / "real-programs.svg": real_programs(named(all_claims, "real-programs"), machines),
     }
     for path, content in wanted.items():
         if path.exists() and path.read_text() == content:

@@ -30,12 +30,16 @@ class PythonProgram(Program):
 
     driver: str = ""
     requirements: tuple[str, ...] = ()
+    built: tuple[str, ...] = ()  # of source, by what the requirements have brought
     arguments: tuple[object, ...] = ()
     short_arguments: tuple[object, ...] = ()
 
     def fetch(self, source: Path | None = None) -> None:
         self.run(sys.executable, "-m", "venv", "--clear", PLACE / self.name)
-        self.run(PLACE / self.name / "bin/pip", "install", "--quiet", *self.requirements)
+        pip = PLACE / self.name / "bin/pip", "install", "--quiet"
+        self.run(*pip, *self.requirements)
+        if self.built:
+            self.run(*pip, "--no-build-isolation", *self.built)
         self.stamp.touch()
 
     def run(self, *words: object) -> None:
@@ -104,10 +108,31 @@ PROGRAMS: dict[str, Program] = {
             "heat",
             ("python3-torch", "python3-torchvision", "python3-scipy", "python3-mpi4py"),
             "heat/heat",
-            driver="train_network.py",
+            driver="train_by_heat.py",
             rate="1gbit",
             sums=False,
             requirements=("heat==1.3.1",),
+            arguments=(1024, 16, 40),
+            short_arguments=(64, 4, 5),
+        ),
+        PythonProgram(
+            "chainermn",
+            (),
+            "chainermn/bin/python",
+            driver="train_by_chainermn.py",
+            rate="1gbit",
+            sums=False,
+            requirements=(
+                "setuptools<66",
+                "wheel",
+                "mpi4py==4.1.2",
+                "numpy==1.23.5",
+                "protobuf==3.20.3",
+                "typing_extensions",
+                "six",
+                "filelock",
+            ),
+            built=("chainer==7.8.1",),
             arguments=(1024, 16, 40),
             short_arguments=(64, 4, 5),
         ),

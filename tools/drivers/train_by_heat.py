@@ -1,6 +1,6 @@
 """Trains a network of three layers by Heat's DataParallel, each rank on its own samples.
 
-train_network.py HIDDEN BATCH STEPS. Gradients are summed by one MPI_Iallreduce for the weights and
+train_by_heat.py HIDDEN BATCH STEPS. Gradients are summed by one MPI_Iallreduce for the weights and
 one for the biases of each layer. They are waited for where the next forward pass needs the layer,
 as Heat does by default.
 """
