@@ -34,7 +34,7 @@ SAID = {
 # Programs that gain without a change, by a change, and not at all, with their rounds, which take 1
 # to 2 s, and milliseconds of computation, about as long as a sum: on one node, and in the lab.
 PROGRAMS = (
-    (("free", 8000, 0), ("room", 500, 2), ("needed", 15000, 0)),
+    (("free", 8000, 0), ("room", 500, 2), ("needed", 15000, 0), ("needed", 30, 40)),
     (("started", 20, 40), ("room", 20, 40), ("needed", 3000, 0)),
 )
 KNOWN = 0.8  # of the programs: with fewer best choices nothing is told
