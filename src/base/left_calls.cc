@@ -1,9 +1,11 @@
-// The outermost call is still active if its frame is on the stack. The stack is searched only after
-// a jump, or an exception that passed Weft's frames.
+// The outermost call is left if a jump or an exception leads beyond its frame. The stack is
+// searched only after a jump whose destination is unknown.
 #include "base/left_calls.h"
 
 #include <pthread.h>
 #include <unwind.h>
+
+#include <algorithm>
 
 #include "base/own_code.h"
 
@@ -56,10 +58,20 @@ bool is_on_stack(const void* frame_end) {
   return walk.found;
 }
 
+void leaves_frames(const void* to) {
+  if (!this_thread.is_inside()) return;
+  if (!to)
+    this_thread.outermost = std::max(this_thread.outermost, Left::perhaps);
+  else if (to >= outermost_call)
+    this_thread.outermost = Left::certainly;
+}
+
 bool outer_call_is_active(const void* frame_end) {
   if (this_thread.is_inside()) {
-    if (!this_thread.was_left || !outermost_call) return true;
-    if (outermost_call > frame_end && is_on_stack(outermost_call)) return true;
+    if (this_thread.outermost == Left::no || !outermost_call) return true;
+    if (this_thread.outermost == Left::perhaps && outermost_call > frame_end &&
+        is_on_stack(outermost_call))
+      return true;
   }
   this_thread = {};
   fulfil_duties(floor_of_duties);

@@ -22,7 +22,12 @@ extern constinit thread_local const void* outermost_call __attribute__((tls_mode
 // no call.
 bool outer_call_is_active(const void* frame_end);
 
+// Is called when a jump or an exception leaves frames of this thread. to: where the stack ends in
+// the frame that goes on; nullptr if that is unknown. A call whose frame lies below it is left.
+void leaves_frames(const void* to);
+
 // Returns whether a frame of Weft's with this end is on this thread's stack, by walking through it.
+// Generated code without unwind tables ends the walk: nothing beyond it is found.
 bool is_on_stack(const void* frame_end);
 
 // Returns the state that the end of a call restores. frame_end: that of the wrapper which the

@@ -3,11 +3,30 @@
 // libgcc_s unwinds, and Weft's hidden C++ runtime belongs to another unwinder, whose contexts may
 // look different. weft_hide_all_but() in CMakeLists.txt makes the linker call this in place of the
 // runtime's own routine (--wrap).
+#include <dlfcn.h>
 #include <unwind.h>
 
+#include <cstdint>
+
+#include "base/left_calls.h"
 #include "base/own_code.h"
-#include "base/this_thread.h"
 #include "base/users_code.h"
+
+namespace weft {
+namespace {
+
+// Returns where the stack ends in the frame that catches the exception; nullptr: unknown. The
+// unwinders of GCC and LLVM note that place in the exception. nongnu.org's libunwind notes an
+// address of code there. The end of a thread leaves all frames.
+const void* destination(_Unwind_Action actions, const _Unwind_Exception& exception) {
+  if ((actions & _UA_FORCE_UNWIND) != 0) return reinterpret_cast<const void*>(UINTPTR_MAX);
+  const auto noted = reinterpret_cast<const void*>(std::uintptr_t{exception.private_2});
+  Dl_info object;
+  return dladdr(noted, &object) == 0 ? noted : nullptr;
+}
+
+}  // namespace
+}  // namespace weft
 
 extern "C" {
 
@@ -22,8 +41,8 @@ _Unwind_Reason_Code __wrap___gxx_personality_v0(int version, _Unwind_Action acti
   if (weft::is_own_code(unwinder))
     return __real___gxx_personality_v0(version, actions, kind, exception, context);
   if (weft::catches(actions, exception, context, unwinder)) return _URC_HANDLER_FOUND;
-  if ((actions & _UA_CLEANUP_PHASE) != 0 && weft::this_thread.is_inside())
-    weft::this_thread.was_left = 1;
+  if ((actions & _UA_CLEANUP_PHASE) != 0)
+    weft::leaves_frames(weft::destination(actions, *exception));
   return _URC_CONTINUE_UNWIND;
 }
 

@@ -11,9 +11,12 @@ namespace weft {
 inline constexpr std::uint8_t kInside = 1;     // in a wrapper, or a thread of Weft's
 inline constexpr std::uint8_t kProfiling = 2;  // called by the name PMPI_X
 
+// Whether this thread has left its outermost call without the call's end (base/left_calls.h).
+enum class Left : std::uint8_t { no, perhaps, certainly };
+
 struct ThisThread {
   std::uint8_t is = 0;
-  std::uint8_t was_left = 0;  // 1: a call may have been left without its end (base/left_calls.h)
+  Left outermost = Left::no;
 
   bool is_inside() const { return (is & kInside) != 0; }
   bool is_untouched() const { return std::bit_cast<std::uint16_t>(*this) == 0; }

@@ -10,7 +10,8 @@ TWO_NODES = ["-launcher", "fork", "-hosts", "a:1,b:1"]  # so that auto raises th
 # The operator of a collective that stays whole runs in the library, which does not survive it.
 IN_ROUNDS = ("function", "thread", "agent")
 HANDLERS = ["out-of-handlers", "told-once"]
-CASES = ["out-of-attributes", "inside-a-callback", "out-of-operators", "ended-threads"]
+GENERATED = ["inside-generated-code", "before-generated-code"]
+CASES = ["out-of-attributes", "inside-a-callback", *GENERATED, "out-of-operators", "ended-threads"]
 EVERYWHERE = pytest.mark.parametrize("engine", [None, "native", *ENGINES, "advise"])
 
 

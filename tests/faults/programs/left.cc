@@ -2,11 +2,13 @@
 // jumps, or ends its thread. A sum is under way meanwhile, and is waited for afterwards.
 #include <pthread.h>
 #include <setjmp.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 
 #include "faults.h"
@@ -246,20 +248,60 @@ void out_of_attributes() {
   leave_in_all_ways(comm, "a deletion that was left", [&] { attribute.remove(); });
 }
 
+using Act = void(void* data);
+using Caller = void(Act* act, void* data);
+
+void call_directly(Act* act, void* data) {
+  act(data);
+}
+
+// Calls from a frame without an unwind table, such as just-in-time compilers make.
+void call_from_generated_code(Act* act, void* data) {
+#if defined(__x86_64__)
+  constexpr unsigned char kCode[] = {
+      0x48, 0x83, 0xEC, 0x08,  // sub $8, %rsp
+      0x48, 0x89, 0xF8,        // mov %rdi, %rax
+      0x48, 0x89, 0xF7,        // mov %rsi, %rdi
+      0xFF, 0xD0,              // call *%rax
+      0x48, 0x83, 0xC4, 0x08,  // add $8, %rsp
+      0xC3,                    // ret
+  };
+  static void* const code = [&] {
+    void* const made =
+        mmap(nullptr, sizeof kCode, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memcpy(made, kCode, sizeof kCode);
+    expect(mprotect(made, sizeof kCode, PROT_READ | PROT_EXEC) == 0, "generated code");
+    return made;
+  }();
+  reinterpret_cast<Caller*>(code)(act, data);
+#else
+  act(data);
+#endif
+}
+
+// What a delete callback removes, and from what frame.
+struct Inner {
+  Attribute attribute;
+  Caller* caller;
+};
+
+void remove_and_go_on(void* attribute) {
+  expect(leaves([&] { static_cast<Attribute*>(attribute)->remove(); }), "the inner call is left");
+  MPI_Barrier(MPI_COMM_SELF);
+}
+
 // A call inside a callback is left, and the callback, which notices, goes on in its own.
-void inside_a_callback() {
+void inside_a_callback(Caller* caller) {
   OwnWorld comm;
   const auto deletion = [](MPI_Comm, int, void*, void* state) {
-    auto* const attribute = static_cast<Attribute*>(state);
-    expect(leaves([&] { attribute->remove(); }), "the inner call is left");
-    int size = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    auto* const inner = static_cast<Inner*>(state);
+    inner->caller(remove_and_go_on, &inner->attribute);
     return MPI_SUCCESS;
   };
   for (const By way : kGoesOn) {
-    Attribute attribute;
+    Inner inner{{}, caller};
     int key = 0;
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deletion, &key, &attribute);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deletion, &key, &inner);
     MPI_Comm own = MPI_COMM_NULL;
     MPI_Comm_dup(comm, &own);
     MPI_Comm_set_attr(own, key, nullptr);
@@ -267,6 +309,20 @@ void inside_a_callback() {
     around(comm, "an inner call that was left", [&] { MPI_Comm_free(&own); });
     expect(own == MPI_COMM_NULL, "the outer call has come to its end");
     MPI_Comm_free_keyval(&key);
+  }
+}
+
+// The next call comes from generated code that lies deeper than the call that was left.
+void before_generated_code() {
+  OwnWorld comm;
+  Attribute attribute;
+  for (const By way : kGoesOn) {
+    by = way;
+    around(comm, "a call before generated code's", [&] {
+      expect(leaves([&] { attribute.copy(); }), "the call is left");
+      const auto barrier = [](void* on) { MPI_Barrier(*static_cast<MPI_Comm*>(on)); };
+      deeply([&] { call_from_generated_code(barrier, comm.address()); });
+    });
   }
 }
 
@@ -397,7 +453,9 @@ const std::vector<Case>& left_cases() {
       {"out-of-handlers", [] { begin_funneled_and(out_of_handlers); }, true},
       {"told-once", [] { begin_funneled_and(told_once); }, true},
       {"out-of-attributes", out_of_attributes},
-      {"inside-a-callback", inside_a_callback},
+      {"inside-a-callback", [] { inside_a_callback(call_directly); }},
+      {"inside-generated-code", [] { inside_a_callback(call_from_generated_code); }},
+      {"before-generated-code", before_generated_code},
       {"out-of-operators", out_of_operators},
       {"out-of-requests", out_of_requests},
       {"ended-threads", ended_threads},
