@@ -12,6 +12,7 @@
 #include "base/left_calls.h"
 #include "base/log.h"
 #include "base/started.h"
+#include "interpose/attributes_of_self.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
 #include "interpose/nothing_called.h"
@@ -94,6 +95,14 @@ int end_within(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
+// While Weft's threads may call MPI, which the callbacks may need: two ranks may have started what
+// tcc carries out in different orders.
+void run_callbacks_early() {
+  finalizing().application.emplace();
+  delete_attributes_of_self();
+  finalizing().application.reset();
+}
+
 bool ends_in_callback = false;  // by end_within(), which the library calls
 
 void begin(const Beginning& beginning, int asked_level, int level) {
@@ -141,12 +150,13 @@ void end_streams() {
     end();
 }
 
-// The application's callbacks of MPI_COMM_SELF run inside the library's MPI_Finalize, between two
-// of Weft's: what they call is offered to Weft as from outside MPI. Where a session goes on, MPICH
-// finalises in the last MPI_Session_finalize.
+// Callbacks of MPI_COMM_SELF that have not run before do so inside the library's MPI_Finalize,
+// between two of Weft's: what they call is offered to Weft as from outside MPI. Where a session
+// goes on, MPICH finalises in the last MPI_Session_finalize.
 int Finalize() {
   finalizing().is_called = true;
   end_streams();
+  if (Lifecycle::loses_threads_in_finalize()) run_callbacks_early();
   Lifecycle::finalize_begins();
   if (!ends_in_callback || !call_in_finalize(application_calls))
     end_within(handles.comm_self, 0, nullptr, nullptr);

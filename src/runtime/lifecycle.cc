@@ -363,11 +363,15 @@ void Lifecycle::stand_aside() {
 
 // MPICH and its derivatives take no locks once MPI_Finalize has begun, even while the application's
 // callbacks run. Open MPI does.
+bool Lifecycle::loses_threads_in_finalize() {
+  const Lifecycle* runtime = current();
+  return runtime && runtime->threads_allowed() && runtime->library != Library::openmpi &&
+         !runtime->only_callers_advance();
+}
+
 void Lifecycle::finalize_begins() {
+  if (!loses_threads_in_finalize()) return;
   Lifecycle* runtime = current();
-  if (!runtime || !runtime->threads_allowed() || runtime->library == Library::openmpi ||
-      runtime->only_callers_advance())
-    return;
   nothing_passes_through();
   let_workers_end(*runtime);
   runtime->only_callers_advance_.store(true);

@@ -16,8 +16,11 @@ class Lifecycle final : public Runtime {
   // level_kept: the thread level is the application's own, by keeps_level(). asked_level: that of
   // the application.
   static void begin(const Config& config, int asked_level, int thread_level, bool level_kept);
-  // Is called when the application has called MPI_Finalize; its callbacks may still use all of MPI.
-  // From here on Weft's threads no longer call a library that takes no locks then.
+  // Returns whether Weft has threads that must not call the library from the beginning of its
+  // MPI_Finalize on.
+  static bool loses_threads_in_finalize();
+  // Is called when the library's MPI_Finalize is about to begin; callbacks may still use all of MPI
+  // in there. Ends threads that must not call the library then.
   static void finalize_begins();
   // Is called within the MPI library's finalisation, while the library still works; collective over
   // all ranks.

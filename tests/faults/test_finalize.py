@@ -10,7 +10,7 @@ pytestmark = pytest.mark.covering
 USES = "uses-mpi-in-finalize"
 
 
-@pytest.mark.parametrize(
+WITH_AND_WITHOUT = pytest.mark.parametrize(
     ("engine", "options"),
     [
         (None, []),
@@ -18,9 +18,22 @@ USES = "uses-mpi-in-finalize"
         *((engine, ["--blocking"]) for engine in ("function", "thread", "tcc")),
     ],
 )
+
+
+@WITH_AND_WITHOUT
 def test_callbacks_in_finalize_may_use_all_of_mpi(mpi, engine, options):
     """What they complete was not left incomplete, so that nothing is said."""
     done = Job(mpi, [USES], engine, ranks=3, options=options).right()
+    assert "wrong" not in done.err
+    assert done.sentences() == []
+
+
+@WITH_AND_WITHOUT
+def test_callbacks_that_nobody_saw_being_set(mpi, tool, engine, options):
+    """Under MPICH they run where only callers may call the library."""
+    job = Job(mpi, [f"{USES}-unseen"], engine, ranks=3, options=options)
+    job.tools = [tool(mpi, "set_unseen")]
+    done = job.right()
     assert "wrong" not in done.err
     assert done.sentences() == []
 

@@ -48,6 +48,60 @@ WEFT_WRAPPER int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   return Alloc_mem(visit, size, info, baseptr);
 }
 
+static int Attr_delete([[maybe_unused]] Visit& visit, MPI_Comm comm, int keyval) {
+  const auto next = bound(next_calls.Attr_delete, CallId::Attr_delete);
+  return next(comm, keyval);
+}
+WEFT_WRAPPER int MPI_Attr_delete(MPI_Comm comm, int keyval) {
+  Visit visit(CallId::Attr_delete, false, CALLED);
+  return Attr_delete(visit, comm, keyval);
+}
+WEFT_WRAPPER int PMPI_Attr_delete(MPI_Comm comm, int keyval) {
+  Visit visit(CallId::Attr_delete, true, CALLED);
+  return Attr_delete(visit, comm, keyval);
+}
+
+static int Attr_put([[maybe_unused]] Visit& visit, MPI_Comm comm, int keyval,
+    void* attribute_val) {
+  const auto next = bound(next_calls.Attr_put, CallId::Attr_put);
+  return next(comm, keyval, attribute_val);
+}
+WEFT_WRAPPER int MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
+  Visit visit(CallId::Attr_put, false, CALLED);
+  return Attr_put(visit, comm, keyval, attribute_val);
+}
+WEFT_WRAPPER int PMPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
+  Visit visit(CallId::Attr_put, true, CALLED);
+  return Attr_put(visit, comm, keyval, attribute_val);
+}
+
+static int Comm_delete_attr([[maybe_unused]] Visit& visit, MPI_Comm comm, int comm_keyval) {
+  const auto next = bound(next_calls.Comm_delete_attr, CallId::Comm_delete_attr);
+  return next(comm, comm_keyval);
+}
+WEFT_WRAPPER int MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
+  Visit visit(CallId::Comm_delete_attr, false, CALLED);
+  return Comm_delete_attr(visit, comm, comm_keyval);
+}
+WEFT_WRAPPER int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
+  Visit visit(CallId::Comm_delete_attr, true, CALLED);
+  return Comm_delete_attr(visit, comm, comm_keyval);
+}
+
+static int Comm_set_attr([[maybe_unused]] Visit& visit, MPI_Comm comm, int comm_keyval,
+    void* attribute_val) {
+  const auto next = bound(next_calls.Comm_set_attr, CallId::Comm_set_attr);
+  return next(comm, comm_keyval, attribute_val);
+}
+WEFT_WRAPPER int MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
+  Visit visit(CallId::Comm_set_attr, false, CALLED);
+  return Comm_set_attr(visit, comm, comm_keyval, attribute_val);
+}
+WEFT_WRAPPER int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
+  Visit visit(CallId::Comm_set_attr, true, CALLED);
+  return Comm_set_attr(visit, comm, comm_keyval, attribute_val);
+}
+
 static int Cancel([[maybe_unused]] Visit& visit, MPI_Request* request) {
   const auto next = bound(next_calls.Cancel, CallId::Cancel);
   return next(request);

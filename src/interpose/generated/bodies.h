@@ -33,6 +33,10 @@ int Waitsome(int incount, MPI_Request* array_of_requests, int* outcount, int* ar
 }  // namespace complete
 
 namespace object {
+int Attr_delete(bool nested, MPI_Comm comm, int keyval);
+int Attr_put(bool nested, MPI_Comm comm, int keyval, void* attribute_val);
+int Comm_delete_attr(bool nested, MPI_Comm comm, int comm_keyval);
+int Comm_set_attr(bool nested, MPI_Comm comm, int comm_keyval, void* attribute_val);
 int Cancel(bool nested, MPI_Request* request);
 int Comm_free(bool nested, MPI_Comm* comm);
 int Free_mem(bool nested, void* base);

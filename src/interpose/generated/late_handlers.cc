@@ -8,6 +8,10 @@ namespace weft::interpose {
 
 void stand_before_all_calls() {
   LateCall<&NextCalls::Alloc_mem>::stand_before();
+  LateCall<&NextCalls::Attr_delete>::stand_before();
+  LateCall<&NextCalls::Attr_put>::stand_before();
+  LateCall<&NextCalls::Comm_delete_attr>::stand_before();
+  LateCall<&NextCalls::Comm_set_attr>::stand_before();
   LateCall<&NextCalls::Cancel>::stand_before();
   LateCall<&NextCalls::Comm_create_errhandler>::stand_before();
   LateCall<&NextCalls::File_create_errhandler>::stand_before();

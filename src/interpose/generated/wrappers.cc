@@ -56,6 +56,58 @@ WEFT_WRAPPER int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   return Alloc_mem(entry.nested(), size, info, baseptr);
 }
 
+static int Attr_delete(bool nested, MPI_Comm comm, int keyval) {
+  bound(next_calls.Attr_delete, CallId::Attr_delete);
+  return object::Attr_delete(nested, comm, keyval);
+}
+WEFT_WRAPPER int MPI_Attr_delete(MPI_Comm comm, int keyval) {
+  const Entry entry(nullptr);
+  return Attr_delete(entry.nested(), comm, keyval);
+}
+WEFT_WRAPPER int PMPI_Attr_delete(MPI_Comm comm, int keyval) {
+  const Entry entry(RETURN_ADDRESS);
+  return Attr_delete(entry.nested(), comm, keyval);
+}
+
+static int Attr_put(bool nested, MPI_Comm comm, int keyval, void* attribute_val) {
+  bound(next_calls.Attr_put, CallId::Attr_put);
+  return object::Attr_put(nested, comm, keyval, attribute_val);
+}
+WEFT_WRAPPER int MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
+  const Entry entry(nullptr);
+  return Attr_put(entry.nested(), comm, keyval, attribute_val);
+}
+WEFT_WRAPPER int PMPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
+  const Entry entry(RETURN_ADDRESS);
+  return Attr_put(entry.nested(), comm, keyval, attribute_val);
+}
+
+static int Comm_delete_attr(bool nested, MPI_Comm comm, int comm_keyval) {
+  bound(next_calls.Comm_delete_attr, CallId::Comm_delete_attr);
+  return object::Comm_delete_attr(nested, comm, comm_keyval);
+}
+WEFT_WRAPPER int MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
+  const Entry entry(nullptr);
+  return Comm_delete_attr(entry.nested(), comm, comm_keyval);
+}
+WEFT_WRAPPER int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
+  const Entry entry(RETURN_ADDRESS);
+  return Comm_delete_attr(entry.nested(), comm, comm_keyval);
+}
+
+static int Comm_set_attr(bool nested, MPI_Comm comm, int comm_keyval, void* attribute_val) {
+  bound(next_calls.Comm_set_attr, CallId::Comm_set_attr);
+  return object::Comm_set_attr(nested, comm, comm_keyval, attribute_val);
+}
+WEFT_WRAPPER int MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
+  const Entry entry(nullptr);
+  return Comm_set_attr(entry.nested(), comm, comm_keyval, attribute_val);
+}
+WEFT_WRAPPER int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
+  const Entry entry(RETURN_ADDRESS);
+  return Comm_set_attr(entry.nested(), comm, comm_keyval, attribute_val);
+}
+
 static int Cancel(bool nested, MPI_Request* request) {
   bound(next_calls.Cancel, CallId::Cancel);
   return object::Cancel(nested, request);

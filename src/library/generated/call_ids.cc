@@ -9,6 +9,10 @@ namespace {
 
 constexpr const char* kNames[kCalls] = {
     "MPI_Alloc_mem",
+    "MPI_Attr_delete",
+    "MPI_Attr_put",
+    "MPI_Comm_delete_attr",
+    "MPI_Comm_set_attr",
     "MPI_Cancel",
     "MPI_Comm_create_errhandler",
     "MPI_File_create_errhandler",

@@ -31,6 +31,10 @@ constinit NextCalls next_calls{};
 
 void bind_next_calls(void* (*find)(const char* name)) {
   bind_slot(next_calls.Alloc_mem, find, "PMPI_Alloc_mem");
+  bind_slot(next_calls.Attr_delete, find, "PMPI_Attr_delete");
+  bind_slot(next_calls.Attr_put, find, "PMPI_Attr_put");
+  bind_slot(next_calls.Comm_delete_attr, find, "PMPI_Comm_delete_attr");
+  bind_slot(next_calls.Comm_set_attr, find, "PMPI_Comm_set_attr");
   bind_slot(next_calls.Cancel, find, "PMPI_Cancel");
   bind_slot(next_calls.Comm_create_errhandler, find, "PMPI_Comm_create_errhandler");
   bind_slot(next_calls.File_create_errhandler, find, "PMPI_File_create_errhandler");

@@ -26,6 +26,10 @@ struct Next {
 
 struct NextCalls {
   Next<int(MPI_Aint, MPI_Info, void*)> Alloc_mem;
+  Next<int(MPI_Comm, int)> Attr_delete;
+  Next<int(MPI_Comm, int, void*)> Attr_put;
+  Next<int(MPI_Comm, int)> Comm_delete_attr;
+  Next<int(MPI_Comm, int, void*)> Comm_set_attr;
   Next<int(MPI_Request*)> Cancel;
   Next<int(MPI_Comm_errhandler_function*, MPI_Errhandler*)> Comm_create_errhandler;
   Next<int(MPI_File_errhandler_function*, MPI_Errhandler*)> File_create_errhandler;

@@ -1,5 +1,8 @@
 // Finalize: what the delete callbacks of MPI_COMM_SELF do inside MPI_Finalize, where all of MPI
 // still works (row 39). Libraries such as PETSc end themselves there.
+#include <dlfcn.h>
+
+#include <iterator>
 #include <vector>
 
 #include "faults.h"
@@ -89,9 +92,37 @@ void cross_a_message() {
   expect(sum.right() && word == (rank == 0 ? ranks - 1 : rank), "a message before a sum's wait");
 }
 
+// The last rank starts only after a message, which rank 0 sends when it has tested.
+void cross_a_test() {
+  Sum sum(1000, MPI_COMM_WORLD);
+  MPI_Request request;
+  int word = rank, done;
+  if (rank == ranks - 1) MPI_Recv(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  sum.start(&request);
+  MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  if (rank == 0) MPI_Send(&word, 1, MPI_INT, ranks - 1, 0, MPI_COMM_WORLD);
+  if (!done) MPI_Wait(&request, MPI_STATUS_IGNORE);
+  expect(sum.right() && word == (rank == ranks - 1 ? 0 : rank), "a message behind a test");
+}
+
+// Ranks start on two communicators, and wait, in different orders.
+void cross_communicators() {
+  OwnWorld copy;
+  Sum first(1000, MPI_COMM_WORLD), second(1000, copy);
+  MPI_Request requests[2];
+  const int begun = rank % 2;
+  (begun == 0 ? first : second).start(&requests[begun]);
+  (begun == 0 ? second : first).start(&requests[1 - begun]);
+  for (const int one : {begun, 1 - begun}) MPI_Wait(&requests[one], MPI_STATUS_IGNORE);
+  expect(first.right() && second.right(), "sums on two communicators");
+}
+
 using Part = void (*)();
-constexpr Part kParts[] = {cross_a_message, cross, use_new_communicators, end_what_is_pending,
-                           add_up_late};
+// They are called in reverse. Until add_up_late() has been called on rank 0, no other rank is in
+// MPI_Finalize.
+constexpr Part kParts[] = {cross_communicators,   cross_a_test,        cross_a_message, cross,
+                           use_new_communicators, end_what_is_pending, add_up_late};
+constexpr int kMoreThanCallers = 2;  // in the first of these a caller alone is not enough
 
 int part(MPI_Comm, int, void* which, void*) {
   int finalized = 1;
@@ -114,20 +145,37 @@ void begin() {
   left->persistent_sum->initialise(&left->persistent);
 }
 
-void set_on_self(MPI_Comm_delete_attr_function* callback, const Part* value) {
+using Set = int(MPI_Comm comm, int key, void* value);
+
+void set_on_self(MPI_Comm_delete_attr_function* callback, const Part* value, Set* set) {
   int key;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, callback, &key, nullptr);
-  MPI_Comm_set_attr(MPI_COMM_SELF, key, const_cast<Part*>(value));
+  set(MPI_COMM_SELF, key, const_cast<Part*>(value));
   MPI_Comm_free_keyval(&key);
 }
 
-void uses_mpi_in_finalize() {
+void use_mpi_in_finalize(int first, Set* set) {
   begin();
-  for (const Part& one : kParts) set_on_self(part, &one);
+  std::vector<int> expected;
+  for (int i = first; i < static_cast<int>(std::size(kParts)); ++i) {
+    set_on_self(part, &kParts[i], set);
+    expected.insert(expected.begin(), i);
+  }
   left->pending_sum->start(&left->pending);
   if (rank > 0) add_up(left->late);
   MPI_Finalize();
-  expect(left->called == std::vector<int>({4, 3, 2, 1, 0}), "the order of callbacks");
+  expect(left->called == expected, "the order of callbacks");
+}
+
+void uses_mpi_in_finalize() {
+  use_mpi_in_finalize(0, MPI_Comm_set_attr);
+}
+
+// By a tool's function (set_unseen.c).
+void uses_mpi_in_finalize_unseen() {
+  auto* const set = reinterpret_cast<Set*>(dlsym(RTLD_DEFAULT, "set_unseen"));
+  expect(set != nullptr, "set_unseen");
+  use_mpi_in_finalize(kMoreThanCallers, set);
 }
 
 int fail(MPI_Comm, int, void*, void*) {
@@ -137,7 +185,7 @@ int fail(MPI_Comm, int, void*, void*) {
 // After it Open MPI calls no other callback; MPICH ends the program.
 void fails_in_finalize() {
   begin();
-  set_on_self(fail, nullptr);
+  set_on_self(fail, nullptr, MPI_Comm_set_attr);
   add_up(MPI_COMM_WORLD);
   MPI_Finalize();
 }
@@ -145,8 +193,10 @@ void fails_in_finalize() {
 }  // namespace
 
 const std::vector<Case>& finalize_cases() {
-  static const std::vector<Case> cases = {{"uses-mpi-in-finalize", uses_mpi_in_finalize, true},
-                                          {"fails-in-finalize", fails_in_finalize, true}};
+  static const std::vector<Case> cases = {
+      {"uses-mpi-in-finalize", uses_mpi_in_finalize, true},
+      {"uses-mpi-in-finalize-unseen", uses_mpi_in_finalize_unseen, true},
+      {"fails-in-finalize", fails_in_finalize, true}};
   return cases;
 }
 
