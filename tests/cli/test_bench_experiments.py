@@ -108,7 +108,7 @@ def test_a_preset_s_result_reports_its_finding(call, tmp_path):
     assert call("report", tmp_path / "x.json", "-o", tmp_path / "x.html").returncode == 0
     page = (tmp_path / "x.html").read_text()
     assert "Published: Denis et al. 2019: 62 ranks" in page
-    assert "Found: Not decided: placements bind and numa were not both measured" in page
+    assert "Found: Not decided: no placement of a scan was measured." in page
 
 
 def test_a_result_of_before_its_preset_ran_a_program_is_reported_without_judgement(call, tmp_path):
