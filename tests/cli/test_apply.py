@@ -389,7 +389,7 @@ def test_a_program_in_the_lab(permitted_lab, weft, environment, tmp_path):
     assert document["schema"] == "weft-advise-change/1"
     assert bool(branches(root)) is kept
     if kept:
-        assert "MPI_Iallreduce" in git(root, "show", "weft-advise:app.c")
+        assert "MPI_Allreduce_init" in git(root, "show", "weft-advise:app.c")
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,10 @@ def check(patch: diff.Patch, source: Path, language: str, comment: str, expected
     """Calls that must be left are left, and why is said; at most the measurement keeps others."""
     marks = made_up.wishes(source, language, comment)
     for name, own in marks.items():
-        made = [one for one in patch.made if f" {own.place} " in one]
-        left = [one for one in patch.left if f" {own.place} " in one]
+        # A mark may stand in the line that ends the call.
+        places = [f" {source.name}:{own.line - before} " for before in (0, 1)]
+        made = [one for one in patch.made if any(place in one for place in places)]
+        left = [one for one in patch.left if any(place in one for place in places)]
         said = "\n".join([name, *patch.made, *patch.left])
         assert len(made) + len(left) == 1, said
         if expected[name]:

@@ -46,9 +46,9 @@ class Interface:
 
 
 def touch(interface: Interface, request: str, name: str) -> str:
-    """A call that the compiler must take for one that may change the variable. Not every library
-    has MPI_F_sync_reg outside of its modules."""
-    if interface.name in MODULES:
+    """A call that the compiler must take for one that may change the variable. Outside of mpi_f08
+    some libraries have no MPI_F_sync_reg, and MPICH's writes an error code that the call lacks."""
+    if interface.name == "mpi_f08":
         return f"call MPI_F_sync_reg({name})"
     return f"call MPI_Get_address({name}, {request}_place, {request}_error)"
 
@@ -194,7 +194,7 @@ def declarations(found: Found, interface: Interface, request: str, names: list[s
     lines = [f"{indent}{interface.request} :: {request}"]
     if names:
         lines.append(f"{indent}asynchronous :: {', '.join(names)}")
-    if interface.name == HEADER:
+    if interface.name != "mpi_f08":
         lines += [
             f"{indent}integer(kind=MPI_ADDRESS_KIND) :: {request}_place",
             f"{indent}integer :: {request}_error",

@@ -25,6 +25,19 @@ LABELS = ("labeled_statement", "statement_label")
 UNREADABLE = ("ERROR", "preproc_include", "preproc_def", "preproc_function_def", "preproc_undef")
 ENDS_PROGRAM = ("exit", "_exit", "quick_exit", "longjmp", "abort", "terminate", "MPI_Finalize")
 NESTED = ("switch_statement",)  # what a break may end, beside loops
+# These touch memory that was freed, so they say no more than the source does.
+ALLOCATOR = (
+    *("free", "_int_free", "cfree", "realloc", "_int_realloc", "malloc", "_int_malloc", "calloc"),
+    *(
+        "malloc_consolidate",
+        "unlink_chunk",
+        "sysmalloc",
+        "systrim",
+        "munmap",
+        "brk",
+        "ucm_orig_brk",
+    ),
+)
 PLAIN_WRITES = ("assignment_expression", "update_expression", "augmented_assignment")
 
 
@@ -303,11 +316,14 @@ def region_of(found: Found, buffers: Buffers, wish: Wish) -> Region:
     if not wish.is_known:
         raise Refusal("where its result is first used was not measured")
     following = found.following
-    ends = {index_of_use(place, found, wish, judge): place for place in wish.uses}
+    used = [place for place in wish.uses if plain(place.function) not in ALLOCATOR]
+    ends = {index_of_use(place, found, wish, judge): place for place in used}
     measured = min(ends, default=len(following))
     why, end = "", measured
     if measured < len(following):
-        why = f"its result is used at line {ends[measured].line}"
+        place = ends[measured]
+        where = f"at line {place.line}" if is_in(place, found, wish) else f"in {place.function}"
+        why = f"its result is used {where}"
     for index, statement in enumerate(following[:measured]):
         if why_not := judge.why(statement):
             why, end = why_not, index
