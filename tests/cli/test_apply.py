@@ -21,7 +21,7 @@ from weft.advise import store
 from weft.advise.patch import answers, proof, trees
 from weft.advise.patch.diff import Patch
 from weft.system import mpi_libraries
-from weft.trying.rounds import Run, Trial, Way
+from weft.trying.rounds import Run
 
 SOURCE = "#!/bin/sh\necho sum 1.5\necho $$\n"
 BUILD = "cp app.sh app && chmod +x app"
@@ -182,7 +182,7 @@ def test_words_of_the_command_mean_the_copy(tree):
         (own.changed / "app").touch()
         if isinstance(own, trees.Copies):
             (own.changed / "bin" / "mpiexec").unlink()
-        it = proof.Proof(own, Patch(), [], "", Trial([]), lambda text: None)
+        it = proof.Proof(own, Patch(), [], "", proof.Trial([]), lambda text: None)
         words = [
             "bin/mpiexec",
             "-n",
@@ -211,32 +211,34 @@ def test_folders_that_name_their_place_are_not_copied(tree):
         assert not (own.changed / "made").exists()
 
 
-def runs(unchanged: list[float], changed: list[float]) -> Trial:
-    ways = [
-        Way([], [Run(s) for s in own], label)
-        for own, label in ((unchanged, "unchanged"), (changed, "changed"))
-    ]
-    return Trial(ways)
+def runs(*seconds: float) -> proof.Trial:
+    """Of the unchanged program without and with Weft, and of the changed one."""
+    trial = proof.new_trial(60, 12)
+    for way, each in zip(trial.ways, seconds):
+        way.runs += [Run(each)] * 9
+    return trial
 
 
 @pytest.mark.parametrize(
-    ("changed_s", "keep", "begin"),
+    ("seconds", "keep", "begin"),
     [
-        (1.0, True, "Keep it: changed, the program is 2.00 times as fast"),
-        (4.0, False, "Do not keep it: changed, the program is 0.50 times as fast"),
-        (2.0, False, "Do not keep it: changed, the program is as fast as before"),
+        ((3.0, 2.0, 1.0), True, "Keep it: changed, the program is 2.00 times as fast"),
+        ((2.0, 3.0, 1.0), True, "Keep it: changed, the program is 2.00 times as fast"),
+        ((2.0, 6.0, 4.0), False, "Do not keep it: changed, the program is 0.50 times as fast"),
+        ((3.0, 2.0, 2.0), False, "Do not keep it: changed, the program is as fast as before"),
     ],
 )
-def test_the_first_sentence_says_whether_to_keep_it(tmp_path, changed_s, keep, begin):
-    trial = runs([2.0] * 9, [changed_s] * 9)
+def test_the_first_sentence_says_whether_to_keep_it(tmp_path, seconds, keep, begin):
+    trial = runs(*seconds)
+    assert trial.ended
     own = proof.Proof(trees.Copies(tmp_path, tmp_path, {}), Patch(), [], "", trial, print)
-    own.printed = {name: [answers.lines(b"sum 1")] for name in ("unchanged", "changed")}
+    own.printed = {name: [answers.lines(b"sum 1")] for name in (proof.UNCHANGED, proof.CHANGED)}
     found = own.by_time()
     assert (found.keep, found.sentence.startswith(begin)) == (keep, True), found
     own.verdict = found
     document = own.to_json()
     assert document["headline"]["keep"] is keep
-    assert [way["name"] for way in document["ways"]] == ["unchanged", "changed"]
+    assert [way["name"] for way in document["ways"]] == list(proof.WAYS)
 
 
 CALL = "MPI_Allreduce(part, total, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);"

@@ -1,6 +1,7 @@
 """Whether a patch is worth keeping: the program is built without and with it, and both run in turn.
 
-Both run under `weft run`, so that what Weft wins without a change is not taken for the patch's.
+The unchanged one runs without Weft and with it, and the faster of these counts: what Weft wins or
+loses without a change is not the patch's.
 """
 
 from __future__ import annotations
@@ -13,17 +14,21 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any, Optional
 
 from weft.advise.patch import answers
 from weft.advise.patch.diff import Patch
 from weft.advise.patch.trees import TreeError, Trees, beside
 from weft.data import stored
+from weft.measurements import statistics
+from weft.measurements.result import Statistic
 from weft.measurements.statistics import FASTER, SAME, SLOWER
 from weft.trying import rounds, show
 
 SCHEMA = "weft-advise-change/1"
-UNCHANGED, CHANGED = "unchanged", "changed"
+UNCHANGED, CHANGED = "unchanged, without Weft", "changed"
+WAYS = {UNCHANGED: ["--engine", "native"], "unchanged": [], CHANGED: []}
 SUBJECT = "Collectives run behind computation"
 PATHS = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
 MOST_SAID = 4000  # characters of a build that has failed
@@ -33,6 +38,25 @@ PATIENCE, LEAST_S = 10, 60  # so many times longer the changed program may run, 
 
 class Unproven(Exception):
     """Why it cannot be said whether the patch is worth keeping."""
+
+
+class Trial(rounds.Trial):
+    """Of WAYS: the last one is compared with the faster of those before."""
+
+    @property
+    def changed(self) -> rounds.Way:
+        return self.ways[-1]
+
+    def gain(self, way: rounds.Way) -> Statistic:
+        base = self.ways[0]
+        if way is self.changed:
+            base = min(self.ways[:-1], key=lambda one: median(self.seconds(one)))
+        pairs = zip(self.seconds(base), self.seconds(way))
+        return statistics.of([before / after for before, after in pairs], self.level)
+
+    @property
+    def decided(self) -> bool:
+        return self.rounds > 0 and self.verdict(self.changed) != rounds.UNDECIDED
 
 
 @dataclass
@@ -49,7 +73,7 @@ class Proof:
     patch: Patch
     command: list[str]
     build: str
-    trial: rounds.Trial
+    trial: Trial
     tell: Callable[[str], None]
     printed: dict[str, list[answers.Lines]] = field(default_factory=dict)
     verdict: Verdict = field(default_factory=lambda: Verdict("", None))
@@ -58,7 +82,7 @@ class Proof:
     promised: Optional[float] = None  # so many times as fast, at most
 
     def tree(self, name: str) -> Path:
-        return self.trees.unchanged if name == UNCHANGED else self.trees.changed
+        return self.trees.changed if name == CHANGED else self.trees.unchanged
 
     # The programs -------------------------------------------------------------------------------
 
@@ -169,6 +193,8 @@ class Proof:
         except rounds.CommandFailed as error:
             self.verdict = self.of_failure(error)
         except rounds.TookTooLong as error:
+            if self.running != CHANGED:
+                raise
             self.verdict = Verdict(f"Do not keep it: changed, the program {error}.", False)
         except Different:
             pass
@@ -183,7 +209,7 @@ class Proof:
     def of_failure(self, error: rounds.CommandFailed) -> Verdict:
         sys.stderr.write(error.said)
         status = f"the program ends with status {error.status}"
-        if self.running == UNCHANGED:
+        if self.running != CHANGED:
             raise Unproven(f"{status} without a change, too, where it is built from its source")
         return Verdict(f"Do not keep it: changed, {status}; unchanged, it ends well.", False)
 
@@ -197,7 +223,7 @@ class Proof:
                 f" {rounds.SHORT_S:g} s.",
                 None,
             )
-        gain = trial.gain(trial.ways[1])
+        gain = trial.gain(trial.changed)
         how = (
             f"{gain.median:.2f} times as fast ({gain.low:.2f} to {gain.high:.2f}, {gain.n} rounds)"
         )
@@ -208,15 +234,15 @@ class Proof:
             SAME: (f"Do not keep it: changed, the program is as fast as before: {how}.", False),
         }
         open_ = f"{gain.n} rounds do not tell whether to keep it: changed, the program is {how}"
-        return Verdict(*said.get(trial.verdict(trial.ways[1]), (f"{open_}; it {same}.", None)))
+        return Verdict(*said.get(trial.verdict(trial.changed), (f"{open_}; it {same}.", None)))
 
     # What is said of it -------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
         trial = self.trial
         told = next((run.summary for way in trial.ways for run in way.runs if run.summary), None)
-        gain = trial.gain(trial.ways[1]) if trial.rounds else None
-        found = self.compared() if len(self.printed) == 2 else None
+        gain = trial.gain(trial.changed) if trial.rounds else None
+        found = self.compared() if CHANGED in self.printed else None
         headline = {"keep": self.verdict.keep, "times_as_fast": gain and gain.median}
         return {
             **stored.head(SCHEMA, headline, *((told.mpi, told.ranks) if told else ())),
@@ -259,9 +285,10 @@ def printed_alike(found: answers.Comparison) -> str:
     return "prints the same"
 
 
-def new_trial(budget_s: float, most: int) -> rounds.Trial:
-    ways = [rounds.Way([], label=name) for name in (UNCHANGED, CHANGED)]
-    return rounds.Trial(ways, most, budget_s)
+def new_trial(budget_s: float, most: int) -> Trial:
+    return Trial(
+        [rounds.Way(options, label=name) for name, options in WAYS.items()], most, budget_s
+    )
 
 
 def check(patch: Patch, command: Sequence[str], root: Path, build: str) -> None:
@@ -287,7 +314,7 @@ def prove(
     patch: Patch,
     command: list[str],
     build: str,
-    trial: rounds.Trial,
+    trial: Trial,
     tell: Callable[[str], None],
     promised: Optional[float] = None,
 ) -> Proof:
