@@ -10,7 +10,7 @@
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "library/search.h"
-#include "transport/mpi/kernels.h"
+#include "transport/mpi/predefined.h"
 
 namespace weft {
 namespace {
@@ -22,7 +22,7 @@ Result<bool> bind_everything() {
                  ", which Weft needs; it runs without Weft"};
   if (!bind_handles(find_variable))
     return Error{"the MPI library lacks predefined handles that Weft needs"};
-  bind_kernels(find_variable);
+  bind_predefined(find_variable);
   note_library();
   return true;
 }

@@ -9,10 +9,6 @@
 
 namespace weft {
 
-// Looks up the predefined handles; `find` as for bind_handles(). Handles that the library lacks are
-// left out.
-void bind_kernels(void* (*find)(const char* name));
-
 // Returns nullptr if only MPI_Reduce_local can do it: user-defined operators, derived types.
 Kernel kernel_for(MPI_Op op, MPI_Datatype type);
 // Returns whether the operator is not a function of the application's.
