@@ -55,8 +55,8 @@ def buffers(call):
 
 
 def message(call):
-    """The number of elements and the type of a message that is started or planned; of another call
-    nothing."""
+    """The number of elements, the type and the communicator of a message that is started or planned;
+    of another call nothing."""
     is_one = call["class"] == "persistent_message" or (
         call["class"] == "nonblocking_poll" and not short(call).startswith(("File_", "R"))
     )
@@ -65,7 +65,11 @@ def message(call):
         return []
     partitions = argument(call, "partitions")
     factor = f"{partitions} * " if partitions else ""
-    return [f"{factor}{count}", argument(call, "recv_datatype", "send_datatype", "datatype")]
+    return [
+        f"{factor}{count}",
+        argument(call, "recv_datatype", "send_datatype", "datatype"),
+        argument(call, "comm") or "handles.comm_null",
+    ]
 
 
 def completion(call, passed):

@@ -98,6 +98,7 @@ complete -c weft -n '__weft_in weft advise' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft check' -l json -d 'Also write what was found as JSON' -r -F
 complete -c weft -n '__weft_in weft check' -l overhead -d 'The part of the run time that guarding buffers may take' -x
 complete -c weft -n '__weft_in weft check' -l error-exitcode -d 'The exit status if something was found and the program itself ended with 0' -x
+complete -c weft -n '__weft_in weft check' -l hang -d 'Say what each rank waits in once no rank has got on for so long' -x
 complete -c weft -n '__weft_in weft check' -l mpi -d 'mpich, intelmpi, openmpi or abi' -x
 complete -c weft -n '__weft_in weft check' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft doctor' -l fix -d 'Mend what needs no further rights, then test again'

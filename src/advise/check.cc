@@ -1,19 +1,18 @@
 #include "advise/check.h"
 
-#include <limits.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <set>
-#include <string>
-#include <tuple>
 
+#include "advise/agreement.h"
+#include "advise/findings.h"
 #include "advise/guard.h"
+#include "advise/guard_budget.h"
 #include "advise/requests.h"
 #include "advise/variables.h"
+#include "advise/waits.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 
@@ -23,25 +22,20 @@ namespace {
 
 constexpr int kFlights = 256;  // further operations are not checked
 
-// The names are those of python/weft/check/rules.py.
-constexpr char kSendWritten[] = "send-written", kReceiveTouched[] = "receive-touched",
-               kOverlap[] = "overlap", kGone[] = "buffer-gone", kBelowStack[] = "stack-gone",
-               kNeverCompleted[] = "never-completed";
-
 struct Flight {
   std::uint64_t request = 0;  // 0: free
+  std::uint64_t comm = 0;     // its handle as a number
   InFlight memory;
   CallId call{};
   Caller caller;
+  char where[kWhere];  // caller's, which the next call of an interpreter's program may overwrite
   std::uint64_t sum = 0;
   bool summed = false;
+  bool overlaps = false;
   Instruction touch;     // of the first access that was seen; guarded by the guards' lock
   bool touched_written;  // a receive buffer
 };
 Flight flights[kFlights];
-std::FILE* file = nullptr;
-int own_rank = 0;
-std::string program;
 
 // The kernel says so without a change to the memory.
 bool is_mapped(const Bytes& bytes) {
@@ -50,22 +44,24 @@ bool is_mapped(const Bytes& bytes) {
   return msync(pointer(first), end - first, MS_ASYNC) == 0;
 }
 
+// Takes four sums side by side, since each step of a sum waits for the one before.
 std::uint64_t sum_of(const Bytes& bytes) {
-  std::uint64_t sum = bytes.count;
-  const auto add = [&](std::uint64_t word) {
+  constexpr std::size_t kSums = 4, kWord = sizeof(std::uint64_t);
+  const std::int64_t began_ns = now_ns();
+  std::uint64_t sums[kSums] = {bytes.count, 1, 2, 3};
+  const auto add = [&](std::uint64_t& sum, std::size_t at, std::size_t count) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.begin + at, count);
     sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
     sum ^= sum >> 29;
   };
   std::size_t at = 0;
-  for (; at + 8 <= bytes.count; at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.begin + at, 8);
-    add(word);
-  }
-  std::uint64_t rest = 0;
-  std::memcpy(&rest, bytes.begin + at, bytes.count - at);
-  add(rest);
-  return sum;
+  for (; at + kSums * kWord <= bytes.count; at += kSums * kWord)
+    for (std::size_t i = 0; i < kSums; ++i) add(sums[i], at + i * kWord, kWord);
+  for (; at < bytes.count; at += kWord) add(sums[0], at, std::min(kWord, bytes.count - at));
+  for (std::size_t i = 1; i < kSums; ++i) sums[0] = sums[0] * 31 + sums[i];
+  spent_ns.fetch_add(now_ns() - began_ns, std::memory_order_relaxed);
+  return sums[0];
 }
 
 bool meet(const Bytes& one, const Bytes& other) {
@@ -73,37 +69,33 @@ bool meet(const Bytes& one, const Bytes& other) {
          other.begin < one.begin + one.count;
 }
 
-Place named(Place place) {
-  if (!place.file[0]) std::snprintf(place.file, sizeof place.file, "%s", program.c_str());
-  return place;
+Line start_of(const Flight& flight) {
+  Line line = line_of(flight.call, flight.caller);
+  line.where = flight.where;
+  return line;
 }
 
-// A line of the rank's file: rule, rank, call, its place, and the place of the access or of the
-// other call. Each pair of places is told once.
-void tell(const char* rule, const Flight& flight, const Place& other, const char* other_where) {
-  static auto& told = *new std::set<std::tuple<std::string, std::uintptr_t, std::uint64_t>>;
-  if (!file || !told.insert({rule, flight.caller.address, other.offset}).second) return;
-  const Place start = named(place_of(flight.caller.address));
-  std::fprintf(file, "%s\t%d\t%s\t%s\t%lu\t%s\t%s\t%lu\t%s\n", rule, own_rank,
-               call_name(flight.call), start.file, start.offset, flight.caller.where, other.file,
-               other.offset, other_where);
-  std::fflush(file);
+void tell(const char* rule, const Flight& flight, const Line& other = {}) {
+  tell(rule, finding_rank(), start_of(flight), other);
 }
 
 void tell_touch(const Flight& flight) {
-  const Place by = flight.touch.address
-                       ? named(toucher(flight.touch.address, flight.touch.returns_to))
-                       : Place{};
-  tell(flight.touched_written ? kReceiveTouched : kSendWritten, flight, by, "");
+  Line by;
+  if (flight.touch.address) by = line_of(toucher(flight.touch.address, flight.touch.returns_to));
+  tell(flight.touched_written ? kReceiveTouched : kSendWritten, flight, by);
 }
 
-void tell_overlaps(const Flight& flight) {
-  for (const Flight& other : flights)
-    if (other.request && &other != &flight &&
-        (meet(flight.memory.written, other.memory.written) ||
-         meet(flight.memory.written, other.memory.read) ||
-         meet(flight.memory.read, other.memory.written)))
-      return tell(kOverlap, flight, named(place_of(other.caller.address)), other.caller.where);
+// The sums of operations that overlap say nothing: each may change the other's buffer.
+void tell_overlaps(Flight& flight) {
+  for (Flight& other : flights) {
+    if (!other.request || &other == &flight ||
+        !(meet(flight.memory.written, other.memory.written) ||
+          meet(flight.memory.written, other.memory.read) ||
+          meet(flight.memory.read, other.memory.written)))
+      continue;
+    flight.overlaps = other.overlaps = true;
+    return tell(kOverlap, flight, start_of(other));
+  }
 }
 
 void guard_side(int flight, const Bytes& side, bool read_only) {
@@ -149,28 +141,27 @@ InFlight in_flight(const Call& call, const Communicator& comm) {
   return found;
 }
 
-void check_begins(const char* directory, int rank) {
+void check_begins(const char* directory, int rank, int ranks) {
   if (!std::getenv(kCheckVariable) || !directory) return;
-  char path[PATH_MAX] = "";
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-  if (length > 0) program.assign(path, static_cast<std::size_t>(length));
-  const std::string name = std::string(directory) + "/check-" + std::to_string(rank);
-  file = std::fopen(name.c_str(), "we");
-  own_rank = rank;
-  checking = file != nullptr;
+  findings_begin(directory, rank);
+  agreement_begins(directory);
+  waits_begin(directory, rank, ranks);
+  checking = findings_go();
   touched_in_flight = flight_touched;
 }
 
-void check_started(std::uint64_t request, const InFlight& memory, CallId call,
+void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller) {
   auto* const slot = std::find_if(std::begin(flights), std::end(flights),
                                   [](const Flight& one) { return one.request == 0; });
   if (slot == std::end(flights) || !request) return;
   *slot = Flight{};
   slot->request = request;
+  slot->comm = comm;
   slot->memory = memory;
   slot->call = call;
   slot->caller = caller;
+  std::snprintf(slot->where, sizeof slot->where, "%s", caller.where);
   tell_overlaps(*slot);
   const Bytes& read = memory.read;
   if (read.count && guard_affordable(read.count) && !meet(read, memory.written)) {
@@ -191,13 +182,19 @@ void check_completed(std::uint64_t request, Called called) {
     const Bytes &read = flight.memory.read, &written = flight.memory.written;
     const bool gone = (read.count && !is_mapped(read)) || (written.count && !is_mapped(written));
     if (gone)
-      tell(kGone, flight, {}, "");
+      tell(kGone, flight);
     else if (is_below(read, called) || is_below(written, called))
-      tell(kBelowStack, flight, {}, "");
-    else if (flight.touch.address || (flight.summed && sum_of(read) != flight.sum))
+      tell(kBelowStack, flight);
+    else if (flight.touch.address ||
+             (flight.summed && !flight.overlaps && sum_of(read) != flight.sum))
       tell_touch(flight);
     flight.request = 0;
   }
+}
+
+void check_communicator_ends(std::uint64_t comm, CallId call, const Caller& caller) {
+  for (const Flight& flight : flights)
+    if (flight.request && flight.comm == comm) tell(kCommFreed, flight, line_of(call, caller));
 }
 
 void check_dropped(std::uint64_t request) {
@@ -213,7 +210,7 @@ void check_ends() {
     if (!flight.request) continue;
     end_flight(static_cast<int>(&flight - flights) + 1);
     if (flight.touch.address) tell_touch(flight);
-    tell(kNeverCompleted, flight, {}, "");
+    tell(kNeverCompleted, flight);
     flight.request = 0;
   }
   checking = false;

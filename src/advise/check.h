@@ -17,10 +17,13 @@ InFlight in_flight(const Call& call, const Communicator& comm);
 // Returns the elements, or nothing if there are gaps between them.
 Bytes dense(const void* buffer, std::int64_t count, MPI_Datatype type);
 
-void check_begins(const char* directory, int rank);
-void check_started(std::uint64_t request, const InFlight& memory, CallId call,
+void check_begins(const char* directory, int rank, int ranks);
+// comm: its handle as a number; 0: not known.
+void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller);
 void check_completed(std::uint64_t request, Called called);
+// The communicator is about to be freed or disconnected there.
+void check_communicator_ends(std::uint64_t comm, CallId call, const Caller& caller);
 // The request was freed: its completion will not be seen.
 void check_dropped(std::uint64_t request);
 void check_ends();

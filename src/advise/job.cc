@@ -412,7 +412,8 @@ void note_communicator(MPI_Comm parent, MPI_Comm comm, bool duplicate) {
   const Communicator above = parent == handles.comm_null ? Communicator{} : communicator(parent);
   Communicator facts = duplicate ? above : facts_of(comm);
   facts.kind = 2;
-  facts.sequence = facts.plans = 0;
+  facts.sequence = facts.plans = facts.compared = 0;
+  facts.differs = false;
   identify(facts, above.inter ? 0 : above.identity);
   seen().insert_or_assign(number_of(comm), facts);
 }
@@ -460,7 +461,7 @@ void job_begins() {
   const char* const overhead = std::getenv(kOverheadVariable);
   guards_begin((overhead ? std::atof(overhead) : 5) / 100);
   for (const MPI_Comm comm : {handles.comm_world, handles.comm_self}) communicator(comm);
-  check_begins(std::getenv(kDirectoryVariable), rank);
+  check_begins(std::getenv(kDirectoryVariable), rank, ranks);
   header.began_ns = header.ended_ns = now_ns();
   comes_in_callback = call_in_finalize(hand_over_records);
   running.store(true, std::memory_order_release);

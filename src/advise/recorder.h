@@ -24,6 +24,9 @@ struct Communicator {
   bool inter = false;
   std::uint32_t sequence = 0;  // collective calls so far
   std::uint32_t plans = 0;     // persistent ones of them
+  // These are used by `weft check` (agreement.h).
+  std::uint32_t compared = 0;  // collective calls so far, failed ones too
+  bool differs = false;        // a rank has made another call: later ones are not compared
 };
 
 // A spin lock that every call holds for about ten instructions; a std::mutex takes thrice as long.

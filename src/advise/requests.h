@@ -33,10 +33,11 @@ struct Planned {
   std::uint64_t bytes = 0;
   std::uint64_t arguments = 0;
   int root = 0;
-  bool in_parts = false;  // a message, whose parts are given to MPI one by one
-  Bytes sent{}, read{};   // from a start on; sent: the caller wrote it for this call
-  Sample result{};        // and what MPI writes then
-  InFlight in_flight{};   // for `weft check`
+  bool in_parts = false;   // a message, whose parts are given to MPI one by one
+  Bytes sent{}, read{};    // from a start on; sent: the caller wrote it for this call
+  Sample result{};         // and what MPI writes then
+  InFlight in_flight{};    // for `weft check`
+  std::uint64_t comm = 0;  // likewise: its handle as a number
 };
 
 template <class Handle>

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <mutex>
 
+#include "advise/agreement.h"
 #include "advise/buffers.h"
 #include "advise/extents.h"
 #include "advise/job.h"
 #include "advise/samples.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
+#include "library/session_communicators.h"
 
 namespace weft::advise {
 namespace {
@@ -124,7 +126,9 @@ struct Visit::Results {
 };
 
 Visit::Visit(CallId id, bool profiling, Called called)
-    : Visit(id, profiling, called, Waits::perhaps) {}
+    : Visit(id, profiling, called, Waits::perhaps) {
+  if (checking && records_) waits_ = wait_begins(id, called);
+}
 
 void Visit::count_now() {
   const std::int64_t left_ns = left_ns_ ? left_ns_ : now_ns();
@@ -151,7 +155,17 @@ void Visit::buffer(Use use, const void* begin, std::int64_t count, MPI_Datatype 
   if (bytes.count) given_to_mpi(bytes.begin, bytes.count, use == Use::written, here());
 }
 
+void Visit::compare(const Call& call) {
+  // The members of a session's communicator are not known, so that another may look like it.
+  if (call.comm == handles.comm_null || is_of_session(call.comm)) return;
+  const Caller caller = find_caller(called_);
+  const std::lock_guard held(recorder.lock());
+  compare_with_ranks(call, id_, id_ == call.form ? Way::started : Way::blocking,
+                     communicator(call.comm), caller);
+}
+
 void Visit::collective(const Call& call) {
+  if (checking && records_ && job_running()) compare(call);
   if (!watching_) return;
   const Instruction where = here();
   const std::lock_guard held(recorder.lock());
@@ -184,10 +198,12 @@ int Visit::blocking(const Call& call, int code) {
   return code;
 }
 
-void Visit::check(MPI_Request request, const InFlight& memory, const Caller& caller) {
+void Visit::check(MPI_Request request, const InFlight& memory, std::uint64_t comm,
+                  const Caller& caller) {
   if (!enters_) in_mpi.begin();  // guarded pages are closed when it is left
   enters_ = true;
-  check_started(number_of(request), memory, id_, caller);
+  got_on();
+  check_started(number_of(request), memory, comm, id_, caller);
 }
 
 int Visit::started(const Call* call, MPI_Request* request, int code) {
@@ -207,7 +223,7 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
     ++comm.sequence;
     if (!comm.inter) recorder.arrival(comm, *site, began_ns_, left_ns_, call->root);
     if (unwritten_) add_before(*site, *unwritten_, began_ns_);
-    if (checking) check(*request, in_flight(*call, comm), caller);
+    if (checking) check(*request, in_flight(*call, comm), number_of(call->comm), caller);
     if (is_wanted(*site)) {
       sample = to_be_watched(*call, comm);
       sample.call = site->calls;
@@ -219,8 +235,8 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
   return code;
 }
 
-int Visit::started_message(std::int64_t count, MPI_Datatype type, const MPI_Request* request,
-                           int code) {
+int Visit::started_message(std::int64_t count, MPI_Datatype type, MPI_Comm comm,
+                           const MPI_Request* request, int code) {
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
   if (timed_) left_ns_ = now_ns();
   const std::uint64_t bytes = bytes_of(count, type);
@@ -228,14 +244,14 @@ int Visit::started_message(std::int64_t count, MPI_Datatype type, const MPI_Requ
   if (checking) caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
   note_message(*request, bytes, called_.address);
-  if (checking) check(*request, memory_, caller);
+  if (checking) check(*request, memory_, number_of(comm), caller);
   this->count(left_ns_);
   operation_begins();
   return code;
 }
 
 int Visit::planned_message(std::optional<Use> use, const void* begin, std::int64_t count,
-                           MPI_Datatype type, const MPI_Request* request, int code) {
+                           MPI_Datatype type, MPI_Comm comm, const MPI_Request* request, int code) {
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
   Planned planned{.bytes = bytes_of(count, type), .in_parts = !use};
   if (use)
@@ -243,6 +259,7 @@ int Visit::planned_message(std::optional<Use> use, const void* begin, std::int64
   if (use && checking)
     (*use == Use::read ? planned.in_flight.read : planned.in_flight.written) =
         dense(begin, count, type);
+  planned.comm = number_of(comm);
   const std::lock_guard held(recorder.lock());
   note_planned(*request, planned);
   return code;
@@ -259,7 +276,9 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   // All ranks initialise them in the same order, but may start them in any.
   Communicator starts = comm;
   starts.identity |= ++comm.plans & kWhichPlan;
-  starts.sequence = 0;
+  starts.sequence = starts.compared = 0;
+  if (checking && !is_of_session(call.comm))
+    compare_with_ranks(call, id_, Way::planned, starts, caller);
   note_planned(*request, {.site = &site,
                           .starts = starts,
                           .bytes = bytes,
@@ -268,7 +287,8 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
                           .sent = sent(call, comm),
                           .read = read_by_mpi(call, comm),
                           .result = to_be_watched(call, comm),
-                          .in_flight = checking ? in_flight(call, comm) : InFlight{}});
+                          .in_flight = checking ? in_flight(call, comm) : InFlight{},
+                          .comm = number_of(call.comm)});
   return code;
 }
 
@@ -318,7 +338,8 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
         sample.call = site->calls;
       }
     }
-    if (checking && planned && !planned->in_parts) check(requests[i], planned->in_flight, caller);
+    if (checking && planned && !planned->in_parts)
+      check(requests[i], planned->in_flight, planned->comm, caller);
     if (planned && !site)
       note_message(requests[i], planned->bytes, called_.address);
     else
@@ -332,6 +353,7 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
 // have become null, and persistent ones that the call names.
 int Visit::note_completed(const MPI_Request* requests, int code, const Ends& ends) {
   if (timed_) left_ns_ = now_ns();
+  if (checking && ends.tests) ends.any() ? got_on() : polls(id_, called_);
   const MPI_Request* const before = many_ ? many_.get() : few_;
   const bool all = ends.all && ends.any() && code == MPI_SUCCESS;
   Completed completed;
@@ -419,7 +441,10 @@ int Visit::made(MPI_Comm parent, const MPI_Comm* comm, bool duplicate, int code)
 
 void Visit::forgets(MPI_Comm comm) {
   if (!records_) return;
+  Caller caller;
+  if (checking) caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
+  if (checking) check_communicator_ends(number_of(comm), id_, caller);
   forget_communicator(comm);
 }
 

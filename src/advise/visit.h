@@ -16,6 +16,7 @@
 #include "advise/guard.h"
 #include "advise/recorder.h"
 #include "advise/requests.h"
+#include "advise/waits.h"
 #include "base/clock.h"
 #include "base/left_calls.h"
 #include "library/generated/call_ids.h"
@@ -48,6 +49,7 @@ class Visit {
     if (enters_) in_mpi.begin();
   }
   [[gnu::always_inline]] ~Visit() {
+    if (waits_) wait_ends();
     if (timed_ && !counted_) count_now();
     if (enters_) in_mpi.end();
     this_thread.is = before_;
@@ -69,7 +71,8 @@ class Visit {
   // These are called after the MPI call.
   int blocking(const Call& call, int code);
   int started(const Call* call, MPI_Request* request, int code);
-  int started_message(std::int64_t count, MPI_Datatype type, const MPI_Request* request, int code);
+  int started_message(std::int64_t count, MPI_Datatype type, MPI_Comm comm,
+                      const MPI_Request* request, int code);
   void completing(std::int64_t count, const MPI_Request* requests) {
     if (!records_) return;
     count_ = count;
@@ -97,7 +100,7 @@ class Visit {
   int planned(const Call& call, const MPI_Request* request, int code);
   // use: how MPI uses the buffer; none if nobody knows when.
   int planned_message(std::optional<Use> use, const void* begin, std::int64_t count,
-                      MPI_Datatype type, const MPI_Request* request, int code);
+                      MPI_Datatype type, MPI_Comm comm, const MPI_Request* request, int code);
   void freed(const MPI_Request* request);                          // before the call
   void starting(std::int64_t count, const MPI_Request* requests);  // the same
   int activated(std::int64_t count, const MPI_Request* requests, int code);
@@ -126,10 +129,12 @@ class Visit {
   int note_completed(const MPI_Request* requests, int code, const Ends& ends);
   struct Completed;
   struct Results;
-  void check(MPI_Request request, const InFlight& memory, const Caller& caller);
+  void check(MPI_Request request, const InFlight& memory, std::uint64_t comm, const Caller& caller);
+  void compare(const Call& call);
   void note_messages(Completed& completed);
   void watch_results(const Results& results);
   bool counted_ = false;
+  bool waits_ = false;  // published as what this rank is in
   static constexpr int kFew = 128;
   MPI_Request few_[kFew];  // that the call is given
   std::unique_ptr<MPI_Request[]> many_;

@@ -2,67 +2,118 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from weft.check.rules import RULES
+from weft.system import mpi_libraries
 
-SOURCE = Path(__file__).parent / "programs" / "planted.c"
-WRONG = re.compile(r"// ([a-z-]+) (MPI_\w+)$")
+SOURCES = Path(__file__).parent / "programs"
+WRONG = re.compile(r"(?://|#|!) ([a-z-]+) (MPI_\w+)$")
 
 
-def planted() -> set[tuple[str, str, int]]:
-    lines = enumerate(SOURCE.read_text().splitlines(), 1)
+def planted(name: str) -> set[tuple[str, str, int]]:
+    lines = enumerate((SOURCES / name).read_text().splitlines(), 1)
     return {(*found.groups(), number) for number, line in lines if (found := WRONG.search(line))}
 
 
-def line_of(place: str) -> int:
-    return int(place.rpartition(":")[2])
+def mistaken(findings: list[dict], name: str) -> set[tuple[str, str, int]]:
+    """As the source names them: at the access if its line is known, else at the call."""
+
+    def one(finding: dict) -> tuple[str, str, int]:
+        accessed = finding["rule"] in ("send-written", "receive-touched")
+        place = finding["place"] if accessed and name in finding["place"] else finding["started"]
+        return finding["rule"], finding["call"].removesuffix("_c"), int(place.rpartition(":")[2])
+
+    return {one(finding) for finding in findings}
 
 
-def mistaken(finding: dict) -> tuple[str, str, int]:
-    """As the source names it: at the access if that was seen, else at the call."""
-    accessed = finding["rule"] in ("send-written", "receive-touched") and finding["place"]
-    place = finding["place"] if accessed else finding["started"]
-    return finding["rule"], finding["call"], line_of(place)
+def words_for(weft, mpi, file: Path, ranks: int, program: list[object], *options: str) -> list[str]:
+    front = [weft, "check", "--overhead", "100%", "--mpi", mpi.name, *options, "--json", file, "--"]
+    return [str(word) for word in (*front, *mpi.launcher(ranks), *program)]
 
 
 @pytest.fixture(scope="module")
-def run(weft, program, tmp_path_factory):
-    def check(mpi, *words: str) -> tuple[subprocess.CompletedProcess, dict]:
+def run(weft, tmp_path_factory):
+    def check(mpi, *program: object) -> tuple[subprocess.CompletedProcess, dict]:
         file = tmp_path_factory.mktemp("check") / "found.json"
-        options = ["--overhead", "100%", "--error-exitcode", "9", "--json", file]
-        command = [mpi.mpiexec, "-n", "2", program(mpi, SOURCE.name), *words]
-        environment = {**os.environ, **mpi.environment()}
         done = subprocess.run(
-            [str(word) for word in (weft, "check", *options, "--", *command)],
+            words_for(weft, mpi, file, 2, list(program), "--error-exitcode", "9"),
             capture_output=True,
             text=True,
             timeout=120,
-            env=environment,
+            env={**os.environ, **mpi.environment()},
         )
         return done, json.loads(file.read_text())
 
     return check
 
 
-def test_each_planted_mistake_is_found_in_its_line(mpi, run):
-    done, found = run(mpi)
-    assert {mistaken(one) for one in found["findings"]} == planted(), done.stderr
+def test_each_planted_mistake_is_found_in_its_line(mpi, run, program):
+    done, found = run(mpi, program(mpi, "planted.c"))
+    expected = planted("planted.c")
+    assert mistaken(found["findings"], "planted.c") == expected, done.stderr
     assert done.returncode == 9
-    assert f"{len(planted())} mistakes found in 2 ranks" in done.stderr
+    assert f"{len(expected)} mistakes found in 2 ranks" in done.stderr
     assert found["schema"] == "weft-check/1" and found["ranks"] == 2
-    assert found["headline"] == {"mistakes": len(planted()), "status": 0}
+    assert found["headline"] == {"mistakes": len(expected), "status": 0}
 
 
-def test_a_right_program_has_none(mpi, run):
-    done, found = run(mpi, "right")
+def test_a_right_program_has_none(mpi, run, program):
+    done, found = run(mpi, program(mpi, "planted.c"), "right")
     assert (done.returncode, found["findings"]) == (0, []), done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("gfortran"), reason="needs gfortran")
+def test_fortran(run, tmp_path):
+    mpi = mpi_libraries.implementation("intelmpi")
+    if not (mpi.prefix / "include" / "mpif.h").exists():
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi.name)}")
+    library, target = mpi.prefix / "lib", tmp_path / "planted"
+    words = ["gfortran", "-g", "-fallow-argument-mismatch", f"-I{mpi.prefix}/include"]
+    words += [SOURCES / "planted.F90", "-o", target, f"-L{library}", "-lmpifort", "-lmpi"]
+    words += ["-ffree-line-length-none", f"-Wl,-rpath,{library}"]
+    subprocess.run([str(word) for word in words], check=True, timeout=120)
+    done, found = run(mpi, target)
+    assert mistaken(found["findings"], "planted.F90") == planted("planted.F90"), done.stderr
+    assert run(mpi, target, "right")[1]["findings"] == []
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec("mpi4py"),
+    reason=f"needs mpi4py: {sys.executable} -m pip install mpi4py",
+)
+def test_python(mpi, run):
+    words = ["env", f"MPI4PY_LIBMPI={mpi.library}", sys.executable, SOURCES / "planted.py"]
+    done, found = run(mpi, *words)
+    assert mistaken(found["findings"], "planted.py") == planted("planted.py"), done.stderr
+    assert run(mpi, *words, "right")[1]["findings"] == []
+
+
+def test_a_hang_is_told_while_it_lasts(mpi, weft, program, tmp_path):
+    """And what was found before."""
+    file, expected = tmp_path / "found.json", planted("planted_hang.c")
+    words = words_for(weft, mpi, file, 3, [program(mpi, "planted_hang.c")], "--hang", "0.5")
+    with subprocess.Popen(
+        words, stderr=subprocess.PIPE, text=True, env={**os.environ, **mpi.environment()}
+    ) as job:
+        said = ""
+        while said.count("mend:") < len(expected) and (line := job.stderr.readline()):
+            said += line
+        job.terminate()
+        said += job.stderr.read()
+    found = json.loads(file.read_text())
+    assert mistaken(found["findings"], "planted_hang.c") == expected, said
+    ranks = {one["call"]: one["ranks"] for one in found["findings"] if one["rule"] == "hang"}
+    assert ranks == {"MPI_Recv": [0], "MPI_Barrier": [1], "MPI_Test": [2]}
 
 
 def test_a_rank_cannot_check(weft):

@@ -3,6 +3,7 @@
 import shutil
 import sys
 import tempfile
+from math import inf
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -42,6 +43,14 @@ def check(
             metavar="N",
         ),
     ] = 0,
+    hang: Annotated[
+        float,
+        typer.Option(
+            help="Say what each rank waits in once no rank has got on for so long; 0: never.",
+            metavar="SECONDS",
+            min=0,
+        ),
+    ] = 60,
     mpi: Annotated[
         str,
         typer.Option(
@@ -52,7 +61,8 @@ def check(
     """Find accesses to buffers of non-blocking calls in flight, and other mistakes with them."""
     from weft.advise import session
     from weft.advise.record import read_directory
-    from weft.check import findings
+    from weft.check.waits import Watchdog
+    from weft.check.watch import Watch
     from weft.data import stored
 
     if installation.is_rank():
@@ -61,33 +71,36 @@ def check(
     directory = Path(tempfile.mkdtemp(prefix="weft-check-"))
     (directory / session.HERE).touch()
     try:
-        status = session.run(command, budget, mpi, directory, ["--check"])
-        sys.stdout.flush()
-        records = read_directory(directory)
-        told = [*findings.told(directory), *findings.out_of_order(records)]
-        found = findings.as_data(findings.gathered(told))
-        ranks = len(records)
+        with Watch(directory, Watchdog(hang or inf), show) as watch:
+            status = session.run(command, budget, mpi, directory, ["--check"])
+            sys.stdout.flush()
+        found, ranks = watch.found, len(read_directory(directory))
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     if not ranks:
         raise refuse("nothing was checked: the program did not get through MPI_Init")
-    show(found, ranks, status)
+    sum_up(found, ranks, status)
     if json_file:
         head = stored.head("weft-check/1", {"mistakes": len(found), "status": status}, mpi, ranks)
         json_of.write(json_file, {**head, "findings": found})
     raise typer.Exit(status or (error_exitcode if found else 0))
 
 
-def show(found: list[dict], ranks: int, status: int) -> None:
+def show(found: list[dict]) -> None:
     from weft.check.rules import RULES
 
     for one in found:
         rule = RULES[one["rule"]]
         where = f"\n  there: {one['place']}" if one["place"] else ""
         other = f" ({one['other_call']})" if one["other_call"] else ""
+        detail = f"\n  differs: {one['detail']}" if one["detail"] else ""
         numbers = ", ".join(map(str, one["ranks"]))
         messages.say("weft check", f"{one['call']} in {one['started']}: {rule.what}")
-        print(f"  rank: {numbers}{where}{other}\n  mend: {rule.mend}", file=sys.stderr)
+        print(f"  rank: {numbers}{where}{other}{detail}\n  mend: {rule.mend}", file=sys.stderr)
+    sys.stderr.flush()
+
+
+def sum_up(found: list[dict], ranks: int, status: int) -> None:
     number = len(found)
     said = "no mistake was found" if not number else f"{number} mistake{'s' * (number > 1)} found"
     until = f", until the program ended with status {status}" if status else ""

@@ -1,4 +1,4 @@
-"""What the ranks have found, and what a comparison of their collectives shows."""
+"""What the ranks have found."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.advise import places
-from weft.advise.record import RankRecord, text
-
-ROOTED = ("cast", "educe", "ather", "catter")  # in names of calls that have a root
-NO_ROOT = ("all", "reduce_scatter", "neighbor")
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,11 @@ class Finding:
     start: Place
     other: Place  # the access, or the other call
     other_call: str = ""
+    detail: str = ""  # how the two calls differ
     ranks: list[int] = field(default_factory=list)
+
+    def key(self) -> tuple:
+        return self.rule, self.call, self.start, self.other
 
 
 def place(module: str, offset: str, where: str) -> Place:
@@ -41,36 +41,13 @@ def place(module: str, offset: str, where: str) -> Place:
 
 
 def told(directory: Path) -> Iterator[tuple[int, Finding]]:
-    """By the ranks, a line each (src/advise/check.cc)."""
+    """By the ranks, a line each (src/advise/findings.cc). A rank may just be writing the last."""
     for path in sorted(directory.glob("check-*")):
-        for line in path.read_text(errors="replace").splitlines():
+        *lines, _ = path.read_text(errors="replace").split("\n")
+        for line in lines:
             rule, rank, call, *rest = line.split("\t")
-            yield int(rank), Finding(rule, call, place(*rest[:3]), place(*rest[3:]))
-
-
-def has_root(call: str) -> bool:
-    name = call.lower()
-    return any(part in name for part in ROOTED) and not any(part in name for part in NO_ROOT)
-
-
-def out_of_order(records: Iterable[RankRecord]) -> Iterator[tuple[int, Finding]]:
-    """The first call of each communicator that differs from that of its lowest rank. Blocking calls
-    never match non-blocking ones, so the name tells."""
-    first: dict[tuple[int, int], tuple[str, int, Place]] = {}
-    wrong: set[tuple[int, int]] = set()
-    for one in records:
-        for arrival in sorted(one.arrivals, key=lambda a: (a.comm, a.sequence)):
-            site = one.sites[arrival.site]
-            call = one.totals[site.call].name.decode()
-            root = arrival.root if has_root(call) else 0
-            here = Place(one.modules[site.module], site.offset, text(site.where))
-            call_there, root_there, there = first.setdefault(
-                (arrival.comm, arrival.sequence), (call, root, here)
-            )
-            key = (arrival.comm, one.head.rank)
-            if (call, root) != (call_there, root_there) and key not in wrong:
-                wrong.add(key)
-                yield one.head.rank, Finding("order", call, here, there, call_there)
+            start, other = place(*rest[:3]), place(*rest[3:6])
+            yield int(rank), Finding(rule, call, start, other, *rest[6:])
 
 
 def gathered(found: Iterable[tuple[int, Finding]]) -> list[Finding]:
@@ -78,7 +55,7 @@ def gathered(found: Iterable[tuple[int, Finding]]) -> list[Finding]:
     by_place: dict[tuple, Finding] = {}
     ranks: dict[tuple, set[int]] = defaultdict(set)
     for rank, one in found:
-        key = (one.rule, one.call, one.start, one.other)
+        key = one.key()
         by_place.setdefault(key, one)
         ranks[key].add(rank)
     for key, one in by_place.items():
@@ -96,6 +73,7 @@ def as_data(found: list[Finding]) -> list[dict]:
             "started": one.start.shown(frames),
             "place": one.other.shown(frames),
             "other_call": one.other_call,
+            "detail": one.detail,
             "ranks": one.ranks,
         }
         for one in found

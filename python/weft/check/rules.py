@@ -1,5 +1,5 @@
 """The mistakes that `weft check` finds: the one table of them. The names are those of
-src/advise/check.cc; docs/check.md has the same rows.
+src/advise/findings.h; docs/check.md has the same rows.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ RULES = {
         "the buffer belongs to a function that returned before the operation was completed",
         "wait in that function, or let the caller own the buffer",
     ),
+    "communicator-freed": Rule(
+        "the communicator was freed or disconnected before the operation was completed",
+        "free the communicator after the wait",
+    ),
     "never-completed": Rule(
         "the operation was not completed before MPI_Finalize",
         "call MPI_Wait or MPI_Test until it is complete",
@@ -40,5 +44,13 @@ RULES = {
     "order": Rule(
         "ranks of one communicator make different collective calls, or with different roots",
         "let all ranks of the communicator make the same calls in the same order",
+    ),
+    "counts": Rule(
+        "ranks give the same collective call other amounts of data, datatypes or operators",
+        "state the same amount and type where data are sent and where they are received",
+    ),
+    "hang": Rule(
+        "no rank gets on any more, and these ranks wait here",
+        "find the message that nobody sends, or the call that another rank leaves out",
     ),
 }

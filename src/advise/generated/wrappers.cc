@@ -2747,8 +2747,8 @@ WEFT_WRAPPER int PMPI_Waitsome(int incount, MPI_Request* array_of_requests, int*
 static int Bsend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Bsend_init, CallId::Bsend_init);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
-      datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
+      count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2765,8 +2765,8 @@ WEFT_WRAPPER int PMPI_Bsend_init(const void* buf, int count, MPI_Datatype dataty
 static int Bsend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Bsend_init_c, CallId::Bsend_init_c);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
-      datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
+      count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2783,8 +2783,8 @@ WEFT_WRAPPER int PMPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatyp
 static int Rsend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Rsend_init, CallId::Rsend_init);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
-      datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
+      count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2801,8 +2801,8 @@ WEFT_WRAPPER int PMPI_Rsend_init(const void* buf, int count, MPI_Datatype dataty
 static int Rsend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Rsend_init_c, CallId::Rsend_init_c);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
-      datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
+      count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2819,8 +2819,8 @@ WEFT_WRAPPER int PMPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatyp
 static int Send_init([[maybe_unused]] Visit& visit, const void* buf, int count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Send_init, CallId::Send_init);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
-      datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
+      count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2837,8 +2837,8 @@ WEFT_WRAPPER int PMPI_Send_init(const void* buf, int count, MPI_Datatype datatyp
 static int Send_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Send_init_c, CallId::Send_init_c);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
-      datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
+      count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2855,8 +2855,8 @@ WEFT_WRAPPER int PMPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype
 static int Ssend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ssend_init, CallId::Ssend_init);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
-      datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
+      count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2873,8 +2873,8 @@ WEFT_WRAPPER int PMPI_Ssend_init(const void* buf, int count, MPI_Datatype dataty
 static int Ssend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ssend_init_c, CallId::Ssend_init_c);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, request, next(buf, count,
-      datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
+      count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2891,8 +2891,8 @@ WEFT_WRAPPER int PMPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatyp
 static int Recv_init([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Recv_init, CallId::Recv_init);
-  return visit.planned_message(Visit::Use::written, buf, count, datatype, request, next(buf, count,
-      datatype, source, tag, comm, request));
+  return visit.planned_message(Visit::Use::written, buf, count, datatype, comm, request, next(buf,
+      count, datatype, source, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -2909,8 +2909,8 @@ WEFT_WRAPPER int PMPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int
 static int Recv_init_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count,
     MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Recv_init_c, CallId::Recv_init_c);
-  return visit.planned_message(Visit::Use::written, buf, count, datatype, request, next(buf, count,
-      datatype, source, tag, comm, request));
+  return visit.planned_message(Visit::Use::written, buf, count, datatype, comm, request, next(buf,
+      count, datatype, source, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2928,8 +2928,8 @@ static int Precv_init([[maybe_unused]] Visit& visit, void* buf, int partitions, 
     MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Precv_init, CallId::Precv_init);
-  return visit.planned_message(std::nullopt, buf, partitions * count, datatype, request, next(buf,
-      partitions, count, datatype, source, tag, comm, info, request));
+  return visit.planned_message(std::nullopt, buf, partitions * count, datatype, comm, request,
+      next(buf, partitions, count, datatype, source, tag, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -2946,8 +2946,8 @@ static int Psend_init([[maybe_unused]] Visit& visit, const void* buf, int partit
     MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Psend_init, CallId::Psend_init);
-  return visit.planned_message(std::nullopt, buf, partitions * count, datatype, request, next(buf,
-      partitions, count, datatype, dest, tag, comm, info, request));
+  return visit.planned_message(std::nullopt, buf, partitions * count, datatype, comm, request,
+      next(buf, partitions, count, datatype, dest, tag, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Psend_init(const void* buf, int partitions, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -3777,8 +3777,8 @@ WEFT_WRAPPER int PMPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
       int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend, CallId::Ibsend);
   visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
+      tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -3797,8 +3797,8 @@ WEFT_WRAPPER int PMPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, 
       MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend_c, CallId::Ibsend_c);
   visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
+      tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -3832,8 +3832,8 @@ WEFT_WRAPPER int PMPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI
       int count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
   const auto next = bound(next_calls.Imrecv, CallId::Imrecv);
   visit.buffer(Visit::Use::written, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, message,
-      request));
+  return visit.started_message(count, datatype, handles.comm_null, request, next(buf, count,
+      datatype, message, request));
 }
 WEFT_WRAPPER int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Request* request) {
@@ -3851,8 +3851,8 @@ WEFT_WRAPPER int PMPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Me
       MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
   const auto next = bound(next_calls.Imrecv_c, CallId::Imrecv_c);
   visit.buffer(Visit::Use::written, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, message,
-      request));
+  return visit.started_message(count, datatype, handles.comm_null, request, next(buf, count,
+      datatype, message, request));
 }
 WEFT_WRAPPER int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Request* request) {
@@ -3884,8 +3884,8 @@ WEFT_WRAPPER int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_
       MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irecv, CallId::Irecv);
   visit.buffer(Visit::Use::written, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, source, tag,
-      comm, request));
+  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, source,
+      tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -3904,8 +3904,8 @@ WEFT_WRAPPER int PMPI_Irecv(void* buf, int count, MPI_Datatype datatype, int sou
       MPI_Request* request) {
   const auto next = bound(next_calls.Irecv_c, CallId::Irecv_c);
   visit.buffer(Visit::Use::written, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, source, tag,
-      comm, request));
+  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, source,
+      tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -3923,8 +3923,8 @@ WEFT_WRAPPER int PMPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
       int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irsend, CallId::Irsend);
   visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
+      tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -3943,8 +3943,8 @@ WEFT_WRAPPER int PMPI_Irsend(const void* buf, int count, MPI_Datatype datatype, 
       MPI_Request* request) {
   const auto next = bound(next_calls.Irsend_c, CallId::Irsend_c);
   visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
+      tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -3962,8 +3962,8 @@ WEFT_WRAPPER int PMPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype da
       int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isend, CallId::Isend);
   visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
+      tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -3982,8 +3982,8 @@ WEFT_WRAPPER int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, i
       MPI_Request* request) {
   const auto next = bound(next_calls.Isend_c, CallId::Isend_c);
   visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
+      tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -4004,8 +4004,8 @@ WEFT_WRAPPER int PMPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype dat
   const auto next = bound(next_calls.Isendrecv, CallId::Isendrecv);
   visit.buffer(Visit::Use::read, sendbuf, sendcount, sendtype);
   visit.buffer(Visit::Use::written, recvbuf, recvcount, recvtype);
-  return visit.started_message(sendcount, sendtype, request, next(sendbuf, sendcount, sendtype,
-      dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request));
+  return visit.started_message(sendcount, sendtype, comm, request, next(sendbuf, sendcount,
+      sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request));
 }
 WEFT_WRAPPER int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
@@ -4030,8 +4030,8 @@ WEFT_WRAPPER int PMPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype
   const auto next = bound(next_calls.Isendrecv_c, CallId::Isendrecv_c);
   visit.buffer(Visit::Use::read, sendbuf, sendcount, sendtype);
   visit.buffer(Visit::Use::written, recvbuf, recvcount, recvtype);
-  return visit.started_message(sendcount, sendtype, request, next(sendbuf, sendcount, sendtype,
-      dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request));
+  return visit.started_message(sendcount, sendtype, comm, request, next(sendbuf, sendcount,
+      sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request));
 }
 WEFT_WRAPPER int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
@@ -4054,8 +4054,8 @@ WEFT_WRAPPER int PMPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_
       MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_replace, CallId::Isendrecv_replace);
   visit.buffer(Visit::Use::written, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, dest, sendtag,
-      source, recvtag, comm, request));
+  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
+      sendtag, source, recvtag, comm, request));
 }
 WEFT_WRAPPER int MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
@@ -4076,8 +4076,8 @@ WEFT_WRAPPER int PMPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datat
       int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_replace_c, CallId::Isendrecv_replace_c);
   visit.buffer(Visit::Use::written, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, dest, sendtag,
-      source, recvtag, comm, request));
+  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
+      sendtag, source, recvtag, comm, request));
 }
 WEFT_WRAPPER int MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
@@ -4097,8 +4097,8 @@ WEFT_WRAPPER int PMPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Dataty
       int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Issend, CallId::Issend);
   visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
+      tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -4117,8 +4117,8 @@ WEFT_WRAPPER int PMPI_Issend(const void* buf, int count, MPI_Datatype datatype, 
       MPI_Request* request) {
   const auto next = bound(next_calls.Issend_c, CallId::Issend_c);
   visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, request, next(buf, count, datatype, dest, tag,
-      comm, request));
+  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
+      tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {

@@ -1,0 +1,76 @@
+"""What each rank is in: the structures of src/advise/waits.cc, one a file, which the ranks map."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Iterator
+from ctypes import Structure, c_char, c_int64, c_uint32, c_uint64
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft.advise.record import WHERE, text
+from weft.check.findings import Finding, Place
+
+# A rank that does nothing but test makes many more tests a second, and one that computes fewer.
+TESTS_PER_S = 1000
+LATEST_TEST_S = 1.0
+NS = 1e9
+
+
+class Waits(Structure):
+    _fields_ = (
+        ("rank", c_uint32),
+        ("ranks", c_uint32),
+        ("calls", c_uint64),  # that began or ended, or tests that found something
+        ("began_ns", c_int64),  # of the call, or of the first test in vain; 0: in none
+        ("polled_ns", c_int64),  # the last of these tests; 0: a call waits
+        ("polls", c_uint64),
+        ("offset", c_uint64),
+        ("call", c_char * 40),
+        ("file", c_char * 256),
+        ("where", c_char * WHERE),
+    )
+
+    def stands_for(self, now_ns: int) -> float:
+        """Seconds that the rank has been in this call, or in tests in vain and nothing else."""
+        if not self.began_ns:
+            return 0
+        stands_s = (now_ns - self.began_ns) / NS
+        if not self.polled_ns:
+            return stands_s
+        tests = self.polls > TESTS_PER_S * stands_s
+        return stands_s if tests and (now_ns - self.polled_ns) / NS < LATEST_TEST_S else 0
+
+
+def read(directory: Path) -> Iterator[Waits]:
+    for path in directory.glob("waits-*"):
+        data = path.read_bytes()
+        if len(data) >= ctypes.sizeof(Waits):
+            yield Waits.from_buffer_copy(data)
+
+
+@dataclass
+class Watchdog:
+    """Says what the ranks wait in once none of them has got on for so long."""
+
+    seconds: float
+    calls: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a rank, and since when
+
+    def looks(self, directory: Path) -> list[tuple[int, Finding]]:
+        """Nothing while some rank gets on. Must be called again and again."""
+        now_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        ranks = list(read(directory))
+        hangs = len(ranks) > 0 and len(ranks) == ranks[0].ranks
+        for one in ranks:
+            calls, since_ns = self.calls.setdefault(one.rank, (one.calls, now_ns))
+            if calls != one.calls:
+                self.calls[one.rank] = one.calls, now_ns
+            still_s = (now_ns - since_ns) / NS if calls == one.calls else 0
+            hangs &= min(still_s, one.stands_for(now_ns)) >= self.seconds
+        return [(one.rank, finding(one)) for one in ranks] if hangs else []
+
+
+def finding(one: Waits) -> Finding:
+    place = Place(text(one.file), one.offset, text(one.where))
+    return Finding("hang", one.call.decode(), place, Place())

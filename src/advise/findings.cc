@@ -1,0 +1,65 @@
+#include "advise/findings.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <set>
+#include <string>
+
+namespace weft::advise {
+
+namespace {
+
+std::FILE* file = nullptr;
+int own_rank = 0;
+std::string program;
+
+std::string columns(const Line& line) {
+  return std::string(line.place.file) + '\t' + std::to_string(line.place.offset) + '\t' +
+         line.where;
+}
+
+}  // namespace
+
+void findings_begin(const char* directory, int rank) {
+  char path[PATH_MAX] = "";
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (length > 0) program.assign(path, static_cast<std::size_t>(length));
+  file = std::fopen((std::string(directory) + "/check-" + std::to_string(rank)).c_str(), "we");
+  own_rank = rank;
+}
+
+bool findings_go() {
+  return file != nullptr;
+}
+
+int finding_rank() {
+  return own_rank;
+}
+
+Line line_of(const Place& place) {
+  Line line{.place = place};
+  if (!line.place.file[0])
+    std::snprintf(line.place.file, sizeof line.place.file, "%s", program.c_str());
+  return line;
+}
+
+Line line_of(CallId call, const Caller& caller) {
+  Line line = line_of(place_of(caller.address));
+  line.where = caller.where;
+  line.call = call_name(call);
+  return line;
+}
+
+void tell(const char* rule, int rank, const Line& start, const Line& other, const char* detail) {
+  // Never destroyed, like all that an exit may still call.
+  static auto& told = *new std::set<std::string>;
+  const std::string mistake =
+      std::string(start.call) + '\t' + columns(start) + '\t' + columns(other) + '\t' + other.call;
+  if (!file || !told.insert(rule + mistake).second) return;
+  std::fprintf(file, "%s\t%d\t%s\t%s\n", rule, rank, mistake.c_str(), detail);
+  std::fflush(file);
+}
+
+}  // namespace weft::advise

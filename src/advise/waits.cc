@@ -1,0 +1,102 @@
+#include "advise/waits.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "advise/findings.h"
+#include "advise/record.h"
+#include "base/clock.h"
+
+namespace weft::advise {
+namespace {
+
+// python/weft/check/waits.py reads this layout.
+struct Waits {
+  std::uint32_t rank, ranks;
+  std::atomic<std::uint64_t> calls;     // that began or ended; tests in vain count not
+  std::atomic<std::int64_t> began_ns;   // of the call, or of the first test in vain; 0: in none
+  std::atomic<std::int64_t> polled_ns;  // the last of these tests; 0: a call waits
+  std::atomic<std::uint64_t> polls;     // in a row
+  std::uint64_t offset;
+  char call[40];
+  char file[256];
+  char where[kWhere];
+};
+Waits* waits = nullptr;
+std::atomic<bool> taken{false};
+std::uintptr_t shown = 0;  // the call's address; 0: none
+
+void show(CallId call, Called called) {
+  const Caller caller = find_caller(called);
+  if (caller.address == shown && std::strcmp(waits->call, call_name(call)) == 0 &&
+      std::strcmp(waits->where, caller.where) == 0)
+    return;
+  shown = caller.address;
+  const Line line = line_of(call, caller);
+  waits->offset = line.place.offset;
+  std::snprintf(waits->call, sizeof waits->call, "%s", line.call);
+  std::snprintf(waits->file, sizeof waits->file, "%s", line.place.file);
+  std::snprintf(waits->where, sizeof waits->where, "%s", line.where);
+}
+
+}  // namespace
+
+void waits_begin(const char* directory, int rank, int ranks) {
+  const std::string path = std::string(directory) + "/waits-" + std::to_string(rank);
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return;
+  const bool there = posix_fallocate(file, 0, sizeof(Waits)) == 0;
+  void* const memory =
+      there ? mmap(nullptr, sizeof(Waits), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+            : MAP_FAILED;
+  close(file);
+  if (memory == MAP_FAILED) return;
+  waits = static_cast<Waits*>(memory);
+  waits->rank = static_cast<std::uint32_t>(rank);
+  waits->ranks = static_cast<std::uint32_t>(ranks);
+}
+
+bool wait_begins(CallId call, Called called) {
+  if (!waits) return false;
+  waits->calls.fetch_add(1, std::memory_order_relaxed);
+  if (taken.exchange(true, std::memory_order_acquire)) return false;
+  waits->began_ns.store(0, std::memory_order_relaxed);
+  show(call, called);
+  waits->polls.store(0, std::memory_order_relaxed);
+  waits->polled_ns.store(0, std::memory_order_relaxed);
+  waits->began_ns.store(now_ns(), std::memory_order_release);
+  return true;
+}
+
+void wait_ends() {
+  waits->began_ns.store(0, std::memory_order_relaxed);
+  waits->calls.fetch_add(1, std::memory_order_relaxed);
+  taken.store(false, std::memory_order_release);
+}
+
+void got_on() {
+  if (!waits || waits->polls.load(std::memory_order_relaxed) == 0) return;
+  waits->began_ns.store(0, std::memory_order_relaxed);
+  waits->polls.store(0, std::memory_order_relaxed);
+  waits->calls.fetch_add(1, std::memory_order_relaxed);
+}
+
+void polls(CallId call, Called called) {
+  if (!waits || taken.exchange(true, std::memory_order_acquire)) return;
+  const std::int64_t now = now_ns();
+  const std::uint64_t before = waits->polls.fetch_add(1, std::memory_order_relaxed);
+  waits->polled_ns.store(now, std::memory_order_relaxed);
+  if (before == 0) {
+    show(call, called);
+    waits->began_ns.store(now, std::memory_order_release);
+  }
+  taken.store(false, std::memory_order_release);
+}
+
+}  // namespace weft::advise
