@@ -183,8 +183,9 @@ def advise(weft, environment, tmp_path):
         launcher = launcher or [mpi.mpiexec, "-n", "2"]
         if mpi.name == "openmpi":
             launcher += ["--oversubscribe", "--bind-to", "none"]
+        replays = "--verify" in options and not inside
         own = [
-            *([sys.executable, "-c", FEW_ROUNDS] if "--verify" in options else [weft]),
+            *([sys.executable, "-c", FEW_ROUNDS] if replays else [weft]),
             "advise",
             *([] if "--sample" in options else ["--no-sample"]),
             *options,
