@@ -1,9 +1,10 @@
-// Allgather by levels: blocks circulate between the nodes, and received blocks are shown to the
+// Allgather(v) by levels: blocks circulate between the nodes, and received blocks are shown to the
 // node's ranks in its memory while the next ones are in transit. If all nodes have equally many
 // ranks, each rank carries the blocks of the ranks with its own node rank; otherwise the first rank
-// carries all blocks. With blocks of n bytes, a node with m of p ranks sends at most (p - m) n
-// bytes and receives as many, the minimum. Kandalla, Subramoni, Santhanaraman, Koop, Panda,
-// Designing multi-leader-based allgather algorithms for multi-core clusters, IPDPS 2009 workshops
+// carries all blocks. Each block goes to each other node once, the minimum: with blocks of n bytes,
+// a node with m of p ranks sends at most (p - m) n bytes and receives as many. Kandalla, Subramoni,
+// Santhanaraman, Koop, Panda, Designing multi-leader-based allgather algorithms for multi-core
+// clusters, IPDPS 2009 workshops
 #include <algorithm>
 #include <vector>
 
@@ -24,10 +25,8 @@ class Allgather {
         nodes_(*s_.nodes),
         here_(nodes_.ranks(node_of(s_))),
         each_carries_(nodes_.all_alike()),
-        bytes_(s_.recv.bytes()),
-        piece_(std::min(bytes_, b.tuning().chunk_bytes)),
-        pieces_((bytes_ + piece_ - 1) / piece_),
-        chunk_(b, sheets() * pieces_, piece_, 1, 1) {}
+        piece_(std::min(longest_block_bytes(), b.tuning().chunk_bytes)),
+        chunk_(b, pieces(), piece_, 1, 1) {}
 
   void run() {
     copy_own_block(b_);
@@ -47,18 +46,30 @@ class Allgather {
   bool carries() const { return each_carries_ || s_.rank == here_[0]; }
   bool each_shows(int wave) const { return each_carries_ || wave == 0; }
 
-  // Returns the number of blocks shown one after the other; several ranks may show one each at a
-  // time.
-  std::int64_t sheets(int wave) const {
-    return each_shows(wave) ? 1 : nodes_.ranks_on(origin(wave));
+  std::int64_t block_bytes(int rank) const { return payload_bytes(s_, incoming(s_, rank)); }
+  std::int64_t longest_block_bytes() const {
+    std::int64_t most = 0;
+    for (int rank = 0; rank < s_.size; ++rank) most = std::max(most, block_bytes(rank));
+    return most;
   }
-  std::int64_t sheets() const {
+
+  // Blocks that are shown at a time, by several ranks, advance together.
+  std::int64_t pieces(std::int64_t bytes) const { return (bytes + piece_ - 1) / piece_; }
+  std::int64_t pieces() const {
     std::int64_t all = 0;
-    for (int wave = 0; wave < nodes_.count(); ++wave) all += sheets(wave);
+    for (int wave = 0; wave < nodes_.count(); ++wave) {
+      std::int64_t most = 0, sum = 0;
+      for (int rank : nodes_.ranks(origin(wave))) {
+        most = std::max(most, pieces(block_bytes(rank)));
+        sum += pieces(block_bytes(rank));
+      }
+      all += each_shows(wave) ? most : sum;
+    }
     return all;
   }
 
-  // Returns the blocks of a node that this rank carries, with contiguous ones merged.
+  // Returns the blocks of a node that this rank carries, with contiguous ones merged. Irregular
+  // blocks may lie elsewhere on the other rank, which would merge others.
   std::vector<Operand> carried(int node) const {
     if (each_carries_) return {incoming(s_, carrier(node))};
     std::vector<int> ranks = nodes_.ranks(node).listed();
@@ -66,7 +77,7 @@ class Allgather {
     std::vector<Operand> blocks;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       const Operand block = incoming(s_, ranks[i]);
-      if (i > 0 && ranks[i] == ranks[i - 1] + 1)
+      if (i > 0 && ranks[i] == ranks[i - 1] + 1 && s_.recv_blocks.empty())
         blocks.back().count += block.count;
       else
         blocks.push_back(block);
@@ -107,22 +118,26 @@ class Allgather {
   };
 
   void show(const std::vector<Shown>& all) {
+    std::int64_t longest = 0;
+    for (const Shown& shown : all) longest = std::max(longest, block_bytes(shown.block));
     std::vector<PackedBlock> blocks;
     for (const Shown& shown : all) {
-      blocks.emplace_back(b_, incoming(s_, shown.block), pieces_ > 1);
+      blocks.emplace_back(b_, incoming(s_, shown.block), longest > piece_);
       if (shown.by == s_.rank) blocks.back().pack();
     }
-    for (std::int64_t i = 0; i < pieces_; ++i, chunk_.next()) {
-      const std::int64_t begin = i * piece_, length = std::min(piece_, bytes_ - begin);
+    const auto length = [&](const Shown& shown, std::int64_t begin) {
+      return std::clamp<std::int64_t>(block_bytes(shown.block) - begin, 0, piece_);
+    };
+    for (std::int64_t begin = 0; begin < longest; begin += piece_, chunk_.next()) {
       const bool shows = all[0].by == s_.rank;
       if (shows) {
         for (int rank : here_) chunk_.wait_until_read(rank);
-        blocks[0].copy_to(chunk_.of(s_.rank), begin, length);
+        blocks[0].copy_to(chunk_.of(s_.rank), begin, length(all[0], begin));
       }
       chunk_.signal();
       for (std::size_t n = shows ? 1 : 0; n < all.size(); ++n) {
         chunk_.wait(all[n].by);
-        blocks[n].copy_from(chunk_.of(all[n].by), begin, length);
+        blocks[n].copy_from(chunk_.of(all[n].by), begin, length(all[n], begin));
       }
     }
     for (std::size_t n = 0; n < all.size(); ++n)
@@ -134,17 +149,22 @@ class Allgather {
   const Nodes& nodes_;
   const Nodes::Ranks here_;
   const bool each_carries_;
-  const std::int64_t bytes_;  // of a block
   const std::int64_t piece_;
-  const std::int64_t pieces_;
   NodeChunks chunk_;  // a piece of a block
 };
+
+// From an empty block, which no message brings, no rank knows that its owner has begun.
+bool has_no_empty_block(const Shape& s) {
+  for (int rank = 0; rank < s.size; ++rank)
+    if (payload_bytes(s, incoming(s, rank)) == 0) return false;
+  return true;
+}
 
 }  // namespace
 
 void allgather_hierarchical(Builder& b) {
-  if (b.shape().recv.bytes() == 0) return;
-  b.synchronizes();
+  if (agreed_bytes(b.shape()) == 0) return;
+  if (has_no_empty_block(b.shape())) b.synchronizes();
   Allgather(b).run();
 }
 

@@ -22,11 +22,14 @@ bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) > kLong;
 }
 
-// Returns whether the data are long enough for an algorithm with a round per rank. For short blocks
-// of many ranks the rounds would cost more than the bytes.
-bool is_worth_rounds(const Shape& shape) {
+// Returns whether the data are long enough for an algorithm with a round per rank, or per node. For
+// short blocks of many ranks the rounds would cost more than the bytes.
+bool is_worth_rounds(const Shape& shape, int rounds) {
   constexpr std::int64_t kWorthARound_bytes = 4 * 1024;
-  return is_long(shape) && *agreed_bytes(shape) >= shape.size * kWorthARound_bytes;
+  return is_long(shape) && *agreed_bytes(shape) >= rounds * kWorthARound_bytes;
+}
+bool is_worth_rounds(const Shape& shape) {
+  return is_worth_rounds(shape, shape.size);
 }
 
 bool power_of_two(int value) {
@@ -187,14 +190,26 @@ const AlgorithmName& in_order_name(const Shape& shape) {
 
 // Returns whether a hierarchical algorithm saves messages. It sends fewer messages between nodes,
 // and fewer bytes where the flat one sends the same bytes twice to a node. An allgather's blocks go
-// round the nodes, which for many nodes takes more messages than doubling does for short blocks. An
-// alltoall sends as many bytes either way, and copies its blocks once more.
+// round the nodes, and in a reduce_scatter each node sends to each rank: short blocks of many nodes
+// take more messages than by doubling or halving. An alltoall sends as many bytes either way, and
+// copies its blocks once more. Short allgathervs and reduce_scatters took longer by levels on nodes
+// whose ranks share cores: each turn in memory needs another process.
 bool saves_messages(const Shape& shape) {
   constexpr std::int64_t kLongBlock_bytes = 2 * 1024;
   const int nodes = shape.nodes->count();
-  if (shape.kind == Kind::alltoall) return shape.recv.bytes() <= kLongBlock_bytes;
-  constexpr int kFewNodes = 3;
-  return shape.kind != Kind::allgather || is_long(shape) || nodes <= kFewNodes;
+  switch (shape.kind) {
+    case Kind::alltoall:
+      return shape.recv.bytes() <= kLongBlock_bytes;
+    case Kind::allgather:
+      return nodes <= 3 || is_long(shape);
+    case Kind::allgatherv:
+      return is_long(shape);
+    case Kind::reduce_scatter:
+    case Kind::reduce_scatter_block:
+      return is_worth_rounds(shape, nodes);
+    default:
+      return true;
+  }
 }
 
 // Returns the hierarchical algorithm if some of several nodes have several ranks; nullptr

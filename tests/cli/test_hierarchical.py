@@ -15,7 +15,7 @@ from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 
-SOURCE = installation.ROOT / "tests/cli/programs/many_allreduces.c"
+PROGRAMS = installation.ROOT / "tests/cli/programs"
 BY_LEVELS = ("Iallreduce", "Ibcast", "Ireduce", "Iallgather", "Ialltoall", "Ibarrier")
 MIB = 1 << 20
 
@@ -137,16 +137,37 @@ def test_open_mpi_over_two_nodes(lab, tmp_path):
 def program(tmp_path_factory):
     """Compiled for an MPI library."""
 
-    def compiled(mpi):
+    def compiled(mpi, name):
         library = mpi_libraries.implementation(mpi)
-        path = tmp_path_factory.mktemp(mpi) / "many_allreduces"
+        path = tmp_path_factory.mktemp(mpi) / name
         linked = f"-Wl,-rpath,{library.prefix / 'lib'}"
-        command = [library.prefix / "bin/mpicc", "-O1", SOURCE, "-o", path, linked]
+        source = PROGRAMS / f"{name}.c"
+        command = [library.prefix / "bin/mpicc", "-O1", source, "-o", path, linked]
         variables = {**os.environ, **library.environment()}
         subprocess.run(command, check=True, timeout=60, env=variables)
         return path
 
     return compiled
+
+
+@pytest.fixture
+def sent_by_a_call(lab, tmp_path):
+    """The bytes of one call that leave each node, beside what TCP adds; and the program's words."""
+
+    def counted(mpi, options, program, *arguments):
+        made = lab(mpi, rate="1gbit")
+        sent = []
+        for calls in (4, 12):
+            result = made.run(
+                [*weft_run("thread", tmp_path / "none", *options), program, calls, *arguments],
+                capture=True,
+                timeout=60,
+            )
+            assert result.returncode == 0, result.stdout + result.stderr
+            sent.append(result.sent_bytes)
+        return [(many - few) / 8 for few, many in zip(*sent)], result.stdout
+
+    return counted
 
 
 @pytest.mark.parametrize(
@@ -158,18 +179,18 @@ def program(tmp_path_factory):
         ("mpich", ["--algorithm=allreduce=hierarchical-library"]),
     ],
 )
-def test_bytes_on_the_links(mpi, options, lab, program, tmp_path):
-    """With two nodes, each sends a vector once, beside what TCP adds."""
-    compiled = program(mpi)
-    made = lab(mpi, rate="1gbit")
-    sent = []
-    for calls in (4, 12):
-        result = made.run(
-            [*weft_run("thread", tmp_path / "none", *options), compiled, calls, MIB // 8],
-            capture=True,
-            timeout=60,
-        )
-        assert result.returncode == 0, result.stdout + result.stderr
-        sent.append(result.sent_bytes)
-    for few, many in zip(*sent):  # TCP may have sent a little twice in one of the runs
-        assert 0.99 <= (many - few) / 8 / MIB <= 1.03
+def test_bytes_on_the_links(mpi, options, program, sent_by_a_call):
+    """With two nodes, each sends a vector once."""
+    compiled = program(mpi, "many_allreduces")
+    for sent in sent_by_a_call(mpi, options, compiled, MIB // 8)[0]:
+        assert 0.99 <= sent / MIB <= 1.03  # TCP may have sent a little twice in one of the runs
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_bytes_of_blocks_on_the_links(mpi, program, sent_by_a_call):
+    """A block, or a node's sum of it, goes to each node once."""
+    kinds = ["reduce_scatter_block", "reduce_scatter", "allgatherv", "alltoallv"]
+    compiled = program(mpi, "blocks_between_nodes")
+    links, said = sent_by_a_call(mpi, [], compiled, 16 * 1024, *kinds)
+    for sent in links:
+        assert 0.99 <= sent / (8 * int(said)) <= 1.03

@@ -112,6 +112,16 @@ TEST(Cost, HierarchicalAllgatherSendsEachBlockToEachNodeOnce) {
     }
 }
 
+TEST(Cost, HierarchicalAllgathervsAndReduceScattersSendEachBlockToOrFromEachNodeOnce) {
+  for (const Map& map : kMaps)
+    for (const std::int64_t count : {10, 40'000})
+      for (const Kind kind : {Kind::allgatherv, Kind::reduce_scatter, Kind::reduce_scatter_block}) {
+        const Traffic sum = hierarchical_traffic(kind, map.ranks, map.placing, count);
+        const Shape shape = shape_of(hierarchical_call(kind, map.ranks, map.placing, count), 0);
+        EXPECT_EQ(sum.bytes, (nodes_of(map).count() - 1) * *agreed_bytes(shape)) << kind_name(kind);
+      }
+}
+
 TEST(Cost, HierarchicalAlltoallSendsOneMessageFromNodeToNode) {
   for (const Map& map : kMaps)
     for (const std::int64_t count : {10, 10'000}) {

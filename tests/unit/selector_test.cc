@@ -57,11 +57,29 @@ TEST(Default, FlatWhereLevelsSaveNothing) {
     shape.nodes = four_nodes();
     return default_algorithm(shape).needs == Needs::nodes;
   };
-  EXPECT_FALSE(is_hierarchical(shape_of(Kind::allgather, 8, 8)));
-  EXPECT_TRUE(is_hierarchical(shape_of(Kind::allgather, 8, kMiB)));
+  for (const Kind kind : {Kind::allgather, Kind::reduce_scatter_block}) {
+    EXPECT_FALSE(is_hierarchical(shape_of(kind, 8, 8)));
+    EXPECT_TRUE(is_hierarchical(shape_of(kind, 8, kMiB)));
+  }
   EXPECT_TRUE(is_hierarchical(shape_of(Kind::alltoall, 8, 8)));
   EXPECT_FALSE(is_hierarchical(shape_of(Kind::alltoall, 8, kMiB)));
   EXPECT_FALSE(is_hierarchical(shape_of(Kind::scan, 8, 8)));
+}
+
+// What a node sends in a round must be as long as in any other algorithm with so many rounds.
+TEST(Default, AReduceScatterByLevelsHasARoundPerNode) {
+  const auto is_hierarchical = [](int nodes, std::int64_t bytes) {
+    std::vector<int> node_of;
+    for (int rank = 0; rank < 4 * nodes; ++rank) node_of.push_back(rank / 4);
+    Shape shape = shape_of(Kind::reduce_scatter_block, 4 * nodes, bytes / (4 * nodes));
+    shape.nodes = std::make_shared<const Nodes>(node_of);
+    return default_algorithm(shape).needs == Needs::nodes;
+  };
+  EXPECT_FALSE(is_hierarchical(2, 64 * 1024));
+  EXPECT_TRUE(is_hierarchical(2, 128 * 1024));
+  EXPECT_TRUE(is_hierarchical(8, 128 * 1024));
+  EXPECT_FALSE(is_hierarchical(64, 128 * 1024));
+  EXPECT_TRUE(is_hierarchical(64, 256 * 1024));
 }
 
 TEST(Default, FlatWhereALevelWouldMixUpTheOrder) {

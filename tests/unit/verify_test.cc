@@ -135,7 +135,8 @@ TEST(Verify, CatchesAWaitTooFewInTheNodesMemory) {
   }
 }
 
-// Where each of several leaders has chunks of a long vector, one tells of the others.
+// Where each of several leaders has chunks of a long vector, one tells of the others. Where blocks
+// differ, so do their pieces, and a rank may wait for one that has no piece to read.
 TEST(Verify, CatchesAWaitTooFewOnSeveralNodes) {
   for (const Algorithm& algorithm : algorithms()) {
     if (!needs_nodes(algorithm.needs)) continue;
@@ -145,6 +146,7 @@ TEST(Verify, CatchesAWaitTooFewOnSeveralNodes) {
     for (const Placing placing : {Placing::pairs, Placing::fours, Placing::cyclic_2})
       for (const std::int64_t count : {12, 12 * 16 * 1024}) {
         if (count > 12 && may_be_implied) continue;
+        if (!has_one_count(algorithm.kind)) continue;
         Call call{.size = 6, .count = count, .type = &test_types()[0], .placing = placing};
         call.algorithm = &algorithm;
         if (!applies(algorithm, shape_of(call, 0))) continue;
