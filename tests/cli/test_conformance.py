@@ -76,6 +76,7 @@ def places_of(name: str, needs: str) -> list[Place]:
             Place(3, "a:2,b:1", "" if in_order else "(rank + 1) % 2"),
             Place(5, "a:3,b:2", "" if in_order else "(rank + 1) % 2"),
             Place(4, "a:2,b:2"),
+            Place(6, "a:2,b:2,c:2"),
         ]
     if needs == "power_of_two":
         return [Place(2), Place(4)]
