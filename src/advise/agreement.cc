@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "advise/findings.h"
@@ -23,6 +24,7 @@ namespace {
 
 // Calls that ranks may be apart, until their comparison is given up; and places of all ranks.
 constexpr int kEntries = 1024, kPlaces = 4096;
+constexpr std::uint64_t kMix = UINT64_C(0x9e3779b97f4a7c15);
 
 // A line of the program as other ranks can read it.
 struct SharedLine {
@@ -48,6 +50,7 @@ struct Entry {
   std::atomic<std::uint32_t> held;
   std::uint32_t sequence;
   std::uint64_t comm;
+  bool has_pairs;                       // else `pairs` is of an earlier call
   int first;                            // in `made`, to which others are compared
   Made made[kPeers];                    // by rank; in larger communicators only the first
   std::uint64_t pairs[kPeers][kPeers];  // one more than the bytes from one rank to the other
@@ -95,9 +98,10 @@ class Held {
 // Returns the number of this call's line in the table, which the rank fills at its first call from
 // there; 0, which holds nothing, if the table is full.
 std::uint32_t shared_line(CallId id, const Caller& caller) {
-  static auto& known = *new std::unordered_map<std::string, std::uint32_t>;
-  const auto [found, is_new] =
-      known.try_emplace(std::to_string(caller.address) + caller.where + ' ' + call_name(id), 0);
+  static auto& known = *new std::unordered_map<std::uint64_t, std::uint32_t>;
+  const std::uint64_t place =
+      caller.where[0] ? std::hash<std::string_view>{}(caller.where) : caller.address;
+  const auto [found, is_new] = known.try_emplace(place * kMix + static_cast<std::uint64_t>(id), 0);
   if (!is_new) return found->second;
   const std::uint32_t number = 1 + shared->places.fetch_add(1);
   if (number >= kPlaces) return 0;
@@ -157,6 +161,8 @@ void pair(Entry& entry, const Made& own, int from, int to, std::uint64_t bytes) 
 }
 
 void compare_pairs(Entry& entry, const Made& own, const Stated& stated, int size) {
+  if (!entry.has_pairs) std::memset(entry.pairs, 0, sizeof entry.pairs);
+  entry.has_pairs = true;
   for (int i = 0; i < size; ++i) {
     if (stated.to[i] != kNoBytes) pair(entry, own, own.comm_rank, i, stated.to[i]);
     if (stated.from[i] != kNoBytes) pair(entry, own, i, own.comm_rank, stated.from[i]);
@@ -170,7 +176,7 @@ bool is_for(Entry& entry, const Communicator& comm) {
   entry.sequence = comm.compared;
   entry.comm = comm.identity;
   entry.first = -1;
-  std::memset(entry.pairs, 0, sizeof entry.pairs);
+  entry.has_pairs = false;
   return true;
 }
 
@@ -196,7 +202,6 @@ void compare_with_ranks(const Call& call, CallId id, Way way, Communicator& comm
   const Stated stated = stated_by(call, comm);
   const bool small = comm.size <= kPeers;
   const int place = small ? comm.rank : 0;
-  constexpr std::uint64_t kMix = UINT64_C(0x9e3779b97f4a7c15);
   Entry& entry = shared->entries[((comm.identity * kMix >> 32) + comm.compared) % kEntries];
   const Made own{.rank = finding_rank(),
                  .comm_rank = comm.rank,

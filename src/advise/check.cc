@@ -11,6 +11,7 @@
 #include "advise/guard.h"
 #include "advise/guard_budget.h"
 #include "advise/requests.h"
+#include "advise/threads.h"
 #include "advise/variables.h"
 #include "advise/waits.h"
 #include "library/generated/library_calls.h"
@@ -152,6 +153,8 @@ void check_begins(const char* directory, int rank, int ranks) {
 
 void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller) {
+  // Another thread has completed the operation that had this handle, and has not come to say so.
+  if (several.load(std::memory_order_relaxed)) check_dropped(request);
   auto* const slot = std::find_if(std::begin(flights), std::end(flights),
                                   [](const Flight& one) { return one.request == 0; });
   if (slot == std::end(flights) || !request) return;

@@ -62,9 +62,10 @@ def test_each_planted_mistake_is_found_in_its_line(mpi, run, program):
     expected = planted("planted.c")
     assert mistaken(found["findings"], "planted.c") == expected, done.stderr
     assert done.returncode == 9
-    assert f"{len(expected)} mistakes found in 2 ranks" in done.stderr
+    mistakes = sum(rule != "communicator-freed" for rule, *_ in expected)
+    assert f"{mistakes} mistakes found in 2 ranks" in done.stderr
     assert found["schema"] == "weft-check/1" and found["ranks"] == 2
-    assert found["headline"] == {"mistakes": len(expected), "status": 0}
+    assert found["headline"] == {"mistakes": mistakes, "status": 0}
 
 
 def test_a_right_program_has_none(mpi, run, program):

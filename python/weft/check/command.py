@@ -79,11 +79,12 @@ def check(
         shutil.rmtree(directory, ignore_errors=True)
     if not ranks:
         raise refuse("nothing was checked: the program did not get through MPI_Init")
-    sum_up(found, ranks, status)
+    mistakes = sum(one["mistake"] for one in found)
+    sum_up(mistakes, ranks, status)
     if json_file:
-        head = stored.head("weft-check/1", {"mistakes": len(found), "status": status}, mpi, ranks)
+        head = stored.head("weft-check/1", {"mistakes": mistakes, "status": status}, mpi, ranks)
         json_of.write(json_file, {**head, "findings": found})
-    raise typer.Exit(status or (error_exitcode if found else 0))
+    raise typer.Exit(status or (error_exitcode if mistakes else 0))
 
 
 def show(found: list[dict]) -> None:
@@ -100,8 +101,7 @@ def show(found: list[dict]) -> None:
     sys.stderr.flush()
 
 
-def sum_up(found: list[dict], ranks: int, status: int) -> None:
-    number = len(found)
+def sum_up(number: int, ranks: int, status: int) -> None:
     said = "no mistake was found" if not number else f"{number} mistake{'s' * (number > 1)} found"
     until = f", until the program ended with status {status}" if status else ""
     messages.say("weft check", f"{said} in {ranks} ranks{until}")

@@ -32,6 +32,10 @@ class Finding:
     detail: str = ""  # how the two calls differ
     ranks: list[int] = field(default_factory=list)
 
+    def is_mistake(self) -> bool:
+        """MPI allows MPI_Comm_free with calls pending, which some libraries do not survive."""
+        return (self.rule, self.other_call) != ("communicator-freed", "MPI_Comm_free")
+
     def key(self) -> tuple:
         return self.rule, self.call, self.start, self.other
 
@@ -69,6 +73,7 @@ def as_data(found: list[Finding]) -> list[dict]:
     return [
         {
             "rule": one.rule,
+            "mistake": one.is_mistake(),
             "call": one.call,
             "started": one.start.shown(frames),
             "place": one.other.shown(frames),
