@@ -173,7 +173,7 @@ def real_programs(measurement: dict, machines: dict) -> str:
     captions = [
         "Two ranks on one node, and on two nodes of the lab joined at 1 Gbit/s.",
         f"Machine: {machines[measurement['machine']]}; {measurement['date']}.",
-        "Medians of the time that each program says itself.",
+        "Medians of the times that the programs say themselves.",
     ]
     return picture("Real programs that were not changed: time with Weft", rows, captions)
 

@@ -150,7 +150,7 @@ PROGRAMS: dict[str, Program] = {
                 "pylops==2.8.0",
                 "pylops-mpi==0.8.0",
             ),
-            arguments=(512, 4, 20),
+            arguments=(1024, 2, 10),
             short_arguments=(64, 2, 5),
         ),
         PythonProgram(
@@ -161,7 +161,7 @@ PROGRAMS: dict[str, Program] = {
             rate="1gbit",
             sums=False,
             requirements=("mpi4py==4.1.2", "numpy==2.4.6", "litebird_sim==0.18.0"),
-            arguments=(64, 0.5, 30),
+            arguments=(128, 0.25, 60),
             short_arguments=(8, 0.1, 3),
         ),
     )
