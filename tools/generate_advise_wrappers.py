@@ -55,8 +55,8 @@ def buffers(call):
 
 
 def message(call):
-    """The number of elements, the type and the communicator of a message that is started or planned;
-    of another call nothing."""
+    """The number of elements, the type and the communicator of a message that is started or
+    planned; of another call nothing."""
     is_one = call["class"] == "persistent_message" or (
         call["class"] == "nonblocking_poll" and not short(call).startswith(("File_", "R"))
     )
