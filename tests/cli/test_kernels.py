@@ -77,11 +77,11 @@ def test_the_study_is_a_table_of_all_precisions_and_stabilisations(kernel, ranks
     words = ("--coefficients", "heterogeneous", "--contrast", 10, "--iterations", 200, *SMALL)
     done = kernel("pipecg", "--what", "study", *words, ranks=ranks)
     assert done.returncode == 0, done.stderr
-    found = precision.table(done.stdout)
+    found = precision.table([done.stdout])
     numbers = ("double", "mixed", "mixed-vectors", "single")
     stabilised = ("none", "replacement", "refinement", "both")
     assert list(found) == list(itertools.product(numbers, stabilised)), done.stdout
-    assert found[precision.DOUBLE].time == 1
+    assert found[precision.DOUBLE].time.median == 1
     short = {row for row, outcome in found.items() if not outcome.converged}
     alone = {(number, "none") for number in numbers if number != "double"}
     assert short == {*alone, ("single", "replacement")}, done.stdout
