@@ -22,6 +22,13 @@ pytest.importorskip("tree_sitter_fortran")
 PROGRAMS = installation.ROOT / "tests" / "cli" / "programs" / "patch"
 # How many calls of each are changed if all windows are measured; the others are left for sure.
 CASES = {"cases.f90": 2, "cases_fixed.f": 2, "cases_f08.f90": 5, "use mpi": 5}
+# Intel MPI's module files are of another version of the compiler.
+RUNS = [
+    (name, case)
+    for name in LIBRARIES
+    for case in CASES
+    if name != "intelmpi" or case in ("cases.f90", "cases_fixed.f")
+]
 NOT_MEASURED = ("was not measured", "first used in another function")
 OLDER = {
     "use mpi_f08": "use mpi",
@@ -65,15 +72,11 @@ def started(library, front: list, program: Path, tmp_path: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize("name, case", RUNS)
 def test_patches(name, case, tmp_path):
     library = LIBRARIES[name]()
     if not shutil.which("gfortran"):
         pytest.skip("there is no Fortran compiler: install gfortran")
-    needed = {"cases_f08.f90": "MPI_F08", "use mpi": "MPI"}.get(case, "MPIF_H")
-    if needed not in library.interfaces:
-        pytest.skip(f"{name} has no module files for this compiler")
     source = source_of(case, tmp_path)
     program = compiled(library, source)
     before = started(library, [], program, tmp_path)
