@@ -236,7 +236,7 @@ class Proof:
         open_ = f"{gain.n} rounds do not tell whether to keep it: changed, the program is {how}"
         return Verdict(*said.get(trial.verdict(trial.changed), (f"{open_}; it {same}.", None)))
 
-    # What is said of it -------------------------------------------------------------------------
+    # The verdict as data ------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
         trial = self.trial

@@ -12,6 +12,7 @@ import itertools
 import os
 import shutil
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -41,18 +42,18 @@ def is_bound(folder: Path) -> bool:
     return any((folder / name).exists() for name in BOUND)
 
 
-class Trees:
+class Trees(ABC):
     def __init__(self, root: Path, folder: Path, files: Files) -> None:
         self.root, self.folder, self.files = root, folder, files
         self.unchanged, self.changed = folder / "unchanged", folder / "changed"
 
+    @abstractmethod
     def fill(self) -> None:
         """Both with the source as it is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keep(self, message: str) -> str:
         """Where the change is then, and how to take it over."""
-        raise NotImplementedError
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
