@@ -1,4 +1,5 @@
-// The ranks agree here, in MPI_Init and in MPI_Finalize, on all that they must agree on.
+// Implements MPI_Init and MPI_Finalize for Weft: the ranks agree here on all settings that must be
+// equal.
 #include "runtime/lifecycle.h"
 
 #include <pthread.h>
@@ -46,7 +47,7 @@
 namespace weft {
 namespace {
 
-// A forked child that exits has none of the parent's threads.
+// Set in a forked child, which has none of the parent's threads.
 bool is_forked_child = false;
 
 void stop_threads_at_exit() {
@@ -54,15 +55,17 @@ void stop_threads_at_exit() {
   if (runtime && !is_forked_child) runtime->stop_threads();
 }
 
-// If ranks have asked for different levels nothing is Weft's: its own collectives could hang.
+// Returns which collectives Weft takes over. If ranks have requested different thread levels it
+// takes none, since its own collectives in MPI_Init could hang.
 Scope scope_of_job(const Config& config, const Start& start) {
   if (config.engine == Engine::native) return Scope::nothing;
   if (!may_keep_level(config) || !start.some_keep_level) return Scope::all;
   return start.all_keep_level && config.node_memory ? Scope::in_memory : Scope::nothing;
 }
 
-// Returns facts that must be equal on all ranks. The variable decides how Intel MPI's collectives
-// travel, Open MPI's parameter whether any collective is Weft's.
+// Returns facts that must be equal on all ranks. I_MPI_COLL_INTRANODE determines how Intel MPI's
+// collectives communicate; Open MPI's parameter mpi_ft_enable determines whether Weft takes over
+// any collective.
 Facts facts_of_this_process(const Config& config, Library library, bool continues) {
   Facts facts = wire_facts(config);
   const char* const inside = several_may_run(library) ? "pt2pt" : "another";
@@ -77,7 +80,7 @@ ThreadMay may_of_thread(Scope scope, const Start& start) {
   return scope == Scope::all && start.all_have_multiple ? ThreadMay::do_all : ThreadMay::nothing;
 }
 
-// Collective over the ranks of one node: returns the least room of any node. CPUs are not gathered
+// Collective over all ranks: returns the tightest subscription of any node. CPUs are not gathered
 // if there are so many ranks that none can have one to spare.
 CoreSubscription core_subscription(int rank) {
   int ranks = 1;
@@ -96,9 +99,9 @@ CoreSubscription core_subscription(int rank) {
   return least;
 }
 
-// The stack of a thread that carries out operations in memory only. It runs no code of the
-// library's, and of the application's at most fault handlers. Mapping one takes system calls; this
-// costs nothing until it is used.
+// The stack of the thread that carries out operations in memory only. It runs no library code, and
+// at most fault handlers of the application. Mapping a stack takes system calls; this one costs
+// nothing until it is used.
 alignas(kPageBytes) std::array<std::byte, 64 * kPageBytes> stack_in_memory;
 
 bool may_tune(const Config& config, Scope scope) {
@@ -128,8 +131,8 @@ void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bo
   const ThreadMay thread_may = may_of_thread(scope, start);
   own_requests.make();
   own_inline_call.make();
-  // The runtime is never destroyed: threads and MPI callbacks may use it while the process exits.
-  // Leak checkers find it through this variable after MPI_Finalize.
+  // The runtime is never destroyed, because threads and MPI callbacks may use it while the process
+  // exits. Leak checkers find it through this variable after MPI_Finalize.
   [[gnu::used]] static Lifecycle* runtime;
   runtime = new Lifecycle(config, library, thread_may, scope);
   runtime->several_threads_ = asked_level == MPI_THREAD_MULTIPLE;
@@ -158,7 +161,7 @@ void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bo
   runtime->take_calls(rank);
 }
 
-// Is collective: prepares threads, the nodes' memory, MPI_COMM_WORLD and the plans.
+// Collective: prepares threads, the nodes' shared memory, MPI_COMM_WORLD and the plans.
 void Lifecycle::agree_on_all(int rank, int asked_level) {
   place_threads();
   if (config.engine == Engine::agent && threads_allowed()) share_cores();
@@ -181,8 +184,8 @@ void Lifecycle::take_calls(int rank) {
   if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
 }
 
-// Does what takes a tenth of a millisecond, which the first persistent initialisation could not
-// spare.
+// Prepares what the first persistent initialisation would otherwise have to do, about 100 us, which
+// it could not spare.
 void Lifecycle::prepare_initialisations(int rank) {
   self_communicator();
   if ((may_tune(config, scope_) || learns()) && rank == 0) {
@@ -207,8 +210,8 @@ void Lifecycle::place_threads() {
   end_job_if_refused(misfit);
 }
 
-// Collective. Completion calls find the end of what an agent carries out, so that all of these must
-// be seen.
+// Collective: starts the core agents. Weft must see all completion calls, because they complete the
+// operations that an agent has carried out.
 void Lifecycle::share_cores() {
   why_no_agent_ = AgentOfCore().why_none();
   if (config.placement.kind == PlacementPolicy::Kind::bind) return;
@@ -234,12 +237,13 @@ void Lifecycle::agent_has_ended() {
       "rank's, which cannot be completed: the program ends");
 }
 
-// Collective: if one rank lacks a thread all do without, since blocking calls are then made in a
-// form that must be the same everywhere. The first such rank says why.
+// Collective: if a rank cannot start its thread, all ranks do without threads, because that changes
+// the form of blocking calls, which must be equal everywhere. The first such rank reports the
+// reason.
 void Lifecycle::agree_on_threads(int rank, int asked_level) {
   const auto started = progress.start(takes_all() ? std::span<std::byte>() : stack_in_memory);
   // Operations that a thread without MPI calls has advanced are completed in the application's
-  // calls.
+  // calls, which Weft must therefore see.
   const bool usable = started && (takes_all() || completions_are_ours());
   int ranks = 1;
   library_calls.Comm_size(handles.comm_world, &ranks);
@@ -262,7 +266,8 @@ void Lifecycle::agree_on_threads(int rank, int asked_level) {
         "): no rank uses one, and " + effect + "; raise 'ulimit -u' to get one");
 }
 
-// Collective. If all threads stay resources their ranks there is neither an agent nor a free core.
+// Collective: agrees on what engine auto may try. If all threads stay on their ranks' cores
+// (placement bind), there is neither an agent nor a free core.
 void Lifecycle::agree_on_variants() {
   if (config.placement.kind == PlacementPolicy::Kind::bind) return;
   const bool by_model = config.split_levels == Config::kByModel;
@@ -278,8 +283,8 @@ void Lifecycle::agree_on_variants() {
   resources_.agents = greatest[5] != 0;
 }
 
-// Probes for a message that nobody sends: on a communicator of one rank, or if a message is there,
-// some libraries answer without progressing other operations.
+// Probes for a message with a tag that nobody uses. Some libraries would answer without progressing
+// other operations if a message were there, or on a communicator of size 1.
 void Lifecycle::keep_library_going() {
   const Communicator* world = Communicators::own().find(handles.comm_world);
   if (!world) return;
@@ -290,7 +295,8 @@ void Lifecycle::keep_library_going() {
 
 namespace {
 
-// Comparisons by messages belong to no request; all ranks have begun the same ones.
+// Collects the results of learning. Comparisons by messages belong to no request, so they must be
+// finished first; all ranks have begun the same ones.
 void communicators_learnt(Runtime& runtime) {
   if (runtime.learns_by_messages()) finish_comparisons(runtime);
   for (const auto& communicator : Communicators::own().all()) Learnt::own().note(*communicator);
@@ -332,8 +338,8 @@ void Lifecycle::report(int rank, int ranks, bool is_kept) {
                  learnt, reports_, rank, ranks);
 }
 
-// Each rank writes for itself if a worker may still be inside a collective. Returns on rank 0
-// whether later runs find what this one has learnt.
+// Rank 0 gathers and writes the plans of all ranks; each rank writes its own if a worker may still
+// be inside a collective. Returns on rank 0 whether later runs will find these results.
 bool Lifecycle::keep_plans_of_all(int rank) {
   const std::string lines = plans.take_lines(Learnt::own().plans(config));
   const PlanCache::Written written =
@@ -361,7 +367,7 @@ void Lifecycle::stand_aside() {
   active_.store(nullptr, std::memory_order_release);
 }
 
-// MPICH and its derivatives take no locks once MPI_Finalize has begun, even while the application's
+// MPICH and its derivatives take no locks once MPI_Finalize has begun, even while application
 // callbacks run. Open MPI does.
 bool Lifecycle::loses_threads_in_finalize() {
   const Lifecycle* runtime = current();
@@ -378,7 +384,8 @@ void Lifecycle::finalize_begins() {
   runtime->stop_threads();
 }
 
-// Open MPI skips the callbacks behind one that has failed.
+// Reports the lack of a summary: Open MPI skips the remaining callbacks after one has failed, so
+// that end() was not called.
 void Lifecycle::end_without_library() {
   Lifecycle* runtime = current();
   if (!runtime) return;

@@ -1,4 +1,4 @@
-// Lifecycle: the begin and the end of all that Weft keeps between MPI_Init and MPI_Finalize.
+// Lifecycle: begins and ends everything that Weft keeps between MPI_Init and MPI_Finalize.
 #pragma once
 
 #include <mpi.h>
@@ -13,19 +13,19 @@ namespace weft {
 class Lifecycle final : public Runtime {
  public:
   // Is called right after the MPI library's own initialisation; collective over all ranks.
-  // level_kept: the thread level is the application's own, by keeps_level(). asked_level: that of
-  // the application.
+  // asked_level: the thread level that the application requested. thread_level: the level that the
+  // library provides. level_kept: the rule of engine auto has kept the application's level.
   static void begin(const Config& config, int asked_level, int thread_level, bool level_kept);
-  // Returns whether Weft has threads that must not call the library from the beginning of its
-  // MPI_Finalize on.
+  // Returns whether Weft has threads that must not call the library once its MPI_Finalize has
+  // begun.
   static bool loses_threads_in_finalize();
-  // Is called when the library's MPI_Finalize is about to begin; callbacks may still use all of MPI
-  // in there. Ends threads that must not call the library then.
+  // Is called when the library's MPI_Finalize is about to begin, whose callbacks may still use all
+  // of MPI. Ends threads that must not call the library from then on.
   static void finalize_begins();
-  // Is called within the MPI library's finalisation, while the library still works; collective over
+  // Is called inside the MPI library's finalisation, while the library still works; collective over
   // all ranks.
   static void end();
-  // Is called if the library is gone before end() was called.
+  // Is called if the library has finalised before end() was called.
   static void end_without_library();
 
   void keep_library_going() override;
@@ -33,12 +33,12 @@ class Lifecycle final : public Runtime {
 
  private:
   using Runtime::Runtime;
-  // Returns the active one; nullptr if there is none.
+  // Returns the active object; nullptr if there is none.
   static Lifecycle* current() { return static_cast<Lifecycle*>(active()); }
 
   bool drives_transfers() const { return threads_allowed() && config.engine != Engine::function; }
   void agree_on_all(int rank, int asked_level);
-  // Places the progress threads of all ranks.
+  // Chooses the cores of all ranks' progress threads.
   void place_threads();
   void agree_on_threads(int rank, int asked_level);
   void share_cores();
@@ -52,7 +52,7 @@ class Lifecycle final : public Runtime {
   // Returns a sentence about the whole run for the summary; "" if there is none.
   std::string remark() const;
 
-  MPI_Comm reports_{};  // of all ranks, for what they tell each other at the end; where observing_
+  MPI_Comm reports_{};  // all ranks, which report to each other at the end; used if observing_
 };
 
 }  // namespace weft

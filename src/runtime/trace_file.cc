@@ -1,4 +1,4 @@
-// Clocks of different nodes are aligned at the barrier before the texts are collected.
+// Aligns the clocks of different nodes at a barrier, then collects the ranks' events.
 #include "runtime/trace_file.h"
 
 #include <unistd.h>
@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// Rank 0 collects the ranks' texts one by one, so that it needs no shared file system and memory
-// for only one text. The other ranks must send theirs even if nothing can be written.
+// Rank 0 receives the ranks' texts one by one, so that it needs no shared file system and memory
+// for only one text. The other ranks must send theirs even if the file cannot be written.
 void write_texts_of_all(const std::string& own, MPI_Comm all, int ranks, WholeFile& file) {
   file.add(own);
   for (int rank = 1; rank < ranks; ++rank) {
@@ -43,7 +43,7 @@ void write_trace(const Trace& trace, const std::string& path, MPI_Comm all, int 
   library_calls.Bcast(&at_root, sizeof at_root, handles.byte, 0, all);
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  // Processes of one machine share the clock; a small difference is the barrier's.
+  // Processes of one machine share the clock; a small difference is due to the barrier.
   const std::int64_t offset = std::abs(at_root - here) < 1'000'000'000 ? 0 : at_root - here;
   const std::string events = trace.events_json(rank, host, offset, here);
   if (rank != 0) {

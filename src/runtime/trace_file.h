@@ -1,4 +1,4 @@
-// The file that `weft run --trace` names: the events of all ranks.
+// Writes the file that `weft run --trace` names: the events of all ranks.
 #pragma once
 
 #include <mpi.h>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Collective over `all` ranks; rank 0 writes the file.
+// Collective over `all`; rank 0 writes the file.
 void write_trace(const Trace& trace, const std::string& path, MPI_Comm all, int rank, int ranks);
 
 }  // namespace weft

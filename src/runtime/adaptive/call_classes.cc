@@ -1,4 +1,4 @@
-// Finds the next variant of a call class, by comparisons with which its ranks agree.
+// Finds the next variant of a call class, by comparisons in which its ranks agree.
 #include "runtime/adaptive/call_classes.h"
 
 #include <sched.h>
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-// Part of what is kept of each communicator: docs/inside/scale.md.
+// Is part of the memory kept for each communicator (docs/inside/scale.md).
 static_assert(sizeof(CallClasses) <= 152);
 CallClass::CallClass(CallClasses& among, CallId id, const CallClassKey& key,
                      std::vector<Choice> candidates, const Learner::Settings& settings,
@@ -42,7 +42,8 @@ void CallClass::look_at_caller() {
 
 namespace {
 
-// All ranks find the same, whichever comes first.
+// Reads the result of a comparison in shared memory. All ranks get the same result at the same
+// call.
 void look_at_comparison(CallClass& call_class) {
   if (const auto greatest = call_class.in_memory->look())
     call_class.learner.agreed(*greatest);
@@ -99,13 +100,13 @@ int next_variant_in_call(Runtime& runtime, CallId id, Communicator& communicator
   }
 }
 
-// Only non-blocking calls whose size all ranks know, and with a predefined operator or none, come
-// here; so kind and class of sizes identify them.
+// Only non-blocking calls come here whose size all ranks know, and which have a predefined operator
+// or none. Therefore kind and size class identify them.
 std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key, SegmentRoom& room) {
-  constexpr std::int64_t kSizeClasses = 32;  // up to 2 GiB
+  constexpr std::int64_t kSizeClasses = 32;  // size classes up to 2 GiB
   constexpr std::int64_t kBytes = ComparisonsInMemory::kWords * sizeof(std::int64_t);
   constexpr std::int64_t kBytesOfAll = to_pages(kKinds * kSizeClasses * kBytes);
-  // The first answer is final: ranks may ask again at different calls, with different room by then.
+  // The first result is final, since ranks may ask again at different calls, when `room` differs.
   has_no_memory_ = has_no_memory_ || (!memory_ && !room.fits(kBytesOfAll));
   if (has_no_memory_) return std::nullopt;
   if (!memory_) {
@@ -134,7 +135,7 @@ void CallClasses::forget_comparisons() {
 
 namespace {
 
-// Returns a record for each position of the call class's cycle.
+// Returns a record for each position in the class's cycle of calls.
 std::vector<CallClassRecord> records_of(const CallClass& call_class,
                                         const Communicator& communicator) {
   CallClassRecord record;
@@ -166,10 +167,11 @@ std::vector<CallClassRecord> CallClasses::records(const Communicator& communicat
   return records;
 }
 
-// Plans that name a forgotten call class are no longer found; calls that name it are in flight.
+// Frees classes that were forgotten. Ending the epoch invalidates plans that name them. A class
+// with calls in flight is freed later, as these still name it.
 void CallClasses::forgotten(Runtime& runtime, const Communicator& communicator) {
   begin_epoch();
-  InlineCall::own().hand_over();  // its class does not count an inline call
+  InlineCall::own().hand_over();  // an inline call is not counted in in_flight
   in_use_.free_forgotten([&](const CallClass& call_class) {
     if (call_class.in_flight.load(std::memory_order_acquire) > 0) return false;
     for (CallClassRecord& record : records_of(call_class, communicator))

@@ -1,8 +1,8 @@
-// Call classes: the classes of calls about which engine `auto` learns. A call class is what all
-// ranks can tell apart: the collectives of one kind and about one size on one communicator. The
-// place in the program is not part of it, since ranks may make one collective from different
-// places. Ranks agree by comparisons, which begin with a call of the call class and take effect
-// some calls later: allreduces of Weft's own or, on one node, in its memory
+// Call classes: the classes of calls about which engine `auto` learns. A call class contains the
+// collectives of one kind and similar size on a communicator, which all ranks can tell apart from
+// others. The call site is not part of it, since ranks may call a collective from different places.
+// Ranks agree on variants by comparisons, which begin with a call of the class and take effect some
+// calls later. Comparisons are internal allreduces or, on a single node, use shared memory
 // (docs/inside/learning.md).
 #pragma once
 
@@ -36,55 +36,56 @@ struct CallClass {
   CallClass(const CallClass&) = delete;
   CallClass& operator=(const CallClass&) = delete;
 
-  CallClasses& among;  // of the same communicator
-  const CallId id;     // of its first call
+  CallClasses& among;  // the call classes of this communicator
+  const CallId id;     // MPI function of its first call
   const CallClassKey key;
   const std::vector<Choice> variants;
   Learner learner;
-  std::shared_ptr<Comparison> comparison;        // under way, by messages; else nullptr
-  std::optional<ComparisonsInMemory> in_memory;  // none: ranks compare by messages
-  CallsMade made;                                // by the application
-  std::atomic<int> in_flight{0};                 // started here, not completed by the application
-  std::vector<std::uintptr_t> callers;  // the first few, while the call class learns; for reports
+  std::shared_ptr<Comparison> comparison;  // the comparison by messages under way; else nullptr
+  std::optional<ComparisonsInMemory> in_memory;  // nullopt if ranks compare by messages
+  CallsMade made;                                // the application's calls so far
+  std::atomic<int> in_flight{0};  // calls started on this rank and not completed by the application
+  std::vector<std::uintptr_t> callers;  // the first few call sites, recorded while the class
+                                        // learns; for reports
 
-  // Is called when the application makes a call of the call class.
+  // Records the call site. Is called for each call of the class.
   void look_at_caller();
 
  private:
   int looks_at_callers_ = 0;
 };
 
-// The call classes of a communicator. Memory is bounded: those that are no longer called make room
-// for others.
+// The call classes of a communicator. Memory is bounded: classes that are no longer called are
+// forgotten in favour of others.
 class CallClasses {
  public:
-  // Returns the call class of the call that the application makes now.
-  template <class Make>  // makes a std::unique_ptr<Call class>
+  // Returns the class of the application's current call.
+  template <class Make>  // returns a std::unique_ptr<CallClass>
   CallClass* find_or_make(const CallClassKey& key, Make make) {
     CallClass* call_class = in_use_.find_or_make(key, make);
     return call_class ? call_class : &without_room(key.blocking);
   }
-  // Counts a call of the call class, in the order of the application's calls, whether they are
-  // deferred or not, since that order is the same on all ranks.
+  // Counts a call of the class. Must be called in the order of the application's calls, deferred or
+  // not, because that order is equal on all ranks.
   void count_call(Runtime& runtime, const Communicator& communicator, CallClass& call_class) {
     if (in_use_.count_call(call_class.made)) [[unlikely]]
       forgotten(runtime, communicator);
   }
 
-  // Returns the memory in which the ranks of a communicator on one node compare for this call
-  // class, which is then never forgotten; nothing, on all ranks alike, if `room` is used up. Must
-  // be called in the order of the calls.
+  // Returns shared memory in which the ranks of a communicator on one node compare for this class,
+  // which is then never forgotten. Returns nullopt on all ranks if `room` is used up. Must be
+  // called in the order of the calls.
   std::optional<SharedWords> memory_for(const CallClassKey& key, SegmentRoom& room);
 
-  // Returns false for programs that always come with new call classes: they would try most of the
-  // time.
+  // Returns false for programs that keep making calls of new classes, since they would try variants
+  // most of the time.
   bool has_free_slots() const { return !in_use_.some_were_forgotten(); }
 
   TrialTurn turn;
 
   std::vector<CallClassRecord> records(const Communicator& communicator) const;
 
-  // Drops comparisons under way, which would keep the communicator alive.
+  // Drops comparisons of variants under way, which would keep the communicator alive.
   void forget_comparisons();
 
  private:
@@ -92,41 +93,42 @@ class CallClasses {
   void forgotten(Runtime& runtime, const Communicator& communicator);
 
   CallClassesInUse<CallClass> in_use_;
-  std::shared_ptr<std::byte> memory_;  // for comparisons there; nullptr: none was needed
-  bool has_no_memory_ = false;         // there was no room for it
-  // The call classes for all calls without room. They go by the rule, and nothing is learnt about
-  // them.
+  std::shared_ptr<std::byte> memory_;  // shared memory for comparisons; nullptr until needed
+  bool has_no_memory_ = false;         // there was no space for memory_
+  // The classes (blocking and not) of all calls for which no class is free. They follow the rule,
+  // and nothing is learnt about them.
   std::array<std::unique_ptr<CallClass>, 2> without_room_;
 };
 
-// The time at which the application made a call, and the number of the call class's calls in flight
-// then.
+// The time of an application's call, and the number of its class's calls in flight then.
 struct Made {
-  std::int64_t at_ns = 0;  // only where the learner wants to know
+  std::int64_t at_ns = 0;  // time of the call; set only if the learner needs it
   int in_flight = 0;
 };
 
-// Returns the variant of the call class's next call; nothing if it is not known yet, which does not
-// happen if ranks compare in memory. May begin a comparison.
+// Returns the variant of the class's next call; nullopt if it is not known yet, which does not
+// happen if ranks compare in shared memory. May begin a comparison.
 std::optional<int> next_variant(Runtime& runtime, CallId id, Communicator& communicator,
                                 CallClass& call_class, const Made& made);
-// Counts the call that the application makes now, and returns its variant if the learner has
-// nothing to note. Otherwise next_variant_now() must be called.
+// Counts the application's current call, and returns its variant if the learner has nothing to
+// record. Otherwise next_variant_now() must be called.
 inline std::optional<int> next_variant_at_once(Runtime& runtime, Communicator& communicator,
                                                CallClass& call_class) {
   call_class.among.count_call(runtime, communicator, call_class);
   return call_class.learner.next_at_once();
 }
-// Returns the variant of the current call like next_variant(), and may help first.
+// Returns the variant of the current call as next_variant() does, and may progress other operations
+// first.
 std::optional<int> next_variant_now(Runtime& runtime, CallId id, Communicator& communicator,
                                     CallClass& call_class);
 
-// Returns the variant of a blocking call; waits until it is known, that is, until all ranks have
-// begun an earlier call of the call class.
+// Returns the variant of a blocking call. Waits until it is known, that is, until all ranks have
+// begun an earlier call of the class.
 int next_variant_in_call(Runtime& runtime, CallId id, Communicator& communicator,
                          CallClass& call_class);
 
-// No comparison under way keeps the communicator any longer, which is about to go.
+// Drops comparisons of variants under way, which would keep the communicator alive. Is called when
+// the communicator is about to be freed.
 void forget_comparisons(Communicator& communicator);
 
 }  // namespace weft

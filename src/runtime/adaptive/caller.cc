@@ -1,4 +1,5 @@
-// Finds the first frame behind Weft, the MPI library and its bindings to other languages.
+// Finds the first stack frame that does not belong to Weft, the MPI library or its bindings to
+// other languages.
 #include "runtime/adaptive/caller.h"
 
 #include <unistd.h>
@@ -11,7 +12,7 @@
 namespace weft {
 namespace {
 
-// The object is never destroyed: threads may ask while the process exits.
+// The object is never destroyed, since threads may use it while the process exits.
 const std::string& path_of_program() {
   static const auto* const path = [] {
     char program[4096];

@@ -1,5 +1,5 @@
-// Comparisons are allreduces by messages, whatever memory the ranks share: all else takes turns
-// there.
+// Comparisons are allreduces by messages even if ranks share memory, because the node buffers are
+// used in turns by other operations.
 #include "runtime/adaptive/comparison.h"
 
 #include "coll/algorithm_names.h"

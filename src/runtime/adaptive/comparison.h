@@ -1,5 +1,5 @@
 // Comparison: the ranks of a communicator exchange the times of a call class's variants while the
-// application continues; of each word each rank gets the maximum.
+// application continues. Each rank gets the maximum of each word.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ namespace weft {
 
 class Runtime;
 
-// The words that a comparison sends and receives; a base class, since an operation needs them from
-// its construction on.
+// The words that a comparison sends and receives. They are in a base class, since the operation
+// needs them in its constructor.
 struct ComparedWords {
   Learner::Words own{};
   Learner::Words greatest{};
@@ -23,12 +23,13 @@ class Comparison final : private ComparedWords, public CollectiveOperation {
   Comparison(CallId id, std::shared_ptr<Communicator> communicator,
              std::shared_ptr<const Schedule> schedule, int tag, const Learner::Words& words);
 
-  // Is valid after done(). If a message failed, the job is about to end, and this rank's own words
-  // are used.
+  // Returns the maxima; valid after done(). If a message failed, the job is about to end, and this
+  // rank's own words are returned.
   const Learner::Words& result() const { return error_code() == MPI_SUCCESS ? greatest : own; }
 };
 
-// Begins a comparison, which the thread carries out. Takes a number on the communicator.
+// Begins a comparison, which the progress thread carries out. Takes a sequence number on the
+// communicator.
 std::shared_ptr<Comparison> begin_comparison(Runtime& runtime, CallId id,
                                              Communicator& communicator,
                                              const Learner::Words& words);

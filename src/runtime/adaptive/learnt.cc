@@ -1,6 +1,6 @@
-// Keys consist of Weft's version, the machine and the MPI library, "learnt", the program, its ranks
-// and the user's settings, followed by the communicator and the call class. Only rank 0 computes
-// the first part, and the other ranks get only lines with it.
+// A key consists of Weft's version, the machine, the MPI library, "learnt", the program, its number
+// of ranks and the user's settings, followed by communicator and call class. Only rank 0 computes
+// the first part; it sends the other ranks only matching lines.
 #include "runtime/adaptive/learnt.h"
 
 #include <cstdio>
@@ -29,7 +29,7 @@ std::vector<std::string> command_line() {
   return words;
 }
 
-// Every key of this job begins so: results under others are not for it.
+// Returns the beginning of every key of this job. Results under other keys do not apply to it.
 const std::string& prefix(const Config& config) {
   static const std::string words = [&] {
     int ranks = 1;
@@ -42,14 +42,15 @@ const std::string& prefix(const Config& config) {
   return words;
 }
 
-// Orders two records of one name: new results before old ones, then the one with more calls.
+// Returns whether `one` is preferred to `other` under the same key: new results to old ones, then
+// the one with more calls.
 bool tells_more(const Learner::Found& one, const Learner::Found& other) {
   if (one.is_new() != other.is_new()) return one.is_new();
   return one.calls > other.calls;
 }
 
-// Returns for instance "4 ranks on 2 nodes, 3+1" or "2 ranks on one node". by_messages: which ranks
-// share a node was not found out.
+// Returns for instance "4 ranks on 2 nodes, 3+1" or "2 ranks on one node". by_messages: the ranks'
+// nodes are not known.
 std::string communicator_words(const Communicator& communicator, bool by_messages) {
   const std::string ranks = std::to_string(communicator.size) + " ranks";
   if (communicator.on_one_node()) return ranks + " on one node";
@@ -58,8 +59,8 @@ std::string communicator_words(const Communicator& communicator, bool by_message
   return ranks + " on " + std::to_string(communicator.size) + " nodes";
 }
 
-// Returns for instance " at=0x11c9:/home/user/app|0x1200:/home/user/app". Such signs in file names
-// are replaced by harmless ones.
+// Returns for instance " at=0x11c9:/home/user/app|0x1200:/home/user/app". Separators in file names
+// are replaced.
 std::string places_words(const CallClassRecord& record) {
   std::string words;
   for (const std::string& place : record.places)
@@ -67,14 +68,15 @@ std::string places_words(const CallClassRecord& record) {
   return words;
 }
 
-// The first position has the call class's key, and records the number of positions.
+// Returns the key of a position in a cycle. The first position has the class's own key, and records
+// the length of the cycle.
 std::string key_at(const std::string& call_class, std::size_t position, std::size_t cycle) {
   return position == 0 ? call_class : call_class + turn_words(position, cycle);
 }
 
 constexpr std::string_view kCycleRemark = "cycle=", kDepthRemark = "depth=";
 
-// Returns 1 if the remark is missing or impossible.
+// Returns the number in the remark `name`; 1 if it is missing or exceeds `most`.
 std::size_t remark_of(const MeasuredPlan& plan, std::string_view name, std::size_t most) {
   const std::string words = ' ' + plan.remarks.substr(0, plan.remarks.find(" at="));
   const std::size_t at = words.find(' ' + std::string(name));
@@ -91,7 +93,7 @@ MeasuredPlan plan_of_call_class(const CallClassRecord& record) {
     if (found.median_ns[variant] > 0)
       plan.candidates.push_back({record.variants[variant], {}, found.median_ns[variant]});
   plan.doubts = found.pairs - found.won;
-  if (record.position == 0)  // of the call class
+  if (record.position == 0)  // these remarks concern the whole class
     plan.remarks = "trials=" + std::to_string(found.calls_on_trial) +
                    " cost_ns=" + std::to_string(found.trials_cost_ns) + " ";
   if (found.pairs > 0) plan.remarks += "rounds=" + std::to_string(found.pairs) + " ";
@@ -111,7 +113,7 @@ std::string words_of_candidates(const MeasuredPlan& plan) {
   return words;
 }
 
-// Returns the time of each variant; 0 if the text does not have it.
+// Returns the time of each variant; 0 if the text has none.
 std::vector<std::int64_t> times_in(const std::string& words, const std::vector<Choice>& variants) {
   std::vector<std::int64_t> times(variants.size());
   std::istringstream stream(words);
@@ -124,7 +126,7 @@ std::vector<std::int64_t> times_in(const std::string& words, const std::vector<C
 
 }  // namespace
 
-// Never destroyed: threads may ask while the process exits.
+// The object is never destroyed, since threads may use it while the process exits.
 Learnt& Learnt::own() {
   static auto* const all = new Learnt;
   return *all;
@@ -133,7 +135,8 @@ Learnt& Learnt::own() {
 std::string Learnt::words_of_call_class(const Communicator& communicator,
                                         const CallClassKey& key) const {
   std::string words = communicator_words(communicator, by_messages_);
-  // Other variants apply there: none that needs a communicator of its own.
+  // Calls whose variants are restricted have keys of their own: those with the application's thread
+  // level, and those on a shared internal communicator.
   if (in_memory_)
     words += ", level kept";
   else if (!communicator.has_own)
@@ -155,7 +158,7 @@ void Learnt::read(Runtime& runtime) {
               std::to_string(remark_of(plan, kDepthRemark, Learner::kMostInFlight)) + '\n';
   std::int64_t bytes = static_cast<std::int64_t>(text.size());
   library_calls.Bcast(&bytes, 1, handles.int64, 0, handles.comm_world);
-  if (bytes == 0) return;  // before a stream, whose first one makes system calls
+  if (bytes == 0) return;  // avoids the first stream, whose creation makes system calls
   text.resize(static_cast<std::size_t>(bytes));
   library_calls.Bcast(text.data(), static_cast<int>(bytes), handles.byte, 0, handles.comm_world);
   std::istringstream lines(text);
@@ -193,7 +196,7 @@ void Learnt::note(const Communicator& communicator) {
 }
 
 void Learnt::note(const Communicator& communicator, CallClassRecord record) {
-  constexpr std::size_t kMost = 1000;  // a program with more repeats itself
+  constexpr std::size_t kMost = 1000;  // a program with more call classes repeats itself
   record.key = words_of_call_class(communicator, record.call_class_key);
   const std::string key = key_at(record.key, record.position, record.cycle);
   const std::lock_guard lock(mutex_);
@@ -204,7 +207,8 @@ void Learnt::note(const Communicator& communicator, CallClassRecord record) {
     known->second = std::move(record);
 }
 
-// Communicators of one layout may have found cycles of different lengths.
+// Returns whether the record has its class's cycle length, since communicators with equal layout
+// may have found different ones.
 bool Learnt::is_of_its_call_class(const CallClassRecord& record) const {
   const auto first = records_.find(record.key);
   return first != records_.end() && first->second.cycle == record.cycle;

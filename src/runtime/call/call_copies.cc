@@ -1,4 +1,4 @@
-// Data in a device's memory are copied first, since the MPI library may be unable to pack them
+// Copies data from device memory before packing, since the MPI library may be unable to pack them
 // there.
 #include "runtime/call/call_copies.h"
 

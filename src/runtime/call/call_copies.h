@@ -1,5 +1,5 @@
-// The buffers that a collective uses in place of the application's: copies of data in a device's
-// memory, and packed bytes of these or of the application's own.
+// CallCopies: the buffers that a collective uses in place of the application's. They are copies of
+// data in device memory, or packed bytes of non-contiguous data.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ class Communicator;
 
 class CallCopies {
  public:
-  // Returns nullptr if the collective uses the application's buffers directly. shape: of its
-  // schedule.
+  // Returns nullptr if the collective uses the application's buffers directly. shape: the shape of
+  // the call's schedule.
   static std::unique_ptr<CallCopies> of(const Call& call, const Shape& shape,
                                         const Communicator& communicator);
 
@@ -22,13 +22,13 @@ class CallCopies {
   // Returns the call with its buffers replaced by the copies.
   Call on_copies(Call call) const;
 
-  void bring_in();  // before it begins, each time
-  int take_out();   // after its end; MPI error code of both
+  void bring_in();  // is called before each start of the collective
+  int take_out();   // is called after the collective; returns the MPI error code of either function
 
  private:
   std::unique_ptr<StagedBuffers> staged_;
   std::unique_ptr<PackedData> packed_;
-  int code_ = MPI_SUCCESS;  // of bring_in()
+  int code_ = MPI_SUCCESS;  // MPI error code of bring_in()
 };
 
 }  // namespace weft

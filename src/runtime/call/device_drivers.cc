@@ -1,7 +1,7 @@
 // CUDA copies through the context that owns the memory. HIP finds the device by the address, and
-// keeps the error of a failed call for the application, which must not see Weft's. Both copy in
-// streams of Weft's own: the default stream would wait for the application's streams, perhaps for a
-// kernel that waits for this collective, and end their captures.
+// keeps the error of a failed call for the application, which must not see an error of Weft's. Both
+// copy in Weft's own streams: the default stream would wait for the application's streams, perhaps
+// for a kernel that waits for this collective, and end their captures.
 #include "runtime/call/device_drivers.h"
 
 #include <dlfcn.h>
@@ -44,17 +44,17 @@ void* loaded(const char* name) {
   return search.path.empty() ? nullptr : dlopen(search.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
 }
 
-// Constants of cuda.h and hip_runtime_api.h.
+// Constants from cuda.h and hip_runtime_api.h.
 constexpr unsigned kNonBlocking = 1;
 constexpr int kRelaxed = 2;
 
-// Weft's own streams, one for each context or device. They are kept; the end of the application
-// frees them.
+// Weft's own streams, one for each context or device. They are kept until the application ends.
 class OwnStreams {
  public:
   using Create = int(void** stream, unsigned flags);
 
-  // Returns the stream of the current one; nullptr if it was refused.
+  // Returns the stream for `owner`, the current context or device; nullptr if its creation was
+  // refused.
   void* get(void* owner, Create* create) const {
     const std::lock_guard lock(mutex_);
     void*& stream = all_[owner];
@@ -63,11 +63,11 @@ class OwnStreams {
   }
 
  private:
-  mutable std::mutex mutex_;  // guards the next
+  mutable std::mutex mutex_;  // guards all_
   mutable std::map<void*, void*> all_;
 };
 
-// Lets the calling thread make calls that a capture forbids.
+// Lets the calling thread make calls that a stream capture forbids.
 class OutsideCapture {
  public:
   using Exchange = int(int* mode);
@@ -90,7 +90,7 @@ constexpr const char* kCuda = "libcuda.so";
 
 class CudaDriver final : public DeviceDriver {
  public:
-  // Returns false if there is no such library, or an unknown version.
+  // Returns false if the library is missing or has an unknown version.
   bool find_functions() {
     void* const library = loaded(kCuda);
     return library && find(library, "cuPointerGetAttribute", attribute_) &&
@@ -118,7 +118,7 @@ class CudaDriver final : public DeviceDriver {
   }
 
  private:
-  // Constants of cuda.h.
+  // Constants from cuda.h.
   static constexpr int kContext = 1, kMemoryType = 2, kSyncMemops = 6, kIsManaged = 8, kDevice = 9;
   static constexpr unsigned kOfDevice = 2;
 
@@ -127,9 +127,9 @@ class CudaDriver final : public DeviceDriver {
     return true;
   }
 
-  // Copies and fills of the application that look synchronous, such as cudaMemset, may still be
-  // under way, and other streams do not wait for them. Completes them, and makes later ones for
-  // this memory synchronous.
+  // Completes copies and fills of the application that look synchronous, such as cudaMemset: they
+  // may still be under way, and other streams do not wait for them. Makes later ones on this memory
+  // synchronous.
   void end_copies(const std::byte* device) const {
     const unsigned on = 1;
     if (set_attribute_) set_attribute_(&on, kSyncMemops, reinterpret_cast<std::uintptr_t>(device));
@@ -153,7 +153,8 @@ class CudaDriver final : public DeviceDriver {
     return has_come;
   }
 
-  // Memory of a pool (cudaMallocAsync) belongs to a device and to no context. The context is kept.
+  // Returns a context for memory from a pool (cudaMallocAsync), which belongs to a device but to no
+  // context. The context is kept.
   void* context_of_pool(const std::byte* device) const {
     int number = -1;
     void* context = nullptr;
@@ -191,7 +192,8 @@ class HipDriver final : public DeviceDriver {
                           find(library, "hipGetLastError", take_error_) &&
                           find(library, "hipRuntimeGetVersion", version_of_runtime);
     if (!complete || version_of_runtime(&version) != 0) return false;
-    find(library, "hipThreadExchangeStreamCaptureMode", exchange_mode_);  // some lack it
+    // Some versions of the library lack this function.
+    find(library, "hipThreadExchangeStreamCaptureMode", exchange_mode_);
     of_device_ = version / kPerMajorVersion < 6 ? 1 : 2;
     return true;
   }
@@ -212,7 +214,7 @@ class HipDriver final : public DeviceDriver {
   }
 
  private:
-  // Constants of hip_runtime_api.h.
+  // Constants from hip_runtime_api.h.
   static constexpr int kByAddress = 4;  // hipMemcpyDefault
   static constexpr int kPerMajorVersion = 10'000'000;
   struct Attributes {
@@ -233,7 +235,7 @@ class HipDriver final : public DeviceDriver {
     forget_error(is_clean);
     return false;
   }
-  // Returns a stream on the memory's device; nullptr if it was refused.
+  // Returns a stream on the memory's device; nullptr if its creation was refused.
   void* stream_beside(const std::byte* device) const {
     Attributes of{};
     int before = 0;
@@ -244,7 +246,7 @@ class HipDriver final : public DeviceDriver {
     choose_device_(before);
     return stream;
   }
-  // Clears the error of Weft's calls if the application had none before.
+  // Clears the error of Weft's call if the application had none before.
   void forget_error(bool was_clean) const {
     if (was_clean) take_error_();
   }
@@ -259,7 +261,7 @@ class HipDriver final : public DeviceDriver {
   int (*choose_device_)(int device) = nullptr;
   int (*look_at_error_)() = nullptr;
   int (*take_error_)() = nullptr;
-  int of_device_ = 0;  // as the type of memory; the numbers have changed with version 6
+  int of_device_ = 0;  // the value of `type` for device memory; it differs from version 6 on
   OwnStreams streams_;
 };
 
@@ -271,8 +273,8 @@ bool ask_the_system() {
   return there;
 }
 
-// Returns how many libraries the process has ever loaded: while that is unchanged, no driver has
-// come.
+// Returns how many libraries the process has loaded in all. While that is unchanged, no driver has
+// been loaded.
 unsigned long long loads() {
   unsigned long long count = 0;
   dl_iterate_phdr(
@@ -284,11 +286,11 @@ unsigned long long loads() {
   return count;
 }
 
-// The driver that the process has loaded. It is looked for whenever a library was loaded, until one
-// is found: a program uses the devices of one vendor.
+// The driver that the process has loaded. It is looked for after each loading of a library until
+// one is found; a program uses the devices of a single vendor.
 class LoadedDriver {
  public:
-  // Returns nullptr if there is none.
+  // Returns the driver; nullptr if the process has loaded none.
   const DeviceDriver* get() {
     if (const DeviceDriver* there = found_.load(std::memory_order_acquire)) return there;
     const unsigned long long now = loads();
@@ -301,15 +303,15 @@ class LoadedDriver {
   }
 
  private:
-  std::mutex one_at_a_time_;  // guards these two, until one is found
+  std::mutex one_at_a_time_;  // guards cuda_ and hip_ until a driver is found
   CudaDriver cuda_;
   HipDriver hip_;
   std::atomic<const DeviceDriver*> found_{nullptr};
   std::atomic<unsigned long long> looked_at_{0};
 };
 
-// Returns whether the address is in the program's own data or the heap behind them, where most
-// short buffers lie: asking the driver takes longer than comparing.
+// Returns whether the address is in the program's static data or the heap after them, where most
+// short buffers lie. This comparison is cheaper than a query to the driver.
 bool is_surely_the_processors(std::uintptr_t address) {
   static const std::uintptr_t program = [] {
     std::uintptr_t begin = 0;
@@ -333,7 +335,8 @@ void look_for_devices() {
 }
 
 const DeviceDriver* driver_of(const std::byte* at) {
-  static auto* const loaded = new LoadedDriver;  // threads may ask while the process exits
+  static auto* const loaded = new LoadedDriver;  // never destroyed, since threads may use it while
+                                                 // the process exits
   if (is_surely_the_processors(reinterpret_cast<std::uintptr_t>(at))) return nullptr;
   const DeviceDriver* const driver = loaded->get();
   return driver && driver->holds(at) ? driver : nullptr;

@@ -1,5 +1,5 @@
-// DeviceDriver: Weft's questions to CUDA's driver or HIP's runtime, if the program has loaded one
-// of them; Weft loads nothing.
+// DeviceDriver: queries and copies by CUDA's driver or HIP's runtime, if the program has loaded one
+// of them. Weft loads neither.
 #pragma once
 
 #include <atomic>
@@ -11,22 +11,22 @@ namespace weft {
 class DeviceDriver {
  public:
   virtual ~DeviceDriver() = default;
-  // Returns whether the address is in device memory that the processor cannot reach.
+  // Returns whether the address is in device memory that the processor cannot access.
   virtual bool holds(const std::byte* at) const = 0;
-  // Copy from device memory and to it, on any thread. Return false if the driver refuses.
+  // Copy from device memory, and to it, on any thread. They return false if the driver refuses.
   virtual bool bring_in(std::byte* to, const std::byte* device, std::int64_t bytes) const = 0;
   virtual bool take_out(std::byte* device, const std::byte* from, std::int64_t bytes) const = 0;
 };
 
-// Finds out whether there may be such memory in this process, by the node's devices, when the first
-// call is planned.
+// look_for_devices(): determines from the node's devices whether this process may have device
+// memory, when the first call is planned.
 void look_for_devices();
 extern std::atomic<bool> device_memory_possible;
 inline bool devices_possible() {
   return device_memory_possible.load(std::memory_order_relaxed);
 }
 
-// Returns the driver to whom the memory belongs; nullptr if the processor reaches it.
+// Returns the driver of the device memory at this address; nullptr if the processor can access it.
 const DeviceDriver* driver_of(const std::byte* at);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Finds out which of a call's buffers are in device memory, and what the collective reads and
-// writes.
+// Determines which of a call's buffers are in device memory, and which data the collective reads
+// and writes.
 #include "runtime/call/device_memory.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Returns whether there are gaps between elements, which must keep their contents.
+// Returns whether there are gaps between elements, whose contents must be kept.
 bool has_holes(const Shape& shape) {
   return !shape.recv.plain || !std::all_of(shape.types.begin(), shape.types.end(),
                                            [](const Layout& one) { return one.plain; });
@@ -59,7 +59,7 @@ bool StagedBuffers::there() const {
 Call StagedBuffers::staged(Call call) const {
   if (send_.device) call.sendbuf = send_.origin();
   if (recv_.device) call.recvbuf = recv_.origin();
-  if (call.kind == Kind::bcast) call.sendbuf = call.recvbuf;  // both are the one buffer
+  if (call.kind == Kind::bcast) call.sendbuf = call.recvbuf;  // a bcast has a single buffer
   return call;
 }
 

@@ -1,6 +1,6 @@
-// The application's buffers in device memory, which the processor can neither read nor write. A
-// rank that has one lets the collective work on a copy in host memory; nothing else changes, so
-// that no other rank must know. Calls that are left to the MPI library keep their buffers.
+// StagedBuffers: copies in host memory of buffers that lie in device memory, which the processor
+// can neither read nor write. The collective works on the copies; nothing else changes, so that
+// other ranks need not know. Calls that are left to the MPI library keep their buffers.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@ namespace weft {
 
 class StagedBuffers {
  public:
-  // Returns nullptr if the processor reaches all buffers of the call.
+  // Returns nullptr if the processor can access all buffers of the call.
   static std::unique_ptr<StagedBuffers> of(const Call& call, const Shape& shape);
 
-  bool there() const;  // there was memory for the copies
+  bool there() const;  // returns whether memory for the copies was available
   // Returns the call with its buffers replaced by the copies.
   Call staged(Call call) const;
-  // Copies in what the collective reads, and the gaps that it must keep. Must precede the
-  // collective.
+  // Copies in the data that the collective reads, and gaps whose contents it must keep. Must
+  // precede the collective.
   bool bring_in() const;
-  // Copies out what the collective has written.
+  // Copies out the data that the collective has written.
   bool take_out() const;
 
  private:
   struct Range {
-    std::int64_t begin, bytes;  // from the buffer's origin
+    std::int64_t begin, bytes;  // in bytes; `begin` counts from the buffer's origin
   };
-  // A buffer of the call, and its copy.
+  // A buffer of the call and its copy.
   struct Copy {
-    const DeviceDriver* driver = nullptr;  // nullptr: it is the processor's
+    const DeviceDriver* driver = nullptr;  // nullptr if the processor can access the buffer
     std::byte* device = nullptr;
     std::vector<Range> runs;
-    std::int64_t first = 0;  // of all runs
+    std::int64_t first = 0;  // lowest offset of all runs
     std::unique_ptr<std::byte[]> memory;
     bool is_read = false, is_written = false;
 

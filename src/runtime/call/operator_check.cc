@@ -1,5 +1,5 @@
-// Uses the library's own check of arguments, on a one-rank communicator of Weft's; for operators
-// with no elements, and once per thread and pair.
+// Uses the library's own check of arguments on a one-rank communicator of Weft. Operators are
+// checked with no elements, once per thread and pair.
 #include "runtime/call/operator_check.h"
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace weft {
 
-// If there is no such communicator the call is Weft's all the same: other ranks may have one, and
-// would wait for this rank.
+// Returns true if there is no one-rank communicator: other ranks may have one, and would wait for
+// this rank in Weft's collective.
 bool library_accepts(const Call& call, bool blocking) {
-  static std::mutex one_at_a_time;  // a collective on one communicator
+  static std::mutex one_at_a_time;  // collectives on one communicator must not be concurrent
   const std::lock_guard lock(one_at_a_time);
   const MPI_Comm self = self_communicator();
   if (self == handles.comm_null) return true;

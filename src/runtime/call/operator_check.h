@@ -1,7 +1,7 @@
-// Asks whether the library accepts arguments that Weft doubts: an operator for a datatype,
-// overlapping buffers. Otherwise Weft would find out in the middle of the collective, on some ranks
-// only, and report it elsewhere than the library does; and leaving the call to a library that
-// accepts it would separate this rank from the others.
+// Asks the MPI library whether it accepts doubtful arguments: an operator for a datatype, or
+// overlapping buffers. Otherwise Weft would detect an error in the middle of the collective, on
+// some ranks only, and report it elsewhere than the library does. Passing the call to the library
+// without asking would separate this rank from the others if the library accepts it.
 #pragma once
 
 #include <mpi.h>
@@ -10,10 +10,12 @@
 
 namespace weft {
 
-// Returns false if the library refuses the call as made by this rank alone; its data may be moved.
+// Returns false if the library refuses the call on a communicator of this rank alone. The call's
+// data may be moved.
 bool library_accepts(const Call& call, bool blocking);
 
-// Returns false if the library refuses the pair, which it then reports itself.
+// Returns false if the library refuses the operator for this type; the library then reports the
+// error itself.
 bool operator_fits(MPI_Op op, MPI_Datatype type);
 
 }  // namespace weft

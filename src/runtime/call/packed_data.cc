@@ -1,4 +1,4 @@
-// Decides which buffers of a call are packed, and counts their elements.
+// Determines which buffers of a call are packed, and counts their elements.
 #include "runtime/call/packed_data.h"
 
 #include "runtime/call/shape.h"
@@ -12,7 +12,8 @@ Layout in_bytes(const Layout& layout) {
   return bytes;
 }
 
-// Blocks with one count are contiguous.
+// Returns the elements of the buffer if they must be packed. Blocks with a single count are
+// contiguous, so that one run describes them.
 Operand elements_to_pack(const Shape& shape, Buffer buffer) {
   const auto runs = buffer_runs(shape, buffer);
   return runs.empty() || layout_of(shape, runs[0].unit).plain ? Operand{} : runs[0];
@@ -52,7 +53,7 @@ PackedData::PackedData(const Call& call, const Shape& shape, MPI_Comm comm)
 Call PackedData::on_bytes(Call call) const {
   if (send_.length > 0) call.sendbuf = send_.bytes.data();
   if (recv_.length > 0) call.recvbuf = recv_.bytes.data();
-  if (call.kind == Kind::bcast) call.sendbuf = call.recvbuf;  // both are the one buffer
+  if (call.kind == Kind::bcast) call.sendbuf = call.recvbuf;  // a bcast has a single buffer
   return call;
 }
 

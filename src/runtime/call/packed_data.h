@@ -1,7 +1,7 @@
-// The application's data as packed bytes, if their type has gaps: for a thread that must not call
-// the MPI library, which alone can read such types. The caller packs at the start what the
-// collective reads, and unpacks at the end what it has written. Other ranks see no difference,
-// since a signature has equally many bytes in any case.
+// PackedData: the application's data as packed bytes if their datatype has gaps. Only the MPI
+// library can read such types, which some threads must not call. The caller packs the input at the
+// start of the collective and unpacks the output at its end. Other ranks see no difference, since a
+// type signature has the same number of bytes in either form.
 #pragma once
 
 #include "base/buffer_pool.h"
@@ -15,27 +15,28 @@ class PackedData {
  public:
   // Returns whether this rank's part of the call must be packed.
   static bool is_needed(const Shape& shape);
-  // Returns the shape of the same call on packed bytes.
+  // Returns the shape of this call on packed bytes.
   static Shape shape_on_bytes(Shape shape);
 
-  // shape: of the original call. comm: any communicator whose errors are returned.
+  // shape: the shape of the original call. comm: any communicator with error handler
+  // MPI_ERRORS_RETURN.
   PackedData(const Call& call, const Shape& shape, MPI_Comm comm);
 
   bool there() const { return send_.bytes.there() && recv_.bytes.there(); }
-  // Returns the same call on packed bytes.
+  // Returns the call with its buffers replaced by packed bytes.
   Call on_bytes(Call call) const;
 
-  // pack() must precede the collective, unpack() follows it. Both return an MPI error code.
+  // pack() must precede the collective, and unpack() must follow it. They return an MPI error code.
   int pack();
   int unpack();
 
  private:
-  // A buffer of the call.
+  // A buffer of the call and its packed bytes.
   struct Side {
     Side(const Call& call, const Shape& shape, Buffer buffer);
 
-    const Operand operand;      // all of its elements; none: it stays as it is
-    const std::int64_t length;  // of these, in bytes
+    const Operand operand;      // all elements of the buffer; empty if it is not packed
+    const std::int64_t length;  // packed size of the elements in bytes
     TempBuffer bytes;
     const Elements elements;
     const bool is_read, is_written;

@@ -1,4 +1,4 @@
-// Reads each collective's arguments on each rank (MPI-4.1, chapter 6), and the layouts of
+// Reads the arguments of each collective on each rank (MPI-4.1, chapter 6), and the layouts of
 // datatypes.
 #include "runtime/call/shape.h"
 
@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-// Layouts of predefined types, which never change; the library is asked once per thread and type.
+// Cache of layouts of predefined types, which never change. The library is queried once per thread
+// and type.
 struct KnownType {
   MPI_Datatype type;
   Layout layout;
@@ -20,7 +21,7 @@ struct KnownType {
 thread_local std::array<KnownType, 4> known_types{};
 thread_local unsigned next_known = 0;
 
-// Sizes beyond an int are not computed: they are more than Weft carries.
+// A size beyond an int; it stands for all such sizes, which Weft does not handle.
 constexpr std::int64_t kBeyondInt = std::int64_t{INT32_MAX} + 1;
 
 Layout ask_layout(MPI_Datatype type) {
@@ -51,10 +52,10 @@ Layout layout_of(MPI_Datatype type, std::int64_t count) {
   return layout;
 }
 
-// A side of a call on this rank. A side that is not significant has no blocks.
+// The send or receive side of a call on this rank. A side that is not significant has no blocks.
 struct Side {
   bool significant = false;
-  int blocks = 1;  // counts in an array; else one count
+  int blocks = 1;  // number of counts in an array; 1 if there is a single count
 };
 
 struct Sides {
@@ -67,8 +68,8 @@ int length(const std::vector<int>& neighbors) {
   return static_cast<int>(neighbors.size());
 }
 
-// MPI does not allow equal buffers. Where the library accepts them, they mean MPI_IN_PLACE. That
-// changes nothing that other ranks would have to know.
+// Returns whether send and receive buffer are equal. MPI forbids that; libraries that accept it
+// treat it as MPI_IN_PLACE, and so does Weft. Other ranks need not know.
 bool has_one_buffer(const Call& call, bool root) {
   const bool has_result = root || call.kind != Kind::reduce;
   return reduces(call.kind) && has_result && call.sendbuf == call.recvbuf;
@@ -98,7 +99,8 @@ Sides sides_of(const Call& call, const Communicator& c) {
     case Kind::neighbor_alltoall:
     case Kind::neighbor_alltoallv:
     case Kind::neighbor_alltoallw:
-      if (!c.neighbors) return {in_place, {true, 0}, {true, 0}};  // not known: the library's
+      // If the topology is unknown, the library carries the call out.
+      if (!c.neighbors) return {in_place, {true, 0}, {true, 0}};
       return {in_place,
               {true, length(c.neighbors->destinations)},
               {true, length(c.neighbors->sources)}};
@@ -118,7 +120,7 @@ bool side_looks_right(const Side& side, const Numbers& counts, MPI_Datatype type
   return types || type != handles.datatype_null;
 }
 
-// Keeps only this rank's own one of many blocks.
+// Restricts a buffer with many blocks to this rank's own block.
 void leave_own(int rank, const Side& side, const void*& buffer, Numbers& counts,
                Numbers& displacements, MPI_Datatype type, const MPI_Datatype*& types) {
   if (!side.significant || side.blocks == 1) return;
@@ -129,7 +131,7 @@ void leave_own(int rank, const Side& side, const void*& buffer, Numbers& counts,
   if (types) types += rank;
 }
 
-// Returns the address of that block.
+// Returns the address of this rank's own block, after leave_own().
 const char* place_of_own(const void* buffer, const Numbers& displacements, MPI_Datatype type,
                          const MPI_Datatype* types) {
   const std::int64_t unit = types ? 1 : layout_of(type, 0).extent;
@@ -144,7 +146,8 @@ bool may_be_in_place(const Call& call, const Communicator& communicator) {
   return !of_the_root || communicator.rank == call.root;
 }
 
-// Returns the blocks of one side, if they differ; their layouts go to `types` if these differ too.
+// Returns the blocks of a side with different counts. If their types differ as well, their layouts
+// are added to `types`.
 std::vector<Block> blocks_of(int count, const Numbers& counts, const Numbers& displacements,
                              Unit unit, const Layout& layout, const MPI_Datatype* datatypes,
                              std::vector<Layout>& types) {
@@ -161,7 +164,7 @@ std::vector<Block> blocks_of(int count, const Numbers& counts, const Numbers& di
   return blocks;
 }
 
-// Sets the offsets of a reduce_scatter's blocks, which are contiguous.
+// Sets the offsets of the blocks of a reduce_scatter, which are contiguous.
 void follow_each_other(std::vector<Block>& blocks, std::int64_t extent) {
   std::int64_t offset = 0;
   for (Block& block : blocks) {

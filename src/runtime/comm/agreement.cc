@@ -1,5 +1,5 @@
-// Equal facts have equal fingerprints; the facts themselves are sent only if the fingerprints
-// differ.
+// Ranks compare fingerprints of their facts. They send the facts themselves only if the
+// fingerprints differ.
 #include "runtime/comm/agreement.h"
 
 #include <sched.h>
@@ -18,9 +18,11 @@
 namespace weft {
 namespace {
 
-// These words must never change: versions of Weft find out by them that they differ. They are the
-// fingerprint of the facts and its complement, whose maxima are everybody's own only if all are
-// equal; the length of the facts as text; and flags of some rank.
+// The layout of the first exchange, of which each word is reduced by maximum. It must never change,
+// because different versions of Weft detect each other by it. kSame and kSameToo are the
+// fingerprint and its complement: both maxima equal the own values on all ranks only if all
+// fingerprints are equal. kLength is the length of the facts as text. The others are flags that
+// some rank has set.
 enum Word : std::uint8_t { kSame, kSameToo, kLength, kKeep, kRaise, kLacking, kWords };
 using Words = std::array<std::int64_t, kWords>;
 
@@ -33,7 +35,7 @@ bool all_alike(const Words& greatest) {
   return greatest[kSame] == ~greatest[kSameToo];
 }
 
-// A rank that was started without Weft never arrives.
+// Reports that ranks wait, because a rank started without Weft never arrives.
 void say_who_waits(int rank) {
   if (rank <= 1)
     say("rank " + std::to_string(rank) +
@@ -42,8 +44,8 @@ void say_who_waits(int rank) {
         "run', or none");
 }
 
-// Operations under way are progressed meanwhile: another rank may have to complete one of them
-// before it can join this agreement.
+// Completes the request. Meanwhile it progresses operations under way, since another rank may have
+// to complete one of them before it can join this agreement.
 void complete(MPI_Request* request, MPI_Comm comm) {
   constexpr std::int64_t kLong_ns = 10'000'000'000;
   const std::int64_t began = now_ns();
@@ -71,7 +73,8 @@ Words greatest(MPI_Comm comm, const Words& own) {
   return all;
 }
 
-// Returns the facts of all ranks on the first rank, by rank; nothing on the others.
+// Returns the facts of all ranks, indexed by rank, on the first rank; an empty vector on the
+// others.
 std::vector<Facts> collected(MPI_Comm comm, const Facts& own, std::int64_t most_bytes) {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(comm, &rank);
@@ -95,9 +98,10 @@ std::string words_for(MPI_Comm comm, const Facts& facts, const Words& said) {
   return all.empty() ? "" : differences(all);
 }
 
-constexpr const char* kRefusal = "refusal";  // the only fact of a rank that refuses
+constexpr const char* kRefusal = "refusal";  // name of the only fact of a rank that refuses its
+                                             // options
 
-// Says why a job whose ranks have different facts ends.
+// Returns the reason why a job whose ranks have different facts must end.
 std::string why_it_ends(const std::vector<Facts>& of_ranks) {
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
     for (const Fact& fact : of_ranks[rank])
@@ -109,10 +113,10 @@ std::string why_it_ends(const std::vector<Facts>& of_ranks) {
          differing + "; give all ranks the same";
 }
 
-// MPI is finalised first, so that no launcher takes the end for a crash.
+// Finalises MPI before exit, so that no launcher takes the end for a crash.
 [[noreturn]] void end_job(const std::string& why) {
   if (!why.empty()) say(why);
-  greatest(handles.comm_world, {});  // nobody ends before it has been said
+  greatest(handles.comm_world, {});  // no rank ends before the reason has been printed
   end_together(next_calls.Finalize, 2);
 }
 

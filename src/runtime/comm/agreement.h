@@ -1,6 +1,6 @@
-// Agreement: what the ranks of a communicator exchange by the MPI library before they rely on it.
-// It uses non-blocking calls, since MPICH's blocking ones hang if ranks have asked for different
-// thread levels.
+// Agreement: exchanges by the MPI library in which the ranks of a communicator agree on facts
+// before they rely on them. It uses non-blocking calls, since MPICH's blocking ones hang if ranks
+// have requested different thread levels.
 #pragma once
 
 #include <mpi.h>
@@ -14,28 +14,29 @@
 
 namespace weft {
 
-// The facts that ranks find out together in MPI_Init.
+// The facts that the ranks determine together in MPI_Init.
 struct Start {
-  bool some_keep_level;  // some rank keeps the level of threads that its application asked for, by
-                         // keeps_level()
+  bool some_keep_level;  // some rank keeps the thread level that its application requested
   bool all_keep_level;
-  bool all_have_multiple;  // MPI_THREAD_MULTIPLE is granted to all
+  bool all_have_multiple;  // all ranks have been granted MPI_THREAD_MULTIPLE
 };
 
-// The first exchange of a job, collective over MPI_COMM_WORLD. `own` has the values for a job of
-// this rank alone. If the facts differ it ends the process on all ranks, and one of them says why.
+// The first exchange of a job, collective over MPI_COMM_WORLD. own: the result for a job of this
+// rank alone. If the facts differ, it ends the process on all ranks, and one of them reports the
+// difference.
 Start agree_on_start(const Facts& facts, const Start& own);
 
-// Replaces agree_on_start() if this rank refuses its options: ends the process on all ranks, and
-// one of them says why.
+// Is called instead of agree_on_start() on a rank that refuses its options. Ends the process on all
+// ranks, and one of them reports `why`.
 [[noreturn]] void end_job_refusing(const std::string& why);
 
-// Collective over MPI_COMM_WORLD. Ends the process on all ranks if some rank has a reason; the
-// first such rank says it.
+// Collective over MPI_COMM_WORLD. why: the reason for refusing; empty for none. If some rank has a
+// reason, it ends the process on all ranks, and the first such rank reports it.
 void end_job_if_refused(const std::string& why);
 
-// Collective over `comm`, a communicator of the application's. Returns nothing if its ranks agree;
-// otherwise the difference in words on the first rank, and an empty text on the others.
+// Collective over `comm`, a communicator of the application. Returns nullopt if the ranks' facts
+// agree; otherwise a description of the difference on the first rank, and an empty text on the
+// others.
 std::optional<std::string> disagreement(MPI_Comm comm, const Facts& facts);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Attributes: what other parts of Weft keep for a communicator, which knows nothing of it, like the
-// attributes that programs cache. They are destroyed with the communicator.
+// Attributes: objects that other parts of Weft attach to a communicator, like the attributes that
+// MPI programs cache. They are destroyed with the communicator.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace weft {
 
 class Attributes {
  public:
-  // The one of this type; nullptr: there is none.
+  // Returns the attribute of this type; nullptr if there is none.
   template <class Kept>
   Kept* find() const {
     const std::lock_guard lock(mutex_);
@@ -39,7 +39,7 @@ class Attributes {
     return found == all_.end() ? nullptr : static_cast<Kept*>(found->second.get());
   }
 
-  mutable std::mutex mutex_;  // guards the rest
+  mutable std::mutex mutex_;  // guards the members below
   std::vector<std::pair<const void*, std::shared_ptr<void>>> all_;
 };
 

@@ -1,4 +1,4 @@
-// Keeps the data on communicators, from the calls that make them to those that free them.
+// Keeps Weft's data on communicators, from the calls that create them to those that free them.
 #include "runtime/comm/communicators.h"
 
 #include <algorithm>
@@ -19,12 +19,13 @@ namespace {
 
 std::atomic<int> next_number{0};
 
-// The fixed memory of each, however many ranks it has: docs/inside/scale.md. Besides there are its
-// entry in the registry, a piece of mapped memory and, once used, schedules.
-// The call classes on it take the rest of 1,832 bytes (runtime/adaptive/call_classes.cc).
+// The fixed memory per communicator, however many ranks it has (docs/inside/scale.md). In addition
+// there are its entry in the registry, a piece of mapped memory and, once used, schedules. Its call
+// classes take the rest of 1,832 bytes (runtime/adaptive/call_classes.cc).
 static_assert(sizeof(Communicator) + sizeof(NodeMemory) + sizeof(NodeRoom) <= 1680);
 
-// Returns whether all ranks are of this job: spawned or connected processes may run without Weft.
+// Returns whether all ranks belong to this job. Spawned or connected processes may run without
+// Weft.
 bool of_this_job_alone(MPI_Comm user) {
   MPI_Group group, job, others;
   int strangers = 1;
@@ -36,7 +37,7 @@ bool of_this_job_alone(MPI_Comm user) {
   return strangers == 0;
 }
 
-// Returns an error if the system refuses a thread.
+// Returns a new worker; an error if the system refuses its thread.
 Result<std::unique_ptr<Worker>> start_worker(Observer& observer, int core) {
   static std::atomic<int> workers{0};
   auto worker = std::make_unique<Worker>(observer, workers.fetch_add(1), core);
@@ -45,7 +46,7 @@ Result<std::unique_ptr<Worker>> start_worker(Observer& observer, int core) {
   return worker;
 }
 
-// Reports a missing worker once, on the rank that speaks for those which know of it.
+// Reports a missing worker once, on a single rank. speaks: whether this rank reports.
 void say_why_no_worker(const Error& why, const std::string& effect, bool speaks) {
   static std::atomic<bool> said{false};
   if (!said.exchange(true) && speaks)
@@ -93,13 +94,15 @@ void Communicator::share_memory(const std::vector<int>& world_ranks) {
 
 namespace {
 
-// Each is a thread. More communicators may have a worker if algorithms ask for leaders.
+// The number of workers for engine auto, each of which is a thread. Further communicators may get a
+// worker if algorithms use leaders.
 constexpr int kMostTried = kMostThatTry + 1;
 std::atomic<int> tried_workers{0};
 
 }  // namespace
 
-// Slots are always written, and a page for each rank may stay allocated.
+// Notes use of the node buffers beyond the slots and a page per rank. Those may stay allocated when
+// the memory is reused; further pages are then released.
 void Communicator::note_use(const Schedule& schedule) {
   if (node_room_ && schedule.node_bytes > node_room_->node_buffers().ranks() * kPageBytes)
     node_room_->spread();
@@ -122,7 +125,8 @@ Communicator::~Communicator() {
   if (node_room_ && !usable_.load()) node_room_->lose();
   if (internal == user) return;
   if (worker && wants_worker_) tried_workers.fetch_sub(1);
-  worker.reset();  // it may be inside a collective on the internal communicator
+  worker.reset();  // destroyed first, because the worker may be inside a collective on the internal
+                   // communicator
   give_up(std::move(internal_), freed.load() && !is_retained_.load(), usable_.load());
 }
 
@@ -138,7 +142,7 @@ std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& mem
           }};
 }
 
-// Never destroyed: threads may ask while the process exits.
+// The object is never destroyed, since threads may use it while the process exits.
 Communicators& Communicators::own() {
   static auto* const all = new Communicators;
   return *all;
@@ -236,8 +240,8 @@ bool Communicators::world_has_worker() {
   return world && (world->worker || world->wants_worker());
 }
 
-// If a worker may still be inside a collective on an internal communicator, none is freed: it could
-// match the collective by which the ranks agree here.
+// If a worker may still be inside a collective on an internal communicator, none is freed: that
+// collective could match the one by which the ranks agree here.
 void Communicators::free_all() {
   const bool has_worker = world_has_worker();
   std::shared_ptr<Communicator> world = remove(handles.comm_world);

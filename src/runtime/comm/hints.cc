@@ -1,4 +1,4 @@
-// Reads info keys into Hints; keys that cannot be understood are reported and ignored.
+// Reads info keys into Hints; wrong values are reported and ignored.
 #include "runtime/comm/hints.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void ignored(const char* key, const std::string& why) {
   say(std::string("communicator hint ") + key + ": " + why + "; the hint is ignored");
 }
 
-// Returns the value of `key` as read by `parse`.
+// Returns the parsed value of `key`; nullopt if it is missing or wrong.
 template <class Value>
 std::optional<Value> parsed(MPI_Info info, const char* key,
                             Result<Value> (*parse)(std::string_view)) {
@@ -38,7 +38,7 @@ std::optional<Value> parsed(MPI_Info info, const char* key,
   return std::nullopt;
 }
 
-// Handles one KIND=NAME.
+// Parses and stores a pair KIND=NAME.
 void set_algorithm(std::string_view pair, Hints& hints) {
   const auto equals = pair.find('=');
   for (int i = 0; i < kKinds; ++i) {
@@ -72,7 +72,7 @@ Hints hints_of_this_rank(MPI_Info info) {
   return hints;
 }
 
-// Returns the facts among the hints that decide what travels.
+// Returns those facts of the hints that determine messages, and must be equal on all ranks.
 Facts wire_facts(const Hints& hints) {
   const auto none = [](const char* key) { return Fact{key, "not given", ""}; };
   Facts facts = {hints.engine ? engine_fact(kEngineHint.key, *hints.engine) : none(kEngineHint.key),

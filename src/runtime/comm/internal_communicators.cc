@@ -1,6 +1,6 @@
 // Internal communicators are made in calls that are collective anyway. Each rank gives up a tag
-// range by itself. One that is not shared is freed in such a call when all ranks have finished with
-// it, or in the application's own call if nothing can be under way.
+// range on its own. An unshared communicator is freed in such a call when all ranks have finished
+// with it, or in the application's MPI_Comm_free if nothing can be under way.
 #include "runtime/comm/internal_communicators.h"
 
 #include <algorithm>
@@ -23,15 +23,16 @@ void free_now(MPI_Comm comm) {
   own_alive.fetch_sub(1);
 }
 
-// The communicators of some members that this rank has finished with, by number.
+// The unshared internal communicators of certain ranks with which this rank has finished, by
+// number.
 struct Spares {
   std::map<std::int64_t, MPI_Comm> by_number;
-  std::int64_t next = 0;  // which to propose first; the same on all the members where it matters
+  std::int64_t next = 0;  // number of the spare to propose first; equal on all its ranks
 };
 
-// The object is never destroyed: operations may end while the process exits.
+// The object is never destroyed, since operations may end while the process exits.
 struct AllSpares {
-  std::mutex mutex;  // guards the rest
+  std::mutex mutex;  // guards the members below
   std::map<std::vector<int>, Spares> of;
 };
 AllSpares& spares() {
@@ -46,10 +47,11 @@ void put_by(InternalCommunicator internal) {
 
 struct Spare {
   MPI_Comm comm{};
-  std::int64_t number = 0;  // 0: there is none
+  std::int64_t number = 0;  // number of the spare communicator; 0 if there is none
 };
 
-// Takes one that this rank proposes to free, so that nobody else does meanwhile.
+// Removes the communicator that this rank proposes to free, so that no other thread proposes it
+// meanwhile.
 Spare take_spare(const std::vector<int>& members) {
   const std::lock_guard lock(spares().mutex);
   const auto found = spares().of.find(members);
@@ -62,8 +64,9 @@ Spare take_spare(const std::vector<int>& members) {
   return taken;
 }
 
-// The numbers that the members have proposed lie between these two. If they differ, the members try
-// the greatest next time, or begin again if some have none.
+// Frees the proposed communicator if all members have proposed the same. least, greatest: the
+// extremes of the proposed numbers. If these differ, the members propose the greatest next time, or
+// begin again if some have none.
 void settle_spare(const std::vector<int>& members, const Spare& spare, std::int64_t least,
                   std::int64_t greatest) {
   const bool agreed = least == greatest;
@@ -84,7 +87,8 @@ int spares_here() {
   return static_cast<int>(count);
 }
 
-// Frees them in the same order on all ranks, whichever communicators these are members of.
+// Frees spare communicators in an order that is equal on all ranks, whichever of them a rank
+// belongs to.
 void free_spares() {
   const std::lock_guard lock(spares().mutex);
   for (const auto& [members, theirs] : spares().of)
@@ -97,21 +101,24 @@ std::int64_t new_number(int world_rank) {
   return (made.fetch_add(1) + 1) << 32 | world_rank;
 }
 
-// The shared communicator and its tag ranges. Never destroyed, like the spares.
+// The shared communicator and its tag ranges. The object is never destroyed, since operations may
+// end while the process exits.
 struct Common {
   explicit Common(const TagsOfAll& tags) : tags(tags), tag_ranges(tags.tag_ranges) {}
 
   MPI_Comm comm = handles.comm_null;
   const TagsOfAll tags;
-  bool is_the_worlds = false;  // which was the first to get it, for itself
-  std::mutex mutex;            // guards the rest
+  bool is_the_worlds = false;  // MPI_COMM_WORLD uses the shared communicator as its own, unshared
+                               // one
+  std::mutex mutex;            // guards the members below
   TagRanges tag_ranges;
-  bool one_is_chosen = false;  // with other ranks, just now
+  bool one_is_chosen = false;  // a thread of this process is agreeing with other ranks on a tag
+                               // range
 };
 Common* the_common = nullptr;
 
-// Two threads that agree with other ranks at the same time could choose the same tag range: one of
-// them goes without, on all its ranks.
+// Allows one thread at a time to agree with other ranks on a tag range, since two could choose the
+// same one. The other thread's communicator gets none, on all its ranks.
 class Choosing {
  public:
   Choosing() {
@@ -136,21 +143,23 @@ int first_of_free_tag_ranges() {
   return the_common->tag_ranges.first_of_free();
 }
 
-// The words that the ranks of a communicator exchange when it is made; of each the maximum counts.
+// The words that the ranks of a communicator exchange when it is made. Each is reduced by maximum.
 enum Word : std::uint8_t {
-  kNotReady,  // how many ranks there are from this one on
+  kNotReady,  // number of ranks, counted from the first that is not ready
   kNumber,
   kSpare,
-  kSpareToo,  // the complement: of both all ranks say the same only if they have the same
-  kManyOwn,   // as many as were wanted
-  kMostHere,  // as many as there may be
+  kSpareToo,  // complement of kSpare: the maxima of both equal the own values on all ranks only if
+              // all values are equal
+  kManyOwn,   // flag: as many unshared communicators exist as Wish::most_own allows
+  kMostHere,  // flag: as many unshared communicators exist as kMostOwn allows
   kBusy,
   kFirstTagRange,
   kWords,
 };
 using Words = std::array<std::int64_t, kWords>;
 
-// Collective. Also frees a communicator of these ranks that all have finished with.
+// Exchanges the words; collective. Also frees an unshared internal communicator of these ranks if
+// all have finished with it.
 std::optional<Words> agree(MPI_Comm comm, const std::vector<int>& members, const Wish& wish,
                            bool busy) {
   int rank = 0, world_rank = 0;
@@ -179,7 +188,8 @@ std::optional<Words> agree(MPI_Comm comm, const std::vector<int>& members, const
   return greatest;
 }
 
-// Collective; only used once some rank has used all tag ranges.
+// Returns a tag range that is free on all ranks; -1 if there is none. Collective; is only used once
+// some rank has used all tag ranges.
 int free_on_all(MPI_Comm comm) {
   std::vector<std::int64_t> own;
   {
@@ -198,7 +208,7 @@ std::optional<InternalCommunicator> take_tag_range(MPI_Comm user,
   if (the_common->comm == handles.comm_null || agreed[kBusy] != 0 ||
       the_common->tags.tag_ranges < 1)
     return std::nullopt;
-  // The shared communicator has no processes of other jobs.
+  // Returns nullopt for ranks of other jobs, which do not belong to the shared communicator.
   if (std::any_of(world_ranks.begin(), world_ranks.end(), [](int rank) { return rank < 0; }))
     return std::nullopt;
   auto tag_range = static_cast<int>(agreed[kFirstTagRange]);
@@ -268,8 +278,8 @@ bool may_have_own(int most) {
   return own_alive.load() < most;
 }
 
-// Errors are returned to Weft meanwhile: the application has its communicator, and goes on without
-// Weft.
+// Errors are returned to Weft meanwhile, because the application has its communicator in any case
+// and can continue without Weft.
 std::optional<InternalCommunicator> make_internal(MPI_Comm user,
                                                   const std::vector<int>& world_ranks,
                                                   const Wish& wish, WhyNone* why_none) {
@@ -303,7 +313,7 @@ void give_up(InternalCommunicator internal, bool at_once, bool usable) {
     const std::lock_guard lock(the_common->mutex);
     if (usable) the_common->tag_ranges.give_back(internal.tag_range);
   } else if (internal.number == 0) {
-    return;  // of MPI_COMM_WORLD: it is what the tag ranges share
+    return;  // the communicator of MPI_COMM_WORLD, which tag ranges share
   } else if (at_once) {
     free_now(internal.comm);
   } else {
@@ -321,8 +331,8 @@ std::optional<InternalCommunicator> split_own(MPI_Comm comm, const std::vector<i
   return own_internal(made, members, *agreed);
 }
 
-// A communicator that a request still holds, which was never freed, is no spare. Then no rank frees
-// any: another rank might wait in MPI_Comm_free for the one that this rank does not free.
+// If a request that was never freed still holds a communicator, no rank frees any: another rank
+// might wait in MPI_Comm_free for one that this rank does not free.
 void free_all_internal() {
   if (common() == handles.comm_null) return;
   std::int64_t in_use = own_alive.load() - spares_here();

@@ -1,7 +1,7 @@
-// Internal communicators carry Weft's messages, which thus never match the application's. One of
-// its own is made where whole collectives of the library's need it. All others are tag ranges of a
-// single shared communicator, since an MPI library may have no more than about 2,000 communicators,
-// and these are the application's.
+// Internal communicators carry Weft's messages, which therefore never match the application's. A
+// communicator that needs whole collectives of the library gets an unshared one. All others get a
+// tag range of a single shared communicator, because an MPI library may have only about 2,000
+// communicators, which belong to the application.
 #pragma once
 
 #include <mpi.h>
@@ -16,56 +16,64 @@
 
 namespace weft {
 
-// Freeing one that is not shared is collective, while its ranks finish with it at different times:
-// it is freed when the same ranks make another one and find that all have finished.
+// An unshared communicator, or a tag range. Freeing an unshared one is collective, but its ranks
+// finish with it at different times. It is freed when the same ranks make another one and find that
+// all have finished.
 struct InternalCommunicator {
   MPI_Comm comm{};
-  bool is_own = false;  // no other communicator's messages or collectives are on it
+  bool is_own = false;  // it is unshared: no other communicator uses it for messages or collectives
   Tags tags{};
-  std::int64_t number = 0;  // of an own one: different from those of all others of the same ranks
-  std::vector<int> members{};  // who free it together, by their ranks in MPI_COMM_WORLD, in order
-  int tag_range = -1;          // of the one that is shared
-  std::shared_ptr<const RankMap> ranks{};  // on the one that is shared; nullptr: as they are
+  std::int64_t number = 0;     // for an unshared communicator: a number that is unique among those
+                               // with equal ranks
+  std::vector<int> members{};  // ranks in MPI_COMM_WORLD, sorted, that free an unshared
+                               // communicator together
+  int tag_range = -1;  // tag range on the shared communicator; -1 for an unshared communicator
+  std::shared_ptr<const RankMap> ranks{};  // for the shared communicator: maps ranks to its ranks;
+                                           // nullptr if both are equal
 };
 
-// The most communicators that are not shared, except those that are needed, and of threads of
-// engine tcc.
+// The limit for internal communicators that are not shared by several of the application's.
+// Required ones and those of engine tcc are not counted.
 inline constexpr int kMostOwn = 63;
 
 // The requirements for an internal communicator.
 struct Wish {
-  int most_own = 0;   // one of its own, where there are fewer than so many
-  bool ready = true;  // false, on one rank: nothing
-  // Set if one that is not shared is needed even if all kMostOwn are taken, as long as the library
-  // has any. Equal on all ranks.
+  int most_own = 0;   // the communicator should be unshared if fewer unshared ones than this exist
+  bool ready = true;  // if false on some rank, no communicator is made
+  // Set if an unshared internal communicator is required even if kMostOwn exist, as long as the
+  // library can make one. Equal on all ranks.
   bool needed = false;
 };
 
-// Must be called before any internal communicator is made.
+// Must be called before any internal communicator is made. greatest_tag: the library's MPI_TAG_UB.
 void begin_internal_communicators(int greatest_tag);
-// Makes the communicator that tag ranges share, of the ranks of MPI_COMM_WORLD; collective over
-// these. common() is the null communicator if it was not made, or the library has none to give.
+// make_common(): makes the communicator that tag ranges share; collective over MPI_COMM_WORLD.
+// common(): returns it; the null handle if it was not made, or the library had no communicator
+// left.
 void make_common();
 MPI_Comm common();
 
 struct WhyNone {
-  bool others_have_all = false;  // other communicators
-  int not_ready = -1;            // the first rank that is not
+  bool others_have_all = false;  // other communicators of the application use all unshared ones
+                                 // that the limit allows
+  int not_ready = -1;            // first rank with Wish::ready == false; -1 if none
 };
 
-// Collective over `user`, whose ranks these are in MPI_COMM_WORLD; negative for those of another
-// job. Returns nothing on all ranks if there is none; why_none, unless nullptr, then says why.
+// Collective over `user`. world_ranks: its ranks in MPI_COMM_WORLD; negative for those of another
+// job. Returns nullopt on all ranks if no internal communicator can be made; *why_none, if given,
+// then has the reason.
 std::optional<InternalCommunicator> make_internal(MPI_Comm user,
                                                   const std::vector<int>& world_ranks,
                                                   const Wish& wish, WhyNone* why_none = nullptr);
-// Is called when this rank has finished with it. at_once: all ranks give it up in the same call.
-// usable: all messages were received, so that others may use the tag range.
+// Is called when this rank has finished with an internal communicator. at_once: all ranks call it
+// in the same MPI call. usable: all messages were received, so that another communicator may use
+// the tag range.
 void give_up(InternalCommunicator internal, bool at_once, bool usable);
-// Returns whether fewer than `most` are not shared on this rank.
+// Returns whether this rank has fewer than `most` unshared internal communicators.
 bool may_have_own(int most);
 
-// Collective over `comm`, an internal communicator: returns one of the ranks with this color that
-// is not shared, with these members.
+// Collective over `comm`, an internal communicator: returns an unshared one for the ranks with this
+// color. members: the ranks with this color in MPI_COMM_WORLD.
 std::optional<InternalCommunicator> split_own(MPI_Comm comm, const std::vector<int>& members,
                                               int color, int key);
 
@@ -73,12 +81,12 @@ std::optional<InternalCommunicator> split_own(MPI_Comm comm, const std::vector<i
 // finished with them.
 void free_all_internal();
 
-// Collective over `comm`. Returns a communicator of Weft's with the same ranks; the null
-// communicator if the library has none to give. It uses MPI_Comm_create, which unlike MPI_Comm_dup
-// calls none of the application's attribute callbacks and copies no info.
+// Collective over `comm`. Returns a communicator of Weft with the same ranks; the null handle if
+// the library has none left. It uses MPI_Comm_create, which unlike MPI_Comm_dup calls no attribute
+// callbacks of the application and copies no info.
 MPI_Comm communicator_like(MPI_Comm comm);
 
-// Makes errors on a communicator of the application's return while it lives.
+// Sets the error handler of an application's communicator to MPI_ERRORS_RETURN while it lives.
 class ErrorsReturn {
  public:
   explicit ErrorsReturn(MPI_Comm comm);

@@ -1,4 +1,4 @@
-// Asks the library for the topology, once per communicator.
+// Queries the library for the topology, once per communicator.
 #include "runtime/comm/neighbors.h"
 
 #include <algorithm>

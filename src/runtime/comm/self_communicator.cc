@@ -1,4 +1,4 @@
-// Uses MPI_Comm_create over the group of MPI_COMM_SELF, which runs no attribute callbacks.
+// Uses MPI_Comm_create with the group of MPI_COMM_SELF, which runs no attribute callbacks.
 #include "runtime/comm/self_communicator.h"
 
 #include <mutex>
@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-std::mutex mutex;  // guards the rest
+std::mutex mutex;  // guards the variables below
 bool made = false;
 MPI_Comm communicator;
 

@@ -1,4 +1,4 @@
-// Finds the MPI calls that Weft itself needs, and the library's implementation.
+// Binds the MPI calls that Weft itself needs, and identifies the MPI implementation.
 #include "runtime/job/bind.h"
 
 #include <dlfcn.h>
@@ -36,8 +36,7 @@ Result<bool> bind_library() {
 
 namespace {
 
-// Returns whether a file calls the next definition once for each call that it sees, as the advisor
-// does.
+// Returns whether a tool's file forwards each call exactly once, as the advisor does.
 bool hands_all_on(const std::string& file) {
   constexpr std::string_view kAdvisor = "libweft-advise-";
   return file.compare(0, kAdvisor.size(), kAdvisor) == 0 ||

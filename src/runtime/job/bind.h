@@ -1,4 +1,4 @@
-// Finds the MPI library behind Weft, whenever and however it was loaded.
+// Finds the MPI library that Weft wraps, whenever and however it was loaded.
 #pragma once
 
 #include "base/result.h"
@@ -6,15 +6,16 @@
 
 namespace weft {
 
-// Binds the calls and handles that Weft itself needs; an error names what is missing.
+// Binds the calls and handles that Weft itself needs. Returns an error that names a missing one.
 Result<bool> bind_library();
 
-// Returns whether no other tool's completion calls precede Weft's, except the advisor's.
+// Returns whether Weft's completion calls come first in the symbol search order, with no other tool
+// before them except the advisor.
 bool first_in_chain();
 
-// Returns the implementation, as its version string names it. Must follow bind_library().
+// Returns the MPI implementation, according to its version string. Must follow bind_library().
 Library identify_library();
-// Returns its name and version, such as "Open MPI v5.0.11".
+// Returns the MPI library's name and version, such as "Open MPI v5.0.11".
 std::string library_words();
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Epoch: cached facts about calls are valid while it lasts. There is one number for all of them,
-// since every cached fact is checked at each call, and a short collective has time for one check
+// Epoch: a number that changes when cached facts about calls become invalid. There is one number
+// for all facts, because every call checks them, and a short collective has time for a single check
 // only.
 #pragma once
 
@@ -10,17 +10,17 @@ namespace weft {
 
 inline std::atomic<std::uint64_t> current_epoch{1};
 
-// Returns the current epoch; never 0.
+// Returns the number of the current epoch; never 0. Facts cached in an earlier epoch are invalid.
 inline std::uint64_t epoch() {
   return current_epoch.load(std::memory_order_acquire);
 }
 
-// The epoch while short messages may pass through to the library (Runtime::lets_pass_through),
-// otherwise 0: one check covers both.
+// The epoch while short messages may pass through to the library (Runtime::lets_pass_through()),
+// otherwise 0, so that one check covers both.
 inline std::atomic<std::uint64_t> passthrough_epoch{0};
 
-// Is called when a communicator was made or freed, or a datatype or operator, whose handle may be
-// reused.
+// Is called when a communicator was made or freed, or a datatype or operator was freed, since its
+// handle may be reused.
 inline void begin_epoch() {
   const std::uint64_t now = current_epoch.fetch_add(1, std::memory_order_release) + 1;
   std::uint64_t before = passthrough_epoch.load();

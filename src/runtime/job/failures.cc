@@ -1,4 +1,4 @@
-// The engine is native for the whole job, as if the user had named it.
+// Sets engine native for the whole job, as if the user had chosen it.
 #include "runtime/job/failures.h"
 
 namespace weft {

@@ -1,4 +1,4 @@
-// Puts the records into words, for people and for other programs.
+// Formats the records for people and for other programs.
 #include "runtime/job/records.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ std::string turn_words(std::size_t position, std::size_t cycle) {
 namespace {
 
 // Returns for instance ", by chance 25 %" if two equally fast variants would give such a result
-// more often than one of them wins three rounds of three (python/weft/choices/learned.py).
+// with more probability than three wins in three rounds (python/weft/choices/learned.py).
 std::string doubt_words(const Learner::Found& found) {
   constexpr double kMostByChance = 0.125;
   const double chance = chance_of(found.won, found.pairs);
@@ -99,8 +99,8 @@ std::string cost_words(std::int64_t ns) {
   return text;
 }
 
-// Returns the line on what the trials cost and won; "" if nothing was tried. Equal runs differ by
-// more than a win below kNoise.
+// Returns the line on the cost and gain of trials; "" if there were none. A gain below kNoise is
+// less than the difference between equal runs.
 std::string trials_line(const LearntReport& report, double seconds) {
   constexpr double kNoise = 0.01;
   const double cost_s = static_cast<double>(report.trials_cost_ns) / 1e9;

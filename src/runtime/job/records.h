@@ -1,4 +1,4 @@
-// Records: what became of calls, plans and call classes, for the summary and for the file of plans.
+// Records: results of calls, plans and call classes, for the summary and for the file of plans.
 #pragma once
 
 #include <cstddef>
@@ -13,36 +13,38 @@
 
 namespace weft {
 
-// The times of a started collective, in ns; kept only while a summary or a trace is wanted.
+// The times of a started collective, in ns. They are kept only if a summary or a trace is wanted.
 struct Times {
-  std::int64_t started = 0;   // the start call returned
-  std::int64_t finished = 0;  // the collective was complete
+  std::int64_t started = 0;   // time when the start call returned
+  std::int64_t finished = 0;  // time when the collective was complete
   std::int64_t waiting_since = 0;
-  std::int64_t waited = 0;  // inside completion calls; its share where they waited for several
+  std::int64_t waited = 0;  // time inside completion calls; a share of it if a call waited for
+                            // several collectives
 };
 
-// Divides the time from `began_ns` on among collectives that end at these times: each moment
-// equally among those that have not ended. Returns the share of each.
+// Divides the time from `began_ns` among collectives that end at `ends_ns`: each moment counts
+// equally for those that have not ended. Returns the share of each.
 std::vector<std::int64_t> divided_wait(std::int64_t began_ns,
                                        const std::vector<std::int64_t>& ends_ns);
 
-// The result of one initialisation, for the summary.
+// The result of a persistent initialisation, for the summary.
 struct PlanRecord {
   enum class Source : std::uint8_t { measured, cache, rule } source = Source::rule;
   std::string why;
   CallId id{};
-  std::int64_t bytes = 0;  // that all ranks know alike
+  std::int64_t bytes = 0;  // size of the call, equal on all ranks
   int ranks = 0;
-  std::string operation;  // of reductions: "sum float64"
+  std::string operation;  // for reductions: for instance "sum float64"
   MeasuredPlan plan;
-  std::int64_t trial_bytes = 0;  // of the call that was measured now
+  std::int64_t trial_bytes = 0;  // size of the call that was measured to find the plan
   std::int64_t spent_ns = 0;
 };
 
 struct CallClassKey {
   Kind kind{};
-  int size_class = 0;   // the payload has so many binary digits; -1: not known as a whole
-  bool kernel = false;  // a reduction by a predefined operator of a predefined type
+  int size_class = 0;   // number of binary digits of the payload in bytes; -1 if no rank knows the
+                        // whole payload
+  bool kernel = false;  // a reduction by a predefined operator on a predefined type
   bool blocking = false;
 
   bool operator==(const CallClassKey&) const = default;
@@ -50,29 +52,30 @@ struct CallClassKey {
 
 // Returns for instance "allreduce, predefined operator, below 1 MiB".
 std::string words_of(const CallClassKey& key);
-// Returns ", call 2 of 3 in turn"; "" if all calls are alike.
+// Returns for instance ", call 2 of 3 in turn"; "" if the sequence of calls has length 1.
 std::string turn_words(std::size_t position, std::size_t cycle);
 
-// The result of a call class, for summary and cache.
+// The result of a call class, for the summary and the file of plans.
 struct CallClassRecord {
   CallId id{};
   CallClassKey call_class_key;
-  std::string key;                      // with the communicator's layout; of what Learnt has noted
-  std::size_t position = 0, cycle = 1;  // of the calls, as the learner has them
+  std::string key;  // key of the plan, which includes the communicator's layout; set by Learnt
+  std::size_t position = 0, cycle = 1;  // position of the class in a repeating sequence of calls,
+                                        // and its length
   int rank = 0, ranks = 0;
   std::vector<std::string> variants;
   Learner::Found found;
-  std::vector<std::string> places;  // of its callers on rank 0, as caller_words() has them
+  std::vector<std::string> places;  // call sites on rank 0, in the form of caller_words()
 };
 
-// The results of this run, for the summary.
+// The results of learning in this run, for the summary.
 struct LearntReport {
   std::vector<CallClassRecord> call_classes;
-  std::int64_t trials_cost_ns = 0;  // of all trials that this rank took part in
-  std::int64_t won_ns = 0;          // by the variants that were found
-  bool is_kept = false;             // a file of plans has the results for later runs
+  std::int64_t trials_cost_ns = 0;  // time that all trials on this rank have cost
+  std::int64_t won_ns = 0;          // time saved by the chosen variants
+  bool is_kept = false;             // the results are in a file of plans for later runs
 };
-// Return a line for each call class, and the members of a JSON array.
+// Return a line of text for each call class, or the members of a JSON array.
 std::string text_of(const LearntReport& report, double seconds);
 std::string json_of(const LearntReport& report);
 

@@ -1,5 +1,5 @@
-// Runtime: what the whole process knows between MPI_Init and MPI_Finalize: configuration, library,
-// what the ranks have agreed on, progress, summary and plans.
+// Runtime: the state of the process between MPI_Init and MPI_Finalize: configuration, MPI library,
+// facts on which the ranks have agreed, progress, summary and plans.
 #pragma once
 
 #include <atomic>
@@ -21,102 +21,104 @@
 
 namespace weft {
 
-// Says which of the job's collectives may be Weft's.
+// Tells which of the job's collectives Weft may take over. in_memory: those that need only the
+// node's shared memory.
 enum class Scope : std::uint8_t { all, in_memory, nothing };
 
-// Says how many of the node's cores ranks have, the least first.
+// Tells how many cores of a node its ranks have, in ascending order.
 enum class CoreSubscription : std::uint8_t { cores_are_shared, a_core_each, a_core_to_spare };
 
 class Runtime : public Observer {
  public:
-  // Returns nullptr before MPI_Init, after MPI_Finalize, and if Weft is inactive.
+  // Returns the runtime; nullptr before MPI_Init, after MPI_Finalize, and if Weft is inactive.
   static Runtime* active() { return active_.load(std::memory_order_acquire); }
 
-  // Returns whether the library finalises in the last MPI_Session_finalize if a session outlives
-  // MPI_Finalize.
+  // Returns whether the library finalises only in the last MPI_Session_finalize if a session
+  // outlives MPI_Finalize.
   bool ends_with_last_session() const {
     return library == Library::mpich || library == Library::intelmpi;
   }
-  // Returns whether a thread may call the MPI library; otherwise engine function replaces the
-  // others.
+  // Returns whether a thread of Weft may call the MPI library; otherwise engine function replaces
+  // engines with threads.
   bool threads_allowed() const { return thread_may_ == ThreadMay::do_all; }
-  // Returns whether only callers may run the application's operators: on some rank it has not asked
-  // for MPI_THREAD_MULTIPLE, and Weft has threads. The answer is the same on all ranks.
+  // Returns whether only application threads inside MPI calls may run the application's reduction
+  // operators: Weft has threads, and some rank's application has not requested MPI_THREAD_MULTIPLE.
+  // The result is equal on all ranks.
   bool operators_stay() const { return operators_stay_; }
-  // Returns whether only callers inside MPI calls advance operations, so that no such call may
-  // block.
+  // Returns whether only application threads inside MPI calls advance operations, so that no MPI
+  // call may block in the library.
   bool callers_only() const { return !threads_allowed() && scope_ == Scope::all; }
-  // Returns whether that holds on this rank alone, since finalize_begins(). Other ranks do not
-  // depend on it.
+  // Returns whether only application threads inside MPI calls advance operations on this rank, as
+  // after finalize_begins(). Other ranks do not depend on it.
   bool only_callers_advance() const {
     return only_callers_advance_.load(std::memory_order_relaxed);
   }
   // Returns whether the application may call MPI from several threads: while one blocks, another
-  // may start operations that need this rank's later help.
+  // may start operations that later need this rank's help.
   bool several_callers() const { return several_callers_; }
-  // Returns whether the application has asked for less than MPI_THREAD_MULTIPLE, which it has got.
+  // Returns whether MPI provides MPI_THREAD_MULTIPLE although the application requested less.
   bool level_is_raised() const { return level_is_raised_; }
   // Returns the cores on which Weft's threads run on this node.
   const NodeCores& node_cores() const { return node_cores_; }
-  // Returns what engine auto may try besides threads and callers; the same on all ranks.
+  // Returns what engine auto may use besides progress threads and callers, such as core agents and
+  // free cores; equal on all ranks.
   const JobResources& resources() const { return resources_; }
   bool native() const { return scope_ == Scope::nothing; }
   bool takes_all() const { return scope_ == Scope::all; }
-  // Returns whether Weft takes only calls for which no thread calls MPI, so that thread level and
-  // blocking calls stay as they are.
+  // Returns whether Weft takes over only calls for which no thread calls MPI, so that the
+  // application's thread level and blocking calls stay unchanged.
   bool in_memory_only() const { return scope_ == Scope::in_memory; }
   // Returns whether there is a thread for operations that need only memory and the processor.
   bool has_memory_thread() const { return thread_may_ == ThreadMay::use_memory; }
-  // Returns whether each rank has a core for that thread besides those on which the node's ranks
-  // compute. The answer is the same on all ranks.
+  // Returns whether each rank has a core for the thread that progresses operations in memory,
+  // besides the cores on which the node's ranks compute. The result is equal on all ranks.
   bool has_spare_core() const { return core_subscription_ == CoreSubscription::a_core_to_spare; }
-  // Returns whether two ranks of a node have to share a core. The answer is the same on all ranks.
-  // It is known only if has_memory_thread().
+  // Returns whether two ranks of a node must share a core. The result is equal on all ranks. It is
+  // known only if has_memory_thread() returns true.
   bool ranks_share_cores() const {
     return core_subscription_ == CoreSubscription::cores_are_shared;
   }
   bool observing() const { return observing_; }
-  // Returns whether engine auto learns (runtime/adaptive/call_classes.h); the same on all ranks.
+  // Returns whether engine auto learns (runtime/adaptive/call_classes.h); equal on all ranks.
   bool learns() const { return learns_by_messages() || learns_in_memory(); }
-  // Returns whether ranks compare by messages. They do not if only callers progress operations, or
-  // if a thread may not call the library: a rank waiting inside the library could not take part.
-  // Nor do they if blocking collectives are not offered to Weft, which would overtake deferred
-  // calls.
+  // Returns whether ranks compare variants by messages. They do not if a thread may not call the
+  // library, because a rank waiting inside the library could not take part. Nor do they if blocking
+  // collectives are not offered to Weft, because these would overtake deferred calls.
   bool learns_by_messages() const;
-  // Returns whether ranks compare in the memory of their node, for which Weft's thread calls no
-  // MPI.
+  // Returns whether ranks compare variants in the memory of their node, for which Weft's thread
+  // calls no MPI.
   bool learns_in_memory() const;
-  // Returns the tag for messages on a communicator of this rank alone.
+  // Returns the tag for messages with this number on an internal communicator that is not shared.
   int tag_for(std::uint32_t sequence) const { return static_cast<int>(sequence % tags_); }
 
-  // Returns whether calls for messages may go directly to the library while nothing of Weft's is
-  // under way: no other thread may start something meanwhile, nobody observes waits, and no
-  // other tool is in between, which would need the thread to be marked as inside MPI.
+  // Returns whether message calls may go directly to the library while no operation of Weft is
+  // under way. This requires that no other thread may start one meanwhile, that waits are not
+  // observed, and that no other tool is in between, which would need the thread to be marked as
+  // inside MPI.
   bool lets_pass_through() const;
 
-  // Returns whether every completion call of the application reaches Weft first, before any other
-  // tool.
+  // Returns whether every completion call of the application reaches Weft before any other tool.
   bool completions_are_ours() const { return completions_are_ours_; }
 
-  // Returns whether short collectives with requests may be carried out inline by their caller:
-  // nobody else looks at them.
+  // Returns whether callers may carry out short collectives inline, that is, inside their start and
+  // completion calls, because no other thread or tool needs to see them.
   bool allows_inline_calls() const {
     return completions_are_ours_ && !observing_ && config.watchdog_s == 0 && !may_have_threads_;
   }
 
-  // Returns the calling application thread's track; nullptr without --trace.
+  // Returns the calling application thread's track in the trace; nullptr without --trace.
   Trace::Track* application_track();
 
   void thread_started(const char* name, int index) override;
   void moves_to(int core) override;
   void activity(Activity what) override;
 
-  // Returns the machine and MPI library for which plans hold. The first call reads files; only
+  // Returns the machine and MPI library to which plans apply. The first call reads files; only
   // users of plans need it.
   static const std::string& platform();
 
-  // Stops the threads that carry out operations; from now on only callers do. For finalize and
-  // exit.
+  // Stops the threads that carry out operations; from then on callers carry them out. Is called in
+  // MPI_Finalize and at process exit.
   void stop_threads();
 
   const Config config;
@@ -129,33 +131,35 @@ class Runtime : public Observer {
  protected:
   Runtime(const Config& config, Library library, ThreadMay thread_may, Scope scope);
 
-  // This thread's track is that of the application's main thread.
+  // Begins the trace of this thread, the application's main thread.
   void begin_track();
   bool wants_blocking() const;
   bool may_learn() const;
 
-  // Is defined here, so that it is known to be of this library, which saves an instruction in every
-  // call.
+  // Is defined in the class, so that the compiler knows that this library defines it, which saves
+  // an instruction in every call.
   static inline std::atomic<Runtime*> active_{nullptr};
 
-  ThreadMay thread_may_;                                                // final before active()
-  bool operators_stay_ = false;                                         // the same
-  CoreSubscription core_subscription_ = CoreSubscription::a_core_each;  // the same
-  NodeCores node_cores_;                                                // the same
-  JobResources resources_;                                              // the same
+  ThreadMay thread_may_;  // this and the next four are constant once active() returns the object
+  bool operators_stay_ = false;
+  CoreSubscription core_subscription_ = CoreSubscription::a_core_each;
+  NodeCores node_cores_;
+  JobResources resources_;
   std::atomic<bool> only_callers_advance_{false};
   bool several_callers_ = false;
-  bool several_threads_ = false;  // of the application's may call, whoever takes the calls
+  bool several_threads_ = false;  // the application may call MPI from several threads
   bool level_is_raised_ = false;
-  bool may_have_threads_ = false;  // the library lets all threads call, and says so when asked
+  bool may_have_threads_ = false;  // the library provides MPI_THREAD_MULTIPLE
   const Scope scope_;
   const bool observing_;
   const bool completions_are_ours_;
   std::uint32_t tags_ = 32767;
-  int thread_core_ = -1;              // -1: where the rank itself runs
-  std::vector<int> core_of_thread_;   // of all ranks of this node, where a placement is followed
-  std::unique_ptr<CoreAgent> agent_;  // of engine agent, where this rank has it
-  std::string why_no_agent_;          // for this rank, of engine agent
+  int thread_core_ = -1;              // core of Weft's threads; -1 if they run on the rank's cores
+  std::vector<int> core_of_thread_;   // core of each local rank's thread on this node; set if a
+                                      // placement policy is followed
+  std::unique_ptr<CoreAgent> agent_;  // for engine agent: the core agent, on the rank whose process
+                                      // runs it
+  std::string why_no_agent_;          // for engine agent: the reason why this rank has no agent
   Trace trace_;
 };
 

@@ -1,4 +1,5 @@
-// Counting uses relaxed atomics on the hot path; the ranks' numbers are added up once, at the end.
+// Counts by relaxed atomics, since counting is on the hot path. The ranks' numbers are summed once,
+// at the end.
 #include "runtime/job/summary.h"
 
 #include <unistd.h>
@@ -39,7 +40,7 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
     "arguments that the library must judge",
     "--algorithm KIND=native"};
 
-// Returns the name of the kind of collective that a call is: "allreduce" of MPI_Iallreduce_init_c.
+// Returns the kind of collective of a call: "allreduce" for MPI_Iallreduce_init_c.
 std::string kind_of_call(CallId id) {
   std::string_view name = call_name(id);
   name.remove_prefix(std::string_view("MPI_").size());
@@ -71,8 +72,8 @@ std::int64_t seen(const CallNumbers& numbers) {
 
 constexpr const char* kNone = "–";
 
-// Right-aligns a text in so many columns, after a space. Units outside ASCII take two bytes and one
-// column.
+// Right-aligns a text in `columns` columns, after a space. It counts characters instead of bytes,
+// since µ has two bytes but one column.
 std::string cell(const std::string& text, std::size_t columns) {
   const auto is_first = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
   const auto used = static_cast<std::size_t>(std::count_if(text.begin(), text.end(), is_first));
@@ -101,12 +102,12 @@ std::string heading() {
                  {"calls", "by Weft", "data", "time", "of run", "start–wait", "waited", "hidden"});
 }
 
-// Returns the seconds that a rank spent inside blocking calls or waits; a mean over ranks.
+// Returns the seconds that a rank spent inside blocking calls or waits, as a mean over ranks.
 double inside_s(const CallNumbers& n, int ranks) {
   return static_cast<double>(n[4] + n[kTimeInside]) / 1e9 / ranks;
 }
 
-// Returns the line of a call: time is the mean over ranks, start–wait and waited are means over
+// Returns the line of a call. Its time is a mean over ranks; start–wait and waited are means over
 // completed calls.
 std::string text_line(CallId id, const CallNumbers& n, double seconds, int ranks) {
   const double inside = inside_s(n, ranks);
@@ -124,7 +125,7 @@ std::string text_line(CallId id, const CallNumbers& n, double seconds, int ranks
   return text;
 }
 
-// Returns the share of the ranks' time that all calls took.
+// Returns the share of the ranks' time that all counted calls took.
 double share_of_calls(const std::vector<CallNumbers>& totals, double seconds, int ranks) {
   double share = 0;
   for (const CallNumbers& n : totals)
@@ -137,10 +138,11 @@ std::string job_command() {
   return command ? command : "";
 }
 
-// Returns lines on what a user asks next: what is still to be won, and whether it helped.
+// Returns lines that tell how much can still be gained, and how to see whether Weft has helped.
 std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, int ranks,
                        Engine engine, bool several_threads) {
-  constexpr double kMoreThanAll = 1.01;  // the seconds are rank 0's
+  constexpr double kMoreThanAll = 1.01;  // limit with a tolerance, since `seconds` was measured on
+                                         // rank 0 only
   const double share = share_of_calls(totals, seconds, ranks);
   std::string text;
   if (share > 0)
@@ -169,7 +171,7 @@ std::string one_copy_line(std::int64_t bytes) {
   return "  data that the system copied once, in place of two copies: " + data_words(bytes) + "\n";
 }
 
-// Returns the line on a program's collectives under engine agent.
+// Returns the line on collectives left to core agents, for engine agent.
 std::string agents_line(Engine engine, const Summary::Counted& counted,
                         const std::vector<CallNumbers>& totals) {
   if (engine != Engine::agent) return "";
@@ -210,7 +212,7 @@ std::string host() {
   return name;
 }
 
-// Returns the members that begin every result of Weft's (python/weft/data/stored.py).
+// Returns the JSON members that begin every result of Weft (python/weft/data/stored.py).
 std::string json_head(const char* mpi, int ranks, double seconds, double share) {
   char figures[96];
   std::snprintf(figures, sizeof figures, "{\"seconds\":%.6f,\"calls_share\":%.6f}", seconds, share);
@@ -254,7 +256,7 @@ const char* source_name(PlanRecord::Source source) {
   return "";
 }
 
-// Returns the members of an object that say how something is done.
+// Returns the JSON members for an algorithm and its tuning.
 std::string json_members(const std::string& algorithm, const Tuning& tuning) {
   return "\"algorithm\":\"" + algorithm +
          "\",\"part_bytes\":" + std::to_string(tuning.chunk_bytes) +
@@ -336,7 +338,7 @@ void Summary::passed_on(CallId id, Reason reason) {
 }
 
 void Summary::planned(PlanRecord record) {
-  constexpr std::size_t kMostPlans = 1000;  // who initialises more repeats itself
+  constexpr std::size_t kMostPlans = 1000;  // a program with more initialisations repeats itself
   if (!wanted_) return;
   const std::lock_guard lock(plans_mutex_);
   if (plans_.size() < kMostPlans) plans_.push_back(std::move(record));
@@ -349,7 +351,7 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
                                       std::memory_order_relaxed);
   counters.waited_ns.fetch_add(times.waited, std::memory_order_relaxed);
   if (times.finished == 0) return;
-  // A wait for several requests may last longer than this collective did.
+  // A wait for several requests may last longer than this collective.
   const std::int64_t until = std::min(times.finished, ended_ns);
   const std::int64_t waited_ns = std::max<std::int64_t>(until - times.waiting_since, 0);
   counters.duration_ns.fetch_add(times.finished - times.started, std::memory_order_relaxed);

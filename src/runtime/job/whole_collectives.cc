@@ -1,4 +1,5 @@
-// Intel MPI reads the variable in MPI_Init; its other value is shm.
+// Sets and reads Intel MPI's variable I_MPI_COLL_INTRANODE, which has the values pt2pt and shm.
+// Intel MPI reads it in MPI_Init.
 #include "runtime/job/whole_collectives.h"
 
 #include <atomic>

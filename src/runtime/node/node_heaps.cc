@@ -1,8 +1,8 @@
-// A heap is made when such memory is first wanted, and its rank publishes where it is. Each rank
-// attaches another's memory when it first needs it, which may fail: the ranks of a call then agree.
-// Attaching all at once would take 16,000 times half a dozen system calls on a node with 128 ranks.
-// XPMEM and the kernel's copies are tried with one other rank, if they exist, which the first rank
-// of the node knows.
+// A heap is created when a rank first needs memory from it; the rank then publishes its name. Each
+// rank attaches another rank's memory when it first needs it. That may fail; the ranks of a call
+// then agree on another way. Attaching all at once would take 16,000 times half a dozen system
+// calls on a node with 128 ranks. XPMEM and kernel copies are tried with one other rank, if the
+// first rank of the node says that they are available.
 #include "runtime/node/node_heaps.h"
 
 #include <dlfcn.h>
@@ -24,22 +24,25 @@
 namespace weft {
 namespace {
 
-// Lives to the end of the process: the application may use its memory after MPI_Finalize.
+// The heaps of this node. The object lives to the end of the process, because the application may
+// use its memory after MPI_Finalize.
 struct Node {
   int own_rank = 0;
-  std::vector<int> ranks;  // whose heaps are seen here, by rank in MPI_COMM_WORLD, in order
+  std::vector<int> ranks;  // ranks whose heaps this process can access, as sorted ranks in
+                           // MPI_COMM_WORLD
   std::atomic<SharedHeap*> own{nullptr};
-  std::mutex making;                 // guards the rest
-  std::shared_ptr<std::byte> names;  // of the ranks' heaps; nullptr: they cannot be told
-  bool is_refused = false;           // the own one
+  std::mutex making;                 // guards the members below
+  std::shared_ptr<std::byte> names;  // names of the ranks' heaps; nullptr if they cannot be
+                                     // published
+  bool is_refused = false;           // the system has refused to make this process's heap
 };
 Node& node() {
   static auto* instance = new Node;
   return *instance;
 }
 
-// Finds the function of libweft-heap.so, if that is loaded: the application's memory then comes
-// from its heap.
+// Returns the function of libweft-heap.so that returns its heap; nullptr if that library is not
+// loaded. The application's memory comes from that heap.
 using FindHeap = SharedHeap* (*)();
 FindHeap heap_of_application() {
   return reinterpret_cast<FindHeap>(dlsym(RTLD_DEFAULT, "weft_shared_heap"));
@@ -52,7 +55,7 @@ bool may_have_heap() {
   return node().own && node().own.load()->is_shared();
 }
 
-// Reports that a heap was asked for and cannot be had. lacking: the first rank without one.
+// Reports that a requested heap is not available. lacking: the first rank without one.
 void say_if_missed(int lacking, int own_rank) {
   if (lacking != own_rank || !heap_of_application()) return;
   const auto refused = SharedHeap::create();
@@ -64,22 +67,22 @@ void say_if_missed(int lacking, int own_rank) {
 // The data that the first rank of the node sends to the others.
 struct OfFirst {
   KnownRule rule;
-  bool xpmem = false;  // may be there
+  bool xpmem = false;  // XPMEM may be available
 
   bool copies() const { return rule.is_to_be_measured || rule.rule.takes_any(); }
 };
 
 // A rank's offer to the other ranks of its node. A name is empty if they cannot attach the rank's
-// memory, or copy from it.
+// memory, or the kernel cannot copy from it.
 struct Offer {
   ProcessMemory::Name process{};
   OneCopy::Name copies{};
   int world_rank = 0;
-  bool has_heap = false;  // or may have
+  bool has_heap = false;  // the rank has a heap or may create one
 };
 
-// The ranks of this node by node rank, those that this rank tries out, and itself. The first two
-// may begin to measure copies.
+// The ranks of this node, indexed by node rank. Each rank tries access to the next one; ranks 0 and
+// 1 also to each other, because they measure copies.
 struct Others {
   const std::vector<Offer>& offers;
   std::size_t own;
@@ -87,8 +90,8 @@ struct Others {
   bool is_tried(std::size_t node_rank) const {
     return node_rank == (own + 1) % offers.size() || (own == 1 && node_rank == 0);
   }
-  // Returns whether it works with the ranks that are tried out; for the rest it is expected to.
-  // `has`: the offer that all ranks must make.
+  // Returns whether access works with the ranks that are tried; for the others it is expected to
+  // work. has: tests whether a rank makes the offer, which all ranks must.
   template <class Has, class Try, class Expect>
   bool add(Has has, Try try_out, Expect expect) const {
     bool works = std::all_of(offers.begin(), offers.end(), has);
@@ -103,7 +106,7 @@ struct Others {
   }
 };
 
-// A library that the user named is reported if it cannot be opened.
+// Opens XPMEM. An XPMEM library that the user named is reported if it cannot be opened.
 std::unique_ptr<ProcessMemory> open_own_memory(std::string_view xpmem, int own_rank) {
   const auto library = Xpmem::open(xpmem);
   if (library) return ProcessMemory::create(*library, own_rank);
@@ -112,7 +115,7 @@ std::unique_ptr<ProcessMemory> open_own_memory(std::string_view xpmem, int own_r
   return nullptr;
 }
 
-// Registers the processes' memory, if this process has offered its own.
+// Registers the other processes' memory for XPMEM, if this process has offered its own.
 bool add_processes(const Others& others) {
   ProcessMemory* const to = process_memory();
   return to &&
@@ -121,7 +124,7 @@ bool add_processes(const Others& others) {
                     [to](const Offer& offer) { to->expect(offer.world_rank, offer.process); });
 }
 
-// Registers the processes for the kernel's copies.
+// Registers the other processes for kernel copies.
 bool add_copies(const Others& others) {
   OneCopy* const to = one_copy();
   return to &&
@@ -134,7 +137,7 @@ SegmentName* name_of_heap(std::size_t node_rank) {
   return reinterpret_cast<SegmentName*>(node().names.get()) + node_rank;
 }
 
-// Publishes the heap under its rank's number.
+// Publishes this process's heap in the table of names.
 void announce(SharedHeap& heap) {
   Node& here = node();
   const auto own = std::lower_bound(here.ranks.begin(), here.ranks.end(), here.own_rank);
@@ -143,8 +146,8 @@ void announce(SharedHeap& heap) {
   *name_of_heap(static_cast<std::size_t>(own - here.ranks.begin())) = heap.name();
 }
 
-// The ways in which this process can use the others' memory; after agreement, those that all ranks
-// of the node have.
+// The ways in which this process can access the others' memory. of_all() returns those that all
+// ranks have.
 struct Abilities {
   bool attach = false, copy = false;
 };
@@ -170,7 +173,8 @@ void end_trials(bool can_attach) {
     own_reach().processes.reset();
 }
 
-// If no call would use the kernel's copies, nobody tries them.
+// Determines for which collectives the kernel copies. If no call would use kernel copies, they are
+// not measured.
 void settle_rule(MPI_Comm here, const KnownRule& known, const std::vector<Offer>& offers,
                  const Config& config, PlanCache& plans) {
   own_reach().rule = known.rule;
@@ -241,7 +245,7 @@ SharedHeap* own_heap() {
   return node().own;
 }
 
-// After a refusal it is not asked for again.
+// Creates the heap at the first call. After a refusal it does not ask the system again.
 SharedHeap* find_or_make_own_heap() {
   Node& here = node();
   if (SharedHeap* const own = here.own) return own;

@@ -1,4 +1,5 @@
-// Finds the nodes once, then provides a room on each node for each communicator.
+// Determines the nodes once, then provides shared memory (a room) on each node for each
+// communicator.
 #include "runtime/node/node_memory.h"
 
 #include <algorithm>
@@ -21,10 +22,10 @@
 namespace weft {
 namespace {
 
-// A rank tells the others by this where it runs.
+// The location of a rank, which it sends to the others.
 struct RankLocation {
-  int node;    // by the lowest rank there
-  int domain;  // as the node counts them; kNoDomain: the rank may run in several
+  int node;    // number of the node: the lowest rank on it
+  int domain;  // NUMA domain number on the node; kNoDomain if the rank may run in several
   Processor processor;
 };
 
@@ -57,8 +58,8 @@ class RankLocations {
   Repeated<Processor> processors_;
 };
 
-const RankLocations* locations = nullptr;  // not known
-bool keeps_rank_order = false;  // local ranks are in the order of ranks, whatever the domains
+const RankLocations* locations = nullptr;  // nullptr until find_nodes()
+bool keeps_rank_order = false;  // local ranks follow the order of ranks, regardless of domains
 
 std::vector<int> domains_by_rank(const std::vector<int>& world_ranks) {
   std::vector<int> domains;
@@ -66,19 +67,20 @@ std::vector<int> domains_by_rank(const std::vector<int>& world_ranks) {
   return domains;
 }
 
-// Returns one object for all communicators with the same layout.
+// Returns an object that all communicators with the same layout share.
 std::shared_ptr<const Nodes> shared_nodes(Nodes nodes) {
   static auto* all = new EqualsShared<Nodes>;
   return all->get(std::move(nodes));
 }
 
-// The facts that the first rank of a node finds out for all ranks there.
+// The facts that the first rank of a node determines for all ranks there.
 struct OfNode {
-  int first;  // its rank
-  int cpus;   // of which the domains are known; 0: there are no two
+  int first;  // lowest rank on the node
+  int cpus;   // number of CPUs in the topology; 0 if the node has a single NUMA domain
 };
 
-// Collective over the ranks of a node, of which only the first reads the topology.
+// Returns the calling rank's location. Collective over the ranks of a node, of which only the first
+// reads the topology.
 RankLocation own_location(MPI_Comm here, int rank) {
   int node_rank = 0;
   library_calls.Comm_rank(here, &node_rank);
@@ -133,7 +135,8 @@ std::shared_ptr<const Nodes> nodes_of(const std::vector<int>& world_ranks) {
   for (const int rank : world_ranks) nodes.push_back(locations->node(rank));
   Nodes found(nodes);
   if (!found.some_share()) return nullptr;
-  // On one node the algorithms by domains are better.
+  // On a single node local ranks need no order by NUMA domain, because algorithms that use domains
+  // explicitly are better.
   if (found.count() == 1 || keeps_rank_order) return shared_nodes(std::move(found));
   return shared_nodes(Nodes(nodes, domains_by_rank(world_ranks)));
 }
@@ -154,7 +157,7 @@ Processor processor_of(const std::vector<int>& world_ranks) {
 
 namespace {
 
-// Returns one object for all communicators of these ranks in this order.
+// Returns an object that all communicators of these ranks in this order share.
 std::shared_ptr<const std::vector<int>> shared_ranks(std::vector<int> world_ranks) {
   static auto* all = new EqualsShared<std::vector<int>>;
   return all->get(std::move(world_ranks));
@@ -189,7 +192,7 @@ NodeRoom::Group group_of(const Nodes& nodes, int node, const std::vector<int>& w
   return {shared_ranks(std::move(members)), nodes.count() == 1};
 }
 
-// Uses messages of Weft's own, so that the ranks of a node need no communicator.
+// Communicates by Weft's own messages, so that the ranks of a node need no communicator.
 class NodeTalk final : public SegmentTalk {
  public:
   NodeTalk(const RoomWanted& wanted, int rank, const Nodes& nodes)
@@ -202,7 +205,8 @@ class NodeTalk final : public SegmentTalk {
   std::optional<SegmentOffer> of_first(const SegmentOffer& own) override { return told(own); }
   std::optional<Lacking> who_lacks(bool this_rank) override { return all_.who_lacks(this_rank); }
 
-  // Returns what the first rank of the node sends; nothing if that does not arrive.
+  // Broadcasts a value from the first rank of the node; returns an empty value if the message does
+  // not arrive.
   template <class Said>
   Said told(Said said) const {
     static_assert(std::is_trivially_copyable_v<Said>);
@@ -239,16 +243,18 @@ std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, 
   const bool several = nodes.count() > 1;
   auto group = group_of(nodes, node, world_ranks);
   NodeTalk talk(wanted, rank, nodes);
-  // The first rank of the node knows whether there is a room that all have left.
+  // The first rank of the node knows whether there is a free room that all ranks have released.
   std::shared_ptr<NodeRoom> room = node_rank == 0 && ranks > 1 ? node_rooms().take(group) : nullptr;
   if (const auto token = talk.told(room ? room->token() : 0); token != 0 && !room)
     room = node_rooms().take(group, token);
-  if (room && !several) return room;  // nobody can lack what all have had before
+  // Every rank has mapped this room before, so that none can lack it.
+  if (room && !several) return room;
   const std::int64_t bytes = NodeRoom::bytes(ranks, buffer_bytes) + wanted.further_bytes;
   auto segment = segment_by(talk, rank, node_rank, room || ranks == 1 ? 0 : bytes);
   if (!segment) return std::nullopt;
   if (!*segment) return room;
-  // Leaders send data from there between nodes, so that the library may see it.
+  // With several nodes the MPI library may access the segment, because leaders send data from it to
+  // other nodes.
   if (!several) (*segment)->keep_from_library();
   return node_rooms().add(std::move(*segment), std::move(group), node_rank, buffer_bytes);
 }

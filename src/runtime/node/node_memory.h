@@ -1,6 +1,6 @@
-// NodeMemory: the memory that those ranks of a communicator share which run on one node. The MPI
-// library says which ranks these are, and sharing is then tried: ranks on one kernel may be in
-// different containers or user namespaces, in which one cannot map the other's memory.
+// NodeMemory: the memory shared by those ranks of a communicator that run on the same node. The MPI
+// library tells which ranks these are; then sharing is tried, because ranks on one kernel may be in
+// different containers or user namespaces, and unable to map each other's memory.
 #pragma once
 
 #include <mpi.h>
@@ -22,10 +22,10 @@
 
 namespace weft {
 
-// The node buffers, and what the ranks see of each other's buffers.
+// The node buffers, and the access that the ranks have to each other's buffers.
 class NodeMemory {
  public:
-  // sharing: the ranks of these node buffers, sorted as in MPI_COMM_WORLD, if they can access each
+  // sharing: the sorted ranks in MPI_COMM_WORLD of the node buffers' ranks, if they can access each
   // other's heaps.
   explicit NodeMemory(std::shared_ptr<NodeBuffers> node_buffers,
                       std::shared_ptr<const std::vector<int>> sharing = nullptr)
@@ -38,7 +38,7 @@ class NodeMemory {
   std::span<const int> sharing() const {
     return sharing_ ? std::span<const int>(*sharing_) : std::span<const int>();
   }
-  // Returns the buffers of the blocking call under way; there is one at a time.
+  // Returns the peers' buffers for the blocking call under way; there is at most one at a time.
   PeerBuffers& peers() { return peers_; }
 
  private:
@@ -47,46 +47,49 @@ class NodeMemory {
   PeerBuffers peers_;
 };
 
-// Returns the ranks in MPI_COMM_WORLD of a communicator's ranks.
+// Returns the ranks in MPI_COMM_WORLD of a communicator's ranks; -1 for each rank of a session's
+// communicator.
 std::vector<int> world_ranks_of(MPI_Comm comm, int ranks);
 
-// Finds out which ranks run on which node, and in which NUMA domain. Collective over
-// MPI_COMM_WORLD, once. With --reproducible and several nodes the ranks of each node have local
-// ranks in rank order, otherwise domain by domain.
+// Determines node and NUMA domain of each rank. Is called once, collective over MPI_COMM_WORLD.
+// With --reproducible on several nodes, local ranks follow the order of ranks, otherwise they are
+// grouped by domain.
 void find_nodes(const Config& config, PlanCache& plans);
 
-// Returns the nodes of these ranks; nullptr if they are not known, or no two ranks share one.
+// Returns the nodes of these ranks; nullptr if they are not known, or no two ranks share a node.
 std::shared_ptr<const Nodes> nodes_of(const std::vector<int>& world_ranks);
-// Returns the domains of ranks on one node; nullptr if there are no two, or some rank has none.
+// Returns the NUMA domains of ranks on one node; nullptr if all are in the same domain, or some
+// rank is in none.
 std::shared_ptr<const Domains> domains_of(const std::vector<int>& world_ranks);
 
-// Returns the processor if all ranks have the same; else Processor::other.
+// Returns the kind of processor if it is equal on all ranks; otherwise Processor::other.
 Processor processor_of(const std::vector<int>& world_ranks);
 
-// Returns these ranks, sorted, if they can access each other's heaps; else nullptr. The object is
-// shared by all communicators of these ranks.
+// Returns these ranks, sorted, if they can access each other's heaps; otherwise nullptr. All
+// communicators of these ranks share the object.
 std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_ranks);
 
-// The further bytes of a communicator's segment for its persistent requests: enough for one of long
-// data, or some hundred of short ones. Until they are used they take addresses only.
+// Further bytes in a communicator's segment for its persistent requests: enough for one with large
+// buffers, or several hundred with small ones. Until they are used they take only addresses.
 inline constexpr std::int64_t kRoomForRequests_bytes = 32 << 20;
 
-// Behaves as agree_on_segment(), with some to spare. Returns nothing on all ranks if some rank
-// cannot map its node's segment; the reason is reported once per program.
+// Behaves as agree_on_segment(), with spare bytes. Returns nullopt on all ranks if some rank cannot
+// map its node's segment; the reason is reported once per program.
 std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int node_rank,
                                                    std::int64_t bytes);
 
-// The means by which the ranks of a communicator agree on a room.
+// The arguments with which the ranks of a communicator agree on a room (NodeRoom).
 struct RoomWanted {
-  MPI_Comm comm;       // of them all, whose errors return
-  const Route& route;  // for messages among them, with this tag
+  MPI_Comm comm;       // communicator of all ranks, with error handler MPI_ERRORS_RETURN
+  const Route& route;  // route and tag for messages among the ranks
   int tag;
-  std::int64_t further_bytes;  // beside node buffers, alike on a node
+  std::int64_t further_bytes;  // bytes needed besides the node buffers; equal on all ranks of a
+                               // node
 };
 
-// Collective over the ranks, which are on these nodes and have these ranks in MPI_COMM_WORLD.
-// Returns a kept or new room on each node; nothing on all ranks if there is none; nullptr if this
-// rank is alone on its node.
+// Collective over the ranks. nodes, world_ranks: their nodes and ranks in MPI_COMM_WORLD. Returns a
+// kept or new room on each node; nullopt on all ranks if some node has none; nullptr if this rank
+// is alone on its node.
 std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, int rank,
                                                       const Nodes& nodes,
                                                       const std::vector<int>& world_ranks);

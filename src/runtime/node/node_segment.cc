@@ -1,5 +1,5 @@
-// A first exchange sends the segments' names; a second one tells which rank could not map its
-// node's.
+// The first exchange sends the segments' names. The second tells which rank could not map its
+// node's segment.
 #include "runtime/node/node_segment.h"
 
 #include <utility>
@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Goes without the spare bytes if the system refuses them.
+// Creates a segment. Omits the spare bytes if the system refuses them.
 Result<Segment> make_segment(std::int64_t bytes, std::int64_t spare) {
   auto segment = Segment::create(bytes + spare);
   return segment || spare == 0 ? std::move(segment) : Segment::create(bytes);

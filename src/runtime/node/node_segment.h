@@ -1,6 +1,6 @@
-// Makes one segment for the ranks of a node: the first of them creates it and sends its name, the
-// others attach it, and all ranks learn whether each has its node's. All must know: otherwise ranks
-// of different nodes would make different collective calls.
+// Creates one shared memory segment for the ranks of a node: the first rank creates it and sends
+// its name, the others attach it, and all ranks learn whether each has its node's segment. All must
+// know, because ranks of different nodes would otherwise make different collective calls.
 #pragma once
 
 #include <mpi.h>
@@ -14,32 +14,34 @@
 
 namespace weft {
 
-// The bytes that a rank wants of its node's segment and, from the first rank there, its name.
+// The size of the segment that a rank wants and, from the first rank on the node, the segment's
+// name.
 struct SegmentOffer {
-  std::int64_t bytes = 0;  // 0: none is wanted there
-  SegmentName name{};      // no bytes: it could not be made
+  std::int64_t bytes = 0;  // 0 if the node needs no segment
+  SegmentName name{};      // empty if the segment could not be created
 };
 
-// Says which rank lacks its segment: this one and no earlier rank, or another.
+// Tells which rank lacks its segment: none, this rank and none before it, or another rank.
 enum class Lacking : std::uint8_t { nobody, this_rank_first, another };
 
-// lowest: the first rank that lacks it; equal to `ranks` if none does.
+// Returns the answer for rank `own`. lowest: the first rank that lacks its segment; `ranks` if none
+// does.
 inline Lacking lacking(int lowest, int ranks, int own) {
   if (lowest == ranks) return Lacking::nobody;
   return lowest == own ? Lacking::this_rank_first : Lacking::another;
 }
 
-// The way in which the ranks communicate. Each call is collective, and returns nothing on all ranks
-// alike if they take part in different calls.
+// The communication that agree_on_segment() needs. Each function is collective, and returns nullopt
+// on all ranks if they have called different functions.
 class SegmentTalk {
  public:
   virtual ~SegmentTalk() = default;
-  // Returns what the first rank of this rank's node sends.
+  // Returns the offer of the first rank on this rank's node.
   virtual std::optional<SegmentOffer> of_first(const SegmentOffer& own) = 0;
   virtual std::optional<Lacking> who_lacks(bool this_rank) = 0;
 };
 
-// Communicates by the MPI library; for of_first() all ranks must be on one node.
+// Communicates by the MPI library. For of_first() all ranks must be on one node.
 class LibraryTalk final : public SegmentTalk {
  public:
   explicit LibraryTalk(MPI_Comm ranks) : ranks_(ranks) {}
@@ -50,9 +52,10 @@ class LibraryTalk final : public SegmentTalk {
   MPI_Comm ranks_;
 };
 
-// Collective over the talk's ranks. node_rank: this rank's. bytes: equal on a node; 0 if this
-// rank needs none, and gets nullptr. spare: further bytes, if they can be had. Returns an error on
-// all ranks alike, with a message on one of them.
+// Collective over the talk's ranks. node_rank: this rank's. bytes: equal on all ranks of a node; 0
+// if this node needs none, which returns nullptr. spare: further bytes that are added if the system
+// allows. Returns an error on all ranks, with a message on one of them, if some rank lacks its
+// segment.
 Result<std::shared_ptr<Segment>> agree_on_segment(SegmentTalk& talk, int node_rank,
                                                   std::int64_t bytes, std::int64_t spare);
 

@@ -1,6 +1,6 @@
-// Finds from which size on one copy by the kernel is faster than two through shared memory. The
-// file of plans has a line for each kind of traffic, with that size as its chunk size; 0 means that
-// one copy is never faster.
+// Determines the size from which a single copy by the kernel is faster than two copies through
+// shared memory. The file of plans has a line for each kind of traffic, with that size as its chunk
+// size; 0 means that a single copy is never faster.
 #include "runtime/node/one_copy.h"
 
 #include <unistd.h>
@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-// `weft info` reads these names.
+// These names appear in the file of plans; `weft info` reads them.
 constexpr const char *kKey = "one copy", *kOfOne = "of one rank, in a row",
                      *kOfAll = "of all ranks";
 constexpr const char *kOneCopy = "one-copy", *kTwoCopies = "two-copies";
@@ -26,8 +26,8 @@ std::string key_of(const char* traffic) {
   return plan_key({"weft " WEFT_VERSION, machine_words(), kKey, traffic});
 }
 
-// Returns the time that the measurement in MPI_Init may take: half of --init-budget, which is the
-// budget of a persistent collective's initialisation; 5 ms by default.
+// Returns the time that the measurement in MPI_Init may take, 5 ms by default: half of
+// --init-budget, which is the budget for initialising a persistent collective.
 std::int64_t budget_ns(const Config& config) {
   return config.init_budget_us * 1'000 / 2;
 }
@@ -51,8 +51,8 @@ Kept kept_in(PlanCache& plans, const char* traffic) {
   return {bytes > 0 ? bytes : OneCopyRule::kNever, plan->doubts == 0};
 }
 
-// Returns the limit to use from now on. The next runs measure again until two with enough time
-// agree, or so often.
+// Stores the result of a measurement, and returns the size limit to use from now on. Later runs
+// repeat the measurement until two that had enough time agree, or kMostDoubts were made.
 std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyFound& found) {
   constexpr int kMostDoubts = 4;
   const Kept kept = kept_in(plans, traffic);
@@ -70,7 +70,8 @@ std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyFound& fou
   return found.least_bytes();
 }
 
-// Shares an area between the first two ranks; nullopt on both if the second cannot map it.
+// Creates a segment shared by the first two ranks; returns nullopt on both if the second cannot map
+// it.
 std::optional<Segment> share_area(MPI_Comm here, int node_rank) {
   SegmentName name{};
   std::int64_t is_there = 0;
@@ -89,7 +90,8 @@ std::optional<Segment> share_area(MPI_Comm here, int node_rank) {
   return attached ? std::optional(std::move(*attached)) : std::nullopt;
 }
 
-// Measures between the first two ranks; the first one's result counts.
+// Measures between the first two ranks. The first rank returns the result, which counts; the others
+// return `before`.
 OneCopyRule measure(MPI_Comm here, int node_rank, const OneCopyRule& before,
                     const std::vector<int>& world_ranks, OneCopy& copies, const Config& config,
                     PlanCache& plans) {
@@ -101,7 +103,7 @@ OneCopyRule measure(MPI_Comm here, int node_rank, const OneCopyRule& before,
     return before;
   }
   const auto found = trial.measure(budget_ns(config));
-  if (!found.there()) return before;  // on a busy machine: in another run
+  if (!found.there()) return before;  // a busy machine allows no result; another run will measure
   return {keep(plans, kOfOne, found.of_one), keep(plans, kOfAll, found.of_all)};
 }
 
@@ -111,7 +113,7 @@ KnownRule known_rule(const Config& config, int ranks, PlanCache& plans) {
   if (config.one_copy == OneCopyUse::always) return {{0, 0, true}};
   if (config.one_copy == OneCopyUse::never) return {};
   const Kept of_one = kept_in(plans, kOfOne), of_all = kept_in(plans, kOfAll);
-  // Ranks that share cores would measure each other's times.
+  // Ranks that share cores would disturb each other's measurements.
   const bool may_measure = config.init_budget_us > 0 && ranks <= sysconf(_SC_NPROCESSORS_ONLN);
   return {{of_one.least_bytes, of_all.least_bytes},
           may_measure && !(of_one.is_certain && of_all.is_certain)};

@@ -1,5 +1,5 @@
-// Node rank 0 publishes the next step on a board. The data to copy were just written by their
-// owner, as in a program, and two sets of buffers take turns.
+// Node rank 0 publishes the next step on a board in shared memory. As in a program, the owner has
+// just written the data to copy, and two sets of buffers alternate.
 #include "runtime/node/one_copy_trial.h"
 
 #include <sched.h>
@@ -21,8 +21,9 @@ namespace {
 
 constexpr int kRanks = 2;
 constexpr int kPolls = 500;
-// The number of consecutive calls: with two copies a root copies in while the other rank still
-// copies the previous call out. In an allgather no rank gets ahead, so that one call is enough.
+// The number of consecutive bcasts per measurement: with two copies the root copies in while the
+// other rank still copies the previous call out. In an allgather no rank gets ahead, so that one
+// call is enough.
 constexpr std::size_t kCallsOfOne = 4;
 
 Schedule schedule_of(bool of_all, const AlgorithmName& algorithm, int node_rank,
@@ -31,7 +32,7 @@ Schedule schedule_of(bool of_all, const AlgorithmName& algorithm, int node_rank,
   shape.kind = of_all ? Kind::allgather : Kind::bcast;
   shape.rank = node_rank;
   shape.size = kRanks;
-  shape.root = 1;  // node rank 0 reads, and has the clock
+  shape.root = 1;  // node rank 0 reads the data and takes the time
   shape.on_one_node = true;
   shape.send.count = shape.recv.count = bytes;
   const Tuning tuning = default_tuning(shape, processor());
@@ -40,7 +41,7 @@ Schedule schedule_of(bool of_all, const AlgorithmName& algorithm, int node_rank,
 
 }  // namespace
 
-// The board is in the first page of the area.
+// The board lies in the first page of the area.
 struct OneCopyTrial::Board {
   struct alignas(64) Line {
     std::atomic<std::uint32_t> arrived;
@@ -105,7 +106,7 @@ void OneCopyTrial::follow() {
   }
 }
 
-// The first round only touches the pages.
+// Returns whether a single copy is faster at this size. The first round only touches the pages.
 bool OneCopyTrial::wins(bool of_all, std::int64_t bytes, OneCopyFound& found) {
   constexpr int kRounds = 4, kEnough = 2;
   constexpr std::int64_t kNone_ns = INT64_MAX / 16;
@@ -133,7 +134,7 @@ std::int64_t OneCopyTrial::timed_ns(const Step& step) {
   return now_ns() - began;
 }
 
-// Waits until both ranks are there.
+// Waits until both ranks have arrived.
 void OneCopyTrial::meet() {
   const auto other = static_cast<std::size_t>(1 - node_rank_);
   board_.lines[static_cast<std::size_t>(node_rank_)].arrived.store(++met_,
@@ -161,7 +162,7 @@ void OneCopyTrial::carry_out(const Step& step, std::size_t set) {
   std::byte* const send = buffers_->sets[set].send.data();
   std::byte* const recv = buffers_->sets[set].recv.data();
   const bool is_root = schedule.shape.rank == schedule.shape.root;
-  std::byte* const only = is_root ? send : recv;  // of a bcast
+  std::byte* const only = is_root ? send : recv;  // the only buffer of a bcast
   const TempBuffer temp(schedule.temp_bytes);
   Operands operands{{step.of_all ? send : only, step.of_all ? recv : only, temp.data()},
                     nullptr,

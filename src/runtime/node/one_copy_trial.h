@@ -1,7 +1,7 @@
-// OneCopyTrial: two ranks of a node find out from which size a copy by the kernel is faster than
-// two through the node's memory, by a bcast and an allgather with the schedules that calls will
-// use. Two ranks suffice: the cost of a copy depends on processor and system, and the others only
-// wait for the result.
+// OneCopyTrial: two ranks of a node measure from which size a copy by the kernel is faster than two
+// copies through the node's shared memory. They carry out a bcast and an allgather with the
+// schedules that calls will use. Two ranks suffice, because the cost of a copy depends on processor
+// and system; the other ranks only wait for the result.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace weft {
 
 class OneCopyTrial {
  public:
-  // The sizes of a block, longest first.
+  // The block sizes to measure, largest first.
   static constexpr std::array<std::int64_t, 5> kSizes_bytes = {512 << 10, 256 << 10, 128 << 10,
                                                                64 << 10, 32 << 10};
   using Time = OneCopyFound::Time;
@@ -25,8 +25,8 @@ class OneCopyTrial {
     bool there() const { return !of_one.times.empty() && !of_all.times.empty(); }
   };
 
-  // area: shared by the two, page-aligned, of bytes(), initially zero. node_rank: 0 or 1.
-  // world_ranks: the ranks of both in MPI_COMM_WORLD.
+  // area: memory of size bytes() shared by both ranks, page-aligned, initially zero. node_rank: 0
+  // or 1. world_ranks: both ranks in MPI_COMM_WORLD.
   OneCopyTrial(std::byte* area, int node_rank, const std::array<int, 2>& world_ranks,
                OneCopy& copies);
   ~OneCopyTrial();
@@ -34,18 +34,18 @@ class OneCopyTrial {
   OneCopyTrial& operator=(const OneCopyTrial&) = delete;
   static std::int64_t bytes();
 
-  // measure() runs on node rank 0 while node rank 1 calls follow(). It begins with the longest
-  // size, where one copy is most likely to win, and ends where it loses, or after budget_ns.
+  // measure() runs on node rank 0 while node rank 1 calls follow(). It begins with the largest
+  // size, where a single copy is most likely to win, and ends where that loses, or after budget_ns.
   Result measure(std::int64_t budget_ns);
   void follow();
 
  private:
   enum class Way : std::uint8_t { one_copy, two_copies };
-  // The next step of both.
+  // The next measurement of both ranks.
   struct Step {
     bool of_all = false;
     Way way{};
-    std::int64_t bytes = 0;  // 0: it is over
+    std::int64_t bytes = 0;  // size of a block; 0 ends the trial
   };
   struct Board;
   struct Buffers;

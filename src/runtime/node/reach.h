@@ -1,5 +1,5 @@
-// Reach: the means by which this process reaches the memory of the node's other processes. They
-// share memory, attach each other's (XPMEM), or the kernel copies.
+// Reach: the means by which this process accesses the memory of other processes on the node: shared
+// memory, attachment (XPMEM), or copies by the kernel.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,18 @@
 
 namespace weft {
 
-// Returns all memory that this process shares, until its end.
+// Returns the table of memory that this process shares. It lives until the process ends.
 SharedRanges& shared_ranges();
-// Returns nullptr if processes cannot attach each other's memory.
+// Returns the memory that can be attached by XPMEM; nullptr if processes cannot attach each other's
+// memory.
 ProcessMemory* process_memory();
-// Returns nullptr if the kernel does not copy between them.
+// Returns the means to copy by the kernel; nullptr if the kernel does not copy between processes.
 OneCopy* one_copy();
-// Returns for which collectives it does; the same on all ranks of the node.
+// Returns the rule that determines for which collectives the kernel copies; equal on all ranks of
+// the node.
 const OneCopyRule& one_copy_rule();
 
-// Is found once, in MPI_Init, and kept to the end of the process.
+// The means are determined once, in MPI_Init, and kept until the process ends.
 struct Reach {
   std::unique_ptr<ProcessMemory> processes;
   std::unique_ptr<OneCopy> copies;

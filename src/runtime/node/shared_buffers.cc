@@ -1,5 +1,5 @@
-// All bytes that a collective touches in a buffer must lie in one shared range; otherwise others
-// may be able to attach them, or the kernel to copy them.
+// Without a copy, all bytes that a collective accesses in a buffer must lie in one shared range.
+// Otherwise other processes may be able to attach them, or the kernel to copy them.
 #include "runtime/node/shared_buffers.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ ShownBuffers BuffersToShow::in(const Call& call, std::span<const int> all_ranks,
   return {shown(input_, call, all_ranks, use), shown(result_, call, all_ranks, use)};
 }
 
-// Data that are not plain end the internal collective like a buffer that cannot be seen.
+// Non-contiguous data count as a buffer that is not accessible: the direct schedule is abandoned.
 ShownBuffer BuffersToShow::shown(const Part& part, const Call& call, std::span<const int> all_ranks,
                                  ProcessMemory::Use use) const {
   if (!plain_) return {ShownBuffer::kNotShared, 0};

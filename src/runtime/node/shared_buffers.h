@@ -1,4 +1,4 @@
-// Describes the application's buffers to other processes, if they lie in shared memory.
+// Describes the application's buffers to other processes that may access them.
 #pragma once
 
 #include <span>
@@ -9,23 +9,23 @@
 
 namespace weft {
 
-// The description of this rank's buffers for a direct schedule, computed once for all its calls
+// The description of this rank's buffers for a direct schedule. It is computed once for all calls,
 // except for the addresses.
 class BuffersToShow {
  public:
   BuffersToShow() = default;
-  // by_kernel: the kernel may copy what cannot be seen otherwise.
+  // by_kernel: the kernel may copy buffers that are not accessible otherwise.
   BuffersToShow(const Schedule& direct, bool by_kernel);
 
-  // all_ranks: those of the call, sorted as in MPI_COMM_WORLD. use: how often these buffers are
-  // used.
+  // Returns the description with the call's addresses. all_ranks: the call's ranks in
+  // MPI_COMM_WORLD, sorted. use: how often these buffers are used.
   ShownBuffers in(const Call& call, std::span<const int> all_ranks, ProcessMemory::Use use) const;
 
  private:
   struct Part {
     bool is_used = false;
-    Location origin{};  // what others count from
-    Range bytes{};      // from the buffer's own beginning
+    Location origin{};  // the location from which other ranks count offsets
+    Range bytes{};      // range in bytes from the beginning of the buffer
   };
   static Part part(const Shape& shape, const Location& origin);
   ShownBuffer shown(const Part& part, const Call& call, std::span<const int> all_ranks,

@@ -1,4 +1,4 @@
-// Sets up memory on each node with a place for each of its threads.
+// Creates shared memory on each node with an entry for each of its threads.
 #include "runtime/node/shared_core.h"
 
 #include <unistd.h>
@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-// Returns nullptr, on all ranks of the node, if there is none.
+// Creates memory shared by the node's ranks; returns nullptr on all of them if that fails.
 std::shared_ptr<std::byte> memory_of_node(MPI_Comm node, int local_rank, std::int64_t bytes) {
   LibraryTalk talk(node);
   auto segment = agree_on_segment(talk, local_rank, bytes, 0);
@@ -41,7 +41,7 @@ Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_t
 namespace {
 
 constexpr std::uint64_t kTrial = 0x7765'6674'6465'736b;
-const std::uint64_t trial = kTrial;  // which the agent reads
+const std::uint64_t trial = kTrial;  // the agent reads it to test its access
 
 void fill(MailboxMemory& mailbox) {
   mailbox.process = getpid();
@@ -56,7 +56,8 @@ bool can_reach(const MailboxMemory& mailbox) {
   return moved == OtherProcess::Moved::all && read == kTrial;
 }
 
-// The agent serves before this returns, if it could be started.
+// Starts the agent of this core; it serves before this returns. Returns nullptr if the system has
+// no thread.
 std::unique_ptr<CoreAgent> start_agent(const std::shared_ptr<void>& memory, MailboxMemory* own,
                                        const std::vector<MailboxMemory*>& mailboxes,
                                        Observer& observer) {

@@ -1,5 +1,5 @@
-// Connects progress threads that a placement puts on one core: by a baton (engine/baton.h), or by
-// an agent that carries out the operations of all (engine/core_agent.h).
+// Connects progress threads that a placement puts on the same core: by a baton (engine/baton.h), or
+// by an agent that carries out the operations of all their ranks (engine/core_agent.h).
 #pragma once
 
 #include <mpi.h>
@@ -15,20 +15,21 @@
 
 namespace weft {
 
-// Collective over the ranks of this node. core_of_thread: by local rank; -1 to stay beside the
-// rank. A rank that cannot share memory with the others has a baton of its own, and is not woken.
+// Collective over the ranks of this node. core_of_thread: indexed by local rank; -1 if that rank's
+// thread stays on the rank's cores. A rank that cannot share memory with the others gets a baton of
+// its own, by which no other thread wakes it.
 Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread);
 
-// This rank's part in an agent.
+// This rank's part in a core agent: its mailbox and, on one rank, the agent itself.
 struct AgentOfCore {
-  std::optional<Mailbox> mailbox;    // none: there is no agent for it
-  std::unique_ptr<CoreAgent> agent;  // in the lowest rank on its core
+  std::optional<Mailbox> mailbox;    // nullopt if this rank has no agent
+  std::unique_ptr<CoreAgent> agent;  // set in the lowest rank on its core
   bool shares_core = false;
-  bool is_refused = false;       // there would be an agent, for which the system has no thread
-  const char* why_none() const;  // in words; without a mailbox
+  bool is_refused = false;       // the system has no thread for the agent
+  const char* why_none() const;  // returns in words why there is no mailbox
 };
-// Takes the arguments of baton_for(). If two threads or more share a core, the agent is a thread of
-// its own, placed like theirs.
+// Takes the arguments of baton_for(). If two or more threads share a core, the agent is a further
+// thread on that core.
 AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread,
                       Observer& observer);
 

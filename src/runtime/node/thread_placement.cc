@@ -1,4 +1,4 @@
-// A policy that cannot be followed leaves the threads beside their ranks.
+// If a policy cannot be followed, the threads stay on their ranks' cores.
 #include "runtime/node/thread_placement.h"
 
 #include <sched.h>

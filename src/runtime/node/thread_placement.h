@@ -1,4 +1,4 @@
-// Places the threads of a node's ranks by the policy that the user has named.
+// Places the threads of a node's ranks by the user's placement policy.
 #pragma once
 
 #include <mpi.h>
@@ -13,21 +13,22 @@
 
 namespace weft {
 
-// The CPUs that each rank of this node may run on. Collective over `node`.
+// Returns the CPUs on which each rank of this node may run. Collective over `node`.
 std::vector<std::vector<int>> gather_allowed_cpus(MPI_Comm node, int ranks);
 
 struct NodePlacement {
   int local_rank = 0;
   NodeCores cores;
-  std::vector<int> core_of_thread;  // by local rank; -1: beside its rank
-  std::string misfit;               // why the policy cannot be meant for this node
+  std::vector<int> core_of_thread;  // indexed by local rank; -1 if the thread stays on its rank's
+                                    // cores
+  std::string misfit;  // reason why the policy does not fit this node; empty if it does
 };
 
-// Collective over the ranks of a node. The result is equal on all of them, except their own
-// numbers. If the policy cannot be followed, the first rank says why.
+// Collective over the ranks of a node. The result is equal on all of them, except for local_rank.
+// If the policy cannot be followed, the first rank reports the reason.
 NodePlacement placement_on(MPI_Comm node, const PlacementPolicy& policy);
 
-// Collective over `comm`.
+// Calls `use` with a communicator of the ranks on this node. Collective over `comm`.
 template <class Use>
 void on_each_node(MPI_Comm comm, Use use) {
   MPI_Comm node;
@@ -37,7 +38,7 @@ void on_each_node(MPI_Comm comm, Use use) {
 }
 
 // Returns the core for a thread of this rank, by the policy and the ranks of `comm` on this node;
-// -1 to stay beside the rank. Collective over `comm`.
+// -1 if the thread stays on its rank's cores. Collective over `comm`.
 int core_for(const PlacementPolicy& policy, MPI_Comm comm);
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-// Never destroyed: threads may ask while the process exits.
+// The object is never destroyed, since threads may use it while the process exits.
 Accesses& Accesses::own() {
   static auto* const all = new Accesses;
   return *all;

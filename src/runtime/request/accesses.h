@@ -1,7 +1,7 @@
-// Accesses: the application's own large one-sided accesses without a request (MPI_Put, MPI_Get,
-// MPI_Accumulate, ...). They are transfers (transfers.h): from the start of one until at the latest
-// the call that ends it, the progress thread gives the library its time. They have no handle, so
-// that one counts for its window and target. A target knows of accesses only if it has opened its
+// Accesses: the application's large one-sided accesses without a request (MPI_Put, MPI_Get,
+// MPI_Accumulate, ...). They are transfers (transfers.h): the progress thread lets the library
+// progress them from their start until the call that completes them. Since they have no handle,
+// they are counted by window and target. A target knows of accesses only if it has exposed its
 // window by MPI_Win_post or MPI_Win_fence; its library may have to answer.
 #pragma once
 
@@ -17,8 +17,8 @@
 
 namespace weft {
 
-// The number of pairs of a window and a target that have accesses, and of exposed windows. Calls
-// that end accesses read it first.
+// The number of pairs of window and target that have accesses, plus the number of exposed windows.
+// Calls that complete accesses read it first.
 inline std::atomic<int> accesses_under_way{0};
 
 class Accesses {
@@ -30,11 +30,11 @@ class Accesses {
   void exposed(MPI_Win window);
 
   void end(MPI_Win window, int target);
-  void end(MPI_Win window);  // of all targets
+  void end(MPI_Win window);  // ends the accesses to all targets
   void end_exposure(MPI_Win window);
   void end_all(MPI_Win window);
 
-  std::int64_t count() const { return count_.load(); }  // of those started so far
+  std::int64_t count() const { return count_.load(); }  // number of accesses started so far
 
  private:
   struct OfWindow {
@@ -53,14 +53,15 @@ class Accesses {
   std::atomic<std::int64_t> count_{0};
 };
 
-// Is called when a large access has been started.
+// Is called after a large access has been started.
 void access_started(MPI_Win window, int target);
-// Is called when MPI_Win_post has succeeded. The amount that others transfer is unknown: at most
-// the window's size. In memory shared between ranks the origin alone moves the data.
+// Is called after MPI_Win_post has succeeded. The amount that other ranks transfer is unknown; it
+// is at most the window's size. If the window is shared memory, the origin alone moves the data,
+// and nothing is counted.
 void begin_exposure(MPI_Win window);
-// Does likewise for MPI_Win_fence with this assertion, but not under Open MPI: such a window may
-// stay open until it is freed, and beside file accesses Open MPI tolerates no second thread
-// (transfers.h).
+// Calls begin_exposure() for MPI_Win_fence with this assertion, but not under Open MPI: such a
+// window may stay open until it is freed, and Open MPI's file accesses tolerate no second thread in
+// the library (transfers.h).
 inline void begin_fence_epoch(int assertion, MPI_Win window) {
 #ifdef WEFT_FAMILY_OPENMPI
   static_cast<void>(assertion);
@@ -70,8 +71,8 @@ inline void begin_fence_epoch(int assertion, MPI_Win window) {
 #endif
 }
 
-// Are called before a call that waits for the end of accesses, or after one that has reported it.
-// Failed accesses are dropped, too.
+// Are called before a call that waits for the end of accesses, or after a call that has reported
+// it. Failed accesses are dropped, too.
 void end_known_accesses(MPI_Win window);
 void end_known_accesses(MPI_Win window, int target);
 void end_known_exposure(MPI_Win window);

@@ -1,4 +1,4 @@
-// BlockingCall: the application is inside a call that may wait for another process.
+// BlockingCall: marks that the application is inside an MPI call that may wait for another process.
 #pragma once
 
 #include <mpi.h>
@@ -12,9 +12,10 @@
 
 namespace weft {
 
-// Lives while the application is inside such a call: meanwhile the progress thread takes over what
-// the caller would have advanced. If there may be no thread, the call is made in its non-blocking
-// form and the caller keeps helping.
+// Lives while the application is inside an MPI call that may wait for another process. Meanwhile
+// the progress thread takes over operations that the caller would have advanced. If there may be no
+// such thread, the call is made in its non-blocking form, and the caller advances operations while
+// it waits.
 class BlockingCall {
  public:
   explicit BlockingCall(CallId id);
@@ -22,15 +23,16 @@ class BlockingCall {
   BlockingCall(const BlockingCall&) = delete;
   BlockingCall& operator=(const BlockingCall&) = delete;
 
-  // Returns whether no thread can take anything over. The answer is constant and the same on all
-  // ranks, since the blocking and the non-blocking form of a collective do not match each other.
+  // Returns whether no thread can take operations over. The result is constant and equal on all
+  // ranks, because the blocking and the non-blocking form of a collective do not match each other.
   bool must_not_block() const { return alone_; }
-  // Returns whether this rank must help at this moment; only for calls whose two forms match each
-  // other.
+  // Returns whether this rank must advance operations at this moment. Is only for calls whose
+  // blocking and non-blocking forms match each other.
   bool must_help() const;
-  // Starts the call by `post` and helps until it has completed. status: nullptr to ignore it.
+  // Starts the call by `post` and advances operations until it has completed. status: nullptr to
+  // ignore it.
   int drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status);
-  // Repeats the non-blocking form until it sets `flag`, and helps meanwhile.
+  // Repeats the non-blocking form until it sets its flag, and advances operations meanwhile.
   int repeat(const std::function<int(int*)>& ask);
 
  private:
@@ -38,7 +40,7 @@ class BlockingCall {
   const WatchedCall watched_{id_};
   Lasting<Progress::Blocked> handed_over_;
   bool alone_ = false;
-  long long began_ns_ = 0;  // 0: nobody observes
+  long long began_ns_ = 0;  // 0 without summary and trace
 };
 
 }  // namespace weft

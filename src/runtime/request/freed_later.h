@@ -1,4 +1,4 @@
-// FreedLater: frees a handle with the last operation that uses it.
+// FreedLater: frees a datatype or operator when the last operation that uses it has ended.
 #pragma once
 
 namespace weft {

@@ -1,4 +1,4 @@
-// A wrong program must not hang in MPI_Finalize, nor keep the right ranks from ending.
+// An erroneous program must neither hang in MPI_Finalize nor keep other ranks from ending.
 #include "runtime/request/incomplete.h"
 
 #include <sched.h>
@@ -45,7 +45,7 @@ std::int64_t rounds_done(const Operations& operations) {
   return rounds;
 }
 
-// Progresses operations until all are done, or none has made progress for a while.
+// Progresses operations until all are complete, or none has made progress for a while.
 void bring_forward(Runtime& runtime, const Operations& operations) {
   for (auto& operation : operations)
     if (auto* persistent = operation->persistent()) persistent->hand_over();
@@ -57,7 +57,7 @@ void bring_forward(Runtime& runtime, const Operations& operations) {
       since_ns = now_ns();
     }
     if (now_ns() - since_ns > kPatience_ns) return;
-    std::this_thread::sleep_for(std::chrono::microseconds(20));  // workers want the core
+    std::this_thread::sleep_for(std::chrono::microseconds(20));  // leaves the core to workers
   }
 }
 
@@ -110,8 +110,8 @@ void finish_before_blocking(Runtime& runtime, MPI_Comm comm) {
   bring_forward(runtime, operations);
 }
 
-// When all ranks have come here, all have begun the same comparisons, and nothing prevents their
-// end.
+// Waits until all ranks have arrived. Then all have begun the same comparisons, which can therefore
+// complete.
 void finish_comparisons(Runtime& runtime) {
   const Communicator* world = Communicators::own().find(handles.comm_world);
   MPI_Request all_here = handles.request_null;
@@ -131,10 +131,10 @@ void finish_comparisons(Runtime& runtime) {
 void abort_job(const std::string& why) {
   say(why);
   std::fflush(nullptr);
-  // Hydra discards output of an aborting job that it has not read yet.
+  // Waits, because Hydra discards output of an aborting job that it has not read yet.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  // After a mere exit one job in two hundred leaves the other ranks in MPI_Finalize: Hydra misses
-  // it.
+  // Aborts, because Hydra sometimes misses a mere exit: in one job of two hundred it left the other
+  // ranks in MPI_Finalize.
   library_calls.Abort(handles.comm_world, 1);
   std::_Exit(1);
 }

@@ -1,4 +1,4 @@
-// Between start and wait only the steps of the schedule are carried out.
+// Between start and wait the caller carries out only steps of the schedule.
 #include "runtime/request/inline_call.h"
 
 #include <algorithm>
@@ -53,9 +53,9 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   operands_ = operands_of(call_, kernel_, nullptr);
   operands_.use(turn_, *schedule_);
   alone_.emplace(*schedule_, operands_, turn_);
-  // A look at a slot that is too early delays it, so that the others' signals are not looked for
-  // here. A rank that is ahead finds its node buffer in use for a moment, which is shorter than a
-  // hand-over.
+  // The start does not look for the other ranks' signals, because reading a slot too early delays
+  // it. A rank that is ahead finds its node buffer still in use for a moment, which is shorter than
+  // a conversion to an ordinary operation.
   constexpr int kLooks = 200;
   for (int look = 0; look < kLooks; ++look) {
     state_ = alone_->progress(0);
@@ -65,7 +65,7 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   *request = carrier_->request;
   if (!may_stay()) [[unlikely]] {
     become_operation();
-    rests_ = 0;  // no other call was the reason
+    rests_ = 0;  // the call itself, not another MPI call, was the reason for the conversion
   }
   return true;
 }
@@ -94,8 +94,9 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   return kCollectiveMismatch;
 }
 
-// While the call is looked at, an operator or a callback that calls MPI must not hand it over: so
-// there is none (any_) meanwhile. A program may make only such calls while others are under way.
+// any_ is false while the call is advanced, so that a reduction operator that calls MPI cannot
+// convert it to an ordinary operation. The wait also advances operations left to callers, because a
+// program may make only inline calls while others are under way.
 int InlineCall::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
   any_ = false;
   const int polls = runtime.progress.polls_inline();
@@ -116,7 +117,7 @@ int InlineCall::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Stat
   *flag = state_ != AloneCall::State::blocked;
   if (*flag) return complete(request, status);
   MPI_Request carrier = carrier_->request;
-  int ended = 0;  // it never is; the library brings its own forward
+  int ended = 0;  // stays 0; the call only lets the library progress its own messages
   library_calls.Test(&carrier, &ended, MPI_STATUS_IGNORE);
   any_ = true;
   return MPI_SUCCESS;
@@ -131,7 +132,7 @@ int InlineCall::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Stat
       std::make_shared<RequestedOperation>(id_, call_, communicator_->shared_from_this(), schedule_,
                                            kernel_, communicator_->tags.of_single(number_));
   operation->set_in_memory(true);
-  Carrier* const carrier = carrier_.release();  // the library's callback has it
+  Carrier* const carrier = carrier_.release();  // the library's callback deletes it
   carrier->operation = operation.get();
   operation->take_over(carrier->request, turn_, *alone_, state_);
   if (in_flight_) operation->count_in(*in_flight_);

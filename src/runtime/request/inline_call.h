@@ -1,11 +1,10 @@
-// InlineCall: a short collective with a request that its caller carries out alone, from the start
-// to the wait or the tests that follow. It uses only the node's memory, and nobody waits for this
-// rank after the start. So no list, lock or other thread needs to know of it, and its request need
-// not be new. Any other event hands it over: it becomes an ordinary operation, which continues from
-// there. There is only one at a time: the next user of the memory must be able to rely on this rank
-// having ended the previous call, or on a thread that may end it while its caller blocks. Its
-// request is a generalised request that is never completed for the library, and is reused for the
-// next such call.
+// InlineCall: a short collective with a request that its caller carries out by itself, in the start
+// call and in the wait or test calls that follow. It uses only the node's shared memory, and no
+// rank waits for this one after the start. Therefore no list, lock or other thread needs to know of
+// it, and its request is reused. Any other event turns it into an ordinary operation, which
+// continues from there. There is only one at a time: the next user of the memory relies on this
+// rank having ended the previous call, or on a thread that can end it while its caller blocks. Its
+// request is a generalised request that the library never completes.
 #pragma once
 
 #include <memory>
@@ -19,8 +18,8 @@ namespace weft {
 
 class Runtime;
 
-// Returns whether nobody waits for what a rank does once it waits itself, for a schedule in memory
-// alone.
+// Returns whether no other rank waits for this one once it waits itself, for a schedule that uses
+// only shared memory.
 bool signals_at_once(const Schedule& schedule);
 
 class InlineCall {
@@ -35,26 +34,29 @@ class InlineCall {
   bool any() const { return any_; }
   bool has(MPI_Request request) const { return any_ && carrier_->request == request; }
 
-  // Takes a call whose plan says so, while there is none. in_flight: counts the call if it becomes
-  // an operation; may be nullptr. Returns false if the call is not taken; nothing has happened
-  // then.
+  // Starts a call whose plan allows it, if none is under way. in_flight: counts the call if it
+  // becomes an ordinary operation; may be nullptr. Returns false, with no effect, if the call is
+  // not started.
   bool start(Runtime& runtime, CallId id, const Call& call, const Recipe& recipe,
              std::atomic<int>* in_flight, MPI_Request* request);
   // Completes the current call. Returns an MPI error code.
   int wait(Runtime& runtime, MPI_Request* request, MPI_Status* status);
-  // Advances the current call as far as possible, and operations left to callers, too.
+  // Advances the current call as far as possible. Also advances operations that only application
+  // threads inside MPI calls may advance.
   int test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status);
 
-  // Must be called before anything else may come: makes the current call an ordinary operation.
+  // Turns the current call into an ordinary operation. Must be called before any other MPI activity
+  // of this thread.
   void hand_over() {
     if (any_) [[unlikely]]
       become_operation();
   }
-  // Ends the use of this object, while the MPI library is still there.
+  // Frees the request that inline calls reuse. Must be called before the MPI library finalises.
   void end();
 
  private:
-  // A request, and the operation that it belongs to; nullptr while the request is kept here.
+  // A generalised request and the operation that it belongs to; nullptr while an InlineCall holds
+  // the request.
   struct Carrier {
     MPI_Request request{};
     RequestedOperation* operation = nullptr;
@@ -71,28 +73,29 @@ class InlineCall {
     return state_ == AloneCall::State::blocked && alone_->begun();
   }
 
-  // The number of calls that are ordinary operations after an inline call had to become one, since
-  // that change costs more than an operation from the start.
+  // The number of calls that start as ordinary operations after an inline call had to become one,
+  // since the conversion costs more than an ordinary start.
   static constexpr int kRest = 16;
 
   bool any_ = false;
   int rests_ = 0;
   AloneCall::State state_{};
-  std::unique_ptr<Carrier> carrier_;  // nullptr: there is none yet
+  std::unique_ptr<Carrier> carrier_;  // nullptr before the first call
   CallId id_{};
-  std::uint32_t number_ = 0;  // on its communicator
+  std::uint32_t number_ = 0;  // sequence number on its communicator
   Communicator* communicator_ = nullptr;
-  std::shared_ptr<const Schedule> schedule_;  // kept, since the next one is most likely the same
+  std::shared_ptr<const Schedule> schedule_;  // kept after the call, since the next call most
+                                              // likely has the same schedule
   Kernel kernel_ = nullptr;
   std::atomic<int>* in_flight_ = nullptr;
-  FloatingPoint computes_as_;  // with a kernel
+  FloatingPoint computes_as_;  // set if the call has a kernel
   Call call_;
   NodeTurn turn_;
   Operands operands_;
   std::optional<AloneCall> alone_;
 };
 
-// Hidden, like own_requests.
+// Has hidden visibility, which saves an instruction at each access.
 extern Immortal<InlineCall> own_inline_call __attribute__((visibility("hidden")));
 inline InlineCall& InlineCall::own() {
   return own_inline_call.object;

@@ -1,5 +1,5 @@
-// Passthrough: whether a call for requests or for a short message may go to the library's function
-// at once.
+// Passthrough: tells whether a call with requests or a short message may go directly to the
+// library's function.
 #pragma once
 
 #include <mpi.h>
@@ -14,12 +14,13 @@
 
 namespace weft {
 
-// Returns whether no request is followed. A runtime is active whenever calls may pass through on.
+// Returns whether Weft follows no request of the library. While passthrough_epoch is set, a runtime
+// is active.
 inline bool nothing_followed() {
   return !Requests::own().watching() && known_transfers.load(std::memory_order_relaxed) == 0;
 }
-// Returns whether Weft has nothing to do with a call for these requests: it has none, or has
-// nothing under way and these are not its own.
+// Returns whether a call with these requests concerns only the library: Weft has no requests, or
+// has nothing under way and these are not its own.
 [[gnu::always_inline]] inline bool only_library(const MPI_Request* requests, int count = 1) {
   constexpr int kMostLookedAt = 16;
   if (passthrough_epoch.load(std::memory_order_acquire) == 0) return false;
@@ -32,8 +33,8 @@ inline bool nothing_followed() {
     if (Requests::may_be_ours(requests[i])) return false;
   return true;
 }
-// Returns whether Weft has nothing to do with a call that starts this message.
-template <class Count>  // as the call has it: each conversion is an instruction
+// Returns whether a message is so short that Weft need not see its start.
+template <class Count>  // type of the call's count, since each conversion costs an instruction
 bool is_short(Count count, MPI_Datatype type) {
   const KnownTypes::Known& known = known_types.at(type);
   return known.type == type && count < known.least_count &&

@@ -1,4 +1,4 @@
-// Persistent collectives: the carrier of their request, and who advances them.
+// Implements persistent collectives: the carrier of their request, and its start and completion.
 #include "runtime/request/persistent.h"
 
 #include <atomic>
@@ -73,7 +73,7 @@ void PersistentOperation::announce() {
   if (carrier_started_) complete_carrier();
 }
 
-// The receive has been posted, so that the send ends at once.
+// Completes the carrier. Its receive has been posted, so that this send completes at once.
 void PersistentOperation::complete_carrier() {
   library_calls.Send(nullptr, 0, handles.byte, 0, carrier_tag_, self_communicator());
 }

@@ -1,8 +1,8 @@
-// PersistentOperation: an MPI_*_init, built once and replayed by every MPI_Start (MPI-4.1, 6.13).
-// If it is not worth a thread, the application's own start and wait carry it out. Its request is a
-// persistent receive on a one-rank communicator of Weft's, the carrier. It is started only if a
-// call of the library's must look at it, and completed by a message to this rank itself. Completion
-// calls that reach Weft answer without it.
+// PersistentOperation: a collective from MPI_*_init, built once and repeated by every MPI_Start
+// (MPI-4.1, 6.13). If it is not worth a thread, the application's start and wait calls carry it
+// out. Its request, the carrier, is a persistent receive on a one-rank communicator of Weft. The
+// carrier is started only if the library must see it, and completed by a message from this rank to
+// itself. Completion calls that reach Weft do not use it.
 #pragma once
 
 #include <atomic>
@@ -17,11 +17,12 @@ namespace weft {
 class PersistentOperation final : public CollectiveOperation,
                                   public std::enable_shared_from_this<PersistentOperation> {
  public:
-  // Says whether its caller alone advances it, in start, test and wait.
+  // Tells whether only its caller advances the operation, in start, test and wait calls.
   enum class Stays : std::uint8_t {
     no,
-    until_needed,  // others may wait for this rank's later help: who advances others takes it over
-    yes            // no other thread and no list knows of it
+    until_needed,  // other ranks may wait for this rank's later help: any thread that advances
+                   // operations takes it over
+    yes            // no other thread advances it, and no list contains it
   };
 
   PersistentOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
@@ -44,24 +45,27 @@ class PersistentOperation final : public CollectiveOperation,
 
   // Makes the request that the application gets. Returns an MPI error code.
   int make_request();
-  // Is called when the application has freed the request, or MPI ends.
+  // Is called when the application frees the request, or in MPI_Finalize.
   void free_request();
 
-  // Makes the operation active. Returns false if it already is, or if an earlier start failed.
+  // Makes the operation active. Returns false if it is active already, or if an earlier start has
+  // failed.
   bool restart(Runtime& runtime);
-  // Returns whether only its caller advances it; after hand_over() or taken_over() others do.
+  // Returns whether only its caller advances the operation. After hand_over() or taken_over() other
+  // threads do.
   bool is_inline() const { return is_inline_.load(std::memory_order_relaxed); }
-  // Advances an operation that its caller carries out. Returns true once it is done.
+  // Advances an operation that its caller carries out. Returns true once it is complete.
   bool progress_inline(int polls = 1) {
     if (advance_inline(polls)) return true;
     if (stays_inline_ == Stays::until_needed) offer();
     return false;
   }
-  // Makes the first advance. If nobody waits for more than this rank's signal, it does not wait for
-  // the others' signals: a look at a slot that is too early delays it.
+  // Makes the first advance. If no other rank waits for more than this rank's signal, it does not
+  // look for the others' signals, since reading a slot too early delays it.
   void begin_inline() { progress_inline(stays_inline_ == Stays::yes ? 0 : 1); }
-  // Returns whether the caller carries it out and nobody can take it over any more; it then needs
-  // only advance_inline(), which returns true once it is done. polls: as for an AloneCall.
+  // Returns whether the caller carries the operation out, so that no other thread can take it over
+  // any more. Then the caller only calls advance_inline(), which returns true once it is complete.
+  // polls: how often to look for a signal, as for an AloneCall.
   bool claim() { return offered_ ? withdraw() : is_inline(); }
   bool advance_inline(int polls) {
     if (done()) return true;
@@ -73,9 +77,11 @@ class PersistentOperation final : public CollectiveOperation,
   void hand_over();
   void taken_over() override;
   bool active() const override { return active_.load(std::memory_order_acquire); }
-  // Makes the request active for the library's completion calls until the operation is done.
+  // Makes the request active in the library until the operation is complete, for completion calls
+  // of the library.
   void show_to_library();
-  // Makes the operation inactive after the application has completed it; it must be done.
+  // Makes the operation inactive after the application has completed it. The operation must be
+  // complete.
   void deactivate() {
     if (!is_inline()) end_carrier();
     active_.store(false, std::memory_order_release);
@@ -97,17 +103,19 @@ class PersistentOperation final : public CollectiveOperation,
   void complete_carrier();
   void end_carrier();
 
-  const std::unique_ptr<NodeMemory> node_;  // of this request alone: others start in other orders
+  const std::unique_ptr<NodeMemory> node_;  // memory of this request alone, since requests may be
+                                            // started in different orders
   const std::shared_ptr<Leaders> leaders_;
   const Stays stays_inline_;
-  AloneCall alone_;                     // what its caller carries out
-  std::atomic<bool> is_inline_{false};  // turns false in taken_over(); claim() finds out
-  bool offered_ = false;                // to those that advance others
-  bool counted_ = false;                // as active
+  AloneCall alone_;                     // the part that its caller carries out
+  std::atomic<bool> is_inline_{false};  // becomes false in taken_over(); claim() reads it
+  bool offered_ = false;                // offered to other threads that advance operations
+  bool counted_ = false;                // counted as active in Requests
   bool started_before_ = false;
-  std::atomic<bool> active_{false};  // written by start and completion calls of the application
+  std::atomic<bool> active_{false};  // written by the application's start and completion calls
   int carrier_tag_ = 0;
-  std::mutex carrier_mutex_;  // guards the rest: announce() may run on a thread of Weft's
+  std::mutex carrier_mutex_;  // guards the following members, since announce() may run on a thread
+                              // of Weft
   bool announced_ = false;
   bool carrier_started_ = false;
 };
@@ -115,11 +123,11 @@ class PersistentOperation final : public CollectiveOperation,
 [[gnu::always_inline]] inline bool PersistentOperation::restart(Runtime& runtime) {
   if (active()) [[unlikely]] {
     if (!done() || runtime.completions_are_ours()) return false;
-    deactivate();  // another tool has completed it, past Weft
+    deactivate();  // another tool has completed the request without Weft
   }
   if (error_code() != MPI_SUCCESS) return false;
   if (started_before_) {
-    if (!is_inline()) wait_done();  // the library may have seen the carrier's end a moment before
+    if (!is_inline()) wait_done();  // the library may have reported completion a moment earlier
     rewind();
     alone_.rewind();
   }

@@ -1,5 +1,5 @@
-// The life of a generalised request: it is made at the start, completed by the thread that advances
-// the last round, and freed by the MPI library when the application completes it.
+// A generalised request is made at the start, completed by the thread that advances the last round,
+// and freed by the MPI library when the application completes it.
 #include "runtime/request/requests.h"
 
 #include <algorithm>
@@ -119,7 +119,7 @@ int RequestedOperation::application_completed(void* state) {
   if (operation->in_flight_) operation->in_flight_->fetch_sub(1, std::memory_order_release);
   if (Runtime::active()) {
     Requests::own().deactivated();
-    Requests::own().remove(operation->request());  // may be the end of the operation
+    Requests::own().remove(operation->request());  // may destroy the operation
   }
   return MPI_SUCCESS;
 }
@@ -164,7 +164,7 @@ void Requests::add(std::shared_ptr<CollectiveOperation> operation) {
 }
 
 void Requests::remove(MPI_Request request) {
-  std::shared_ptr<CollectiveOperation> removed;  // ends after the lock
+  std::shared_ptr<CollectiveOperation> removed;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
   const auto it = operations_.find(request);
   if (it == operations_.end()) return;
@@ -184,7 +184,8 @@ constinit thread_local Requests::Found Requests::found_last;
 
 PersistentOperation* Requests::find_again(MPI_Request request) {
   static thread_local std::array<Found, 8> recent;
-  const std::size_t hash = std::hash<MPI_Request>{}(request);  // a small number, or an address
+  const std::size_t hash = std::hash<MPI_Request>{}(request);  // MPI_Request is a small integer or
+                                                               // an address
   Found& found = recent[(hash ^ hash >> 6) % recent.size()];
   if (const auto now = removals(); found.removals != now || found.request != request) {
     const auto operation = find(request);
@@ -204,7 +205,7 @@ std::vector<std::shared_ptr<CollectiveOperation>> Requests::all() {
 }
 
 void Requests::watch(MPI_Request request, NativeRequest record) {
-  NativeRequest before;  // of a handle that several requests share, or that another tool completed
+  NativeRequest before;  // left over if requests share a handle, or another tool has completed one
   unwatch(request, &before);
   const std::lock_guard lock(mutex_);
   if (watched_.insert_or_assign(request, record).second) watched_count_.fetch_add(1);

@@ -1,4 +1,4 @@
-// Passes an operation to its executor, after its caller has advanced it.
+// Passes an operation to its executor after its caller has advanced it.
 #include "runtime/request/submit.h"
 
 #include "base/clock.h"
@@ -8,8 +8,9 @@
 
 namespace weft {
 
-// A hand-over costs more than a short call. If no other rank waits for this rank's progress and the
-// message is short enough to have left with the first round, the thread is not woken.
+// Passing an operation to the progress thread costs more than a short call. The thread is not woken
+// if no other rank waits for this rank's progress and the message is short enough to have left with
+// the first round.
 bool worth_the_thread(Engine engine, const Schedule& schedule) {
   constexpr std::int64_t kLeavesAtOnce = 8 * 1024;
   if (engine == Engine::function) return false;
@@ -18,14 +19,14 @@ bool worth_the_thread(Engine engine, const Schedule& schedule) {
 
 namespace {
 
-// A direct schedule waits for all others, so that it hardly ever ends with the start.
+// A direct schedule waits for all other ranks, so that it rarely completes in the start.
 bool wants_thread(Engine engine, const Operation& operation) {
   if (operation.tries_direct()) return engine != Engine::function;
   return worth_the_thread(engine, operation.schedule());
 }
 
-// Carries out the starting call's part of a split tree: other ranks' messages are under way, and
-// this rank's core is free for them now. Returns true if everything is complete.
+// Carries out the part of a split tree that belongs to the start call: other ranks' messages are
+// under way, and this rank's core is available now. Returns true if the operation is complete.
 [[gnu::noinline]] bool ends_at_start(Runtime& runtime, Engine engine,
                                      CollectiveOperation& operation) {
   const Schedule& schedule = operation.schedule();
@@ -39,7 +40,7 @@ bool wants_thread(Engine engine, const Operation& operation) {
   return false;
 }
 
-// Returns false if the rank itself must carry it out.
+// Leaves the operation to the core agent. Returns false if the rank itself must carry it out.
 bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>& operation) {
   if (!runtime.progress.has_mailbox()) return false;
   const auto work = operation->work();
@@ -48,14 +49,16 @@ bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>
   return true;
 }
 
-// Whole collectives of the library's begin in one order on all ranks: those that the thread drives
-// begin behind those that the worker carries out. Returns false if there is no worker.
+// Whole collectives of the library must begin in the same order on all ranks. Therefore those that
+// the progress thread advances begin in the worker's queue, too. Returns false if there is no
+// worker.
 bool leave_to_worker(Runtime& runtime, Engine engine,
                      const std::shared_ptr<CollectiveOperation>& operation) {
   Worker* const worker = operation->communicator().worker.get();
   if (!worker || (runtime.only_callers_advance() && engine != Engine::tcc)) return false;
   if (runtime.only_callers_advance())
-    runtime.progress.submit(operation, false);  // whoever waits next blocks in its place
+    runtime.progress.submit(operation, false);  // the next caller that waits carries it out in the
+                                                // worker's place
   else if (engine == Engine::tcc)
     worker->submit(operation);
   else

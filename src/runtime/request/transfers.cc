@@ -1,5 +1,5 @@
-// Only large transfers are recorded, by their handles, so that the count is right whoever completes
-// them.
+// Only large transfers are recorded, by their handles, so that the count is right whichever call
+// completes them.
 #include "runtime/request/transfers.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ bool is_large(std::int64_t count, MPI_Datatype type) {
   KnownTypes::Known& known = known_types.at(type);
   if (known.type != type || known.least_count == 0) {
     int bytes = 0;
-    // MPI_UNDEFINED means more than an int holds.
+    // The size MPI_UNDEFINED means more bytes than an int can hold.
     if (type != handles.datatype_null) library_calls.Type_size(type, &bytes);
     const std::int64_t least_count = bytes > 0 ? (least - 1) / bytes + 1 : bytes < 0 ? 1 : kMost;
     known = {type, static_cast<int>(std::min(least_count, kMost))};
@@ -29,7 +29,7 @@ bool is_large(std::int64_t count, MPI_Datatype type) {
   return least != kNoTransfers && count >= known.least_count;
 }
 
-// Never destroyed: threads may ask while the process exits.
+// The object is never destroyed, since threads may use it while the process exits.
 Transfers& Transfers::own() {
   static auto* const all = new Transfers;
   return *all;
@@ -69,7 +69,7 @@ void Transfers::started_again(int count, const MPI_Request* requests) {
     if (knows(requests[i])) started(requests[i]);
 }
 
-// for_good: ends persistent ones, too.
+// for_good: forgets persistent transfers, too.
 void Transfers::end(MPI_Request request, bool for_good) {
   const auto found = transfers_.find(request);
   if (found == transfers_.end()) return;
@@ -123,7 +123,7 @@ void TakenTransfers::take(int count, const MPI_Request* requests) {
 
 void TakenTransfers::AllTaken::give_back(bool completed, int count, const int* indices) {
   Runtime* runtime = Runtime::active();
-  const int n = std::max(count, 0);  // MPI_UNDEFINED: none
+  const int n = std::max(count, 0);  // MPI_UNDEFINED means none
   for (const auto& [request, index] : std::exchange(all, {}))
     if (runtime)
       Transfers::own().give_back(

@@ -1,9 +1,9 @@
-// Transfers: the application's own large messages and the like, which stay the MPI library's. Most
-// libraries progress a long message only inside MPI calls; while the application computes, the
-// progress thread gives the library time by calls of its own (keep_library_going). It touches none
-// of the application's requests: in some libraries even MPI_Request_get_status reports a request's
-// error, which is the application's. So a transfer counts from its start to the call that completes
-// it.
+// Transfers: the application's own large messages and accesses, which the MPI library carries out.
+// Most libraries progress a long message only inside MPI calls. While the application computes, the
+// progress thread lets the library progress them by calls of its own (keep_library_going()). The
+// thread does not touch the application's requests, because in some libraries even
+// MPI_Request_get_status reports a request's error, which belongs to the application. Therefore a
+// transfer counts from its start to the call that completes it.
 #pragma once
 
 #include <mpi.h>
@@ -23,20 +23,21 @@
 
 namespace weft {
 
-// These are read first by all calls.
+// All message calls read these first.
 inline std::atomic<std::int64_t> least_transfer_bytes{kNoTransfers};
-inline std::atomic<int> known_transfers{0};   // requests among Transfers
-inline std::atomic<int> active_transfers{0};  // of these, started and not known to have ended
+inline std::atomic<int> known_transfers{0};   // number of requests recorded in Transfers
+inline std::atomic<int> active_transfers{0};  // number of recorded requests that are started and
+                                              // not known to have ended
 
-// This thread's knowledge of types, valid for an epoch. It is a single array, which costs a message
-// the least.
+// This thread's cache of datatypes, valid for an epoch. It is a single array, which costs a message
+// least.
 struct KnownTypes {
   struct Known {
     MPI_Datatype type;
-    int least_count;  // so many are large; the most that an int holds: perhaps more are
+    int least_count;  // count from which a message may be large; INT_MAX if unknown beyond that
   };
-  // Handles of predefined types are consecutive numbers, except in Open MPI, where they are
-  // addresses of objects of 512 bytes.
+  // Returns the cache entry for a type. Handles of predefined types are consecutive numbers, except
+  // in Open MPI, where they are addresses of objects of 512 bytes.
   Known& at(MPI_Datatype type) {
 #ifdef WEFT_FAMILY_OPENMPI
     constexpr int kSame = 9;
@@ -50,13 +51,13 @@ struct KnownTypes {
 };
 extern constinit thread_local KnownTypes known_types __attribute__((tls_model("initial-exec")));
 
-// Is called before the call, whose type only the library can judge. Returns false if the message is
-// not worth the thread's time.
+// Is called before the library's call, when the type may be invalid. Returns false if the message
+// is certainly not large.
 inline bool may_be_large(std::int64_t count, MPI_Datatype type) {
   const KnownTypes::Known& known = known_types.at(type);
   return known.type != type || count >= known.least_count || known_types.epoch != epoch();
 }
-// Is called after a successful call.
+// Is called after a successful library call. Returns whether the message is large.
 bool is_large(std::int64_t count, MPI_Datatype type);
 
 class Transfers {
@@ -66,19 +67,20 @@ class Transfers {
 
   bool knows(MPI_Request request);
   void started(MPI_Request request);
-  // Records a persistent transfer, which MPI_Start starts.
+  // Records a persistent transfer, which MPI_Start will start.
   void initialised(MPI_Request request);
   void started_again(int count, const MPI_Request* requests);
-  // The application has cancelled it, and completes it later; or frees it.
+  // Is called when the application has cancelled the request, and completes it later; or when it
+  // frees the request.
   void cancelled(MPI_Request request);
   void freed(MPI_Request request);
 
-  // Keeps a transfer from the thread until give_back(), since a caller may complete it. Returns
-  // false if it is none, or not started.
+  // Keeps the progress thread from a transfer until give_back(), because a caller may complete it.
+  // Returns false if the request is not a started transfer.
   bool take(MPI_Request request);
   void give_back(MPI_Request request, bool completed);
 
-  std::int64_t count() const { return count_.load(); }  // of those started so far
+  std::int64_t count() const { return count_.load(); }  // number of transfers started so far
 
  private:
   enum class State : std::uint8_t { idle, left, taken };
@@ -95,12 +97,12 @@ class Transfers {
   std::atomic<std::int64_t> count_{0};
 };
 
-// Are called when a large one has been started, or made by MPI_Send_init and the like.
+// Are called after a large transfer has been started, or made by MPI_Send_init and similar calls.
 void transfer_started(MPI_Request request);
 void transfer_initialised(MPI_Request request);
 
-// Is called for an access to a file. Open MPI searches its list of these without a lock in any of
-// its calls (5.0.11), so that a thread which gives it time would sometimes end the program.
+// Is called for an access to a file. In every call Open MPI (5.0.11) searches its list of file
+// accesses without a lock, so that a progressing thread would sometimes crash the program.
 #ifdef WEFT_FAMILY_OPENMPI
 inline void access_to_file_started(MPI_Request) {}
 #else
@@ -116,8 +118,9 @@ class TakenTransfers {
     if (active_transfers.load(std::memory_order_relaxed) > 0) [[unlikely]]
       take(count, requests);
   }
-  // Is called after the call, which returned `code`: all were completed, or none, or those at these
-  // indices. After an error nobody knows which, and Weft forgets them all.
+  // Are called after the call, which returned `code`: all_completed() if all or none of the
+  // requests were completed, completed() if those at `indices` were. After an error nobody knows
+  // which were, and Weft forgets them all.
   int all_completed(int code, bool completed = true) {
     if (taken_) [[unlikely]]
       give_back(completed || code != MPI_SUCCESS, 0, nullptr);
@@ -134,7 +137,8 @@ class TakenTransfers {
     MPI_Request request;
     int index;
   };
-  // After a call that was left nobody knows either which were completed.
+  // The transfers of the call. If the call never returns, nobody knows which were completed, and
+  // Weft forgets them all.
   struct AllTaken {
     std::vector<Taken> all;
     void give_back(bool completed, int count, const int* indices);

@@ -1,5 +1,5 @@
-// Records in which call each application thread waits; a thread looks at these records and at the
-// collectives under way, and reports each standstill once.
+// Records in which call each application thread waits. The watchdog's thread looks at these records
+// and at the collectives under way, and reports each standstill once.
 #include "runtime/request/watchdog.h"
 
 #include <pthread.h>
@@ -27,12 +27,13 @@ std::atomic<bool> watching{false};
 
 namespace {
 
-constexpr std::size_t kMostTold = 8;  // collectives of one message, peers of one collective
+constexpr std::size_t kMostTold = 8;  // limit for the collectives in a report, and for the peers of
+                                      // a collective
 
-// The call in which an application thread is. Written by that thread, read by the watchdog.
+// The call that an application thread is in. That thread writes it, and the watchdog reads it.
 struct Place {
-  std::atomic<int> call{-1};              // -1: in no call that waits
-  std::atomic<std::int64_t> since_ns{0};  // written before call
+  std::atomic<int> call{-1};              // -1 if the thread is in no call that waits
+  std::atomic<std::int64_t> since_ns{0};  // written before `call`
   bool taken = false;
 };
 
@@ -60,29 +61,29 @@ class Watchdog {
   void look(std::int64_t now);
   bool long_enough(std::int64_t since_ns, std::int64_t now) const;
   std::vector<Wait> long_waits(std::int64_t now);
-  // Returns the incomplete collectives; `fresh` becomes true if one has stood still for too long
-  // and was not reported.
+  // Returns the incomplete collectives. fresh: becomes true if one has stood still for too long and
+  // was not reported yet.
   Operations unfinished(std::int64_t now, bool& fresh);
   void tell(const std::vector<Wait>& waits, const Operations& operations, std::int64_t now);
 
   std::mutex mutex_;          // guards places_ and stopping_
-  std::deque<Place> places_;  // never shrinks: threads come back to theirs
+  std::deque<Place> places_;  // never shrinks; threads hold pointers to their entries
   bool stopping_ = false;
   std::condition_variable changed_;
   Thread thread_;
   int seconds_ = 0, rank_ = 0;
-  std::set<std::int64_t> told_waits_;  // by the time at which they began
+  std::set<std::int64_t> told_waits_;  // waits reported already, by the time when they began
   std::map<const CollectiveOperation*, Standstill> standstills_;
 };
 
-// The object is never destroyed: threads may leave their places while the process exits.
+// The object is never destroyed, since threads may return their entries while the process exits.
 Watchdog& watchdog() {
   static auto* instance = new Watchdog;
   return *instance;
 }
 
-// A thread's place, which is returned when the thread ends. A call that was left may end after
-// that.
+// A thread's entry, which is returned when the thread ends. A call that the thread left by a jump
+// may end after that.
 struct OwnPlace {
   Place* place = watchdog().take_place();
   ~OwnPlace() {
@@ -108,7 +109,7 @@ std::string list(const char* what, const std::set<int>& ranks) {
   return text;
 }
 
-// Returns what the current round waits for.
+// Describes what the current round waits for.
 std::string where(const Schedule& schedule, std::uint32_t round) {
   if (schedule.next_batch && round >= schedule.rounds())
     return ", round " + std::to_string(round + 1);

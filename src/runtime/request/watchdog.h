@@ -1,6 +1,6 @@
 // Watchdog: reports in which call a rank has waited for too long, and the state of each of its
-// incomplete collectives. It has a thread of its own, which does not hang whatever else does. It
-// only reads and prints, and makes no MPI call, so that it may run at every thread level.
+// incomplete collectives. It has a thread of its own, which runs even if all others hang. It only
+// reads and prints, and makes no MPI call, so that it may run at every thread level.
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,11 @@
 
 namespace weft {
 
-// Watches calls that may wait from now on, and reports those that last longer than this.
+// Starts watching calls that may wait, and reports those that last longer than `seconds`.
 void start_watchdog(int seconds, int rank);
 void stop_watchdog();
 
-extern std::atomic<bool> watching;  // written by start_watchdog, stop_watchdog
+extern std::atomic<bool> watching;  // written by start_watchdog() and stop_watchdog()
 
 // Lives while the application is inside a call that may wait for another process.
 class WatchedCall {

@@ -1,5 +1,5 @@
-// Files and windows only tell their group; so the internal communicator of the communicator that
-// each was made on is kept or, if others share it, a communicator like it.
+// MPI tells only the group of a file or window. Therefore the internal communicator of the
+// communicator on which it was made is kept or, if that is shared, a communicator like it.
 #include "runtime/start/all_in_call.h"
 
 #include <map>
@@ -16,8 +16,8 @@
 namespace weft {
 namespace {
 
-// The communicators on which the ranks of files or windows join_collective, as long as these exist.
-// Never destroyed: programs close files and free windows while the process exits.
+// The communicators on which the ranks of files or windows wait for each other. The objects are
+// never destroyed, since programs close files and free windows while the process exits.
 template <class Handle>
 class Places {
  public:
@@ -37,7 +37,7 @@ class Places {
     removed = std::move(found->second);
     places_.erase(found);
   }
-  // Returns nullptr if there is none.
+  // Returns the communicator for a file or window; nullptr if there is none.
   std::shared_ptr<OwnCommunicator> of(Handle handle) {
     const std::lock_guard lock(mutex_);
     const auto found = places_.find(handle);
@@ -45,7 +45,7 @@ class Places {
   }
 
  private:
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members below
   std::map<Handle, std::shared_ptr<OwnCommunicator>> places_;
 };
 

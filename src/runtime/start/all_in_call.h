@@ -1,6 +1,6 @@
-// Handles collective calls without a non-blocking form where no thread of Weft's can help. A rank
-// inside such a call advances nothing; so it first waits until all others are inside too, and
-// meanwhile helps later ones.
+// Handles collective calls without a non-blocking form if no thread of Weft can help. A rank inside
+// such a call progresses nothing. Therefore it first waits until all other ranks have arrived, and
+// progresses operations meanwhile.
 #pragma once
 
 #include <mpi.h>
@@ -9,14 +9,14 @@
 
 namespace weft {
 
-// Lets the deferred calls on this communicator go first, before a collective call.
+// Releases the deferred calls on this communicator before a collective call.
 void after_deferred(MPI_Comm comm);
-// If the call must not block, is collective and has no non-blocking form: helps until all its
-// ranks are in it, which then wait only for each other.
+// If the call must not block, is collective and has no non-blocking form: progresses operations
+// until all ranks are in it. These then wait only for each other.
 void join_collective(BlockingCall& call, MPI_Comm comm);
 void join_collective_of_file(BlockingCall& call, MPI_File file);
 void join_collective_of_window(BlockingCall& call, MPI_Win window);
-// These record on which communicator the ranks of files and windows can join_collective.
+// These record the communicator on which the ranks of a file or window can wait for each other.
 void opened_file(const BlockingCall& call, MPI_File file, MPI_Comm comm);
 void closed_file(const BlockingCall& call, MPI_File file);
 void opened_window(const BlockingCall& call, MPI_Win window, MPI_Comm comm);

@@ -1,4 +1,5 @@
-// A blocking collective goes by memory alone, by messages, or as engine auto tries it.
+// Carries out a blocking collective in shared memory alone, by messages, or by a variant that
+// engine auto tries.
 #include "runtime/start/blocking.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 namespace weft {
 namespace {
 
-// Does as take_turn(), for a collective on the caller's stack.
+// Takes the turn in the node buffers for a collective on the caller's stack.
 inline NodeTurn turn_in_order(const Plan& plan, const Schedule& first) {
   if (first.node_bytes == 0) return {};
   return plan.communicator->memory->node_buffers().next(Ends::in_order, first);
@@ -31,7 +32,7 @@ int failed(const Call& call, int code) {
   return code;
 }
 
-// Completes the execution, and helps others meanwhile. Returns an MPI error code.
+// Completes the execution, and advances other operations meanwhile. Returns an MPI error code.
 int drive(Runtime& runtime, const Call& call, Execution& execution) {
   Result<bool> done = false;
   runtime.progress.drive_inline([&](int polls) {
@@ -41,7 +42,7 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   return done ? MPI_SUCCESS : failed(call, kCollectiveMismatch);
 }
 
-// Carries out a call in memory alone, with nothing but the stack.
+// Carries out a call in shared memory alone; all its state is on the stack.
 [[gnu::always_inline]] inline int carry_out_in_memory(Runtime& runtime, const Call& call,
                                                       const Plan& plan) {
   const Schedule& schedule = *plan.schedule;
@@ -54,7 +55,7 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   return done ? MPI_SUCCESS : failed(call, kCollectiveMismatch);
 }
 
-// Carries out a call in memory, without a copy if all ranks' buffers are shared.
+// Carries out a call in shared memory, without a copy if all ranks' buffers are accessible.
 [[gnu::noinline]] int try_direct_in_memory(Runtime& runtime, CallId id, const Call& call,
                                            const Plan& plan) {
   const TempBuffer temp(std::max(plan.schedule->temp_bytes, plan.direct.schedule->temp_bytes));
@@ -71,7 +72,7 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   return code;
 }
 
-// Carries out a call by messages, or with steps that only MPI can do on the data.
+// Carries out a call by messages, or with steps that only MPI can do on its data.
 [[gnu::noinline]] int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call,
                                             const Plan& plan, std::uint32_t number) {
   auto operation = single_operation<CollectiveOperation>(id, call, plan,
@@ -83,7 +84,8 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
                                   : MPI_SUCCESS;
 }
 
-// Carries out a call with buffers of any kind.
+// Carries out a call in shared memory. Buffers in device memory and non-contiguous data are copied
+// first.
 int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const Plan& plan) {
   const auto copies = CallCopies::of(call, plan.schedule->shape, *plan.communicator);
   if (copies && !copies->there()) return failed(call, MPI_ERR_NO_MEM);
@@ -96,7 +98,7 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return taken_out == MPI_SUCCESS ? code : failed(call, taken_out);
 }
 
-// Carries out a call that is observed, or needs more than memory.
+// Carries out a call that is observed, or that shared memory alone does not serve.
 [[gnu::noinline]] int carry_out_in_any_variant(Runtime& runtime, CallId id, const Call& call,
                                                const Plan& plan) {
   const WatchedCall watched(id);
@@ -115,7 +117,7 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return code;
 }
 
-// At a call class of engine auto's.
+// Carries out a call about which engine auto learns, by the variant that its call class takes.
 [[gnu::noinline]] Started carry_out_of_call_class(Runtime& runtime, CallId id, const Call& call,
                                                   const Answer& answer) {
   const Plan& plan = *answer.plan;
@@ -142,7 +144,7 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return declined(answer);
 }
 
-// Answers for a call that its wrapper does not know again.
+// Returns the plan for a call that is not in the thread's table of cached calls.
 [[gnu::noinline]] Answer plan_for_blocking(Runtime& runtime, const Call& call) {
   if (deferring.load() > 0) release_deferred(runtime, call.comm);
   return plan_for(runtime, call, Use::blocking);

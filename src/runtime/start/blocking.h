@@ -1,4 +1,4 @@
-// Carries blocking collectives out to their end, by their caller.
+// Carries out blocking collectives by their caller.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,13 @@
 
 namespace weft {
 
-inline std::atomic<bool> blocking_taken{false};  // true while a runtime is active that takes them
+inline std::atomic<bool> blocking_taken{false};  // true while a runtime is active that carries out
+                                                 // blocking collectives
 // Carries the whole collective out, or declines it. known: the call's plan; nullptr if it must be
 // looked up.
 Started carry_out(CallId id, const Call& call, const Plan* known);
 
-// Lives while the library carries out a blocking collective that carry_out() has declined: engine
+// Lives while the library carries out a blocking collective that carry_out() has declined. Engine
 // auto may need its duration.
 class DeclinedCall {
  public:

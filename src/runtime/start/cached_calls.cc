@@ -1,4 +1,4 @@
-// The answers that a thread remembers go when the thread ends.
+// Manages a thread's table of cached calls, which is freed when the thread ends.
 #include "runtime/start/cached_calls.h"
 
 #include "base/this_thread.h"

@@ -1,6 +1,6 @@
-// CachedCalls: the decisions for the collectives that a thread made last, so that a wrapper need
-// not ask again, and passes the library's calls on at once. It is separate from the plans, since a
-// short collective takes so few instructions that the look for its plan would matter.
+// CachedCalls: the decisions about the last collectives of a thread, by which a wrapper passes
+// calls to the library or finds their plan immediately. The table is separate from the plans,
+// because a short collective takes so few instructions that the look-up of its plan would matter.
 #pragma once
 
 #include <mpi.h>
@@ -22,15 +22,16 @@ struct CachedCall {
   static constexpr std::size_t kMostWords = 5;
 
   std::uint64_t epoch;
-  std::uint32_t called;  // 0: there is none
+  std::uint32_t called;  // code of the call; 0 for an unused entry
   MPI_Comm comm;
   std::array<std::uintptr_t, kMostWords> words;
-  const Plan* plan;  // nullptr: the library's
+  const Plan* plan;  // nullptr if the library carries the call out
 
-  // Returns whether the call is the library's and Weft has nothing else to do meanwhile.
+  // Returns whether the library carries the call out and Weft has no operation to progress
+  // meanwhile.
   [[gnu::always_inline]] bool passes_through() const { return !plan && nothing_meanwhile(); }
   // Returns whether this is a non-blocking call that its call class leaves to the library, and
-  // counts it there. profiled_by: as for Entry (hooks.h).
+  // counts it there. profiled_by: as for Entry (interpose/hooks.h).
   bool passes_through_of_class(const void* profiled_by) const {
     return plan && plan->variants && plan->variants->was_left && nothing_meanwhile() &&
            is_left_of_call_class(profiled_by);
@@ -41,9 +42,9 @@ struct CachedCall {
     return epoch == passthrough_epoch.load(std::memory_order_acquire) && nothing_under_way() &&
            deferring.load(std::memory_order_acquire) == 0;
   }
-  // Returns whether a non-blocking call, about which engine auto learns, can go to the library at
-  // once: that variant is in use and nothing is to be noted. The call is then counted. Calls from
-  // inside MPI do not belong to the call class.
+  // Returns whether a non-blocking call about which engine auto learns can go to the library at
+  // once, because the library's variant is in use and nothing must be recorded; then counts the
+  // call. Calls from inside MPI do not belong to a call class.
   bool is_left_of_call_class(const void* profiled_by) const;
 };
 
@@ -58,12 +59,13 @@ struct CachedCalls {
     static_assert(kMost == 32);
     return (sum * 0x9E3779B97F4A7C15u) >> 59;
   }
-  // Is called by the wrapper with what it has found, or nullptr. profiled_by: as for Entry.
+  // Is called by the wrapper with the cached call that it has found, or nullptr. by: the
+  // profiled_by of Entry.
   void enters(const CachedCall* known, const void* by) {
     found = known;
     profiled_by = by;
   }
-  // Returns this thread's table for writing; the first call makes it.
+  // Returns this thread's table for writing, after creating it if necessary.
   CachedCall* own();
   // Removes a plan that is about to be destroyed.
   void forget(const Plan& plan) {
@@ -75,15 +77,15 @@ struct CachedCalls {
   const CachedCall* found;
   const void* profiled_by;
   const CachedCall* all = kNone.data();
-  CachedCall* made;  // the same; nullptr: none is known yet
+  CachedCall* made;  // `all` for writing; nullptr until own() has created the table
 };
 extern constinit thread_local CachedCalls cached_calls __attribute__((tls_model("initial-exec")));
 
-// Returns a code of whether the buffers are MPI_IN_PLACE, or equal.
+// Returns a code that tells which buffers are MPI_IN_PLACE, and whether both are equal.
 inline std::uint32_t buffers_of(const void* send, const void* recv) {
   return (send == MPI_IN_PLACE) + 2u * (recv == MPI_IN_PLACE) + 4u * (send == recv);
 }
-// Returns a code of the call and, if it has no arrays, of buffers_of(); never 0.
+// Returns a code for the call and, if it has no arrays, its buffers_of(); never 0.
 inline std::uint32_t called(CallId id, const void* send, const void* recv) {
   return static_cast<std::uint32_t>(id) + 1 + (buffers_of(send, recv) << 16);
 }
@@ -104,7 +106,8 @@ template <class... Words>
   return known.epoch == epoch() ? &known : nullptr;
 }
 
-// Remembers the answer for this call. has_arrays: it is known again only by an answer for all.
+// Caches the answer for this call. has_arrays: the call has arrays, so that only an answer for all
+// such calls is cached.
 template <class... Words>
 void remember_call(const Answer& answer, bool has_arrays, std::uint32_t called, MPI_Comm comm,
                    Words... words) {

@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-// Whole collectives of the library's must be started in the same order on all ranks, which
-// persistent ones need not be.
+// Returns the engine for a call in place of `asked`. Whole collectives of the library must be
+// started in the same order on all ranks, but persistent collectives need not be.
 Engine possible_engine(const Runtime& runtime, Engine asked, Use use, bool by_callers) {
   const bool by_caller = use == Use::blocking || runtime.in_memory_only() || by_callers;
   if (by_caller) return Engine::function;
@@ -27,8 +27,8 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
   return choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
 }
 
-// Returns whether non-blocking calls may be learnt about: all, or those that the node's memory
-// serves.
+// Returns whether engine auto may learn about non-blocking calls: about all, or only about those in
+// the node's shared memory.
 bool learns_requests(const Runtime& runtime, const Call& call, const Choice& rule) {
   if (!runtime.learns_in_memory()) return runtime.learns_by_messages();
   const bool has_kernel = reduces(call.kind) && kernel_for(call.op, call.recvtype);
@@ -36,8 +36,8 @@ bool learns_requests(const Runtime& runtime, const Call& call, const Choice& rul
          needs_node(rule.algorithm->needs);
 }
 
-// Returns whether the user leaves the choice open, so that it may change from call to call. The
-// same on all ranks.
+// Returns whether the user leaves the choice open, so that it may differ between calls. The result
+// is equal on all ranks.
 bool may_learn(const Asked& asked, const Shape& shape, const Choice& rule) {
   const auto& [runtime, call, communicator, use] = asked;
   const bool may = use == Use::blocking
@@ -54,7 +54,7 @@ CallClassKey key_of(const Shape& shape, Use use, Kernel kernel) {
           kernel != nullptr, use == Use::blocking};
 }
 
-// Returns the rule's variant of non-blocking calls inside one node.
+// Returns the choice of the rule for non-blocking calls on a single node.
 Choice rule_in_memory(const Runtime& runtime, const Shape& shape, const Choice& choice) {
   if (!wins_as_request(runtime.library, shape, runtime.ranks_share_cores()))
     return {Engine::native, nullptr};
@@ -75,7 +75,7 @@ std::vector<Choice> variants_of(const Runtime& runtime, const CallClassKey& key,
                             runtime.has_spare_core(), processor);
 }
 
-// Returns nullptr if nothing is learnt about such calls.
+// Returns the class of the call; nullptr if nothing is learnt about such calls.
 CallClass* call_class_of(const Asked& asked, const Shape& shape, const Choice& rule) {
   const auto& [runtime, call, communicator, use] = asked;
   const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
@@ -88,7 +88,7 @@ CallClass* call_class_of(const Asked& asked, const Shape& shape, const Choice& r
   }
   return call_classes.find_or_make(key, [&]() -> std::unique_ptr<CallClass> {
     auto variants = variants_of(runtime, key, shape, rule, communicator.processor);
-    // These variants need a communicator of their own.
+    // Engines assist and tcc need an unshared internal communicator.
     if (!communicator.has_own)
       std::erase_if(variants, [](const Choice& variant) {
         return variant.engine == Engine::assist || variant.engine == Engine::tcc;
@@ -112,8 +112,8 @@ CallClass* call_class_of(const Asked& asked, const Shape& shape, const Choice& r
   });
 }
 
-// Returns what differs by shape within a class of sizes: the rule's choice, or a listed one if it
-// applies.
+// Returns the choice for a shape within a size class: the rule's choice for variant 0, else the
+// listed variant if its algorithm applies to the shape.
 Choice choice_on(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
                  const CallClass& call_class, std::size_t variant) {
   if (variant == 0) return choice_for(runtime, communicator, Use::request, shape, false);
@@ -147,7 +147,8 @@ Chosen chosen_for(const Asked& asked, const Eligible& eligible) {
   return {.choice = rule};
 }
 
-// The rule's variant is found anew for each shape; for blocking calls it is the library's.
+// The rule's choice (variant 0) is computed for each shape. For blocking calls variant 0 is the
+// library.
 Chosen chosen_at(const Asked& asked, const Eligible& eligible, const CallClass& call_class,
                  int variant) {
   const auto place = static_cast<std::size_t>(variant);

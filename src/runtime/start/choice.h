@@ -1,4 +1,4 @@
-// The second step from a call to its plan chooses engine and algorithm by the rule, or finds that
+// The second step from a call to its plan: chooses engine and algorithm by the rule, or finds that
 // engine auto learns about such calls.
 #pragma once
 
@@ -13,22 +13,23 @@ namespace weft {
 struct Chosen {
   std::optional<Reason> declined{};
   Choice choice{};
-  bool by_rule = true;  // inside one node the rule tells the engine, and whether the call is Weft's
+  bool by_rule = true;  // on a single node the rule determines the engine and whether Weft carries
+                        // the call out
   CallClass* call_class =
-      nullptr;  // engine auto learns about such calls: each has a choice of its own
+      nullptr;  // set if engine auto learns about such calls, so that each call has its own choice
 };
 
-// Chooses by rank-invariant facts.
+// Chooses engine and algorithm by facts that are equal on all ranks.
 Chosen chosen_for(const Asked& asked, const Eligible& eligible);
-// Chooses for a call of this call class that takes this variant.
+// Chooses engine and algorithm for a call that takes variant number `variant` of its class.
 Chosen chosen_at(const Asked& asked, const Eligible& eligible, const CallClass& call_class,
                  int variant);
 
-// Returns whether the user wants Weft's algorithm, even if the library's is faster.
+// Returns whether the user has requested an algorithm of Weft, even if the library's is faster.
 bool is_named(const Runtime& runtime, const Communicator& communicator, const Shape& shape);
-// Chooses who progresses a call in memory while the application computes: a thread costs the
-// application more than it gains if the call is short or no core is free. alone: the thread can do
-// it.
+// Chooses the engine that progresses a call in shared memory while the application computes. A
+// thread costs the application more than it gains if the call is short or no core is free. alone:
+// the progress thread can advance the call without MPI.
 Engine engine_in_memory(const Runtime& runtime, const Shape& shape, bool alone);
 
 }  // namespace weft

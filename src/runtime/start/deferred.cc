@@ -1,4 +1,4 @@
-// Keeps deferred calls, and releases them in order.
+// Keeps the calls that are deferred (deferred.h), and releases them in order.
 #include "runtime/start/deferred.h"
 
 #include <sched.h>
@@ -25,11 +25,11 @@
 namespace weft {
 namespace {
 
-// The deferred calls of one communicator, in order.
+// The deferred calls of a communicator, in order.
 using DeferredCalls = CallsInOrder<std::shared_ptr<DeferredCall>>;
 
-// A deferred call with a request of Weft's. Advancing it first releases the calls deferred before
-// it.
+// A deferred call with a request of Weft. Advancing it first releases the calls that were deferred
+// before it.
 class DeferredOperation : public RequestedOperation, public DeferredCall, private DeferredStep {
  public:
   DeferredOperation(Runtime& runtime, CallId id, const Call& call,
@@ -42,7 +42,7 @@ class DeferredOperation : public RequestedOperation, public DeferredCall, privat
 
  private:
   Runtime& runtime_;
-  DeferredCalls& deferred_;  // on its communicator
+  DeferredCalls& deferred_;  // the deferred calls of its communicator
 };
 
 class DeferredCollective final : public DeferredOperation {
@@ -59,20 +59,21 @@ class DeferredCollective final : public DeferredOperation {
   void count(const Plan* variant) const;
   bool begins_by_worker(const Plan& variant) const;
 
-  const std::optional<Plan> plan_;  // none: the call is the library's, for this reason
+  const std::optional<Plan> plan_;  // nullopt if the library carries the call out, for reason_
   const Reason reason_;
   Made made_;
   std::shared_ptr<CollectiveOperation> carried_;
   bool by_worker_ = false;
   std::atomic<bool> has_begun_{
-      false};  // last: other threads may advance what is carried from then on
+      false};  // written last: from then on other threads may advance carried_
 };
 
-// MPI_Comm_idup and MPI_Comm_idup_with_info, made by the library on the application's communicator.
-// The new communicator gets the error handler that the old one had at the application's call.
+// MPI_Comm_idup and MPI_Comm_idup_with_info, carried out by the library on the application's
+// communicator. The new communicator gets the error handler that the old one had at the
+// application's call.
 class DeferredDuplication final : public DeferredOperation {
  public:
-  // info: none for MPI_Comm_idup.
+  // info: nullopt for MPI_Comm_idup.
   DeferredDuplication(Runtime& runtime, CallId id, std::shared_ptr<Communicator> communicator,
                       std::optional<MPI_Info> info, MPI_Comm* made);
   ~DeferredDuplication() override;
@@ -83,13 +84,13 @@ class DeferredDuplication final : public DeferredOperation {
   Result<bool> over() override;
   bool has_begun() const override { return has_begun_.load(std::memory_order_acquire); }
 
-  std::optional<MPI_Info> info_;  // a copy
+  std::optional<MPI_Info> info_;  // copy of the application's info
   MPI_Errhandler errhandler_{};
   MPI_Comm* const made_;
   MPI_Request librarys_{};
   int code_;
   std::atomic<bool> has_begun_{false};
-  bool may_call_back_;  // copying attributes may run functions of the application's
+  bool may_call_back_;  // copying attributes may call functions of the application
 };
 
 // A deferred start of a persistent operation, which already has its request.
@@ -166,13 +167,14 @@ bool DeferredCollective::start_variant() {
   return true;
 }
 
-// The worker then carries it out; this operation only checks for its end.
+// Returns whether the worker carries the call out, so that this operation only checks for its
+// completion.
 bool DeferredCollective::begins_by_worker(const Plan& variant) const {
   const bool whole = variant.engine == Engine::tcc || variant.engine == Engine::assist;
   return whole && variant.communicator->worker;
 }
 
-// Counts the call for the summary as if it had begun in its start.
+// Counts the call in the summary, as for a call that is not deferred.
 void DeferredCollective::count(const Plan* variant) const {
   Summary& summary = runtime().summary;
   if (!variant)
@@ -214,7 +216,8 @@ DeferredDuplication::~DeferredDuplication() {
   if (info_ && *info_ != handles.info_null) library_calls.Info_free(&*info_);
 }
 
-// Runs on a caller, or on the thread while a caller is blocked.
+// Runs in a caller's MPI call, or on the progress thread while a caller is blocked. Attribute
+// callbacks may run here only.
 Result<bool> DeferredDuplication::begin() {
   const bool before = std::exchange(may_call_back_, true);
   const auto begun = DeferredOperation::begin();
@@ -249,7 +252,7 @@ bool DeferredStart::try_to_start() {
 
 namespace {
 
-// Adds the call behind those deferred on the communicator.
+// Appends the call to those deferred on the communicator.
 void defer(Communicator& communicator, std::shared_ptr<DeferredCall> call) {
   if (!communicator.attributes.find_or_make<DeferredCalls>().defer(std::move(call))) return;
   deferring.fetch_add(1);
@@ -269,7 +272,7 @@ int give_request(Runtime& runtime, Communicator& communicator,
   return MPI_SUCCESS;
 }
 
-// Returns the communicator if calls are deferred on it, else nullptr.
+// Returns the communicator if calls on it are deferred, else nullptr.
 Communicator* defers_calls(MPI_Comm comm) {
   if (deferring.load(std::memory_order_acquire) == 0) return nullptr;
   Communicator* communicator = Communicators::own().find(comm);
@@ -308,7 +311,8 @@ std::optional<int> defer_duplication(Runtime& runtime, CallId id, MPI_Comm comm,
                       request);
 }
 
-// No deferred request of its own keeps earlier calls alive, so that these may be gone by now.
+// Releases the deferred calls afterwards: a deferred start has no deferred request that keeps
+// earlier calls alive, so that these may have ended by now.
 bool defer_start(Runtime& runtime, PersistentOperation& operation) {
   Communicator& own = operation.communicator();
   if (own.internal != own.user) return false;

@@ -1,6 +1,6 @@
-// Deferred calls: the application has started them, but they cannot begin yet, since
-// ranks still compare and the variant of an earlier call is unknown. The application has its
-// request; the collective begins later, in order.
+// Deferred calls: the application has started them and has their requests, but they cannot begin
+// yet, because ranks are still comparing and the variant of an earlier call is unknown. They begin
+// later, in order.
 #pragma once
 
 #include <optional>
@@ -15,26 +15,27 @@ class PersistentOperation;
 class DeferredCall {
  public:
   virtual ~DeferredCall() = default;
-  // Begins the call if nothing precedes it; returns false otherwise.
+  // Begins the call if no earlier call is deferred; otherwise returns false.
   virtual bool try_to_start() = 0;
 };
 
-// The call is deferred, and gets its request. Returns an MPI error code.
+// Defers the call, and makes its request. Returns an MPI error code.
 int defer(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
           const Answer& answer, MPI_Request* request);
-// Does likewise if other calls on the communicator are deferred; no value: none is.
+// Defers the call if other calls on the communicator are deferred; otherwise returns nullopt.
 std::optional<int> defer_behind_others(Runtime& runtime, CallId id, const Call& call,
                                        const Answer& answer, MPI_Request* request);
-// Does likewise for a duplication; info: none for MPI_Comm_idup. The library copies the attributes
-// that exist when it begins.
+// Defers a duplication of `comm` if calls on it are deferred; otherwise returns nullopt. info:
+// nullopt for MPI_Comm_idup. The library copies the attributes that exist when the duplication
+// begins.
 std::optional<int> defer_duplication(Runtime& runtime, CallId id, MPI_Comm comm,
                                      std::optional<MPI_Info> info, MPI_Comm* made,
                                      MPI_Request* request);
-// Does likewise for a start whose operation is the library's own call on the application's
-// communicator.
+// Defers a start of a persistent operation that is the library's call on the application's
+// communicator, if calls are deferred there; otherwise returns false.
 bool defer_start(Runtime& runtime, PersistentOperation& operation);
-// Must be called before a call that waits for all ranks: waits until no call is deferred, that is,
-// for the other ranks to have started the deferred ones.
+// Must be called before a call that waits for all ranks. Waits until no call on the communicator is
+// deferred, that is, until the other ranks have started the deferred calls.
 void release_deferred(Runtime& runtime, MPI_Comm comm);
 
 }  // namespace weft

@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Returns whether the library would refuse overlapping buffers. Persistent calls are Weft's all the
-// same, since the library's answer about others may not hold for them.
+// Returns whether the library would refuse overlapping buffers. Persistent calls are not checked,
+// since the library's result for other calls may not apply to them.
 bool is_refused(const Asked& asked) {
   if (asked.use == Use::persistent) return false;
   const auto doubtful = doubtful_alone(asked.call, asked.communicator);
@@ -50,7 +50,8 @@ std::optional<Reason> declined_at_once(const Runtime& runtime, const Communicato
   if (!communicator)
     return Communicators::own().is_crowded_out(call.comm) ? Reason::crowded : Reason::communicator;
   if (engine_for(runtime, *communicator) == Engine::native) return Reason::engine_native;
-  // For calls with arrays each rank knows only its own part.
+  // For calls with arrays each rank knows only its own part, so that ranks cannot agree on a size
+  // class.
   const bool learns = use == Use::blocking && learns_blocking(runtime, *communicator);
   if (learns && !has_one_count(call.kind)) return outside_memory(runtime);
   if (!in_memory_only(runtime, *communicator, use)) return std::nullopt;

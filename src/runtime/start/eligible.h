@@ -1,4 +1,4 @@
-// The first step from a call to its plan finds whether it can be Weft's at all.
+// The first step from a call to its plan: determines whether Weft can carry the call out at all.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// A call that is to have a plan.
+// A call for which a plan is to be made.
 struct Asked {
   Runtime& runtime;
   const Call& call;
@@ -22,23 +22,25 @@ struct Asked {
 struct Eligible {
   std::optional<Reason> declined{};
   Shape shape{};
-  bool by_callers = false;  // it runs a function that expects no other thread
+  bool by_callers = false;  // the call runs an application function that expects no other thread
 };
 
-// Rank-invariant, except for arguments that the library refuses on this rank before anything
-// travels.
+// Returns the call's shape, or the reason to decline it. The result is equal on all ranks, except
+// if the library refuses arguments on this rank before any message is sent.
 Eligible eligible(const Asked& asked);
 
-// Returns the reason to decline a call that needs no look at its arguments. communicator: nullptr
-// if Weft does not know it.
+// Returns a reason to decline the call that does not depend on its arguments; nullopt if there is
+// none. communicator: nullptr if Weft does not know it.
 std::optional<Reason> declined_at_once(const Runtime& runtime, const Communicator* communicator,
                                        const Call& call, Use use);
 
-// Returns whether its blocking calls may be learnt about: the node's memory does not serve them.
+// Returns whether engine auto may learn about blocking calls on this communicator, because they are
+// not carried out in the node's shared memory.
 bool learns_blocking(const Runtime& runtime, const Communicator& communicator);
-// Returns whether the call is Weft's only if the node's memory serves it.
+// Returns whether Weft carries the call out only if the node's shared memory serves it.
 bool in_memory_only(const Runtime& runtime, const Communicator& communicator, Use use);
-// Returns why such a call is not Weft's: it needs MPI calls of a thread, or is blocking.
+// Returns the reason to decline a call that shared memory does not serve: it needs MPI calls by a
+// thread, or it is blocking.
 Reason outside_memory(const Runtime& runtime);
 
 }  // namespace weft

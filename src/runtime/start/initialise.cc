@@ -1,5 +1,5 @@
-// An initialisation may wait for the other ranks: they agree on a plan and on memory for all
-// starts.
+// An initialisation may wait for the other ranks, so that they agree on a plan and on memory for
+// all starts.
 #include "runtime/start/initialise.h"
 
 #include <algorithm>
@@ -25,9 +25,9 @@
 namespace weft {
 namespace {
 
-// An initialisation may wait for the other ranks, unlike the start of a collective: communicators
-// from MPI_Comm_idup get their internal communicator here. Rank-invariant, as are the known
-// communicators.
+// Registers the communicator if it is unknown. Communicators from MPI_Comm_idup get their internal
+// communicator here, because an initialisation may wait for the other ranks, unlike the start of a
+// collective. All ranks know the same communicators.
 void get_to_know(CallId id, MPI_Comm comm) {
   Runtime* runtime = Runtime::active();
   if (!runtime || runtime->native() || comm == handles.comm_null) return;
@@ -37,7 +37,7 @@ void get_to_know(CallId id, MPI_Comm comm) {
 }
 
 // Makes a persistent collective that neither the library nor Weft has: each start makes the
-// library's non-blocking call on the application's own communicator.
+// library's non-blocking call on the application's communicator.
 std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call& call) {
   int inter = 0, rank = 0, size = 1;
   library_calls.Comm_test_inter(call.comm, &inter);
@@ -45,7 +45,7 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
   library_calls.Comm_size(call.comm, &size);
   if (inter) {
     library_calls.Comm_remote_size(call.comm, &size);
-    rank = MPI_ROOT;  // the rank whose arrays count has this as its root
+    rank = MPI_ROOT;  // root of an intercommunicator whose arrays are used
   }
   auto communicator =
       std::make_shared<Communicator>(call.comm, InternalCommunicator{call.comm}, rank, size);
@@ -54,8 +54,8 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
       id, call, communicator, library_schedule(call, *communicator), nullptr, 0, Engine::function);
 }
 
-// Returns why a persistent collective follows the rule; nullptr if it is to be tuned. The same on
-// all ranks.
+// Returns the reason why a persistent collective follows the rule; nullptr if it is to be tuned.
+// The result is equal on all ranks.
 const char* untuned(const Config& config, const Plan& plan) {
   const Shape& shape = plan.schedule->shape;
   const std::string* hint = plan.communicator->hints.algorithm_for(shape.kind);
@@ -79,7 +79,8 @@ bool holds_on_all(InternalCollective& internal_collective, bool value) {
   return all && std::find(all->begin(), all->end(), 0) == all->end();
 }
 
-// Makes the plan a direct one, with the ranks' buffers, if all of these are shared. Collective.
+// Makes the plan direct, with the other ranks' buffers, if all buffers are accessible. Collective;
+// returns nullptr otherwise.
 std::unique_ptr<PeerBuffers> peers_for(InternalCollective& internal_collective, const Call& call,
                                        Plan& plan) {
   if (!plan.direct) return nullptr;
@@ -95,16 +96,16 @@ std::unique_ptr<PeerBuffers> peers_for(InternalCollective& internal_collective, 
   return peers;
 }
 
-// The memory of a persistent request, which is its own since ranks may start others in other
-// orders.
+// The memory of a persistent request. It is not shared with other requests, since ranks may start
+// these in different orders.
 struct OwnMemory {
   std::unique_ptr<NodeMemory> node;
   std::unique_ptr<PeerBuffers> peers;
   std::shared_ptr<Leaders> leaders;
 };
 
-// Returns whether the library's own persistent call is as fast. Intel MPI's are left out: some of
-// them (2021.18: MPI_Gather_init, MPI_Scatter_init, MPI_Allgather_init) give wrong results.
+// Returns whether the library's own persistent call is as fast. Intel MPI's calls are not used:
+// some of them (2021.18: MPI_Gather_init, MPI_Scatter_init, MPI_Allgather_init) give wrong results.
 bool is_lost(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
              const Plan& plan) {
   const Schedule& schedule = *plan.schedule;
@@ -115,8 +116,8 @@ bool is_lost(Runtime& runtime, InternalCollective& internal_collective, const Ca
                  LibraryForm::nonblocking);
 }
 
-// Collective; returns nullopt on all ranks alike. The plan becomes the one to be replayed, or
-// declined.
+// Completes the plan and allocates its memory, or declines the call in favour of the library.
+// Collective; returns nullopt on all ranks if there is no memory.
 std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& call, bool in_library,
                                     Plan& plan) {
   Communicator& c = *plan.communicator;
@@ -124,7 +125,7 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   OwnMemory own;
   own.peers = peers_for(internal_collective, call, plan);
   if (!own.peers) tune(runtime, internal_collective, id, call, plan);
-  const bool is_open = !own.peers || own.peers->needs_kernel();  // whether it is the library's
+  const bool is_open = !own.peers || own.peers->needs_kernel();  // the library may still be chosen
   if (is_open && in_library && is_lost(runtime, internal_collective, call, plan)) {
     plan.declined = Reason::library_wins;
     return own;
@@ -137,8 +138,8 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   return own.leaders || !plan.leads() ? std::optional(std::move(own)) : std::nullopt;
 }
 
-// Completes the plan for all starts, with its memory. Returns nullopt, on all ranks alike, if there
-// is no memory; the plan then uses messages.
+// Completes the plan for all starts, with its memory. Returns nullopt on all ranks if there is no
+// memory; the plan then uses messages.
 std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, bool in_library,
                                 Plan& plan) {
   Communicator& c = *plan.communicator;
@@ -176,7 +177,8 @@ int give_request(std::shared_ptr<PersistentOperation> operation, MPI_Request* re
   return MPI_SUCCESS;
 }
 
-// The library has a call that does it, or Weft does it by the library's non-blocking one.
+// Leaves the call to the library if the library has it; otherwise Weft repeats the library's
+// non-blocking call.
 Started left_to_library(Runtime& runtime, CallId id, const Call& call, bool in_library,
                         Reason reason, MPI_Request* request) {
   if (in_library) return declined(reason);

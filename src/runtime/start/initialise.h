@@ -1,4 +1,4 @@
-// Initialises persistent collectives: their plans are made and measured, and they get requests.
+// Initialises persistent collectives: makes and measures their plans, and makes their requests.
 #pragma once
 
 #include <mpi.h>
@@ -9,7 +9,8 @@
 
 namespace weft {
 
-// Takes or declines the initialisation; Weft takes every one that the library lacks.
+// Carries out or declines the initialisation. in_library: the library has this function; otherwise
+// Weft declines nothing.
 Started initialise(CallId id, const Call& call, bool in_library, MPI_Request* request);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Makes the operations that carry calls out by their plans.
+// Makes the operations that carry out calls according to their plans.
 #pragma once
 
 #include <memory>
@@ -22,13 +22,14 @@ template <class Made, class... More>
   return made;
 }
 
-// A schedule that is tried first, and the one that may follow, share a turn.
+// Returns the schedule that is tried first: the direct one if there is one. Both schedules share a
+// turn.
 inline const Schedule& first_of(const Plan& plan) {
   return plan.direct ? *plan.direct.schedule : *plan.schedule;
 }
 
-// Takes the turns of a single call before its first advance: in the communicator's memory if the
-// schedule needs it, and among collectives between leaders.
+// Takes the turns of a single call before its first advance: in the node buffers if the schedule
+// needs them, and among collectives between leaders.
 inline void take_turn(CollectiveOperation& operation, const Plan& plan, Ends ends) {
   if (Leaders* leaders = plan.communicator->leaders.get()) operation.lead(*leaders);
   const Schedule& first = first_of(plan);
@@ -40,12 +41,12 @@ ShownBuffers shown_buffers(const Plan& plan, const Call& call,
                            ProcessMemory::Use use = ProcessMemory::Use::once);
 std::unique_ptr<PeerBuffers> peers_of(const Communicator& communicator);
 
-// The next one on the communicator that is no persistent one.
+// Returns the tag of the next collective on the communicator that is not persistent.
 inline int next_tag(Communicator& communicator) {
   return communicator.tags.of_single(communicator.next_in_sequence());
 }
 
-// Makes the operation of a single call that is not carried out on its caller's stack alone.
+// Makes the operation of a single call that is not carried out on the caller's stack.
 template <class Made>
 std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& plan, int tag) {
   auto operation = make_operation<Made>(id, call, plan, tag, plan.direct.schedule);
@@ -57,7 +58,7 @@ std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& 
   return operation;
 }
 
-// Makes an operation that begins now: it takes its number and its turn on the communicator.
+// Makes an operation that begins now: takes its sequence number and its turn on the communicator.
 std::shared_ptr<CollectiveOperation> operation_in_order(CallId id, const Call& call,
                                                         const Plan& plan);
 

@@ -1,4 +1,4 @@
-// Plan: what Weft does with a call, whoever carries it out.
+// Plan: the decision how Weft carries out a call.
 #pragma once
 
 #include <atomic>
@@ -18,58 +18,59 @@
 
 namespace weft {
 
-// Says how the caller learns of the end.
+// The kind of call, which determines how the caller learns of completion.
 enum class Use : std::uint8_t { request, persistent, blocking };
 
 class Variants;
 
-// Says how the data of a call go on this rank.
+// The way in which a call's data are moved on this rank.
 enum class Data : std::uint8_t {
-  by_messages,  // and perhaps by memory as well
-  in_memory,    // no message: all happens in memory
-  at_once       // nor is there anything else to look at
+  by_messages,  // messages, and perhaps shared memory as well
+  in_memory,    // shared memory only, without messages
+  at_once       // shared memory only, without device memory or a direct schedule
 };
 
-// Says who carries a call out.
+// The threads that carry out a call.
 enum class Carrier : std::uint8_t {
-  callers,     // callers alone: it runs a function that expects no other thread
-  executor,    // that of its engine, and callers
-  inline_call  // the caller of a request, perhaps as an InlineCall
+  callers,     // callers only, because the call runs a function that expects no other thread
+  executor,    // the thread or worker of the engine, and callers
+  inline_call  // the caller of a call with a request, perhaps as an InlineCall
 };
 
-// A schedule that is tried first, by which ranks use each other's buffers.
+// A schedule that is tried first, by which ranks use each other's buffers directly.
 struct DirectPlan {
-  std::shared_ptr<const Schedule> schedule;  // nullptr: none
+  std::shared_ptr<const Schedule> schedule;  // nullptr if there is no direct schedule
   BuffersToShow shows;
-  bool by_kernel = false;  // what cannot be seen, the kernel copies
+  bool by_kernel = false;  // the kernel copies buffers that are not accessible
 
   explicit operator bool() const { return schedule != nullptr; }
 };
 
 // The decision about a call.
 struct Plan : Recipe {
-  std::optional<Reason> declined;  // nothing
+  std::optional<Reason> declined;  // reason to leave the call to the library; nullopt if Weft
+                                   // carries it out
   Engine engine = Engine::native;
-  Needs needs{};  // of its algorithm; the same on all ranks
+  Needs needs{};  // requirements of its algorithm; equal on all ranks
   Data data = Data::by_messages;
   Carrier carrier = Carrier::executor;
   DirectPlan direct;
-  std::int64_t bytes = 0;              // of this rank
-  std::shared_ptr<Variants> variants;  // engine auto learns: what is done differs by call
+  std::int64_t bytes = 0;              // size of the call on this rank
+  std::shared_ptr<Variants> variants;  // set if engine auto learns, so that calls differ
 
   bool is_alone() const { return data != Data::by_messages; }
   bool leads() const { return needs == Needs::nodes_leaders; }
 
-  // Sets the schedule, and what follows from it. `kernel` must be known.
+  // Sets the schedule, and the members that depend on it. `kernel` must be set before.
   void use(std::shared_ptr<const Schedule> other) {
     schedule = std::move(other);
     data = stands_alone(*schedule, kernel != nullptr) ? Data::in_memory : Data::by_messages;
   }
 };
 
-// The plans of a call for the variants of its call class. Each is made when its variant is first
-// taken, by the thread that makes the call or, for a deferred call, by the thread that releases it;
-// meanwhile the first thread may look at its cached plans.
+// The plans of a call for the variants of its call class. Each plan is made when its variant is
+// first taken, by the thread that makes the call or, for a deferred call, by the thread that
+// releases it. Meanwhile the first thread may read its cached plans.
 class Variants {
  public:
   Variants(CallClass* of, std::size_t variants) : call_class(of), plans_(variants) {}
@@ -79,11 +80,11 @@ class Variants {
   Variants(const Variants&) = delete;
   Variants& operator=(const Variants&) = delete;
 
-  // Returns nullptr if the variant was not taken yet.
+  // Returns the plan of a variant; nullptr if the variant was not taken yet.
   const Plan* plan(int variant) const {
     return plans_[static_cast<std::size_t>(variant)].load(std::memory_order_acquire);
   }
-  // Stores a plan; once for each variant, by one thread at a time.
+  // Stores a plan. Is called once for each variant, by one thread at a time.
   const Plan& keep(int variant, std::unique_ptr<const Plan> made) {
     const Plan* const plan = made.release();
     plans_[static_cast<std::size_t>(variant)].store(plan, std::memory_order_release);
@@ -92,13 +93,14 @@ class Variants {
   int count() const { return static_cast<int>(plans_.size()); }
 
   CallClass* const call_class;
-  bool was_left = false;  // the last call was the library's
+  bool was_left = false;  // the library carried out the last call of the class
 
  private:
   std::vector<std::atomic<const Plan*>> plans_;
 };
 
-// Returns why the last call of a call class was the library's. declined: as its variant says.
+// Returns the exact reason why the library carries out the current call of a class. declined: the
+// reason in its variant's plan.
 inline Reason exact_reason(Reason declined, const CallClass& call_class) {
   if (declined != Reason::learnt) return declined;
   const Learner& learner = call_class.learner;
@@ -106,15 +108,16 @@ inline Reason exact_reason(Reason declined, const CallClass& call_class) {
   return learner.has_result() ? Reason::learnt : Reason::rule;
 }
 
-// Says for which calls of an epoch on one communicator an answer holds.
+// Tells to which calls of an epoch on a communicator a cached answer applies.
 enum class Alike : std::uint8_t { none, same_arguments, all };
 
-// The answer to a call: its plan, and for which later calls that holds.
+// The answer to a call: its plan, and the later calls to which the plan applies.
 struct Answer {
-  const Plan* plan = nullptr;  // good until this thread's next call; nullptr: the library's
+  const Plan* plan = nullptr;  // valid until this thread's next call; nullptr if the library
+                               // carries the call out
   std::uint64_t epoch = 0;
   Alike alike = Alike::none;
-  Reason reason{};  // why there is no plan
+  Reason reason{};  // reason why there is no plan
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// The steps from a call to its plan, and what is remembered of it.
+// Implements the steps from a call to its plan, and caches the result.
 #include "runtime/start/plans.h"
 
 #include "runtime/call/device_memory.h"
@@ -18,14 +18,15 @@
 namespace weft {
 namespace {
 
-// Returns whether calls that are left to the library may be passed on directly: nobody observes
-// them, and they need no other form, as where only callers progress operations (BlockingCall).
+// Returns whether calls that are left to the library may be passed on directly: no summary or trace
+// observes them, and they need no non-blocking form (BlockingCall).
 bool may_pass_through(const Runtime& runtime) {
   return !runtime.observing() && !runtime.callers_only();
 }
 
-// Others use this rank's buffers until it has signalled twice. A persistent request that its caller
-// carries out may be too late for that: the caller may wait for another rank by then.
+// Returns whether a direct schedule is allowed. Other ranks use this rank's buffers until it has
+// signalled twice. A persistent request that its caller carries out may signal too late, because
+// the caller may wait for another rank by then.
 bool may_be_direct(const Runtime& runtime, Use use) {
   return use != Use::persistent || !runtime.in_memory_only() || runtime.has_memory_thread();
 }
@@ -42,7 +43,7 @@ bool wins_as_blocking(const Asked& asked, const Scheduled& found, const DirectPl
   return is_won(runtime, internal_collective, call, schedule, found.kernel, LibraryForm::blocking);
 }
 
-// Returns whether a call whose data go at once may be carried out inline by its caller.
+// Returns whether the caller may carry the call out inline, for data in shared memory only.
 bool stays_inline(const Runtime& runtime, const Call& call, const Scheduled& found) {
   const Schedule& schedule = *found.schedule;
   return runtime.allows_inline_calls() && !call.has_arrays() && !schedule.shape.packed &&
@@ -50,7 +51,8 @@ bool stays_inline(const Runtime& runtime, const Call& call, const Scheduled& fou
          !worth_the_thread(found.engine, schedule) && signals_at_once(schedule);
 }
 
-// The fourth step finds how the data go on this rank, and who carries them.
+// The result of the fourth step: how data are moved on this rank, and which threads carry the call
+// out.
 struct Placed {
   std::optional<Reason> declined{};
   DirectPlan direct{};
@@ -93,7 +95,7 @@ Plan declined(const Asked& asked, Reason reason) {
   return plan;
 }
 
-// Makes the plan from the choice on.
+// Makes the plan after engine and algorithm have been chosen.
 Plan planned_by(const Asked& asked, const Eligible& eligible, const Chosen& chosen) {
   Scheduled found = schedule_for(asked, eligible, chosen);
   if (found.declined) return declined(asked, *found.declined);
@@ -141,8 +143,8 @@ Answer answer(const Plan& plan, const Runtime& runtime, Alike alike, std::uint64
     return left_to_library(*reason, runtime, known ? Alike::all : Alike::none, began_at);
   }
   const Plan made = planned({runtime, call, *communicator, use});
-  // A refusal may depend on the addresses of the buffers, which similar calls do not share. Without
-  // a topology the lengths of arrays are unknown.
+  // These plans are not cached: a refusal may depend on buffer addresses, in which similar calls
+  // differ, and without a topology the lengths of arrays are unknown.
   const bool alone = made.declined == Reason::arguments || made.declined == Reason::topology;
   const Plan* plan = alone ? RecentPlanCache::own().keep(made)
                            : RecentPlanCache::own().add(call, use, began_at, made);

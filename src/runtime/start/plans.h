@@ -1,4 +1,4 @@
-// Plans: made once for calls that look alike, and remembered by each thread.
+// Plans are made once for similar calls, and cached by each thread.
 #pragma once
 
 #include "runtime/job/runtime.h"
@@ -7,14 +7,16 @@
 
 namespace weft {
 
-// Returns the answer to a call. Before a blocking call or an initialisation, nothing may be
-// deferred on the communicator.
+// Returns the plan for a call, or the reason why the library carries it out. Before a blocking call
+// or an initialisation, no call may be deferred on the communicator.
 Answer plan_for(Runtime& runtime, const Call& call, Use use);
-// Returns the answer where no blocking call is Weft's, without a look at the call. A summary counts
-// each such call; without one, similar calls go directly to the library from now on.
+// Returns the answer if Weft carries out no blocking call, without looking at the call. With a
+// summary each such call is counted; without one, similar calls go directly to the library from now
+// on.
 Answer leave_blocking(const Runtime& runtime, Kind kind);
 
-// Returns the plan of a call that takes this variant.
+// Return the plan of a call that takes this variant, after making it if necessary. first: the plan
+// that the call shares with its class.
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant);
 inline const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant) {
   const Plan* const made = first.variants->plan(variant);

@@ -27,7 +27,7 @@ struct AtThreadEnd {
     RecentPlanCache::of_this_thread_ = nullptr;
     cached_calls.forget_all();
   }
-  // Frees this thread's plans when it ends.
+  // Makes the thread free its plans when it ends.
   static void clean_up() { static thread_local AtThreadEnd at_thread_end; }
 };
 
@@ -48,7 +48,8 @@ const Plan* RecentPlanCache::add(const Call& call, Use use, std::uint64_t made_a
   return &entry.plan;
 }
 
-// Keeps the last plan in any case, since programs repeat their calls.
+// Frees other plans if the cache is too large. Keeps the last plan in any case, since programs
+// repeat their calls.
 void RecentPlanCache::drop_if_too_many(const Entry& last) {
   constexpr std::size_t kMost_bytes = std::size_t{1} << 20;
   std::size_t bytes = 0;

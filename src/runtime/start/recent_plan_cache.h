@@ -1,5 +1,5 @@
-// RecentPlanCache: the plans of the calls that this thread made last, since programs repeat
-// themselves. It is bounded in bytes, like ScheduleCache. Plans that it drops are removed from
+// RecentPlanCache: the plans of the last calls of a thread, since programs repeat their calls. Its
+// size in bytes is bounded, like that of ScheduleCache. Plans that it drops are removed from
 // CachedCalls.
 #pragma once
 
@@ -17,37 +17,37 @@ namespace weft {
 
 class RecentPlanCache {
  public:
-  // Returns this thread's object; the first call makes it.
+  // Returns this thread's object, after creating it if necessary.
   static RecentPlanCache& own() { return of_this_thread_ ? *of_this_thread_ : made(); }
   static const Plan* find_own(const Call& call, Use use) {
     return of_this_thread_ ? of_this_thread_->find(call, use) : nullptr;
   }
 
-  // Adds a plan. made_at: the epoch in which its making began. It is not found again if the call's
-  // arrays are too long to be compared each time.
+  // Adds a plan. made_at: the epoch in which the making of the plan began. The plan is not found
+  // again if the call's arrays are too long to compare at each call.
   const Plan* add(const Call& call, Use use, std::uint64_t made_at, const Plan& plan);
-  // Keeps a plan that is not to be found again.
+  // Keeps a plan only until the next one is kept; it is not found again.
   const Plan* keep(const Plan& plan) { return &(unremembered_ = plan); }
 
  private:
   friend struct AtThreadEnd;
 
   struct Entry {
-    std::uint64_t epoch = 0;  // 0: there is none
+    std::uint64_t epoch = 0;  // 0 for an unused entry
     Use use{};
     std::uint32_t buffers = 0;
-    int sends = 0, recvs = 0;  // the lengths of the call's arrays
-    Call call{};               // with its arrays in `arrays`
+    int sends = 0, recvs = 0;  // lengths of the call's arrays
+    Call call{};               // the call; its arrays are copies in `arrays`
     Plan plan{};
     KeptArrays arrays;
 
-    // Returns whether a call with otherwise equal arguments, and so equally long arrays, has equal
-    // arrays.
+    // Returns whether the arrays of another call are equal. The other arguments, and therefore the
+    // lengths, must be equal.
     bool has_same_counts(const Call& other) const;
-    bool keep_arrays();  // false: they are too long
+    bool keep_arrays();  // copies the call's arrays; returns false if they are too long
     std::size_t bytes() const;
   };
-  // The entries in which a call may be.
+  // The entries that may hold a given call.
   struct Set {
     std::array<Entry, 4> entries{};
     unsigned next = 0;
@@ -60,8 +60,8 @@ class RecentPlanCache {
   void drop_if_too_many(const Entry& last);
   Set& set_of(const Call& call, Use use);
 
-  // Compares the arguments other than arrays on which a plan depends. It is done field by field,
-  // since it runs for every call.
+  // Compares the arguments on which a plan depends, except arrays. It compares field by field,
+  // because it runs for every call.
   static bool same_arguments(const Call& a, const Call& b) {
     return a.comm == b.comm && a.recvtype == b.recvtype && a.op == b.op && a.form == b.form &&
            a.sendtype == b.sendtype && a.root == b.root;
@@ -73,13 +73,13 @@ class RecentPlanCache {
     return !a == !b && (!a || std::equal(a, a + count, b));
   }
 
-  // The object is on the heap, since libraries have little thread-local space. It is made again if
-  // the program still calls MPI after its threads' objects are gone.
+  // The object is on the heap, because libraries have little thread-local space. It is created
+  // again if the program calls MPI after the thread's objects have been destroyed.
   static constinit thread_local RecentPlanCache* of_this_thread_
       __attribute__((tls_model("initial-exec")));
 
   std::array<Set, 16> sets_{};
-  Entry* found_last_ = sets_[0].entries.data();  // most likely the next one, too
+  Entry* found_last_ = sets_[0].entries.data();  // most likely the next call's entry, too
   Plan unremembered_;
 };
 

@@ -1,4 +1,4 @@
-// Builds schedules; the model sets the split of a tree if it is not named.
+// Builds schedules. If the user has not set the split of a tree, a cost model determines it.
 #include "runtime/start/schedules.h"
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace weft {
 namespace {
 
 #ifndef NDEBUG
-// Returns whether one rank's shape determines those of the others.
+// Returns whether a rank's shape determines the shapes of all other ranks.
 bool all_ranks_known(Kind kind) {
   const bool one_sided = kind == Kind::gather || kind == Kind::scatter ||
                          kind == Kind::allgatherv || kind == Kind::reduce_scatter;
@@ -37,12 +37,13 @@ void verify_all_ranks(const Algorithm& algorithm, Shape shape, const Tuning& tun
 }
 #endif
 
-// Returns the schedule of this rank, in batches of so many iterations. Debug builds verify the
+// Returns the schedule of this rank, in batches of `iterations` iterations. Debug builds verify the
 // schedules of all ranks together.
 Schedule built(const Algorithm& algorithm, const Shape& shape, int iterations,
                const Tuning& tuning = {}) {
 #ifndef NDEBUG
-  // A direct schedule for data that are not plain ends at once, when the ranks have met.
+  // A direct schedule for non-contiguous data ends as soon as the ranks have exchanged their
+  // buffers, so that it cannot be verified.
   const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
   if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape, tuning);
 #endif
@@ -56,7 +57,8 @@ int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& al
   return best_split(runtime.node_cores(), shape, is_knomial ? kKnomialRadix : 2);
 }
 
-// Returns the direct algorithm; kernel copies that the user asked for are used at any length.
+// Returns the direct algorithm. If the user has requested kernel copies, they are used for any
+// length.
 const Algorithm* direct_of(const Shape& shape) {
   if (!one_copy() || !one_copy_rule().asked_for || !one_copy_rule().takes(shape))
     return direct_algorithm(shape);
@@ -64,8 +66,9 @@ const Algorithm* direct_of(const Shape& shape) {
   return algorithm && applies(*algorithm, shape) ? algorithm : nullptr;
 }
 
-// Returns whether the call can do without MPI_THREAD_MULTIPLE: its caller alone can complete it, or
-// the thread can progress it in the node's memory. Rank-invariant.
+// Returns whether the call can be carried out without MPI_THREAD_MULTIPLE: its caller alone
+// completes it, or the progress thread advances it in shared memory. The result is equal on all
+// ranks.
 bool can_do_without_level(const Runtime& runtime, const Scheduled& found, Use use) {
   const Schedule& schedule = *found.schedule;
   if (schedule.node_bytes == 0) return false;
@@ -120,7 +123,8 @@ std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Sha
   const bool share = communicator.memory && !communicator.memory->sharing().empty();
   const Algorithm* algorithm = share ? direct_of(shape) : nullptr;
   if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
-  if (choice.chunk_bytes != 0) return nullptr;  // without chunks it would be the same
+  // A variant with chunks is not tried directly: it would equal the variant without chunks.
+  if (choice.chunk_bytes != 0) return nullptr;
   if (reduces(shape.kind) && !kernel) return nullptr;
   return communicator.schedule(shape, algorithm,
                                [&] { return built(*algorithm, shape, INT32_MAX); });

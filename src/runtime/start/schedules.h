@@ -1,4 +1,4 @@
-// The third step from a call to its plan: the schedules by which a choice is carried out.
+// The third step from a call to its plan: finds the schedules that implement a choice.
 #pragma once
 
 #include <memory>
@@ -12,22 +12,22 @@ namespace weft {
 struct Scheduled {
   std::optional<Reason> declined{};
   Engine engine = Engine::native;
-  Kernel kernel = nullptr;  // of reductions; nullptr: MPI_Reduce_local
+  Kernel kernel = nullptr;  // for reductions; nullptr if MPI_Reduce_local must be used
   std::shared_ptr<const Schedule> schedule{};
-  Needs needs{};  // of the algorithm
+  Needs needs{};  // requirements of the algorithm
 
   bool is_alone() const { return stands_alone(*schedule, kernel != nullptr); }
 };
 
-// Is rank-invariant.
+// Returns the schedule for a call; the result is equal on all ranks.
 Scheduled schedule_for(const Asked& asked, const Eligible& eligible, const Chosen& chosen);
 
 // Returns a schedule from the communicator's cache, or builds it.
 std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,
                                              const Shape& shape, const Choice& choice);
 // Returns the direct schedule to try first, if the ranks can access each other's heaps and no other
-// algorithm was asked for; else nullptr. All ranks get the same answer, whether or not their own
-// buffers are shared.
+// algorithm was requested; otherwise nullptr. The result is equal on all ranks, whether or not
+// their own buffers are accessible.
 std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Shape& shape,
                                            const Choice& choice, Kernel kernel);
 

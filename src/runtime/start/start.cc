@@ -1,6 +1,5 @@
-// A plan is made in four steps (plans.h) and remembered by the thread: whether the call can be
-// Weft's, engine and algorithm, schedule, and memory. Here an operation is made by it and
-// submitted.
+// Starts operations according to plans. A plan is made in four steps (plans.h) and cached by the
+// thread: eligibility, choice of engine and algorithm, schedule, memory.
 #include "runtime/start/start.h"
 
 #include "base/clock.h"
@@ -51,7 +50,7 @@ namespace {
   return start_operation(runtime, id, call, plan, in_flight, request);
 }
 
-// Starts a call at which the learner has something to note.
+// Starts a call about which the learner must record something.
 [[gnu::noinline]] Started start_of_call_class(Runtime& runtime, CallId id, const Call& call,
                                               const Answer& answer, MPI_Request* request) {
   const Plan& plan = *answer.plan;
@@ -63,7 +62,7 @@ namespace {
     return taken(start_by(runtime, id, call, chosen, &call_class.in_flight, request), answer);
   Started left = declined(*chosen.declined, answer);
   if (call_class.learner.is_watching()) {
-    plan.communicator->retain_for_request();  // the watch may outlive it
+    plan.communicator->retain_for_request();  // the watched request may outlive the communicator
     left.call_class = &call_class;
   }
   return left;
@@ -82,7 +81,7 @@ Started start(CallId id, const Call& call, const Plan* known, MPI_Request* reque
   if (!runtime) [[unlikely]]
     return {};
   InlineCall::own().hand_over();
-  // Its wrapper remembers a cached call already, and needs no answer.
+  // A wrapper that passes a known plan has cached the call already, so that it needs no answer.
   if (known && start_inline(*runtime, id, call, *known, nullptr, request)) [[likely]]
     return taken(MPI_SUCCESS);
   const Answer answer = known ? Answer{known} : plan_for(*runtime, call, Use::request);
@@ -111,7 +110,7 @@ void passed_on(CallId id, const Started& declined, const MPI_Request* request, i
   Runtime* runtime = Runtime::active();
   if (!runtime || code != MPI_SUCCESS) return;
   if (runtime->summary.wanted()) runtime->summary.passed_on(id, reason_of(declined));
-  const bool non_blocking = call_name(id)[4] == 'I';  // not a persistent initialisation
+  const bool non_blocking = call_name(id)[4] == 'I';  // excludes persistent initialisations
   CallClass* const call_class = declined.call_class;
   if ((!runtime->observing() && !call_class) || !non_blocking) return;
   NativeRequest record{id, {now_ns(), 0, 0}};

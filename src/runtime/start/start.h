@@ -1,4 +1,4 @@
-// The start of a non-blocking collective.
+// Starts non-blocking collectives.
 #pragma once
 
 #include <mpi.h>
@@ -9,10 +9,10 @@
 
 namespace weft {
 
-// Takes or declines the call. known: the call's plan; nullptr if it must be looked up.
+// Starts or declines the call. known: the call's plan; nullptr if it must be looked up.
 Started start(CallId id, const Call& call, const Plan* known, MPI_Request* request);
-// A non-blocking collective or persistent initialisation that Weft has declined: the library has
-// carried it out, and returned `code`.
+// Is called after the library has carried out a non-blocking collective or persistent
+// initialisation that Weft has declined. code: the library's result.
 void passed_on(CallId id, const Started& declined, const MPI_Request* request, int code);
 
 }  // namespace weft

@@ -5,11 +5,14 @@
 
 namespace weft {
 
-// It includes the answer that the thread may cache, with the reason if the call is the library's.
+// Contains the answer that the thread may cache, including the reason if the library carries the
+// call out.
 struct Started : Answer {
-  bool taken = false;  // Weft has it, and the request is the application's; else nothing was posted
-  int code = 0;        // of a call that Weft has taken: the application's
-  // The call class that wants to know how the library carries the call out; nullptr: none does.
+  bool taken = false;  // Weft carries the call out, and the application has its request; otherwise
+                       // no message was posted
+  int code = 0;        // return code for the application, if `taken`
+  // The call class that needs to know how long the library takes for the call; nullptr if none
+  // does.
   CallClass* call_class = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Provides the buffers of a trial call, and its arguments for the MPI library.
+// Provides the buffers of a measured call, and its arguments for the MPI library.
 #include "runtime/trial/call_on_trial.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ std::int64_t bytes_of(const Shape& shape, Buffer buffer) {
   return end;
 }
 
-// The library needs both buffers of a reduction on all ranks, and of a bcast the one that it sees.
+// Returns the size of a buffer that suits both Weft and the library, which needs both buffers of a
+// reduction on all ranks, and for a bcast the buffer that it uses.
 std::int64_t bytes_for_both(const Shape& shape, Buffer buffer) {
   const std::int64_t bytes = bytes_of(shape, buffer);
   const bool has_one_size = reduces(shape.kind) || shape.kind == Kind::bcast;
@@ -25,7 +26,7 @@ std::int64_t bytes_for_both(const Shape& shape, Buffer buffer) {
   return has_one_size ? std::max(bytes, bytes_of(shape, other)) : bytes;
 }
 
-// Returns the form with int counts, which these counts fit.
+// Returns the non-blocking call with int counts; the counts of the trial fit into these.
 CallId form_of(Kind kind) {
   switch (kind) {
     case Kind::barrier:

@@ -1,5 +1,5 @@
-// CallOnTrial: a measured call, with zeroed buffers of Weft's in place of the application's, so
-// that no operator meets an arbitrary number.
+// CallOnTrial: the call that a measurement makes. It has zeroed buffers of Weft in place of the
+// application's, so that reduction operators meet no arbitrary numbers.
 #pragma once
 
 #include <vector>
@@ -12,14 +12,14 @@ namespace weft {
 
 class CallOnTrial {
  public:
-  // shape: shape_on_trial() of `call`. temp_bytes: the most that schedules need besides.
+  // shape: shape_on_trial() of `call`. temp_bytes: the largest temporary buffer of any schedule.
   CallOnTrial(const Shape& shape, const Call& call, std::int64_t temp_bytes);
   CallOnTrial(const CallOnTrial&) = delete;
   CallOnTrial& operator=(const CallOnTrial&) = delete;
 
-  // Returns whether all memory is there; what schedules need besides is then in the pool.
+  // Returns whether all memory is available. Temporary buffers for schedules are then in the pool.
   bool there() const { return send_.there() && recv_.there() && temp_is_there_; }
-  // Returns the call for a schedule, or for the MPI library.
+  // Returns the call for a schedule or for the MPI library.
   const Call& call() const { return call_; }
 
  private:

@@ -1,6 +1,7 @@
-// InternalCollective: the ranks of a communicator exchange data and try out schedules by Weft's own
-// collectives while a persistent collective is initialised. The library's are not used: on one node
-// the first of each kind costs tens of microseconds, and milliseconds if ranks share a core.
+// InternalCollective: the ranks of a communicator exchange data and try schedules by Weft's own
+// collectives while a persistent collective is initialised. The library's collectives are not used:
+// on a single node the first of each kind costs tens of microseconds, and milliseconds if ranks
+// share a core.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ class Runtime;
 // All functions are collective over the communicator, and wait for its ranks.
 class InternalCollective {
  public:
-  // id: the initialising call.
+  // id: the call that initialises the persistent collective.
   InternalCollective(Runtime& runtime, CallId id, Communicator& communicator)
       : runtime_(runtime), id_(id), communicator_(communicator) {}
 
@@ -26,16 +27,16 @@ class InternalCollective {
   Communicator& communicator() { return communicator_; }
 
   // Carries out the schedule with the call's buffers, datatypes, operator and root. kernel: for
-  // reductions. Returns false if ranks take part in different calls, or if a direct schedule finds
-  // a buffer that the kernel cannot copy either.
+  // reductions. Returns false if ranks have called different functions, or if a direct schedule
+  // meets a buffer that not even the kernel can copy.
   bool carry_out(const Schedule& schedule, const Call& call, Kernel kernel);
 
-  // Returns the maximum of each word over all ranks; nothing if ranks take part in different calls.
-  // Cheaper than exchange() for many ranks.
+  // Returns the maximum of each word over all ranks; nullopt if ranks have called different
+  // functions. It is cheaper than exchange() for many ranks.
   using Words = std::array<std::int64_t, 7>;
   std::optional<Words> greatest(const Words& own);
 
-  // Returns the ranks' values, by rank; nothing if ranks take part in different calls.
+  // Returns the ranks' values, indexed by rank; nullopt if ranks have called different functions.
   template <class Said>
   std::optional<std::vector<Said>> exchange(const Said& own) {
     static_assert(std::is_trivially_copyable_v<Said> && sizeof own <= kSlotPayloadBytes);

@@ -1,6 +1,6 @@
-// An allreduce comes first, so that a job without measurements pays no more. Only collectives are
-// used: with MPI_ANY_SOURCE MPICH (5.0.2) was seen to hang on several nodes with several ranks
-// each.
+// An allreduce of the sizes comes first, so that a job without results pays no more than that. Only
+// collectives are used: MPICH (5.0.2) was seen to hang with MPI_ANY_SOURCE on several nodes with
+// several ranks each.
 #include "runtime/trial/kept_plans.h"
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace weft {
 namespace {
 
 struct Texts {
-  std::vector<int> bytes, begins;  // by rank
+  std::vector<int> bytes, begins;  // size and offset of each rank's text in `all`, in bytes
   std::string all;
 };
 
-// Returns room for all texts on rank 0; the others send theirs.
+// Gathers the texts' sizes, and returns memory for all texts on rank 0.
 Texts room_for_texts(int bytes, MPI_Comm comm) {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(comm, &rank);

@@ -1,6 +1,6 @@
-// Writes the ranks' measurements and results of learning into the file of plans once, at the end of
-// the job. Rank 0 does it, since the file is often on a shared file system, and thousands of ranks
-// of a large job may have something to keep.
+// Writes the ranks' measurements and learned results to the file of plans once, at the end of the
+// job. Only rank 0 writes, because the file is often on a shared file system, and thousands of
+// ranks may have results.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// Collective over all ranks, in MPI_Finalize, when nobody may still be inside a collective on
-// common(). own: this rank's lines. The result is rank 0's.
+// Collective over all ranks, in MPI_Finalize, when no rank may still be inside a collective on
+// common(). own: this rank's lines. Only rank 0's result has meaning.
 PlanCache::Written keep_plans(PlanCache& plans, const std::string& own);
 
 }  // namespace weft

@@ -1,5 +1,6 @@
-// Measures Weft's form of a call against the library's own. Rank 0 looks the result of earlier runs
-// up in the cache of plans; without one the ranks measure, and agree on the times after each trial.
+// Measures Weft's variant of a call against the library's own. Rank 0 looks up the result of
+// earlier runs in the file of plans. Without one the ranks measure, and agree on the times after
+// each trial.
 #include "runtime/trial/native_comparison.h"
 
 #include <algorithm>
@@ -17,20 +18,22 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kNever_ns = INT64_MAX / 16;
-// The most rounds in which both sides take turns, and the duration of each. Fewer than kEnough
-// rounds tell nothing, and the first one is cold.
+// The most rounds in which both sides take turns, the rounds needed for a result, and the
+// repetitions in the first round, which is cold.
 constexpr int kRounds = 12, kEnough = 4, kOfFirstRound = 1;
 constexpr int kLeastRepetitions = 2, kMostRepetitions = 100;
 constexpr std::int64_t kTime_ns = 20'000;
-// The calls before a measurement of long calls, since the other side has filled the caches.
+// The calls before each measurement of long calls, because the calls of the other side (Weft or the
+// library) have filled the caches.
 constexpr int kWarmUps = 2;
-// A call that the library has won stays the library's. One that Weft has won is checked briefly in
-// each run, for that run only: a virtual machine's host moves its cores, and the same two copies
-// then take four times as long.
+// The rounds of a check. A call that the library has won stays the library's. A call that Weft has
+// won is checked briefly in each run, for that run only: the host of a virtual machine may move its
+// cores, after which the same two copies take four times as long.
 constexpr int kBrief = kEnough;
 
 class NativeComparison {
-  // The state that rank 0 knows; `decided` holds for this run.
+  // The knowledge of rank 0 from earlier comparisons. others: the value of all other ranks.
+  // decided: the result holds for this run.
   enum class Known : std::int8_t { others, nothing, in_doubt, settled, decided };
 
  public:
@@ -47,10 +50,10 @@ class NativeComparison {
     if (is_first()) earlier_.emplace(runtime_, question);
     const bool was_won = earlier_ && earlier_->is_won();
     const Known known = what_is_known();
-    // The maximum is what rank 0 knows, since the others give the least value.
+    // The maximum is rank 0's knowledge, since the other ranks give the least value.
     const auto told = internal_collective_.greatest({static_cast<std::int64_t>(known), was_won});
     began_ns_ = now_ns();
-    if (!told) return true;  // ranks make different calls, which Weft's variant finds out
+    if (!told) return true;  // ranks have made different calls, which Weft's variant will detect
     known_ = static_cast<Known>((*told)[0]);
     won_ = (*told)[1] != 0;
     return known_ == Known::decided ? won_ : measured();
@@ -66,8 +69,8 @@ class NativeComparison {
     return may_be_checked() ? Known::settled : Known::decided;
   }
 
-  // Returns false if the library has won, if this run has checked the result, or if a few calls
-  // would take the whole budget.
+  // Returns whether an earlier result may be checked. It may not if the library has won, if this
+  // run has checked it, or if a few calls would take the whole budget.
   bool may_be_checked() const {
     return earlier_->is_won() && !earlier_->is_checked() &&
            2 * kBrief * earlier_->longest_ns() < budget_ns();
@@ -84,7 +87,7 @@ class NativeComparison {
   struct Side {
     bool is_library;
     int repetitions = kOfFirstRound, warm_ups = 0;
-    std::int64_t least_ns = kNever_ns;  // per call, on the slowest rank
+    std::int64_t least_ns = kNever_ns;  // shortest time per call, on the slowest rank
   };
 
   bool run(const Side& side, int times, const Schedule& schedule, const CallOnTrial& call) {
@@ -95,9 +98,9 @@ class NativeComparison {
     return true;
   }
 
-  // Measures a side by so many calls that the first rank to arrive does not matter; the time is
-  // agreed on. Returns nothing if ranks make different calls. The slowest rank's share of the
-  // budget is spent.
+  // Measures a side by so many calls that the order of arrival does not matter. The ranks agree on
+  // the time. Returns the time that the slowest rank has spent since the beginning; nullopt if
+  // ranks have made different calls.
   std::optional<std::int64_t> time(Side& side, const Schedule& schedule, const CallOnTrial& call,
                                    bool is_warm) {
     if (!run(side, side.warm_ups, schedule, call)) return std::nullopt;
@@ -145,13 +148,13 @@ class NativeComparison {
       const bool takes_long = round >= kEnough && spent_ns > budget_ns() / 4;
       if (takes_long && KnownNativeResult::is_clear(library.least_ns, weft.least_ns)) break;
     }
-    if (round < kEnough) return told_before();  // on a busy machine
+    if (round < kEnough) return told_before();  // a busy machine allowed too few rounds
     if (is_brief) {
       const bool wins = weft.least_ns <= library.least_ns;
       if (earlier_) earlier_->keep_checked(wins);
       return wins;
     }
-    // Weft must be faster by a tenth: otherwise nothing changes.
+    // Weft must be faster by a tenth for its variant to be used.
     const bool wins = weft.least_ns * 10 <= library.least_ns * 9;
     if (earlier_) earlier_->keep(schedule_, wins, library.least_ns, weft.least_ns);
     return wins;
@@ -165,11 +168,11 @@ class NativeComparison {
   const Schedule& schedule_;
   const Kernel kernel_;
   const LibraryForm form_;
-  std::optional<KnownNativeResult> earlier_;  // of rank 0 only
-  Known known_ = Known::nothing;              // on all ranks
-  bool won_ = false;                          // according to what is known
+  std::optional<KnownNativeResult> earlier_;  // known to rank 0 only
+  Known known_ = Known::nothing;              // rank 0's knowledge, which it has sent to all ranks
+  bool won_ = false;                          // whether Weft has won the earlier comparison
   std::int64_t began_ns_ = 0;
-  const OwnCommunicator* of_library_ = nullptr;  // during the trial
+  const OwnCommunicator* of_library_ = nullptr;  // the library's communicator; set during the trial
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A result has its line in the file of plans: the winner is an algorithm of Weft's or the library.
+// A result is a line in the file of plans, whose algorithm is the winner: one of Weft's or
+// "library".
 #include "runtime/trial/native_results.h"
 
 #include <algorithm>
@@ -12,11 +13,11 @@ namespace weft {
 namespace {
 
 constexpr const char* kLibrary = "library";
-// A part of the key that changes whenever native comparisons are made differently, so that earlier
+// A part of the key. It must change whenever the method of comparison changes, so that earlier
 // results do not count.
 constexpr const char* kMethod = "warm";
 constexpr int kMostDoubts = 4;
-// The remark of a result that has been checked, which the file never has.
+// The remark on a result that has been checked in this run. It is never written to the file.
 constexpr const char* kChecked = "checked in this run";
 
 std::string key_of(const Runtime& runtime, const NativeQuestion& question) {
@@ -33,7 +34,7 @@ std::string key_of(const Runtime& runtime, const NativeQuestion& question) {
 
 }  // namespace
 
-// In calls that do not reduce, types may differ between ranks.
+// Without a reduction the type does not count, since it may differ between ranks.
 NativeQuestion::NativeQuestion(const Call& call, const Schedule& schedule, bool is_blocking)
     : kind(schedule.shape.kind),
       ranks(schedule.shape.size),

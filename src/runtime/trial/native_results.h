@@ -1,10 +1,9 @@
-// Native results: who has won the comparisons of Weft's calls with the MPI library's own
-// (native_comparison.h). They are two facts, which may differ, and each is kept in one place:
-// - The result on which the ranks of a communicator have agreed is an attribute of it. Each rank
-//   takes its calls by it, without asking the others again.
-// - The result that rank 0 knows, of an earlier run or of another communicator, is in the cache of
-//   plans, which reads it from the file and writes it there. It is told to the ranks of each
-//   further communicator, which then agree.
+// Native results: the results of comparisons of Weft's calls with the MPI library's own
+// (native_comparison.h). There are two kinds, which may differ, and each is kept in one place:
+// - The result on which the ranks of a communicator have agreed is an attribute of the
+//   communicator. Each rank follows it without asking the others again.
+// - The result that rank 0 knows from an earlier run or from another communicator is in the file of
+//   plans. It is sent to the ranks of each further communicator, which then agree.
 #pragma once
 
 #include <optional>
@@ -20,26 +19,26 @@ namespace weft {
 
 class Runtime;
 
-// A comparison is about calls of at most so many bytes and, if they reduce, of one operator and
-// type. All ranks know these facts.
+// The subject of a comparison: calls of at most most_bytes bytes and, if they reduce, with this
+// operator and type. All ranks know these facts.
 struct NativeQuestion {
   NativeQuestion(const Call& call, const Schedule& schedule, bool is_blocking);
 
   Kind kind;
   int ranks;
   std::uint64_t most_bytes;
-  bool blocking;   // else persistent
-  bool by_kernel;  // Weft's variant is one copy by the kernel
+  bool blocking;   // blocking call; otherwise a persistent one
+  bool by_kernel;  // Weft's variant uses a single copy by the kernel
   MPI_Op op;
   MPI_Datatype type;
 
   bool operator==(const NativeQuestion&) const = default;
 };
 
-// The agreed results of one communicator. Only its blocking calls and initialisations use them.
+// The agreed results of a communicator. Only its blocking calls and initialisations use them.
 class AgreedNativeResults {
  public:
-  // Returns whether Weft has won; nothing if the ranks have not compared.
+  // Returns whether Weft has won; nullopt if the ranks have not compared.
   std::optional<bool> find(const NativeQuestion& question) const;
   void add(const NativeQuestion& question, bool is_won) { all_.emplace_back(question, is_won); }
 
@@ -53,20 +52,20 @@ class KnownNativeResult {
   KnownNativeResult(Runtime& runtime, const NativeQuestion& question);
 
   bool exists() const { return plan_.has_value(); }
-  bool is_won() const;  // by Weft
+  bool is_won() const;  // returns whether Weft has won
   // Returns whether later runs measure again. In this run the result holds.
   bool is_in_doubt() const { return exists() && plan_->doubts > 0; }
-  bool is_checked() const;  // in this run
-  // Returns the time of the slower side, for one call; 0 if there is no result.
+  bool is_checked() const;  // returns whether this run has checked the earlier result
+  // Returns the time of the slower side for a single call; 0 if there is no result.
   std::int64_t longest_ns() const;
 
-  // Keeps a measured result, also for later runs. They measure again until it has been found twice
-  // and clearly, or four times.
+  // Stores a measured result, also for later runs. They measure again until two clear results
+  // agree, or four were found.
   void keep(const Schedule& schedule, bool is_won, std::int64_t library_ns, std::int64_t weft_ns);
-  // Keeps the outcome of a check, for this run only.
+  // Stores the result of a brief check of an earlier comparison, for this run only.
   void keep_checked(bool is_won);
 
-  // Returns whether one side takes half the other's time, or less.
+  // Returns whether one side takes at most half of the other's time.
   static bool is_clear(std::int64_t one_ns, std::int64_t other_ns);
 
  private:

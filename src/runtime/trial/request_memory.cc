@@ -1,5 +1,5 @@
-// While there is room, one exchange shows that all ranks of each node take the same piece.
-// Otherwise they make a further segment.
+// While the segment has space, one exchange verifies that all ranks of each node take the same
+// piece. Otherwise the ranks make a further segment.
 #include "runtime/trial/request_memory.h"
 
 #include <algorithm>

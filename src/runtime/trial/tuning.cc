@@ -1,5 +1,6 @@
-// Rank 0 reads the cache; measurements are agreed on after each trial. A plan in doubt is measured
-// again in the next run, until two agree with the rule or there have been enough.
+// Rank 0 reads the file of plans. The ranks agree on times after each trial. A plan in doubt is
+// measured again in the next run, until two runs confirm the rule's choice or kMostDoubts have
+// measured.
 #include "runtime/trial/tuning.h"
 
 #include <algorithm>
@@ -18,15 +19,15 @@ namespace {
 
 using Source = PlanRecord::Source;
 
-// Exceeds any budget: a rank that cannot take part ends the trials of all.
+// Exceeds any budget. A rank that cannot take part reports it, which ends the trials on all ranks.
 constexpr std::int64_t kNever_ns = INT64_MAX / 4;
 
-// The most runs that measure a plan: the machine may never be quiet, or another than the rule's may
-// win each time. A quarter of the processes were seen to prefer one that the next process does not,
-// perhaps because of where their pages lie in the caches.
+// The most runs that measure a plan: the machine may never be quiet, or a different candidate may
+// win each time. In a quarter of the processes a candidate was seen to win that loses in the next
+// process, perhaps because of page placement in the caches.
 constexpr int kMostDoubts = 4;
 
-// The words that ranks exchange at a time, of which the maximum counts.
+// The words that ranks exchange at a time; each is reduced by maximum.
 using Facts = std::array<std::int64_t, 5>;
 constexpr std::int64_t kSaysNothing = INT64_MIN;
 
@@ -43,20 +44,21 @@ class Tuner {
         record_(record),
         by_rule_{&algorithm_of(by_rule), by_rule.tuning} {}
 
-  // Returns the candidate that all ranks take.
+  // Returns the candidate that all ranks use.
   Candidate choose() {
     if (is_first()) key_ = key();
     if (!meet()) return chosen_;
     const Shape trial = shape_on_trial(shape_);
     Candidates candidates(trial, by_rule_, at_once_, runtime_.config.iterations_at_a_time);
-    // The previous winner comes right after the rule's, so that no budget ends before its turn.
+    // The previous winner is measured right after the rule's choice, so that no budget ends before
+    // it.
     candidates.bring_forward(chosen_);
     measure(trial, candidates);
     return chosen_;
   }
 
  private:
-  // The state that rank 0 knows.
+  // The knowledge of rank 0 from earlier runs.
   enum class Known : std::int64_t { nothing, not_measured, doubtful, certain };
 
   bool is_first() const { return shape_.rank == 0; }
@@ -78,7 +80,7 @@ class Tuner {
     return words;
   }
 
-  // Returns a hash of what all ranks must have in common to go on together.
+  // Returns a hash of the arguments that must be equal on all ranks.
   std::int64_t call_number() const {
     const std::size_t operation = std::hash<std::string>{}(record_.operation);
     const auto words = {static_cast<std::size_t>(shape_.kind),
@@ -94,11 +96,12 @@ class Tuner {
     return plan.doubts > 0 ? Known::doubtful : Known::certain;
   }
 
-  // Returns nothing if ranks make different calls.
+  // Returns the maximum of each word; nullopt if ranks have made different calls.
   std::optional<Facts> greatest(const Facts& own) {
     const std::int64_t number = call_number();
     InternalCollective::Words words{number,
-                                    ~number};  // only of equal numbers both are their own greatest
+                                    ~number};  // the maxima of a number and its complement both
+                                               // equal the own values only if all numbers are equal
     std::copy(own.begin(), own.end(), words.begin() + 2);
     const auto all = internal_collective_.greatest(words);
     if (!all || (*all)[0] != number || (*all)[1] != ~number) return std::nullopt;
@@ -107,7 +110,8 @@ class Tuner {
     return facts;
   }
 
-  // Returns rank 0's knowledge; the others give the least value.
+  // Returns rank 0's knowledge as words; other ranks return the least value, so that the maximum is
+  // rank 0's.
   Facts what_is_known() {
     if (!is_first()) return {kSaysNothing, kSaysNothing, kSaysNothing, kSaysNothing, kSaysNothing};
     before_ = runtime_.plans.find(key_);
@@ -115,15 +119,14 @@ class Tuner {
     const Tuning& tuning = before_->tuning;
     const auto found = find_candidate(shape_, before_->algorithm, tuning);
     if (!found) {
-      before_.reset();  // of another Weft, or damaged
+      before_.reset();  // unknown candidate: written by another version of Weft, or damaged
       return {static_cast<std::int64_t>(Known::nothing)};
     }
     return {static_cast<std::int64_t>(known_of(*before_)), found->algorithm - algorithms().data(),
             tuning.chunk_bytes, tuning.radix, tuning.radix_across};
   }
 
-  // All ranks arrive, and rank 0 sends what it knows. Returns true if there is something to
-  // measure.
+  // Waits for all ranks; rank 0 sends its knowledge. Returns true if candidates must be measured.
   bool meet() {
     const auto facts = greatest(what_is_known());
     began_ns_ = now_ns();
@@ -143,7 +146,8 @@ class Tuner {
     return known == Known::doubtful;
   }
 
-  // Collective; returns false if ranks are in different calls.
+  // Carries out the schedule repeatedly. Collective; returns false if ranks have called different
+  // functions.
   bool run(const Schedule& schedule, const CallOnTrial& trial, int repetitions) {
     for (int i = 0; i < repetitions; ++i)
       if (!internal_collective_.carry_out(schedule, trial.call(), kernel_)) return false;
@@ -163,7 +167,7 @@ class Tuner {
       const bool is_new = !candidates.is_built(trial->candidate);
       const Schedule* const schedule = candidates.schedule(trial->candidate);
       if (is_new) {
-        // The memory that the schedule needs besides is then in the pool of each rank.
+        // Afterwards the temporary buffer for the schedule is in the pool of each rank.
         const bool there = !schedule || TempBuffer(schedule->temp_bytes).there();
         agreed = greatest({0, there ? elapsed_ns() : kNever_ns});
         if (!agreed) return;
@@ -206,7 +210,7 @@ class Tuner {
     if (is_first()) runtime_.plans.note(key_, plan);
   }
 
-  // Keeps the earlier choice.
+  // Keeps the earlier choice, since the budget was too short.
   void give_up() {
     MeasuredPlan& plan = record_.plan;
     if (was_measured_) {
@@ -228,13 +232,13 @@ class Tuner {
   const Call& call_;
   const Kernel kernel_;
   const Shape& shape_;
-  const bool at_once_;  // only what needs_no_later_help()
+  const bool at_once_;  // only candidates for which needs_no_later_help() holds
   PlanRecord& record_;
   const Candidate by_rule_;
   Candidate chosen_ = by_rule_;
-  bool was_measured_ = false;           // what is chosen, by an earlier run
-  std::string key_;                     // of rank 0 only
-  std::optional<MeasuredPlan> before_;  // the same
+  bool was_measured_ = false;           // an earlier run has measured the choice
+  std::string key_;                     // key in the file of plans; set on rank 0 only
+  std::optional<MeasuredPlan> before_;  // plan of an earlier run; set on rank 0 only
   std::int64_t began_ns_ = 0;
 };
 
@@ -270,7 +274,8 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& cal
   if (chosen != before)
     schedule = std::make_shared<const Schedule>(build_in_batches(
         *chosen.algorithm, by_rule->shape, runtime.config.iterations_at_a_time, chosen.tuning));
-  // This holds whatever the cache says: blocking calls of the application rely on it.
+  // Is checked whatever the file of plans says, because blocking calls of the application rely on
+  // it.
   if (at_once && !needs_no_later_help(*schedule, false)) schedule = by_rule;
   record.spent_ns = now_ns() - began;
   runtime.summary.planned(std::move(record));

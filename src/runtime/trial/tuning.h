@@ -1,7 +1,7 @@
-// Tuning of persistent collectives at their initialisation: the candidates (select/candidates.h)
-// are measured on buffers of Weft's, or the plan is known from the cache. An initialisation may
-// wait for the other ranks, and its choice is used again and again.
-// Jocksch, Piccinali, shared-memory persistent allreduce (parameters chosen at initialisation)
+// Tuning of persistent collectives during initialisation: candidates (select/candidates.h) are
+// measured on buffers of Weft, or the plan is known from the file of plans. Initialisation may wait
+// for the other ranks, and its choice is used many times. Jocksch, Piccinali, shared-memory
+// persistent allreduce (parameters chosen at initialisation).
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@ namespace weft {
 
 class Runtime;
 
-// Returns the record of an initialisation that is not tuned.
+// Returns the record of an initialisation that is not tuned. why: the reason.
 PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
                         const std::string& why);
 
-// Collective; waits for all ranks like a blocking collective. Returns the schedule to take in place
-// of `by_rule`; the choice is the same on all ranks. kernel: for reductions.
+// Collective; waits for all ranks like a blocking collective. Returns the schedule to use in place
+// of `by_rule`; the choice is equal on all ranks. kernel: for reductions.
 std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& call,
                                                InternalCollective& internal_collective,
                                                Kernel kernel,
