@@ -1,4 +1,5 @@
-// Fortran's bindings of MPICH set attributes unseen. MPI_Finalize calls their callbacks later.
+// Records the attributes that are set on MPI_COMM_SELF, and deletes them before MPI_Finalize. Weft
+// does not see those set by MPICH's Fortran bindings; MPI_Finalize calls their callbacks.
 #include "interpose/attributes_of_self.h"
 
 #include <mpi.h>
@@ -15,10 +16,10 @@
 namespace weft::interpose {
 namespace {
 
-// The keys, in the order in which they were set.
+// The keys of the attributes, in the order in which they were set.
 class Keys {
  public:
-  // An attribute that is set again keeps its place.
+  // Adds a key. An attribute that is set again keeps its position.
   void add(int key) {
     const std::lock_guard lock(mutex_);
     if (std::find(set_.begin(), set_.end(), key) == set_.end()) set_.push_back(key);
@@ -37,7 +38,7 @@ class Keys {
   std::vector<int> set_;
 };
 
-// Never destroyed, since a program may call MPI_Finalize while it exits.
+// The object is never destroyed, since a program may call MPI_Finalize while it exits.
 Keys& keys() {
   static auto& all = *new Keys;
   return all;
@@ -55,7 +56,7 @@ int is_deleted(MPI_Comm comm, int key, int code) {
 
 }  // namespace
 
-// A callback may set more of them.
+// The loop also deletes attributes that a delete callback sets.
 void delete_attributes_of_self() {
   while (const auto key = keys().last()) {
     keys().remove(*key);

@@ -1,5 +1,6 @@
-// The completion calls. The application holds the MPI library's own request handles, so that each
-// call ends in the library's; before that, Weft's operations are progressed.
+// The completion calls (MPI_Wait, MPI_Test and their variants). The application holds request
+// handles of the MPI library, so that each call ends in the library's; before that, Weft's
+// operations are progressed.
 #include <sched.h>
 
 #include <algorithm>
@@ -25,23 +26,22 @@
 namespace weft::interpose {
 namespace {
 
-// An active operation of Weft's among a call's requests, and its index there.
+// An active operation of Weft among a call's requests, and its index there.
 struct Ours {
   std::shared_ptr<CollectiveOperation> operation;
-  PersistentOperation* persistent;  // nullptr: it is none
+  PersistentOperation* persistent;  // nullptr if the operation is not persistent
   int index;
 
   bool persistent_and_done() const { return persistent && operation->done(); }
 };
 
-// Returns whether callers must help even in single waits: there is no thread, and other threads of
-// the application may start collectives meanwhile.
+// Returns whether waiting callers must advance other operations even in MPI_Wait: there is no
+// progress thread, and other application threads may start collectives.
 bool must_always_help(const Runtime& runtime) {
   return runtime.callers_only() && runtime.several_callers();
 }
 
-// Lives while the library waits: operations that other threads of the application start meanwhile
-// are given to Weft's thread.
+// Lives while the library waits. Operations that other threads start are left to Weft's thread.
 class LibraryWaits {
  public:
   explicit LibraryWaits(Runtime* runtime) {
@@ -53,40 +53,41 @@ class LibraryWaits {
   Lasting<Progress::Blocked> blocked_;
 };
 
-// A completion call over some of Weft's requests, the library's and null ones. The library does not
-// see Weft's persistent requests, since some libraries' array calls fail with persistent ones. If
-// the call is left by a jump, the application's array may be gone with its stack frame.
+// A completion call on requests of Weft and of the library, and null requests. Weft's persistent
+// requests are hidden from the library, since some libraries' array calls fail with them. If a
+// callback leaves the call by a jump, the application's array may be gone with its stack frame.
 class Completion {
  public:
   Completion(Runtime& runtime, CallId id, int count, MPI_Request* requests);
 
   MPI_Request* for_library() { return hidden_.empty() ? requests_.data() : hidden_.data(); }
 
-  // Completes all of Weft's operations among the requests; sleeps while only workers are busy.
+  // Completes all of Weft's operations among the requests. Sleeps while only workers are busy.
   void drive_to_end();
-  // Returns whether Weft has other operations as well, so that a wait must continue to help them.
+  // Returns whether Weft has other operations under way, so that a wait must continue to help them.
   bool must_keep_helping() const;
-  // Repeats the library's non-blocking form `test(&flag)` until the flag is set, and helps
-  // meanwhile.
+  // Repeats the library's non-blocking form `test(&flag)` until the flag is set, and helps other
+  // operations meanwhile.
   template <class Test>
   int drive_until_flag(Test test);
 
-  // Waits for all requests one after the other, and helps meanwhile. It does not use MPI_Testall:
-  // MPICH's reports a spurious error while persistent requests are pending.
+  // Waits for all requests one after the other, and helps other operations meanwhile. MPI_Testall
+  // is not used: MPICH's reports a spurious error while persistent requests are pending.
   int wait_all(MPI_Status* statuses);
   bool persistent_pending() const;
   int test_any(int* index, int* flag, MPI_Status* status);
   int test_some(int* completed, int* indices, MPI_Status* statuses);
 
-  // Must follow the library's call: counts completed operations and reports Weft's errors. `index`:
-  // the completed request; MPI_UNDEFINED for none.
+  // Must follow the library's call: counts completed operations and reports Weft's errors. index:
+  // index of the completed request; MPI_UNDEFINED if none has completed.
   int finish_single(int code, int index);
-  // `indices` has `count` entries: the request of the k-th status; nullptr: status k is for request
-  // k.
+  // Must follow the library's call with several requests: counts completed operations and reports
+  // Weft's errors. indices: `count` entries, the request of the k-th status; nullptr if status k
+  // belongs to request k.
   int finish_array(int code, MPI_Status* statuses, const int* indices, int count);
 
  private:
-  void bring_back();  // what became of the library's requests, to the application's
+  void bring_back();  // copies what the library has changed in hidden_ to the application's array
   void completed_at(int index, MPI_Status* status, bool partly);
   void count_wait(std::int64_t ended_ns);
   void observe_completed();
@@ -95,9 +96,11 @@ class Completion {
   Runtime& runtime_;
   const CallId id_;
   const std::span<MPI_Request> requests_;
-  const std::vector<MPI_Request> before_;  // the library sets completed handles to null
-  std::vector<MPI_Request> hidden_;        // empty, or the requests without persistent ones of ours
-  std::vector<std::size_t> hidden_at_;     // where these are
+  const std::vector<MPI_Request> before_;  // the handles before the call, since the library sets
+                                           // completed ones to null
+  std::vector<MPI_Request> hidden_;     // the list that the library gets, without Weft's persistent
+                                        // requests; empty if there are no such requests
+  std::vector<std::size_t> hidden_at_;  // indices of hidden_ requests in requests_
   std::vector<Ours> ours_;
   std::int64_t began_ns_ = 0;
 };
@@ -208,7 +211,7 @@ int Completion::test_some(int* completed, int* indices, MPI_Status* statuses) {
   return code;
 }
 
-// Makes a completed persistent request of Weft's inactive.
+// Makes a completed persistent request of Weft inactive.
 void Completion::completed_at(int index, MPI_Status* status, bool partly) {
   for (const Ours& ours : ours_) {
     if (ours.index != index || !ours.persistent) continue;
@@ -223,7 +226,7 @@ bool Completion::is_completed(const Ours& ours) const {
   return Requests::own().find(ours.operation->request()) != ours.operation;
 }
 
-// Divides the call's time among the collectives that were under way in it.
+// Divides the call's time among the collectives that were under way during it.
 void Completion::count_wait(std::int64_t ended_ns) {
   std::vector<std::int64_t> ends_ns;
   for (const Ours& ours : ours_) ends_ns.push_back(end_of_wait(*ours.operation, ended_ns));
@@ -245,8 +248,8 @@ void Completion::observe_completed() {
   if (observing) count_wait(ended_ns);
   for (const Ours& ours : ours_) {
     Times& times = ours.operation->times;
-    // Otherwise another tool has completed it by another call inside this one, which has counted
-    // it.
+    // If waiting_since is 0, another tool's call inside this one has completed the operation and
+    // counted it.
     if (!is_completed(ours) || times.waiting_since == 0) continue;
     runtime_.summary.completed(ours.operation->id(), times, ended_ns);
     times.waiting_since = 0;
@@ -291,8 +294,9 @@ int Completion::finish_array(int code, MPI_Status* statuses, const int* indices,
   return code;
 }
 
-// Completes requests that are all active persistent ones of Weft's, without a list. Returns false
-// if some are not, one has failed, or somebody observes; nothing is then completed.
+// Completes an array of requests that are all active persistent requests of Weft. Returns false,
+// with nothing completed, if others are among them, one has failed, or a summary or trace is
+// wanted.
 bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI_Status* statuses) {
   if (count <= 0 || runtime.observing()) return false;
   const std::span<MPI_Request> all(requests, static_cast<std::size_t>(count));
@@ -324,7 +328,8 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
   return completion->finish_single(code, 0);
 }
 
-// Returns nullptr if only the library is concerned: Weft holds and observes nothing.
+// Returns the runtime; nullptr if the call concerns only the library, because Weft has no requests
+// and observes none.
 inline Runtime* involved() {
   Runtime* runtime = Runtime::active();
   if (!runtime) return nullptr;
@@ -350,7 +355,7 @@ int wait(MPI_Request* request, MPI_Status* status) {
   return wait_for_any(*runtime, request, status);
 }
 
-// Waits for an array of one request.
+// Waits for an inline call in an array of length 1.
 int wait_inline(Runtime& runtime, MPI_Request* request, MPI_Status* statuses) {
   const bool with_status = statuses != MPI_STATUSES_IGNORE;
   const int code =
@@ -404,7 +409,7 @@ int wait_some(int count, MPI_Request* requests, int* completed, int* indices,
   Lasting<Completion> completion(*runtime, CallId::Waitsome, count, requests);
   const int code = completion->drive_until_flag([&](int* flag) {
     const int tested = completion->test_some(completed, indices, statuses);
-    *flag = *completed != 0;  // MPI_UNDEFINED where no request is active
+    *flag = *completed != 0;  // MPI_UNDEFINED if no request is active
     return tested;
   });
   return completion->finish_array(code, statuses, indices, *completed);
@@ -541,7 +546,7 @@ int Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI
 
 namespace {
 
-// Looks at requests without changing them.
+// Progresses operations for calls that query requests without completing them.
 void look_at(int count, const MPI_Request* requests) {
   poll();
   Runtime* runtime = involved();

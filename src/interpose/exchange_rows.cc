@@ -1,4 +1,4 @@
-// weft_exchange_rows_init: a persistent exchange with given partners, implemented as a
+// weft_exchange_rows_init: a persistent exchange with given partners. It is implemented as a
 // neighbourhood alltoallw whose topology is passed with the call.
 #include <map>
 #include <span>
@@ -32,11 +32,12 @@ int check(const Lists& lists, int ranks) {
   return MPI_SUCCESS;
 }
 
-// Makes one datatype per partner, which selects that partner's rows of the whole matrix.
+// The datatypes of one direction: one per partner, which selects that partner's rows of the whole
+// matrix.
 class Side {
  public:
   int set_up(const Lists& lists, MPI_Datatype row) {
-    // Empty arrays must be valid arrays all the same.
+    // Reserves memory so that empty arrays have valid addresses.
     types.reserve(lists.size() + 1);
     counts.reserve(lists.size() + 1);
     displacements.reserve(lists.size() + 1);
@@ -65,7 +66,7 @@ class Side {
   std::vector<std::shared_ptr<FreedLater<MPI_Datatype>>> owned;
 
  private:
-  // Merges consecutive rows into one block.
+  // Makes the datatype of some rows. Consecutive rows form one block.
   static int make_type(const std::vector<int>& rows, MPI_Datatype row, MPI_Datatype* type) {
     std::vector<int> starts, lengths;
     for (const int number : rows) {
@@ -104,7 +105,7 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
   if (!communicator) return MPI_ERR_COMM;
   if (!communicator->has_tag_left()) return MPI_ERR_OTHER;
   communicator->retain_for_request();
-  // The partners replace the topology, which the communicator need not have.
+  // The partners replace the communicator's topology, which it need not have.
   Communicator partners(comm, InternalCommunicator{comm}, communicator->rank, communicator->size);
   partners.neighbors = Neighbors{received.partners, sent.partners};
   const Call call = call_of(from, sent, to, received, comm);

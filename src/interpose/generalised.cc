@@ -15,15 +15,15 @@
 namespace weft::interpose {
 namespace {
 
-// The error in a status is not the callback's to set.
+// Copies a status except for its error, which a callback must not set.
 void copy_status(const MPI_Status& from, MPI_Status* to) {
   const int error = to->MPI_ERROR;
   *to = from;
   to->MPI_ERROR = error;
 }
 
-// The library's callbacks of a request of the application's. They call its own where a call that
-// Weft does not see completes it.
+// These callbacks are given to the library for a request of the application. They call the
+// application's own callbacks directly if a call that Weft does not see completes the request.
 
 int query(void* state, MPI_Status* status) {
   const auto& request = *static_cast<const GeneralisedRequest*>(state);
@@ -53,7 +53,8 @@ int cancel(void* state, int complete) {
   return MPI_SUCCESS;
 }
 
-// A complete request whose callbacks answer what these have. It is Weft's, and ends before they do.
+// Returns a completed request of Weft whose callbacks return the same status and codes as
+// `callbacks`, which must outlive it.
 MPI_Request request_like(Callbacks& callbacks) {
   const auto query = [](void* state, MPI_Status* status) {
     copy_status(static_cast<Callbacks*>(state)->status, status);
@@ -67,7 +68,7 @@ MPI_Request request_like(Callbacks& callbacks) {
   return request;
 }
 
-// Reports the completion of all these requests by one call of MPI_Waitsome.
+// Reports the completion of all these requests by a single call of MPI_Waitsome.
 int report_by_some(std::vector<MPI_Request>& requests, MPI_Status* statuses) {
   std::vector<int> indices(requests.size());
   int completed = 0;
@@ -165,7 +166,7 @@ int Grequest_start(const void* from, MPI_Grequest_query_function* query_fn,
   *request = made->handle;
   Requests::own().count(made->handle, 1);
   generalised_requests.fetch_add(1);
-  static_cast<void>(made.release());  // free() has it
+  static_cast<void>(made.release());  // free() deletes it
   return code;
 }
 
@@ -173,7 +174,7 @@ int Grequest_start(const void* from, MPI_Grequest_query_function* query_fn,
 
 namespace object {
 
-// The end of one that has been freed already.
+// Completes a generalised request, and frees it if MPI_Request_free was called before.
 int Grequest_complete(bool, MPI_Request request) {
   return with_callbacks(MPI_STATUS_IGNORE, report_by_wait,
                         [&] { return next_calls.Grequest_complete(request); });

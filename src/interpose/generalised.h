@@ -1,9 +1,8 @@
-// The application's own generalised requests: the library gets callbacks of Weft's, and the
-// application's are called once the library's call has returned.
-// Why: a library may hold a lock while it calls them, as MPICH does with free_fn, and the program
-// may have asked for a level of threads, which Weft has raised, at which there is none. And only
-// outside the library's call are the calls in them offered to Weft on all ranks alike, since each
-// rank's completion call takes its own way.
+// Generalised requests of the application. The library gets Weft's callbacks, and the application's
+// are called after the library's call has returned. A library may hold a lock while it calls them,
+// as MPICH does for free_fn; the program may have requested a thread level without such locks,
+// which Weft has raised. Besides, MPI calls in a callback are offered to Weft on all ranks alike
+// only outside the library's call, since completion calls differ between ranks.
 #pragma once
 
 #include <mpi.h>
@@ -19,7 +18,7 @@ namespace weft::interpose {
 // The number of generalised requests that the application has started and not freed.
 inline std::atomic<int> generalised_requests{0};
 
-// A generalised request of the application's: its callbacks, and its handle.
+// A generalised request of the application: its callbacks and its handle.
 struct GeneralisedRequest {
   MPI_Grequest_query_function* query_fn;
   MPI_Grequest_free_function* free_fn;
@@ -32,19 +31,20 @@ struct GeneralisedRequest {
   int cancel(int complete) const { return cancel_fn ? cancel_fn(extra_state, complete) : 0; }
 };
 
-// The callbacks of one request in one call of the application's.
+// The callbacks of one request that are due in one MPI call.
 struct Callbacks {
   GeneralisedRequest request;
-  bool queries = false, frees = false, cancels = false;  // what the library asked for
-  int was_complete = 0;                                  // as cancel_fn is told
+  bool queries = false, frees = false, cancels = false;  // which callbacks the library has
+                                                         // requested
+  int was_complete = 0;                                  // the argument `complete` of cancel_fn
   int query_code = MPI_SUCCESS, free_code = MPI_SUCCESS, cancel_code = MPI_SUCCESS;
-  MPI_Status status{};  // by query_fn
+  MPI_Status status{};  // filled by query_fn
 
   void call();
   bool have_failed() const { return query_code || free_code || cancel_code; }
 };
 
-// While it lives, the callbacks that the library calls on this thread are put off.
+// While it lives, callbacks that the library calls on this thread are deferred.
 class PutOff {
  public:
   explicit PutOff(PutOff* outer) : outer_(outer) { innermost_ = this; }
@@ -53,16 +53,17 @@ class PutOff {
   PutOff(const PutOff&) = delete;
   PutOff& operator=(const PutOff&) = delete;
 
-  // The place to note what the library asks for; nullptr: nothing is put off on this thread.
+  // Returns the object that records the request's deferred callbacks; nullptr if nothing is
+  // deferred on this thread.
   static Callbacks* of(const GeneralisedRequest& request);
 
-  // Calls what has been put off in a call that returned `code`. How a library deals with the error
-  // of a callback is its own affair: `report` makes a call like the application's over a request
-  // whose callbacks return the same errors.
+  // Calls the deferred callbacks after a call that returned `code`. Libraries treat errors of
+  // callbacks differently: therefore `report` makes a call like the application's on a request
+  // whose callbacks return these errors.
   using Report = int (*)(MPI_Request* request, MPI_Status* status);
   int call(int code, MPI_Status* status, Report report);
-  // For a call over several requests. `indices` (`count` of them): where the k-th status belongs;
-  // nullptr: status k is request k.
+  // Calls the deferred callbacks after a call with several requests. indices: `count` entries, the
+  // request of the k-th status; nullptr if status k belongs to request k.
   int call(int code, std::span<const MPI_Request> requests, MPI_Status* statuses,
            const int* indices, int count);
 
@@ -72,11 +73,13 @@ class PutOff {
   std::vector<Callbacks> callbacks_;
 };
 
-// Reports for completion calls of one request, and for those that leave it as it is.
+// These are values for `report`: for calls that complete a single request, and for calls that only
+// query it.
 int report_by_wait(MPI_Request* request, MPI_Status* status);
 int report_by_status(MPI_Request* request, MPI_Status* status);
 
-// A call that may complete, free or cancel one generalised request.
+// Makes a call that may complete, free or cancel a generalised request, and its callbacks
+// afterwards.
 template <class Call>
 int with_callbacks(MPI_Status* status, PutOff::Report report, Call call) {
   if (generalised_requests.load(std::memory_order_relaxed) == 0) [[likely]]
@@ -86,7 +89,8 @@ int with_callbacks(MPI_Status* status, PutOff::Report report, Call call) {
   return put_off->call(code, status, report);
 }
 
-// For arrays of requests. `completed`: what it has completed, known after the call.
+// Makes a call that may complete several generalised requests, and their callbacks afterwards.
+// completed: the number of completed requests, which the call sets.
 template <class Call>
 int with_callbacks(int count, const MPI_Request* requests, MPI_Status* statuses,
                    const int* completed, const int* indices, Call call) {

@@ -1,7 +1,6 @@
-// Hooks: what the generated wrappers call beside what src/runtime offers.
-// Why: a wrapper knows its call's arguments and nothing else; the decisions are taken there.
-// bodies.h (generated) declares the wrapper bodies that are written out one by one
-// (completion.cc, lifecycle.cc, objects.cc).
+// Functions that the generated wrappers call besides those of src/runtime. A wrapper knows only its
+// call's arguments; all decisions are taken here and in src/runtime. bodies.h (generated) declares
+// the hand-written bodies of wrappers (completion.cc, lifecycle.cc, objects.cc).
 #pragma once
 
 #include <mpi.h>
@@ -13,10 +12,10 @@
 
 namespace weft::interpose {
 
-// Marks this thread as inside a wrapper while it lives. profiled_by: the caller by the name PMPI_X;
-// nullptr if the name is MPI_X. Nested: the thread already was inside, or the library is the
-// caller. Collectives from inside the MPI library or Weft are not Weft's, but changes to objects
-// that Weft knows count.
+// Marks this thread as inside a wrapper while it lives. profiled_by: the caller's address if the
+// call's name is PMPI_X; nullptr if it is MPI_X. A call is nested if the thread was already inside
+// a wrapper, or the library is the caller. Weft does not take over nested collectives, but tracks
+// the objects that nested calls change.
 class Entry {
  public:
   [[gnu::always_inline]] explicit Entry(const void* profiled_by)
@@ -34,7 +33,7 @@ class Entry {
   const bool nested_;
 };
 
-// The application entered MPI without blocking: an opportunity for progress.
+// Progresses operations, because the application has entered MPI in a call that does not block.
 void poll();
 
 }  // namespace weft::interpose

@@ -27,8 +27,8 @@ void tell(const ReportedError& error, int* code) {
   reinterpret_cast<Handler<Object>*>(error.handler)(&object, code);
 }
 
-// Returns whether the library was called on this thread through a function that precedes it. A call
-// recorded there may have been left by a callback of the application's.
+// Returns whether the library was called on this thread with late handling. A recorded call may
+// also be a stale one that an application callback left by a jump; therefore the stack is searched.
 bool is_before_library() {
   return late_handlers.call && late_handlers.error.call != late_handlers.call &&
          is_on_stack(late_handlers.call);
@@ -41,12 +41,12 @@ void report(Handler<Object>* handler, Object* object, int* code) {
                          (std::uintptr_t)*object, *code, late_handlers.call};
 }
 
-// The library tells a handler nothing of who it is: there is a function for each of the
-// application's.
+// The functions that replace handlers. The library does not tell a function which handler it
+// replaces, so that each handler of the application needs its own.
 template <class Object>
 class LateFunctions {
  public:
-  // Returns one function per handler; the handler itself if no function is free.
+  // Returns the function that replaces the handler; the handler itself if all functions are in use.
   Handler<Object>* of(Handler<Object>* handler) {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < kMost; ++i) {
@@ -72,7 +72,7 @@ class LateFunctions {
   static inline constinit std::array<Handler<Object>*, kMost> handlers_{};
 };
 
-// Makes all further calls of the library go through a function that precedes them.
+// Inserts late handling into all further library calls.
 void stand_before_library() {
   [[maybe_unused]] static const bool once = [] {
     next_calls_before = next_calls;
@@ -82,8 +82,8 @@ void stand_before_library() {
   }();
 }
 
-// The function that the library gets in place of the application's handler, which `from` makes
-// known.
+// Returns the function that the library gets in place of the application's handler. from: code
+// address of the caller that installs the handler.
 template <class Object>
 Handler<Object>* given(const void* from, Handler<Object>* handler) {
   static constinit LateFunctions<Object> late_functions;

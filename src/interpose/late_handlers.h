@@ -1,7 +1,8 @@
-// Calls the application's error handlers once the library's call has returned. The library calls a
-// function of Weft's in their place, which notes the error. MPICH and its derivatives hold a lock
-// while they call a handler if several threads may call MPI. A handler that throws or jumps would
-// leave it held. Without Weft, which has raised the thread level, the program meets no such lock.
+// Calls the application's error handlers after the library's call has returned. The library gets a
+// function of Weft in place of each handler, which records the error. If several threads may call
+// MPI, MPICH and its derivatives hold a lock while they call a handler; one that throws or jumps
+// would leave it held. Since Weft has raised the thread level, the program would not have met this
+// lock without Weft.
 #pragma once
 
 #include <mpi.h>
@@ -17,25 +18,27 @@ namespace weft::interpose {
 struct ReportedError {
   void (*tell)(const ReportedError& error, int* code);
   void (*handler)();
-  std::uintptr_t object;  // communicator, window or file
+  std::uintptr_t object;  // the communicator, window or file
   int code;
-  const void* call;  // in which it has come up, by the end of its frame
+  const void* call;  // the library call that reported it, identified by the end of its stack frame
 };
 
 struct LateHandlers {
-  const void* call;  // the innermost of the library's, by the end of its frame
+  const void* call;  // the innermost library call, identified by the end of its stack frame
   ReportedError error;
 };
 extern constinit thread_local LateHandlers late_handlers __attribute__((tls_model("initial-exec")));
 
-// Is called when a call of the library's has returned `code`. Returns that code, or the handler's.
+// Is called after a library call has returned `code`. Calls the handler of a recorded error;
+// returns its code, or `code`.
 int tell_late(int code);
 
-// The library's calls as they were before.
+// The library's functions, before late handling was inserted.
 extern NextCalls next_calls_before;
 extern LibraryCalls library_calls_before;
 
-// Has no destructor, since handlers may leave: `call` may then no longer be on the stack.
+// Surrounds a library call. It has no destructor, since handlers may leave by a jump; then the
+// frame recorded in late_handlers.call is no longer on the stack.
 class LateHandling {
  public:
   [[gnu::always_inline]] LateHandling() : before_(late_handlers.call) {
@@ -52,7 +55,7 @@ class LateHandling {
   const void* const before_;
 };
 
-// A function that stands before a call of the library's.
+// A function with the signature of a library call, which makes the call with late handling.
 template <auto kCall>
 struct LateCall;
 

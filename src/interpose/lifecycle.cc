@@ -28,7 +28,7 @@
 #include "runtime/job/whole_collectives.h"
 #include "runtime/request/inline_call.h"
 #include "topo/job.h"
-// Weak in programs; here they are defined for good.
+// Weft's C interface is weak in programs; here its functions are defined.
 #define WEFT_API __attribute__((visibility("default")))
 #include "runtime/request/watchdog.h"
 #include "weft.h"
@@ -42,11 +42,11 @@ namespace {
   std::_Exit(2);
 }
 
-// Says how this process initialises MPI.
+// The way in which this process initialises MPI.
 struct Beginning {
   Config config;
-  bool by_rule;           // the level of threads stays as it is, by keeps_level()
-  std::string refusal{};  // said once MPI has started: by one rank of the job
+  bool by_rule;           // the rule of engine auto keeps the application's thread level
+  std::string refusal{};  // error message that one rank of the job prints once MPI is initialised
 
   bool keeps_level() const {
     return by_rule || config.engine == Engine::native || is_to_continue_after_failures();
@@ -65,11 +65,12 @@ Beginning beginning_for(int required) {
   return {config, weft::keeps_level(config, one_node, required == MPI_THREAD_MULTIPLE)};
 }
 
-// The application may leave MPI_Finalize by one of its callbacks, so this lies outside the stack,
-// and is never destroyed.
+// State of MPI_Finalize. It is not on the stack, and is never destroyed, because a callback of the
+// application may leave MPI_Finalize by a jump.
 struct Finalizing {
-  std::optional<OutsideCalls> application;  // its callbacks run
-  std::optional<WatchedCall> rest;          // the part behind them, for the watchdog
+  std::optional<OutsideCalls> application;  // set while the application's callbacks run
+  std::optional<WatchedCall> rest;          // the part of MPI_Finalize after the callbacks, for the
+                                            // watchdog
   bool is_called = false;
 };
 
@@ -78,13 +79,15 @@ Finalizing& finalizing() {
   return one;
 }
 
-// From here until end_within() MPI calls are the application's again.
+// Is called by the library in MPI_Finalize. From here until end_within() MPI calls count as the
+// application's.
 int application_calls(MPI_Comm, int, void*, void*) {
   finalizing().application.emplace();
   return MPI_SUCCESS;
 }
 
-// MPICH calls it in the last MPI_Session_finalize where a session outlives MPI_Finalize.
+// Is called by the library in MPI_Finalize; by MPICH in the last MPI_Session_finalize, if a session
+// outlives MPI_Finalize.
 int end_within(MPI_Comm, int, void*, void*) {
   Finalizing& now = finalizing();
   now.application.reset();
@@ -95,15 +98,15 @@ int end_within(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-// While Weft's threads may call MPI, which the callbacks may need: two ranks may have started what
-// tcc carries out in different orders.
+// Runs the delete callbacks of MPI_COMM_SELF while Weft's threads may still call MPI. The callbacks
+// may need that: with engine tcc two ranks may have started collectives in different orders.
 void run_callbacks_early() {
   finalizing().application.emplace();
   delete_attributes_of_self();
   finalizing().application.reset();
 }
 
-bool ends_in_callback = false;  // by end_within(), which the library calls
+bool ends_in_callback = false;  // the library calls end_within()
 
 void begin(const Beginning& beginning, int asked_level, int level) {
   if (beginning.refusal.empty()) {
@@ -115,8 +118,8 @@ void begin(const Beginning& beginning, int asked_level, int level) {
   refuse({beginning.refusal});
 }
 
-// The application gets at least the level that it asked for; engines with a thread need the
-// highest inside.
+// Initialises MPI. The application gets at least the thread level that it requested; engines with a
+// thread need MPI_THREAD_MULTIPLE internally.
 int initialise(const Beginning& beginning, int* argc, char*** argv, int required, int* provided) {
   const int level = beginning.keeps_level() ? required : MPI_THREAD_MULTIPLE;
   const int code = next_calls.Init_thread(argc, argv, level, provided);
@@ -143,16 +146,16 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
   return initialise(beginning_for(required), argc, argv, required, provided);
 }
 
-// Ends the thread that carries out collectives in CUDA streams (src/gpu), if the program uses them;
-// it may call MPI until this function returns.
+// Ends the thread that carries out collectives in CUDA streams (src/gpu), if the program uses them.
+// That thread may call MPI until this function returns.
 void end_streams() {
   if (auto* const end = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "weft_gpu_finalize")))
     end();
 }
 
-// Callbacks of MPI_COMM_SELF that have not run before do so inside the library's MPI_Finalize,
-// between two of Weft's: what they call is offered to Weft as from outside MPI. Where a session
-// goes on, MPICH finalises in the last MPI_Session_finalize.
+// Delete callbacks of MPI_COMM_SELF that have not run yet do so inside the library's MPI_Finalize,
+// between two callbacks of Weft; MPI calls in them count as the application's. If a session is
+// still open, MPICH finalises only in the last MPI_Session_finalize.
 int Finalize() {
   finalizing().is_called = true;
   end_streams();

@@ -1,10 +1,9 @@
-// Calls that are looked up in the MPI library itself, as interpreters do, would go past the
-// wrappers, and complete or start requests of Weft's behind its back. So a look-up that would find
-// a wrapped call in the library finds the wrapper, and objects opened with RTLD_DEEPBIND are bound
-// to it.
+// Interpreters look up MPI calls in the MPI library itself. Such calls would bypass the wrappers,
+// and complete or start Weft's requests unseen. Therefore a look-up that would find a wrapped call
+// in the library returns the wrapper, and objects opened with RTLD_DEEPBIND are bound to it.
 //
-// The dynamic linker goes by who calls it: RTLD_NEXT, the caller's directories. Hence these
-// functions leave by a jump, so that the program's code stays the caller.
+// The dynamic linker's result depends on its caller (RTLD_NEXT, the caller's directories).
+// Therefore these functions end by a tail call, so that the program's code stays the caller.
 #include "interpose/looked_up.h"
 
 #include <dlfcn.h>
@@ -21,7 +20,7 @@
 #if __has_cpp_attribute(clang::musttail)
 #define WEFT_LEAVES_BY_JUMP
 #define WEFT_JUMP [[clang::musttail]] return
-#else  // GCC jumps where it optimises
+#else  // GCC makes tail calls only with optimisation
 #define WEFT_LEAVES_BY_JUMP __attribute__((optimize("O2")))
 #define WEFT_JUMP return
 #endif
@@ -29,7 +28,8 @@
 namespace weft::interpose {
 namespace {
 
-// Its static needs no guard, as in linker().
+// Returns the loaded object that contains Weft. The static variable needs no guard for its
+// initialisation.
 const link_map* own_object() {
   static constinit std::atomic<const link_map*> own{};
   if (!own.load(std::memory_order_acquire))
@@ -48,8 +48,9 @@ bool is_before_weft(const link_map* object) {
   return false;
 }
 
-// The library, Weft's other parts, and tools behind Weft, to which its wrappers lead: one that is
-// sent back to them would never come to an end.
+// Returns whether the caller lies behind Weft's wrappers: the MPI library, other parts of Weft, or
+// a tool that the wrappers call. Its look-ups must not find the wrappers, which would cause endless
+// recursion.
 bool is_behind_wrapper(const void* caller, const char* call) {
   const link_map* const object = object_of(caller);
   if (!object || is_before_weft(object)) return false;
@@ -58,8 +59,8 @@ bool is_behind_wrapper(const void* caller, const char* call) {
          LoadedObject(*object).defined(*call == 'P' ? call + 1 : call);
 }
 
-// Returns whether this look-up may have to find a wrapper. RTLD_NEXT asks for the objects behind
-// the caller, which include Weft or not, depending on the caller's place.
+// Returns whether this look-up may have to return a wrapper. It need not for RTLD_NEXT, which
+// searches the objects after the caller, with or without Weft among them.
 __attribute__((noinline)) bool concerns_weft(const void* handle, const char* symbol,
                                              const void* caller) {
   bind_what_was_opened();
@@ -90,11 +91,13 @@ void* first_definition(const char* symbol) {
 
 }  // namespace weft::interpose
 
-// A sanitizer's runtime looks up the C library's functions before code that it instruments can run.
+// Not with a sanitizer, whose runtime looks up C library functions before instrumented code can
+// run.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 using weft::linker;
 
-// Under names of their own, since Clang jumps out of no function that the header declares noexcept.
+// The functions have C++ names of their own, since Clang makes no tail call from a function that
+// the header declares noexcept.
 #define WEFT_SHOWN extern "C" __attribute__((visibility("default")))
 WEFT_SHOWN void* weft_shown_dlsym(void* handle, const char* symbol) asm("dlsym");
 WEFT_SHOWN void* weft_shown_dlopen(const char* file, int mode) asm("dlopen");

@@ -1,12 +1,13 @@
-// Weft's definitions of calls that a program may look up, rather than be linked to.
+// Weft's definitions of functions that a program looks up by dlsym() rather than being linked to
+// them.
 #pragma once
 
 namespace weft::interpose {
 
-// Returns whether the symbol is a wrapped call, or a call of the dynamic linker's that Weft shows.
+// Returns whether Weft defines the symbol: a wrapped MPI call, or dlsym() or dlopen().
 bool is_shown(const char* symbol);
-// Finds a shown symbol by the order in which the program's own objects are searched. Another
-// tool may come before Weft.
+// Returns the first definition of a wrapped call, dlsym() or dlopen() in the search order of the
+// program's own objects. Another tool may come before Weft.
 void* first_definition(const char* symbol);
 
 }  // namespace weft::interpose

@@ -1,6 +1,6 @@
-// Applies only to the process that `weft run` itself has become, and only if it has waited for no
-// child: a shell or a script lets others call MPI. The first of several ranks reports it. Without a
-// summary to miss, a program with an MPI library need not use it.
+// Applies only to the process that `weft run` itself has become, and only if it has not waited for
+// a child process: a shell or script leaves MPI to other programs. The first of several ranks
+// prints the sentence. If no summary was requested, a program with an MPI library need not use it.
 #include "interpose/nothing_called.h"
 
 #include <sys/resource.h>
@@ -45,11 +45,11 @@ bool has_mpi_library() {
   return find_behind_weft("PMPI_Finalize") != nullptr;
 }
 
-// A program that failed has reported its own reason.
+// Is not done for a program that failed, which has reported its own reason.
 void say_that_there_was_nothing_to_do(int status, void*) {
   if (status != 0 || has_begun || !started_by_weft_run() || !is_first_rank() || had_children())
     return;
-  // MPI_Init would have refused it.
+  // Checks the settings, because an error in them would have been reported only in MPI_Init.
   if (const auto config = checked_config(); !config) say(config.error().message);
   if (!wants_summary() && has_mpi_library()) return;
   const std::string program = program_invocation_name;
@@ -58,7 +58,7 @@ void say_that_there_was_nothing_to_do(int status, void*) {
       "' whether it is linked to one");
 }
 
-// Registered before the program's own, and so called after them.
+// Is registered before the program's own exit functions, and so called after them.
 [[gnu::constructor]] void watch_for_the_end() {
   if (started_by_weft_run()) on_exit(say_that_there_was_nothing_to_do, nullptr);
 }

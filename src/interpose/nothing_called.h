@@ -1,10 +1,9 @@
-// If a summary was asked for and the program never initialised MPI, a sentence at exit says why
-// there is none.
+// Prints a sentence at exit if the user requested a summary but the program never initialised MPI.
 #pragma once
 
 namespace weft::interpose {
 
-// Notes that MPI_Init was called in this process and seen by Weft.
+// Notes that Weft has seen a call of MPI_Init in this process.
 void mpi_has_begun();
 
 }  // namespace weft::interpose

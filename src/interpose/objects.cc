@@ -1,5 +1,5 @@
-// Calls that free or mark requests (which may be neither freed nor cancelled while a collective is
-// active: MPI-4.1, 6.12), communicators, datatypes and operators.
+// Calls that free, mark or change requests, communicators, datatypes and operators. Requests may be
+// neither freed nor cancelled while a collective is active (MPI-4.1, 6.12).
 #include "interpose/objects.h"
 
 #include <atomic>
@@ -33,7 +33,7 @@
 namespace weft::interpose {
 namespace {
 
-// Frees the object now, or with the last operation that uses it.
+// Frees the object now, or when the last operation that uses it has completed.
 template <class Handle, class Uses>
 int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses) {
   Runtime* runtime = Runtime::active();
@@ -56,7 +56,7 @@ Hints inherited_hints(MPI_Comm comm) {
   return parent ? parent->hints : Hints{};
 }
 
-// Reads the hints; collective. Returns none if they could have no effect.
+// Reads the communicator's hints; collective. Returns none if they could have no effect.
 Hints hints_on(MPI_Comm comm, MPI_Info info) {
   Runtime* runtime = Runtime::active();
   const bool served =
@@ -64,8 +64,8 @@ Hints hints_on(MPI_Comm comm, MPI_Info info) {
   return served ? read_hints(info, comm) : Hints{};
 }
 
-// Reports an ineffective hint once, on the first rank: programs may make many communicators with
-// it.
+// Reports an ineffective hint once, on the first rank, since programs may make many communicators
+// with it.
 void say_hint_is_void(const Runtime& runtime, MPI_Comm comm) {
   static std::atomic_flag said;
   int rank = 0;
@@ -107,8 +107,9 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
 
 namespace {
 
-// Returns whether this duplication may be deferred. Open MPI's Fortran binding, which calls PMPI_X,
-// reads the new handle at once, from a temporary variable: deferred calls are released before.
+// Returns the runtime if this duplication may be deferred, otherwise nullptr. Open MPI's Fortran
+// binding, which calls PMPI_X, reads the new handle immediately from a temporary variable; deferred
+// calls are then released first.
 Runtime* defers_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_Request* request) {
   Runtime* runtime = newcomm && request ? Runtime::active() : nullptr;
 #if defined(WEFT_FAMILY_OPENMPI)
@@ -124,8 +125,8 @@ Runtime* defers_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_R
 
 }  // namespace
 
-// Defers the duplication behind deferred collectives, since its order among the library's
-// collectives is that of its start.
+// Defers the duplication if collectives are deferred, because its order among the library's
+// collectives must be that of the application's calls.
 int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   Runtime* runtime = defers_duplications(comm, newcomm, request);
   if (runtime)
@@ -153,8 +154,7 @@ int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
 }
 
 // Applies hints to collectives started afterwards. The communicator gets a new internal
-// communicator, so that whole collectives of two engines never use the same one: each engine has
-// its own order.
+// communicator, so that collectives of two engines never share one: each engine has its own order.
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   BlockingCall guard(CallId::Comm_set_info);
   after_deferred(comm);
@@ -175,8 +175,8 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
 
 namespace {
 
-// Removes a communicator that is about to be freed, and registers it again if it is not freed, even
-// if a callback of the application's leaves the call.
+// Unregisters a communicator that is about to be freed. Registers it again if it is not freed, even
+// if an application callback leaves the call by a jump.
 class Forgotten {
  public:
   explicit Forgotten(MPI_Comm comm) : known_(Communicators::own().remove(comm)) {}
@@ -198,7 +198,7 @@ class Forgotten {
   std::shared_ptr<Communicator> known_;
 };
 
-// Weft drops its data on the communicator before the library can reuse the handle.
+// Frees a communicator. Weft drops its data on it before the library can reuse the handle.
 int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Comm*)) {
   std::optional<BlockingCall> guard;
   if (!nested) guard.emplace(id);
@@ -224,8 +224,8 @@ int Comm_disconnect(bool nested, MPI_Comm* comm) {
   return free_communicator(CallId::Comm_disconnect, nested, comm, next_calls.Comm_disconnect);
 }
 
-// The request of an active collective may not be freed. Once MPI_Request_get_status has reported
-// its completion, programs do free it.
+// The request of an active collective must not be freed. But programs do free it after
+// MPI_Request_get_status has reported its completion.
 int Request_free(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
   if (runtime) InlineCall::own().hand_over();

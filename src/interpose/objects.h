@@ -5,8 +5,8 @@
 
 namespace weft::interpose {
 
-// Is called once the library has returned `code` and, if that is success, a new communicator, which
-// is a null handle on ranks that are no members.
+// Is called after the library has returned `code`. On success new_comm is the new communicator, a
+// null handle on ranks that are not members.
 void communicator_created(MPI_Comm* new_comm, int code);
 
 }  // namespace weft::interpose

@@ -17,7 +17,8 @@
 namespace weft::interpose {
 namespace {
 
-// Objects are kept in the order in which they came.
+// The number of loaded objects now, and of all that were ever loaded. The list keeps their order of
+// loading.
 struct Objects {
   std::size_t now = 0;
   unsigned long long ever = 0;
@@ -35,12 +36,13 @@ Objects count_objects() {
   return objects;
 }
 
-// The number of threads that have opened such an object and not called the dynamic linker since.
+// The number of threads that have opened an object with RTLD_DEEPBIND and not called the dynamic
+// linker since.
 std::atomic<int> openers{0};
 std::atomic<unsigned long long> objects_before{0};
 constinit thread_local bool has_opened = false;
 
-// The part of an object that the dynamic linker has made read-only; it can be made writable while
+// The part of an object that the dynamic linker has made read-only. It can be made writable while
 // this lives.
 class ReadOnlyPart {
  public:

@@ -1,15 +1,15 @@
-// Objects opened with RTLD_DEEPBIND, which are bound to the MPI library past the preloaded
-// wrappers.
+// Handles objects opened with RTLD_DEEPBIND, which the dynamic linker binds to the MPI library
+// instead of the preloaded wrappers.
 #pragma once
 
 namespace weft::interpose {
 
-// This thread is about to open an object in this mode of dlopen().
+// Notes that this thread is about to call dlopen() with this mode.
 void note_opening(int mode);
 
-// Binds objects opened so as they would be without that flag, for wrapped calls and for those of
-// the dynamic linker that Weft shows. It runs at the next call of the dynamic linker, since
-// dlopen() itself must return to its caller, which it recognises by the address.
+// Rebinds objects opened with RTLD_DEEPBIND as if they had been opened without that flag, for
+// wrapped MPI calls, dlsym() and dlopen(). It runs at the next dlopen() or dlsym(), because
+// dlopen() identifies its caller by the return address, and so must return to it directly.
 void bind_what_was_opened();
 
 }  // namespace weft::interpose

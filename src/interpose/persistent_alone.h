@@ -1,6 +1,6 @@
-// PersistentAlone: the completion of a persistent request of Weft's, in which the library has no
-// part. Why apart from the other completions: it needs neither a list of requests nor the library's
-// call, and is as short as what it waits for.
+// PersistentAlone: completes a persistent request of Weft without calling the MPI library. It is
+// separate from the other completions because it needs no list of requests, and short collectives
+// need a short path.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace weft::interpose {
 
 class PersistentAlone {
  public:
-  // Null operation: the request is something else, or inactive.
+  // Finds the operation of the request; there is none if the request is not a persistent one of
+  // Weft, or is inactive.
   PersistentAlone(Runtime& runtime, CallId id, MPI_Request request) : runtime_(runtime), id_(id) {
     auto* const found = Requests::own().find_persistent(request);
     if (!found || !found->active()) return;
@@ -34,7 +35,7 @@ class PersistentAlone {
     if (is_inline && operation_->advance_inline(runtime_.progress.polls_inline())) return;
     drive(runtime_.progress, *operation_, is_inline);
   }
-  // Brings everything under way forward once.
+  // Progresses all operations once. Returns whether the request's operation is complete.
   bool test() {
     const bool is_inline = operation_->claim();
     runtime_.progress.poll_in_test_call();
@@ -44,7 +45,8 @@ class PersistentAlone {
     return done;
   }
 
-  bool has_failed() const { return operation_->error_code() != MPI_SUCCESS; }  // once it is done
+  // valid once it is complete
+  bool has_failed() const { return operation_->error_code() != MPI_SUCCESS; }
 
   int complete(MPI_Status* status) {
     operation_->deactivate();

@@ -1,6 +1,6 @@
 // MPI_Win_allocate_shared: all ranks of such a window have mapped its memory. They agree on a
-// number for it and on the offsets of the ranks' parts, so that collectives on buffers there need
-// no copy.
+// number for the window and on the offsets of the ranks' parts, so that collectives on buffers
+// there need no copy.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -28,9 +28,10 @@ namespace {
 
 using Words = std::vector<std::int64_t>;
 
-// The object is never destroyed: programs free windows while the process exits.
+// The numbers of windows. The object is never destroyed, since programs free windows while the
+// process exits.
 struct Known {
-  std::mutex mutex;  // guards the rest
+  std::mutex mutex;  // guards the members below
   std::map<MPI_Win, std::int64_t> numbers;
 };
 Known& known() {
@@ -43,7 +44,8 @@ struct Part {
   std::int64_t bytes = 0;
 };
 
-// Returns the parts by rank. The address of an empty part has no meaning in some libraries.
+// Returns the parts of the window, indexed by rank. An empty part has no address, because some
+// libraries return a meaningless one.
 std::vector<Part> parts_of(MPI_Win window, int ranks) {
   std::vector<Part> parts(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
@@ -67,7 +69,8 @@ Part span_of(const std::vector<Part>& parts) {
   return {first, last - first};
 }
 
-// Returns the layout, which must be equal on all ranks: one address then locates all of the window.
+// Returns offset and size of each part. If these are equal on all ranks, one address locates the
+// whole window.
 Words layout_of(const std::vector<Part>& parts, const std::byte* first) {
   Words layout;
   for (const Part& part : parts) {
@@ -78,7 +81,7 @@ Words layout_of(const std::vector<Part>& parts, const std::byte* first) {
 }
 
 // Returns whether a rank may free and unmap the window while another rank's collective still uses
-// it.
+// it (info key no_locks).
 bool is_freed_without_waiting(MPI_Info info) {
   char value[8] = "";
   int found = 0;
@@ -87,14 +90,14 @@ bool is_freed_without_waiting(MPI_Info info) {
   return found && value == std::string_view("true");
 }
 
-// Returns a number that is unique on this node; heaps have the numbers of their ranks.
+// Returns a number that is unique on this node and differs from those of heaps, which are ranks.
 std::int64_t new_number(int world_rank) {
   static std::atomic<std::int64_t> made{0};
   return (std::int64_t{world_rank} + 1) << 32 | made.fetch_add(1);
 }
 
-// Collective. Returns the first rank's number for the window; nothing, on all ranks alike, if the
-// memory is not the same for all of them.
+// Collective. Returns the first rank's number for the window; nullopt on all ranks if some rank
+// cannot use it or has another layout.
 std::optional<std::int64_t> agree(MPI_Comm comm, int own_world_rank, bool usable, Words layout) {
   const Words own = layout;
   layout.push_back(new_number(own_world_rank));
@@ -119,7 +122,7 @@ void give_number(MPI_Win window, std::int64_t number) {
   known().numbers[window] = number;
 }
 
-// Registers a new window; collective over its ranks.
+// Registers a new window. Collective over its ranks.
 void get_to_know(MPI_Win window, MPI_Info info, MPI_Comm comm) {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(comm, &rank);
@@ -167,8 +170,9 @@ int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_
 
 namespace object {
 
-// Other ranks may still look up places that a rank of the window has shown, until that rank comes
-// here, too; but memory that is mapped there afterwards must not be mistaken for it.
+// Until all ranks have called MPI_Win_free, other ranks may still look up addresses that a rank of
+// the window has shown. Memory that is mapped at these addresses afterwards must not be mistaken
+// for the window.
 int Win_free(bool nested, MPI_Win* win) {
   std::optional<BlockingCall> guard;
   const MPI_Win window = *win;
@@ -178,7 +182,7 @@ int Win_free(bool nested, MPI_Win* win) {
   }
   const auto number = take_number(window);
   if (number) shared_ranges().set_leaving(*number, true);
-  end_all(window);  // another window may get its handle
+  end_all(window);  // another window may get the handle
   const int code = next_calls.Win_free(win);
   if (guard && code == MPI_SUCCESS) freed_window(*guard, window);
   if (!number) return code;

@@ -32,7 +32,7 @@ inline int start_again(Runtime& runtime, PersistentOperation& operation) {
   return MPI_SUCCESS;
 }
 
-// Among what the library has started may be transfers.
+// Records the transfers among persistent requests that the library has started.
 inline int started_by_library(int count, const MPI_Request* requests, int code) {
   Runtime* runtime = Runtime::active();
   if (known_transfers.load(std::memory_order_relaxed) > 0 && runtime && code == MPI_SUCCESS)
