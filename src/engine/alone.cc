@@ -1,4 +1,4 @@
-// Carries out schedules without rounds, messages and internal collectives.
+// Carries out schedules that use only the node's shared memory.
 #include "engine/alone.h"
 
 namespace weft {

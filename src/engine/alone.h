@@ -1,6 +1,6 @@
-// A collective in the node's memory only, carried out by its caller. It is not an Execution, since
-// without another thread or a transport it is a single pass over a program, and the time of a short
-// call consists of such instructions.
+// AloneCall carries out a collective whose schedule uses only the node's shared memory. The caller
+// carries it out in one pass, without a transport or another thread. It is separate from Execution
+// because instructions dominate the time of such short calls.
 #pragma once
 
 #include "engine/progress.h"
@@ -12,14 +12,15 @@ namespace weft {
 
 class AloneCall {
  public:
-  // schedule: must be one that stands_alone() and is not direct. turn: is needed if it has
-  // node_bytes. All must outlive this object.
+  // schedule: must satisfy stands_alone() and must not be direct. turn: is required if the schedule
+  // has node_bytes. All arguments must outlive this object.
   AloneCall(const Schedule& schedule, const Operands& operands, const NodeTurn& turn)
       : schedule_(schedule), operands_(operands), turn_(turn), next_(schedule.program.data()) {}
 
   enum class State : std::uint8_t { blocked, over, in_different_calls };
-  // Progresses as far as possible without blocking. Must not be called again once over. polls: how
-  // often to look for another rank's signal before returning; 0 stops at the first wait.
+  // Progresses as far as possible without blocking. Must not be called after it has returned
+  // `over`. polls: how often to look for another rank's signal before returning; 0 returns at the
+  // first signal that is missing.
   State progress(int polls);
 
   // Restarts from the first step.
@@ -27,7 +28,7 @@ class AloneCall {
     next_ = schedule_.program.data();
     begun_ = false;
   }
-  // These describe the state for an Execution that takes over.
+  // Tell an Execution that takes the call over how far it has progressed.
   bool begun() const { return begun_; }
   std::uint32_t steps_done() const { return next_->step; }
 
@@ -41,10 +42,10 @@ class AloneCall {
   bool begun_ = false;
 };
 
-// Completes the call; while it waits, the caller helps other operations.
+// Completes the call. While the caller waits for other ranks, it helps other operations.
 AloneCall::State wait_for_others(Progress& progress, AloneCall& call);
 
-// Carries out one call. Returns false if the ranks take part in different calls.
+// Carries out one call. Returns false if the ranks have called different collectives.
 inline bool carry_out_alone(Progress& progress, const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn) {
   AloneCall call(schedule, operands, turn);

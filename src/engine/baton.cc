@@ -1,4 +1,4 @@
-// The order of stores and looks: whoever calls raises `calls` before it looks at `sleeps`.
+// A calling thread raises `calls` before it reads `sleeps`, so that no wake-up is lost.
 #include "engine/baton.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Round after round over the mailboxes.
+// The agent's thread loops over the mailboxes of its core.
 #include "engine/core_agent.h"
 
 #include <sys/prctl.h>
@@ -15,7 +15,8 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kUntilCalled_ns = 3'600'000'000'000;
-constexpr unsigned long kTimerSlack_ns = 1000;  // the kernel's default is longer than many a sleep
+constexpr unsigned long kTimerSlack_ns = 1000;  // The kernel's default (50 us) is longer than many
+                                                // of the sleeps.
 
 void make_robust(pthread_mutex_t* mutex) {
   pthread_mutexattr_t kind;
@@ -63,7 +64,8 @@ void CoreAgent::main() {
   pthread_mutex_unlock(&own_->alive);
 }
 
-// A rank raises `calls` behind its command: one that comes during the round ends the sleep.
+// A rank raises `calls` after it has left a command, so that a command left during this round ends
+// the sleep.
 void CoreAgent::serve() {
   while (!stopping_.load()) {
     const std::uint32_t calls_before = baton_.calls();
@@ -81,7 +83,7 @@ void CoreAgent::serve() {
   }
 }
 
-// Closed first, so that no command comes behind the look for them.
+// Closes the mailbox before it looks for commands, so that none can arrive unseen.
 void CoreAgent::close() {
   own_->serves.store(MailboxMemory::Serves::no_more);
   for (Client& client : clients_) {
@@ -107,7 +109,7 @@ bool CoreAgent::progress(Client& client) {
   return progressed;
 }
 
-// Returns true if an instruction has been carried out.
+// Advances a command of a rank. Returns true if an instruction has been carried out.
 bool CoreAgent::progress(Client& client, std::size_t number) {
   MailboxMemory& mailbox = *client.mailbox;
   Command& command = mailbox.commands[number];
@@ -155,7 +157,7 @@ RemoteProgram::State CoreAgent::carry_out(Client& client, std::size_t number) {
   }
 }
 
-// Its rank's progress thread may be asleep.
+// Wakes the rank's progress thread, which may be asleep.
 void CoreAgent::give_back(MailboxMemory& mailbox, Command& command) {
   mailbox.open.fetch_sub(1);
   mailbox.returned.fetch_add(1);

@@ -1,5 +1,5 @@
-// CoreAgent: the thread that carries out the commands of all ranks on its core, each as far as it
-// can go, and sleeps when none can continue. It calls no MPI.
+// CoreAgent: a thread that carries out the commands of all ranks on its core. It advances each
+// command as far as possible, and sleeps when none can continue. It calls no MPI function.
 #pragma once
 
 #include <atomic>
@@ -19,29 +19,29 @@ namespace weft {
 
 class CoreAgent {
  public:
-  // memory: keeps the mailboxes alive. own: that of this process's rank; mailboxes: those of all
-  // ranks on its core.
+  // memory: keeps the mailboxes alive. own: the mailbox of this process's rank. mailboxes: the
+  // mailboxes of all ranks on this core.
   CoreAgent(std::shared_ptr<void> memory, MailboxMemory* own,
             const std::vector<MailboxMemory*>& mailboxes, Observer& observer);
   ~CoreAgent() { stop(); }
   CoreAgent(const CoreAgent&) = delete;
   CoreAgent& operator=(const CoreAgent&) = delete;
 
-  // Starts the thread. On success commands may be left; after an error there is no thread.
+  // Starts the thread. After success ranks may leave commands; after an error there is no thread.
   Result<bool> start();
-  // Ends the thread and returns unfinished commands to their ranks. Is called in finalize and at
-  // exit.
+  // Ends the thread and returns unfinished commands to their ranks. Is called in MPI_Finalize and
+  // at process exit.
   void stop();
 
  private:
   struct Served {
-    std::uint64_t number = 0;  // of the command; 0: none
+    std::uint64_t number = 0;  // the number of the command; 0 if there is none
     RemoteProgram program;
   };
   struct Client {
     MailboxMemory* mailbox;
-    std::vector<std::unique_ptr<Served>> served;  // by command
-    bool ended = false;                           // its process has
+    std::vector<std::unique_ptr<Served>> served;  // indexed like the mailbox's commands
+    bool ended = false;                           // the rank's process has ended
   };
 
   void main();
@@ -57,8 +57,8 @@ class CoreAgent {
   MailboxMemory* own_;
   std::vector<Client> clients_;
   Observer& observer_;
-  Baton baton_;  // of its thread
-  Pace pace_;    // the same
+  Baton baton_;  // used by the agent's thread only
+  Pace pace_;    // used by the agent's thread only
   std::atomic<bool> stopping_{false};
   Thread thread_;
 };

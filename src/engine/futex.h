@@ -1,5 +1,5 @@
-// Futex: sleeps in the kernel until a word changes. Unlike std::atomic's wait() it has a time limit
-// and works between processes.
+// Functions that sleep in the kernel until a word changes. Unlike std::atomic's wait() they have a
+// time limit and work between processes.
 #pragma once
 
 #include <linux/futex.h>
@@ -12,10 +12,11 @@
 
 namespace weft {
 
-// Says whether a word is shared by processes or used by this one only.
+// Tells whether several processes share the word or only this one uses it.
 enum class FutexOf : int { processes = 0, this_process = FUTEX_PRIVATE_FLAG };
 
-// Sleeps until the next wake_one(), but not if the word differs from `seen`. ns: the time limit.
+// Sleeps until the next wake_one(), or for `ns` nanoseconds if given. Returns at once if the word
+// differs from `seen`.
 inline void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen, FutexOf of) {
   syscall(SYS_futex, &word, FUTEX_WAIT | static_cast<int>(of), seen, nullptr, nullptr, 0);
 }

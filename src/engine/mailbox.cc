@@ -1,5 +1,5 @@
-// The state of a command alone says who has it. It is changed by compare-and-exchange wherever both
-// sides may change it.
+// The state of a command alone tells which side owns it. It is changed by compare-and-exchange
+// wherever both sides may change it.
 #include "engine/mailbox.h"
 
 #include <sched.h>
@@ -10,7 +10,8 @@
 
 namespace weft {
 
-// If the rank's floating-point exceptions raise signals, these must be raised in its own process.
+// Returns nullopt if floating-point exceptions raise signals in the rank, since its own process
+// must receive these.
 std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn, const Operation::Rest& rest) {
   NodeBuffers* const node_buffers = turn.node_buffers();
@@ -52,7 +53,8 @@ Mailbox::Mailbox(std::shared_ptr<void> memory, MailboxMemory* own, MailboxMemory
       agents_(agents),
       agent_(std::move(memory), &own->agent, {&agents->agent}) {}
 
-// The agent first closes and then looks for commands, so that one of the two sees the other.
+// The agent closes its mailbox before it looks for commands, and this function leaves the command
+// before it checks for closure, so that at least one side sees the other.
 int Mailbox::leave(const Work& work) {
   if (agents_->serves.load() != MailboxMemory::Serves::yes) return kNone;
   for (int i = 0; i < MailboxMemory::kCommands; ++i) {
@@ -92,7 +94,8 @@ std::optional<Mailbox::Rest> Mailbox::take(int number) {
   }
 }
 
-// The first to get the mutex learns that its owner has ended, and tells the others.
+// A robust mutex reports its owner's end to the first thread that locks it; that thread records it
+// for the others.
 bool Mailbox::agent_has_ended() const {
   const int code = pthread_mutex_trylock(&agents_->alive);
   if (code == EBUSY) return false;

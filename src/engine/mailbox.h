@@ -1,8 +1,8 @@
-// Commands: programs that ranks on one core leave to a single thread, the core agent, in memory
-// that their processes share. Each rank has a mailbox there with room for several commands, and
-// writes only to its own. A command is either its rank's or the agent's. With K threads on a core
-// the kernel switches them whether they have work or not; a single thread with all programs
-// continues any that can (JHPCN jh250041, Topic 1).
+// Commands: programs that the ranks on one core leave to a single thread, the core agent. Each rank
+// has a mailbox in memory that their processes share, with space for several commands, and writes
+// only to its own. A command belongs either to its rank or to the agent. With one thread per rank
+// on a core, the kernel would switch threads even if they have no work; a single thread with all
+// programs continues any that can (JHPCN jh250041, Topic 1).
 #pragma once
 
 #include <pthread.h>
@@ -26,83 +26,89 @@
 
 namespace weft {
 
-// A program and its data, as another process on the same node needs them.
+// A program and its data, in the form that another process on the node needs.
 struct Work {
-  std::uintptr_t program = 0;        // in its rank's process
-  std::uint32_t instructions = 0;    // that it has
-  std::uint32_t next = 0;            // the first that is left
-  bool begun = false;                // the turn has begun
-  bool synchronizing = false;        // as of its schedule
-  std::uint32_t signals_before = 0;  // counters continue from there
-  std::optional<KernelName> kernel;  // where it reduces
-  FloatingPoint computes_as;         // in that case
-  // The node buffers' memory, and the arguments with which they were made.
+  std::uintptr_t program = 0;        // address of the program in its rank's process
+  std::uint32_t instructions = 0;    // number of the program's instructions
+  std::uint32_t next = 0;            // index of the first instruction that is not yet done
+  bool begun = false;                // the operation's turn in the node buffers has begun
+  bool synchronizing = false;        // Schedule::synchronizing of the schedule
+  std::uint32_t signals_before = 0;  // the value from which the turn's signal counters continue
+  std::optional<KernelName> kernel;  // reduction kernel; nullopt if the program does not reduce
+  FloatingPoint computes_as;         // floating-point mode for reductions
+  // The shared memory of the node buffers, and the arguments from which they were constructed.
   KnownSegments::Place memory;
   int node_rank = 0, ranks = 0;
   std::int64_t buffer_bytes = 0;
   NodeTurn turn;
-  // An address in the rank's process, or the distance from the node buffers' memory, by Buffer.
+  // Indexed by Buffer: an address in the rank's process, or the offset in the memory of the node
+  // buffers.
   std::array<std::uintptr_t, kBuffers> base{};
 };
 
-// operands, turn: those of the operation. Returns nullopt if only its rank can carry out the rest.
+// Describes the rest of an operation. operands, turn: those of the operation. Returns nullopt if
+// only the operation's own rank can carry out the rest.
 std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn, const Operation::Rest& rest);
 
 struct alignas(64) Command {
   enum class State : std::uint32_t {
     none,
-    open,      // either may take it
-    claimed,   // by one of them
-    over,      // done; its rank is to end the operation
-    returned,  // the agent cannot carry it out: its rank must
+    open,      // the rank or the agent may claim it
+    claimed,   // the rank or the agent works on it
+    over,      // all instructions are done; the rank must complete the operation
+    returned,  // the agent cannot carry it out, so its rank must
   };
   std::atomic<State> state;
-  std::atomic<std::uint32_t> wanted;  // its rank waits until the agent releases it
-  std::uint64_t number;               // another one for each command in this mailbox
-  Work work;                          // belongs to whoever has claimed the command
+  std::atomic<std::uint32_t> wanted;  // nonzero while the rank waits for the agent to release the
+                                      // command
+  std::uint64_t number;               // differs for each command in this mailbox
+  Work work;                          // belongs to whichever side has claimed the command
 };
 
 // A rank's mailbox in shared memory, initially zero.
 struct MailboxMemory {
   static constexpr int kCommands = 32;
 
-  // These are used by the agent of this core, in the mailbox of its own rank.
+  // The agent of this core uses these in the mailbox of its own rank.
   Baton::Place agent;
   enum class Serves : std::uint32_t { not_yet, yes, no_more, has_ended };
   std::atomic<Serves> serves;
-  pthread_mutex_t alive;  // the agent's thread has it: the kernel tells when that ends
+  pthread_mutex_t alive;  // locked by the agent's thread; being robust, it tells when that thread
+                          // has ended
 
-  // These are set by the rank before anybody leaves commands.
+  // The rank sets these before any rank leaves commands.
   alignas(64) pid_t process;
-  int rank;                                 // in MPI_COMM_WORLD
-  std::uintptr_t trial;                     // of a number there that the agent reads
-  std::atomic<std::uint32_t> is_reachable;  // by the agent
+  int rank;              // rank in MPI_COMM_WORLD
+  std::uintptr_t trial;  // address of a number in the rank's process; the agent reads it to test
+                         // access
+  std::atomic<std::uint32_t> is_reachable;  // nonzero if the agent can read the rank's memory
 
-  alignas(64) std::atomic<std::uint32_t> open;  // commands that are open or claimed
-  std::atomic<std::uint32_t> returned;          // commands that are
-  std::atomic<std::uint32_t> wake;              // futex of the rank's own progress thread
+  alignas(64) std::atomic<std::uint32_t> open;  // number of commands that are open or claimed
+  std::atomic<std::uint32_t> returned;          // number of commands in state `returned`
+  std::atomic<std::uint32_t> wake;              // futex of the rank's progress thread
   std::array<Command, kCommands> commands;
 };
 
-// The rank's side of its mailbox. Thread-safe, except that only one thread at a time may call
-// leave().
+// A rank's access to its own mailbox. It is thread-safe, except that only one thread at a time may
+// call leave().
 class Mailbox {
  public:
   static constexpr int kNone = -1;
 
-  // memory: keeps both mailboxes alive. agents: the mailbox of the agent's own rank.
+  // memory: keeps both mailboxes alive. own: the mailbox of this rank. agents: the mailbox of the
+  // rank whose process runs the agent.
   Mailbox(std::shared_ptr<void> memory, MailboxMemory* own, MailboxMemory* agents);
 
-  // Leaves a command and returns its number; kNone if there is no room, or no agent.
+  // Leaves a command and returns its number; kNone if the mailbox is full or there is no agent.
   int leave(const Work& work);
 
   bool is_under_way(int command) const {
     const Command::State now = at(command).state.load(std::memory_order_acquire);
     return now == Command::State::open || now == Command::State::claimed;
   }
-  // Takes a command back for its rank; waits until the agent has released it. Returns nullopt if
-  // the agent has ended while it carried the command out.
+  // Takes a command back for its rank after waiting until the agent has released it. Returns
+  // nullopt if the agent ended while it carried the command out.
   struct Rest {
     bool over = false, begun = false;
     std::uint32_t next = 0;
@@ -110,7 +116,7 @@ class Mailbox {
   std::optional<Rest> take(int command);
 
   bool some_have_returned() const { return own_->returned.load() > 0; }
-  // Returns a counter that changes when a command is returned.
+  // Returns a counter that changes when the agent returns a command.
   std::atomic<std::uint32_t>& wake() const { return own_->wake; }
   bool agent_has_ended() const;
 
@@ -120,7 +126,7 @@ class Mailbox {
   std::shared_ptr<void> memory_;
   MailboxMemory* own_;
   MailboxMemory* agents_;
-  Baton agent_;  // calls it
+  Baton agent_;  // wakes the agent
   std::uint64_t left_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// Observer: receives what executors report about their threads' time (the trace listens).
+// Observer: receives what executors report about the time of their threads. The trace implements
+// it.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +11,19 @@ enum class Activity : std::uint8_t { working, polling, asleep };
 class Observer {
  public:
   virtual ~Observer() = default;
-  // Called at the start of a new thread of Weft's, before its first work. `index` counts the
-  // threads of this process from 0.
+  // Is called when a new thread of Weft starts, before its first work. index: counts the threads of
+  // this process from 0.
   virtual void thread_started(const char* name, int index) = 0;
-  // Places the calling thread of Weft's on this core, whatever holds for others.
+  // Binds the calling thread of Weft to this core, regardless of the placement policy.
   virtual void moves_to(int) {}
-  // Gives the MPI library time to progress its own messages: a caller waits for other ranks without
-  // calling it, and these may not come before their messages are there; or the application has
-  // transfers under way.
+  // Lets the MPI library progress its own messages. Is called while a caller waits for other ranks
+  // without calling the library, since these may themselves wait for such messages, and while the
+  // application has transfers under way.
   virtual void keep_library_going() {}
-  // Reports that the agent of this core has ended while it carried out an operation of this
-  // process's, which nobody can complete.
+  // Reports that this core's agent has ended while it carried out an operation of this process.
+  // Nobody can complete that operation.
   virtual void agent_has_ended() {}
-  // Records the activity that the calling thread of Weft's begins now.
+  // Records the activity that the calling thread of Weft begins now.
   virtual void activity(Activity what) = 0;
 };
 

@@ -1,11 +1,11 @@
-// The one state change of an operation: active to done.
+// Advances an operation from its first round to completion.
 #include "engine/operation.h"
 
 #include <utility>
 
 namespace weft {
 
-// Begins the next batch. Returns false if there is none.
+// Begins the next batch of the schedule. Returns false if there is none.
 bool Operation::next_batch() {
   const Schedule& over = batch_ ? *batch_ : *schedule_;
   if (!over.next_batch) return false;
@@ -24,7 +24,8 @@ inline bool Operation::end(Result<bool>& result) {
   return true;
 }
 
-// Observers see the first batch as the one in progress.
+// Is separate from advance() since few schedules have several batches. Observers see the first
+// batch as the one in progress.
 [[gnu::noinline]] bool Operation::advance_later_batches(bool callers_part) {
   for (;;) {
     auto result = execution_.advance(1, callers_part);

@@ -1,5 +1,5 @@
 // Operation: a started collective call on this rank, with its schedule, execution and state.
-// Executors know nothing of MPI; the thread that advances the last round calls finished() once.
+// Executors know nothing of MPI. The thread that advances the last round calls finished() once.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace weft {
 
 class Operation {
  public:
-  // operands, turn: as for an Execution.
+  // operands, turn: are passed to the Execution.
   Operation(std::shared_ptr<const Schedule> schedule, Transport& transport,
             const Operands* operands = nullptr, const NodeTurn* turn = nullptr)
       : schedule_(std::move(schedule)),
@@ -25,7 +25,7 @@ class Operation {
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
-  // Behaves as Execution::try_first().
+  // Sets a direct schedule, which the execution tries first (Execution::try_first()).
   void try_first(std::shared_ptr<const Schedule> direct) {
     direct_ = std::move(direct);
     execution_.try_first(*direct_);
@@ -33,55 +33,59 @@ class Operation {
   bool tries_direct() const { return direct_ != nullptr; }
 
   // Makes every thread that advances the operation compute with the calling thread's floating-point
-  // mode. Is called by its caller before it leaves the operation to others.
+  // mode. The starting thread calls it before it leaves the operation to others.
   void compute_as_here() { computes_as_ = FloatingPoint::of_this_thread(); }
   const FloatingPoint& computes_as() const { return computes_as_; }
-  // Keeps Weft's threads from advancing the operation, since it runs a function of the
-  // application's that expects no other thread. Must precede submission.
+  // Keeps Weft's threads from advancing the operation, because it runs an application function that
+  // expects no other thread. Must precede submission.
   void leave_to_callers() { by_callers_ = true; }
   bool by_callers() const { return by_callers_; }
 
   // Advances the operation as far as possible without blocking. Returns true once it is complete.
   // Only one thread may call it at a time: the caller before submission, then the executor.
   bool advance();
-  // Advances the operation up to the part that its schedule leaves to callers.
+  // Advances the operation up to the part of its schedule that only application threads inside MPI
+  // calls advance. Returns true once the operation is complete.
   bool advance_threads_part();
-  // Returns whether the callers' part comes next or is in progress.
+  // Returns whether the part of the schedule that only application threads advance comes next or is
+  // in progress.
   bool is_at_callers_part() const { return round() >= under_way().left_from_round; }
-  // Advances the operation without completing it, since completion may need what the calling thread
-  // must not use. Returns true once another thread's advance() only needs to complete it.
+  // Advances the operation without completing it, for threads that may not call the MPI library.
+  // Returns true once another thread's advance() only needs to complete it.
   bool advance_to_the_end();
-  // Declares that its steps need only memory and the processor, not the transport. Must precede
-  // submission.
+  // Declares that the operation's steps need only memory and the processor, not the transport. Must
+  // precede submission.
   void set_in_memory(bool yes) { in_memory_ = yes; }
   bool in_memory() const { return in_memory_; }
-  // Notes that a caller waits for nothing but the end of this operation.
+  // Notes that a caller waits for this operation alone.
   void mark_waited_on() { wanted_.store(true, std::memory_order_relaxed); }
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
-  // Returns the unfinished steps if they are a part of the schedule's program, which any process
-  // that reaches its buffers may carry out; nullopt otherwise. Must not be called during an
+  // Returns the unfinished steps if all of them belong to the schedule's program, which any process
+  // that can access its buffers may carry out; nullopt otherwise. Must not be called during an
   // advance.
   struct Rest {
     bool begun;
     std::uint32_t steps_done, signals_before;
   };
   std::optional<Rest> rest() const;
-  // Notes that others have carried out so many steps of the program; begun: its turn has begun.
+  // Notes that another process has carried out `steps_done` steps of the program. begun: whether
+  // the turn has begun.
   void has_gone_on(bool begun, std::uint32_t steps_done) {
     if (begun) execution_.skip(steps_done);
   }
-  // Notes that others have carried out all steps and ended its turn: only completion is left.
+  // Notes that another process has carried out all steps and ended the turn, so that only
+  // completion is left.
   void is_over() { stage_ = Stage::over; }
 
-  // Marks the operation as failed, since the call that advanced it never returned.
+  // Marks the operation as failed because an application function that it called never returned.
   void was_left();
 
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   void wait_done() const;  // sleeps in the kernel until done()
   // Is called when others take the operation over from its caller, before their first advance().
   virtual void taken_over() {}
-  // Restarts from the first round. Requires done() and that no other thread looks at the operation.
+  // Restarts from the first round. Requires done() and that no other thread accesses the operation.
   void rewind() {
     if (batch_) execution_.continue_with(*schedule_);
     batch_.reset();
@@ -93,20 +97,21 @@ class Operation {
   }
 
   const Schedule& schedule() const { return *schedule_; }
-  // Return the number of completed rounds and the schedule that they belong to, for observers; for
-  // one in batches that is the first batch.
+  // Return the number of completed rounds and the schedule that they belong to, for observers. For
+  // a schedule in batches both refer to the first batch.
   std::uint32_t round() const { return round_.load(std::memory_order_relaxed); }
   const Schedule& under_way() const { return *under_way_.load(std::memory_order_relaxed); }
 
  protected:
-  // Is called once, before done() becomes true, by the thread that advanced the last round or met
-  // an error. It must not block.
+  // Is called once before done() becomes true, by the thread that advanced the last round or met an
+  // error. It must not block.
   virtual void finished(const Error* error) = 0;
   bool was_direct() const { return execution_.was_direct(); }
 
-  // Completes an operation that its caller has carried out alone, in place of finished().
+  // Completes an operation that its caller has carried out by itself. Replaces finished().
   void end_inline() { done_.store(1, std::memory_order_release); }
-  // Makes others advance the operation from here on; so many steps were done.
+  // Lets other threads advance the operation from now on. steps_done: number of steps that the
+  // caller has carried out.
   void leave_hand(std::uint32_t steps_done) { execution_.skip(steps_done); }
 
  private:
@@ -117,18 +122,19 @@ class Operation {
   bool end(Result<bool>& result);
 
   std::shared_ptr<const Schedule> schedule_;
-  std::shared_ptr<const Schedule> direct_;  // tried first; nullptr: none
-  std::unique_ptr<Schedule> batch_;         // under way, after the first one of `schedule_`
-  std::uint32_t rounds_before_ = 0;         // in the batches before it
+  std::shared_ptr<const Schedule> direct_;  // the direct schedule, which is tried first; nullptr if
+                                            // there is none
+  std::unique_ptr<Schedule> batch_;         // the batch under way, if it is not the first
+  std::uint32_t rounds_before_ = 0;         // rounds in the batches before `batch_`
   Execution execution_;
   FloatingPoint computes_as_;
   bool by_callers_ = false;
   bool in_memory_ = false;
-  // over: all steps are done, or one has failed.
+  // over: all steps are done, or a step has failed.
   enum class Stage : std::uint8_t { first_batch, later_batch, over } stage_ = Stage::first_batch;
-  std::optional<Error> error_;  // in that case
+  std::optional<Error> error_;  // set if a step has failed
   std::atomic<bool> wanted_{false};
-  // These are written by the advancing thread, and synchronise with nothing.
+  // The advancing thread writes these. They synchronise with nothing.
   std::atomic<std::uint32_t> round_{0};
   std::atomic<const Schedule*> under_way_;
   std::atomic<int> done_{0};  // set by the advancing thread (release), read by waiters (acquire)

@@ -1,7 +1,7 @@
-// Pace: how long a progress thread may sleep before it looks again, from the duration of earlier
-// rounds. A fixed time would not do: a short sleep wakes the core for nothing while a long message
-// travels, and a long one delays short collectives. It is a pure function of the times it is given,
-// so that simulations can use it, too.
+// Pace: computes how long a progress thread may sleep before it looks again, from the duration of
+// earlier rounds. A fixed time would not do: if short, it wakes the core for nothing while a long
+// message travels; if long, it delays short collectives. It is a pure function of the times it is
+// given, so that simulations can use it, too.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ class Pace {
  public:
   static constexpr std::int64_t kLeast_ns = 30'000, kMost_ns = 500'000;
 
-  // Must be called when there is work after a time without.
+  // Must be called when the first operation arrives after a time without any.
   void begin(std::int64_t now_ns) { since_ns_ = now_ns; }
   // Must be called when a round has ended.
   void progressed(std::int64_t now_ns) {
@@ -22,16 +22,17 @@ class Pace {
     since_ns_ = now_ns;
   }
 
-  // Returns half of the rest of the usual time; afterwards an eighth of the elapsed time, so that
-  // the end of a round is noticed within an eighth of its duration, or the least.
+  // Returns half of the time left until a usual round would end. After that it returns an eighth of
+  // the elapsed time, so that the end of a round is noticed within an eighth of its duration.
+  // kLeast_ns and kMost_ns limit the result.
   std::int64_t sleep_ns(std::int64_t now_ns) const {
     const std::int64_t passed_ns = now_ns - since_ns_, left_ns = usual_ns_ - passed_ns;
     return std::clamp(std::max(left_ns / 2, passed_ns / 8), kLeast_ns, kMost_ns);
   }
 
  private:
-  std::int64_t since_ns_ = 0;  // the last round's end
-  std::int64_t usual_ns_ = 0;  // 0: none has ended yet
+  std::int64_t since_ns_ = 0;  // time when the last round ended
+  std::int64_t usual_ns_ = 0;  // smoothed duration of a round; 0 if none has ended yet
 };
 
 }  // namespace weft

@@ -19,7 +19,8 @@ namespace {
 // The kernel's default of 50 us is longer than many of the sleeps.
 constexpr unsigned long kTimerSlack_ns = 1000;
 
-// Returns whether the core was given to another thread since this thread asked last.
+// Returns whether the kernel has given the core to another thread since the calling thread last
+// asked.
 bool has_been_switched() {
   static thread_local long seen = 0;
   rusage usage{};
@@ -92,8 +93,8 @@ void Progress::count_for_thread(const Entry& entry, int change) {
   if (entry.operation->by_callers()) by_callers_.fetch_add(change);
 }
 
-// The rest of the operation is its caller's part. A completed one is uncounted where it was
-// counted.
+// Leaves the rest of the operation to application threads. A completed operation is no longer
+// counted for the progress thread.
 void Progress::leave_to_callers(Entry& entry) {
   if (!entry.over && entry.command == Mailbox::kNone) for_thread_.fetch_sub(1);
   entry.wants_thread = false;
@@ -116,8 +117,8 @@ std::optional<Progress::Found> Progress::try_advance_all(Who who) {
   return found;
 }
 
-// Is called after an operator of the application's has jumped out or ended its thread, with the
-// lock still held. The operation that called it has failed.
+// Is called after an application's reduction operator has left by longjmp or ended its thread, with
+// the lock still held. The operation that called it has failed.
 void Progress::advance_was_left() {
   {
     const std::lock_guard lock(advancing_, std::adopt_lock);
@@ -132,8 +133,8 @@ void Progress::advance_was_left() {
   wake_thread();
 }
 
-// Returns whether the agent has finished with the operation. Takes it from the agent if a caller
-// waits for it, and checks now and then whether the agent has ended.
+// Returns whether the agent has finished with the operation. Takes the operation from the agent if
+// a caller waits for it. Checks now and then whether the agent has ended.
 bool Progress::is_back(Who who, Entry& entry) {
   constexpr std::uint32_t kLooksPerQuestion = 256;
   if (mailbox_->is_under_way(entry.command)) {
@@ -145,7 +146,8 @@ bool Progress::is_back(Who who, Entry& entry) {
   return entry.command == Mailbox::kNone;
 }
 
-// Returns false if the agent has ended while it carried the operation out.
+// Takes an operation back from the core agent. Returns false if the agent ended while it carried
+// the operation out.
 bool Progress::take_back(Entry& entry) {
   const auto rest = mailbox_->take(entry.command);
   if (!rest) return false;
@@ -162,7 +164,8 @@ bool Progress::take_back(Entry& entry) {
   return true;
 }
 
-// The MPI library may exit the process from inside the thread, which then holds the lock.
+// Gives up after some tries, since the MPI library may exit the process from inside the thread that
+// holds the lock.
 void Progress::take_all_back() {
   constexpr int kTries = 1000;
   std::unique_lock lock(advancing_, std::defer_lock);
@@ -174,7 +177,7 @@ void Progress::take_all_back() {
       if (entry.command != Mailbox::kNone) take_back(entry);
 }
 
-// Returns true once the operation is complete.
+// Advances an operation. Returns true once it is complete.
 bool Progress::advance(Who who, Entry& entry) {
   if (entry.command != Mailbox::kNone && !is_back(who, entry)) return false;
   const ComputesAs caller(entry.operation->computes_as());
@@ -239,7 +242,8 @@ bool Progress::caller_blocks() {
   return true;
 }
 
-// The thread reads blocked_ before each operation: it finishes one that it has begun.
+// Waits until the progress thread has finished the operation that it advances. That thread reads
+// blocked_ before each operation.
 void Progress::caller_returns() {
   blocked_.fetch_sub(1);
   if (by_callers_.load() > 0) const std::lock_guard until_it_has_ended(advancing_);
@@ -286,7 +290,8 @@ std::int64_t Progress::time_for_pace() const {
   return waiting_.keeps_time() ? now_ns() : 0;
 }
 
-// System calls are made only after the first wake-up: many programs never have work for the thread.
+// Makes its system calls only after the first wake-up, because many programs never have work for
+// the progress thread.
 void Progress::thread_main() {
   rest_without_operations();
   observer_.thread_started("progress", 0);
@@ -369,7 +374,8 @@ void Progress::rest_among_operations(std::uint32_t calls_before, bool hides_roun
   }
 }
 
-// An operation that is submitted meanwhile is polled as often as one that has just begun.
+// Sleeps for `ns` at most. An operation submitted meanwhile is polled as often as one that has just
+// begun.
 void Progress::doze(std::int64_t ns) {
   const auto has_news = [&] { return stopping_.load() || !inbox_is_empty(); };
   if (sleeper_.sleep(Asleep::dozing, ns, has_news)) waiting_.begin(time_for_pace());
@@ -380,11 +386,11 @@ bool Progress::inbox_is_empty() {
   return inbox_.empty();
 }
 
-// Asking whether the core was switched takes as long as a yield: so that is done only after a slow
-// yield, and when the last answer is old.
+// Asking whether the core was switched takes as long as a yield. Therefore it is done only after a
+// slow yield, and only if the last answer is old.
 void Progress::yield_core() {
   constexpr std::int64_t kQuick_ns = 1000;
-  constexpr int kRemembered = 256;  // yields until the core counts as our own again
+  constexpr int kRemembered = 256;  // yields until the core counts as unshared again
   const std::int64_t before = now_ns();
   sched_yield();
   const int shared = shared_core_.load(std::memory_order_relaxed);
@@ -397,7 +403,7 @@ void Progress::yield_core() {
 void Progress::stop() {
   stopping_.store(true);
   sleeper_.call();
-  // The MPI library may exit the process from inside the thread.
+  // The MPI library may exit the process from inside this thread, which cannot join itself.
   const bool from_inside = thread_.is_this_one();
   if (mailbox_ && !from_inside) take_all_back();
   if (thread_.is_started() && !from_inside) thread_.join();

@@ -1,9 +1,9 @@
-// Progress: the operations under way in this process, advanced by callers inside MPI calls (engine
-// function) and by a thread (engines thread and assist).
-// Both share one set: the caller helps while it waits, and the thread takes over while a caller is
-// blocked inside the MPI library (Hoefler & Lumsdaine, "To Thread or not to Thread", Cluster 2008).
-// Without work the thread sleeps in the kernel. Between operations it progresses the application's
-// own transfers, such as long messages, which are the MPI library's.
+// Progress: the operations under way in this process. Callers inside MPI calls advance them (engine
+// function), and so does a thread (engines thread and assist). Both share one set: the caller helps
+// while it waits, and the thread takes over while a caller is blocked inside the MPI library
+// (Hoefler & Lumsdaine, "To Thread or not to Thread", Cluster 2008). Without work the thread sleeps
+// in the kernel. Between operations it lets the MPI library progress the application's own
+// transfers, such as long messages.
 #pragma once
 
 #include <atomic>
@@ -25,9 +25,9 @@
 
 namespace weft {
 
-// Says what a progress thread may do: nothing, since there must be none; operations that need only
-// memory and the processor, so that only callers call the MPI library and complete what the thread
-// has advanced; or everything.
+// Says what the progress thread may do. nothing: there must be no thread. use_memory: advance
+// operations that need only memory and the processor; callers call the MPI library and complete
+// what the thread has advanced. do_all: everything.
 enum class ThreadMay : std::uint8_t { nothing, use_memory, do_all };
 
 class Progress {
@@ -36,56 +36,60 @@ class Progress {
   ~Progress();
 
   // Starts the thread now instead of with its first work, to learn whether the system permits it.
-  // After an error there is none. stack: as for Thread.
+  // After an error there is no thread. stack: is passed to Thread::start().
   Result<bool> start(std::span<std::byte> stack = {});
-  // Makes callers alone advance operations. Must precede the first submit().
+  // Makes application threads inside MPI calls advance all operations, without a progress thread.
+  // Must precede the first submit().
   void go_without_thread();
-  // Tells that other threads of the application may submit operations while one blocks. Must
+  // Tells that other application threads may submit operations while one of them blocks. Must
   // precede the first submit().
   void expect_several_callers() { several_callers_ = true; }
 
-  // Sets the baton shared with threads on the same core, for back-off `baton`. Must precede
-  // submit().
+  // Sets the baton shared with threads on the same core, for back-off `baton`. Must precede the
+  // first submit().
   void use(Baton baton) { baton_ = std::move(baton); }
 
-  // Sets the mailbox in which commands may be left for this core's agent. Must precede start().
+  // Sets the mailbox in which this process leaves commands for this core's agent. Must precede
+  // start().
   void use(Mailbox mailbox);
   bool has_mailbox() const { return mailbox_.has_value(); }
-  // Submits an operation that needs a thread by leaving `work`, its remaining steps, to the agent.
-  // Returns false if the agent does not take it.
+  // Submits an operation that needs a thread, and leaves its remaining steps, `work`, to the agent.
+  // Returns false if the agent does not accept it.
   bool leave_to_agent(const std::shared_ptr<Operation>& operation, const Work& work);
-  // Returns how many operations the agent has completed.
+  // Returns how many operations the core agent has completed for this process.
   std::int64_t ended_by_agent() const { return ended_by_agent_.load(std::memory_order_relaxed); }
 
-  // Submits an operation that the caller has advanced as far as possible. wants_thread: it must
-  // progress while the application computes, except for its callers' part; otherwise callers inside
-  // MPI calls advance it.
+  // Submits an operation that the caller has advanced as far as possible. wants_thread: the
+  // operation must progress while the application computes, except for the part of its schedule
+  // that is left to callers. Otherwise only application threads inside MPI calls advance it.
   void submit(std::shared_ptr<Operation> operation, bool wants_thread);
 
-  // Offers an operation that its caller carries out, but in which other ranks may wait for later
-  // rounds: any other thread that advances operations takes it over first.
+  // Offers an operation that its caller carries out but in whose later rounds other ranks may wait
+  // for this one. Any other thread that advances operations takes it over first.
   void offer(std::shared_ptr<Operation> operation);
-  // Returns the operation to its caller; false if it has been taken over.
+  // Returns an offered operation to its caller. Returns false if another thread has taken it over.
   bool withdraw(const Operation& operation);
 
   // Advances all operations once, unless another thread is doing so.
   void poll();
-  // Does so in MPI_Test and its like, where the library itself may not poll.
+  // Polls the library if that is due, and advances all operations once. Is for MPI_Test and similar
+  // calls, in which the library itself may not poll.
   void poll_in_test_call() {
     poll_library_if_due();
     poll();
   }
 
-  // Helps until `complete()` is true, while the thread stands back. For waits that end only by an
-  // operation of a Worker, `sleep()` may block instead if nothing is under way here.
+  // Advances operations until `complete()` returns true; meanwhile the progress thread pauses. For
+  // waits that end only by an operation of a Worker, `sleep()` may block instead if nothing is
+  // under way here.
   template <class Complete, class Sleep>
   void drive_until(Complete complete, Sleep sleep);
 
-  // Completes an operation that its caller carries out: `advance(polls)` advances it like an
+  // Completes an operation that its caller carries out. advance(polls): advances it like an
   // Execution and returns whether it is complete.
   template <class Advance>
   void drive_inline(Advance advance);
-  // Polls the library unless a wait or test has done so in the last 20 us: a program whose
+  // Polls the library unless a wait or test has polled it within the last 20 us. A program whose
   // collectives all stay in memory makes no other call in which the library could progress its
   // messages.
   void poll_library_if_due() {
@@ -95,25 +99,25 @@ class Progress {
     library_polled_.store(now, std::memory_order_relaxed);
     observer_.keep_library_going();
   }
-  // Returns how often to look for another process's signal before yield_core().
+  // Returns how often to look for another process's signal before calling yield_core().
   int polls_inline() {
     constexpr int kOnOwnCore = 500, kOnSharedCore = 2;
     poll_library_if_due();
     return shared_core_.load(std::memory_order_relaxed) > 0 ? kOnSharedCore : kOnOwnCore;
   }
-  // Advances the operations that are left to callers.
+  // Advances the operations that only application threads inside MPI calls may advance.
   void advance_callers_own() {
     if (under_way() > 0) [[unlikely]]
       poll_callers_own();
   }
   void poll_callers_own();
-  // Yields the core, and learns from the time taken whether other threads wanted it.
+  // Yields the core. Learns from the time that this takes whether other threads wanted the core.
   void yield_core();
 
-  // Bracket a call that may block in the MPI library. In between the thread takes over operations
-  // in which other ranks wait for this rank's later rounds (the library itself progresses posted
-  // messages), also those, and the parts of others, that are otherwise left to callers, and those
-  // that other callers submit meanwhile. caller_returns() must be called only if caller_blocks()
+  // These bracket a call that may block in the MPI library. In between the progress thread takes
+  // over all operations in whose later rounds other ranks wait for this one, including those left
+  // to callers and those that other callers submit meanwhile. The library itself progresses
+  // messages that are already posted. caller_returns() must be called only if caller_blocks()
   // returned true.
   bool caller_blocks();
   void caller_returns();
@@ -129,16 +133,16 @@ class Progress {
     Progress& progress_;
   };
 
-  // Leaves transfers of the application to the thread, which progresses them from time to time, or,
-  // with a negative change, takes some back. started: the number of these that have just begun;
-  // opened: how often others may begin some from now on; exposed: the number of these that only
-  // others may begin.
+  // Adds transfers of the application to those that the progress thread polls for, or removes some
+  // if `change` is negative. started: how many of these have just begun. opened: how often other
+  // ranks may begin some from now on. exposed: how many of these only other ranks may begin.
   void leave_transfers(int change, std::uint32_t started = 0, std::uint32_t opened = 0,
                        int exposed = 0);
 
   int under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
-  // Ends the thread; operations under way stay as they are. Is called in finalize and at exit.
+  // Ends the thread; operations under way stay as they are. Is called in MPI_Finalize and at
+  // process exit.
   void stop();
 
  private:
@@ -146,9 +150,10 @@ class Progress {
   struct Entry {
     std::shared_ptr<Operation> operation;
     bool wants_thread = false;
-    bool offered = false;          // only in inbox_
-    bool over = false;             // only its end is left
-    int command = Mailbox::kNone;  // the agent has it
+    bool offered = false;          // set by offer(); used only in inbox_
+    bool over = false;             // all steps are done, so that only completion is left
+    int command = Mailbox::kNone;  // number of the command that the core agent has; kNone if there
+                                   // is none
   };
 
   void add(Entry entry);
@@ -158,8 +163,8 @@ class Progress {
   bool is_back(Who who, Entry& entry);
   bool take_back(Entry& entry);
   void take_all_back();
-  // A caller that helps. It may pause: a sleeping caller helps nobody, so that operations started
-  // meanwhile are the thread's.
+  // An application thread that advances operations while it waits. While it sleeps it is paused, so
+  // that the progress thread advances operations started meanwhile.
   class Helping {
    public:
     explicit Helping(Progress& progress) : progress_(progress) { resume(); }
@@ -195,9 +200,11 @@ class Progress {
   void look_at_transfers();
   struct Found {
     bool progressed = false;    // an operation progressed by at least a round
-    bool hides_rounds = false;  // one that is left may have progressed unseen
+    bool hides_rounds = false;  // a remaining operation may have progressed without completing a
+                                // round
   };
-  std::optional<Found> try_advance_all(Who who);  // nullopt: another thread advances
+  std::optional<Found> try_advance_all(Who who);  // advances all operations; returns nullopt if
+                                                  // another thread is advancing them
   Found advance_all(Who who);
   void advance_was_left();
   bool advance(Who who, Entry& entry);
@@ -206,12 +213,14 @@ class Progress {
   }
   bool with_thread() const { return thread_may_.load() != ThreadMay::nothing; }
 
-  std::atomic<ThreadMay> thread_may_;  // turns to nothing where no thread can be started
+  std::atomic<ThreadMay> thread_may_;  // becomes `nothing` if no thread can be started
   bool several_callers_ = false;
-  std::atomic<std::uint64_t> library_polled_{0};  // by poll_library_if_due(), in ticks
+  std::atomic<std::uint64_t> library_polled_{0};  // time of the last poll_library_if_due(), in
+                                                  // ticks
   Observer& observer_;
 
-  // Begins once the lock is held, and ends before it is released.
+  // Ends an advance whose thread never returns from the application's reduction operator and still
+  // holds advancing_ (base/left_calls.h).
   class Advancing final : public Duty {
    public:
     explicit Advancing(Progress& progress) : progress_(progress) {}
@@ -221,36 +230,39 @@ class Progress {
     Progress& progress_;
   };
 
-  std::mutex advancing_;  // held by whoever advances; guards active_
+  std::mutex advancing_;  // held by the thread that advances; guards active_
   Advancing advancing_duty_{*this};
   std::vector<Entry> active_;
   static constexpr std::size_t kNowhere = SIZE_MAX;
-  std::size_t at_ =
-      kNowhere;             // in active_: what is advanced now; of those before it some have moved
-  std::mutex inbox_mutex_;  // guards inbox_ and the start of thread_
+  std::size_t at_ = kNowhere;  // index in active_ of the operation that is being advanced; entries
+                               // before it may have been moved
+  std::mutex inbox_mutex_;     // guards inbox_ and the start of thread_
   std::vector<Entry> inbox_;
 
-  std::atomic<int> under_way_{0};   // in inbox_ or active_; written by submit and advance_all
-  std::atomic<int> for_thread_{0};  // of those, with wants_thread and not over
-  std::atomic<int> awaited_{0};     // of those, in which other ranks wait for later rounds
-  std::atomic<int> by_callers_{0};  // of those, left to callers
-  std::atomic<int> helping_{0};     // callers inside drive_until
-  std::atomic<int> blocked_{0};     // callers between caller_blocks and caller_returns
-  std::atomic<int> transfers_{0};   // left to the thread
-  std::atomic<int> exposed_{0};     // of those, what others may begin
+  std::atomic<int> under_way_{0};  // number of operations in inbox_ or active_; written by submit()
+                                   // and advance_all()
+  std::atomic<int> for_thread_{0};  // operations with wants_thread that are not over
+  std::atomic<int> awaited_{0};  // operations in whose later rounds other ranks wait for this one
+  std::atomic<int> by_callers_{0};  // operations that only application threads inside MPI calls may
+                                    // advance
+  std::atomic<int> helping_{0};     // application threads inside drive_until()
+  std::atomic<int> blocked_{0};  // application threads between caller_blocks() and caller_returns()
+  std::atomic<int> transfers_{0};  // transfers of the application that the progress thread polls
+                                   // for
+  std::atomic<int> exposed_{0};    // transfers among transfers_ that only other ranks may begin
   std::atomic<std::uint32_t> transfers_started_{0}, transfers_opened_{0};
-  Sleeper<> sleeper_;  // the thread; the agent may wake it, too
+  Sleeper<> sleeper_;  // lets the progress thread sleep; the core agent may wake it, too
   std::atomic<bool> stopping_{false};
-  std::atomic<int> shared_core_{0};  // a hint: > 0 while others lately wanted this core
+  std::atomic<int> shared_core_{0};  // hint: positive if other threads lately wanted this core
   Baton baton_;
   std::optional<Mailbox> mailbox_;
-  std::uint32_t looks_at_commands_ = 0;  // by whoever holds advancing_
+  std::uint32_t looks_at_commands_ = 0;  // guarded by advancing_
   std::atomic<std::int64_t> ended_by_agent_{0};
-  Waiting waiting_;  // of the thread
+  Waiting waiting_;  // used by the progress thread only
   Thread thread_;
 };
 
-// Is not inlined, for the sake of callers that need not wait.
+// Is not inlined, to keep callers small that need not wait.
 template <class Complete, class Sleep>
 [[gnu::noinline]] void Progress::drive_until(Complete complete, Sleep sleep) {
   constexpr int kPollsOnOwnCore = 64, kPollsOnSharedCore = 2, kPollsPerCall = 16;

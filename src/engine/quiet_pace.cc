@@ -1,4 +1,5 @@
-// Keeps mean and mean deviation as TCP does for its round trips (RFC 6298).
+// Keeps the mean and the mean deviation of round durations as TCP does for round-trip times (RFC
+// 6298).
 #include "engine/quiet_pace.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// RemoteProgram: carries out the program of another process's schedule. It reaches the node's
-// memory by this process's own mapping, and the rank's private buffers through the kernel.
+// RemoteProgram: carries out the program of another process's schedule. It accesses the node's
+// shared memory by this process's own mapping, and the rank's private buffers through the kernel.
 #pragma once
 
 #include <sys/types.h>
@@ -20,24 +20,25 @@ namespace weft {
 
 class RemoteProgram {
  public:
-  // process: the rank's. False: this process does not map the memory of the node buffers.
+  // process: the process of the rank whose program it is. Returns false if this process does not
+  // map the memory of the node buffers.
   bool begin(const Work& work, pid_t process);
 
   enum class State : std::uint8_t {
-    blocked,  // by other ranks, or wanted back
+    blocked,  // the program waits for other ranks, or its rank wants it back
     over,
-    unable,  // what comes next is only for its rank itself; nothing of it has been done
-    ended,   // there is no such process any more
+    unable,  // only its own rank can carry out the next instruction, of which nothing has been done
+    ended,   // the rank's process has ended
   };
-  // Progresses as far as possible without blocking, or until it is wanted. work: is updated.
+  // Progresses as far as possible without blocking, or until `wanted` is nonzero. work: is updated.
   State progress(const std::atomic<std::uint32_t>& wanted, Work* work);
   // Releases the resources of this process that the program used.
   void end();
 
  private:
-  // A place in a buffer, in this process or in the rank's.
+  // An address in a buffer, in this process or in the rank's.
   struct Place {
-    std::byte* here = nullptr;  // nullptr: there
+    std::byte* here = nullptr;  // nullptr if the address is in the rank's process
     std::uintptr_t there = 0;
   };
   Place place(Buffer buffer, std::int64_t offset) const;
@@ -46,7 +47,8 @@ class RemoteProgram {
   State copy(const Place& from, const Place& to, std::int64_t bytes);
   State reduce(const Instruction& one);
   State put(const std::byte* from, const Place& to, std::int64_t bytes) const;
-  // Returns the bytes in this process; nullptr on failure, with the reason in `failed_`.
+  // Returns the bytes in this process, copied to `room` if necessary; nullptr on failure, whose
+  // reason is in `failed_`.
   const std::byte* get(const Place& from, std::vector<std::byte>& room, std::int64_t bytes);
 
   static constexpr std::uint32_t kFetched = 64;
@@ -54,7 +56,7 @@ class RemoteProgram {
   std::shared_ptr<Segment> segment_;
   std::optional<NodeBuffers> node_buffers_;
   NodeTurn turn_;
-  bool is_own_ = false;  // the rank is this process's own
+  bool is_own_ = false;  // the program's rank belongs to this process
   std::optional<OtherProcess> process_;
   std::array<std::uintptr_t, kBuffers> base_{};
   std::uintptr_t program_ = 0;
@@ -67,7 +69,7 @@ class RemoteProgram {
   std::array<Instruction, kFetched> fetched_;
   std::uint32_t fetched_from_ = 0, fetched_count_ = 0;
   std::vector<std::byte> first_, second_, result_;
-  State failed_ = State::unable;  // the last time that bytes could not be had
+  State failed_ = State::unable;  // reason of the last failure of get()
 };
 
 }  // namespace weft

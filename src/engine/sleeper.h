@@ -1,8 +1,8 @@
-// Sleeper: lets a thread fall asleep without missing news. The thread announces its sleep before it
-// looks for news a last time, and others read that announcement after they have published their
-// news, so that at least one side sees the other; a call between that look and the sleep keeps the
-// thread awake. It is separate from atomics and futexes so that the search over all orders of
-// accesses can run this code.
+// Sleeper: lets a thread fall asleep without missing news. The thread announces its sleep before
+// its last check for news. Other threads read that announcement after they have published their
+// news, so that at least one side sees the other. A call between the check and the sleep keeps the
+// thread awake. The class is a template so that a test can search all orders of its memory
+// accesses.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,16 @@
 
 namespace weft {
 
-// A dozing thread wakes by itself early enough for the news that it expects.
+// dozing: the thread wakes by itself in time for the news that it expects. deeply: only a call
+// wakes it.
 enum class Asleep : std::uint8_t { no, dozing, deeply };
 
-// The word by which a thread is called, and what the thread says of itself.
+// The futex word by which the thread is called, and the thread's announcement of its sleep.
 class SleepWords {
  public:
   static constexpr std::int64_t kNoLimit = 0;
 
-  // Replaces the thread's word by another. Must precede the first call.
+  // Replaces the thread's futex word by another. Must precede the first call.
   void use(std::atomic<std::uint32_t>& word, FutexOf of) {
     word_ = &word;
     of_ = of;
@@ -28,7 +29,8 @@ class SleepWords {
   std::uint32_t calls() const { return word_->load(); }
   void count_call() const { word_->fetch_add(1); }
   void wake() const { wake_one(*word_, of_); }
-  // Sleeps, unless the thread has been called since `calls` was read.
+  // Sleeps unless the thread has been called since `calls` was read. ns: the longest time, or
+  // kNoLimit.
   void sleep(std::uint32_t calls, std::int64_t ns) const {
     if (ns == kNoLimit)
       sleep_on(*word_, calls, of_);
@@ -50,8 +52,8 @@ class Sleeper {
  public:
   Words words{};
 
-  // Is called by the thread: sleeps until it is called, or for `ns` at most, but not if there are
-  // news. Returns true if it was called, or if there were news.
+  // Is called by the thread. Sleeps until another thread calls it, but for `ns` at most, and not if
+  // has_news() returns true. Returns true if it was called or has_news() returned true.
   template <class HasNews>
   bool sleep(Asleep how, std::int64_t ns, HasNews has_news) {
     const std::uint32_t calls = words.calls();
@@ -62,8 +64,8 @@ class Sleeper {
     return has || words.calls() != calls;
   }
 
-  // Is called by others after they have published their news: wakes the thread if it sleeps at
-  // least this deeply and has_work() returns true.
+  // Is called by other threads after they have published their news. Wakes the thread if it sleeps
+  // at least this deeply and has_work() returns true.
   template <class HasWork>
   void wake_from(Asleep least, HasWork has_work) {
     if (words.said() >= least && has_work()) call();

@@ -1,6 +1,5 @@
-// Synchronous signals stay unblocked: a blocked one would end the process, while the application
-// may have a handler that tracks pages or traps floating-point errors, whichever thread causes
-// them.
+// Synchronous signals stay unblocked: a blocked one would end the process. The application may have
+// a handler that tracks pages or traps floating-point errors, whichever thread causes them.
 #include "engine/thread.h"
 
 #include <dlfcn.h>
@@ -20,8 +19,9 @@ sigset_t asynchronous_signals() {
   return signals;
 }
 
-// The signal mask is inherited, unless the C library can set it at creation, which saves two system
-// calls. That is decided at run time: the wheel is linked to an older library (glibc 2.32 has it).
+// Attributes of a new thread. The C library sets its signal mask at creation if it can, which saves
+// two system calls; otherwise the thread inherits the mask. This is decided at run time, since the
+// function needs glibc 2.32 and Weft is linked to an older one.
 class Attributes {
  public:
   explicit Attributes(std::span<std::byte> stack) : blocked_(asynchronous_signals()) {

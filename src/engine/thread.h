@@ -1,5 +1,5 @@
-// Thread: a thread of Weft's. No signal is delivered to it but those that its own instructions
-// raise, and running out of threads is a value, not an exception.
+// Thread: a thread of Weft. It receives no signals except those that its own instructions raise.
+// Failure to create it is returned as a value, not thrown.
 #pragma once
 
 #include <pthread.h>
@@ -19,10 +19,11 @@ class Thread {
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
-  // Returns an error with the system's words if it refuses (RLIMIT_NPROC, memory). stack: is used
-  // for the life of the process; if it is too short or missing, the system's is used.
+  // Starts the thread. Returns the system's error message if it refuses (RLIMIT_NPROC, memory).
+  // stack: must live as long as the process; if it is empty or too short, the system provides a
+  // stack.
   Result<bool> start(std::function<void()> main, std::span<std::byte> stack = {});
-  // Returns whether it was started and neither joined nor detached.
+  // Returns whether the thread was started and neither joined nor detached.
   bool is_started() const { return thread_.has_value(); }
   bool is_this_one() const { return thread_ && pthread_equal(*thread_, pthread_self()) != 0; }
   void join();

@@ -1,7 +1,7 @@
-// TransferPace: how long the progress thread sleeps between two looks at transfers, such as long
-// messages of the application. Unlike Pace it is not told when one ends before the application asks
-// for it: so the next look comes after a share of the elapsed time. It is a pure function of its
-// input.
+// TransferPace: computes how long the progress thread sleeps between two polls of the MPI library
+// on behalf of transfers, such as long messages of the application. Unlike Pace it does not learn
+// when a transfer ends, so the next poll comes after a share of the elapsed time. It is a pure
+// function of its input.
 #pragma once
 
 #include <algorithm>
@@ -12,25 +12,27 @@ namespace weft {
 
 class TransferPace {
  public:
-  // Limits of the time between two looks: the shortest, the one up to which arrivals are expected
-  // soon, and the longest. A look takes some microseconds, perhaps of the application's core. If
-  // nothing arrives for long, the application keeps 99 % of that core.
+  // Limits of the time between two polls: the shortest, the longest while arrivals are expected
+  // soon, and the longest at all. A poll takes some microseconds, perhaps of the application's
+  // core. If nothing arrives for long, the application keeps 99 % of that core.
   static constexpr std::int64_t kLeast_ns = 20'000, kSlow_ns = 500'000, kMost_ns = 2'000'000;
-  // The limit if only transfers by others are possible, which may never come.
+  // The longest time between two polls if only other ranks may begin transfers, which may never
+  // come.
   static constexpr std::int64_t kMostForOthers_ns = 64'000'000;
-  // In the long run a look comes after this fraction of the elapsed time.
+  // In the long run the time between two polls is the elapsed time divided by this number.
   static constexpr std::int64_t kParts = 64;
-  // For this time after the last transfer the next one needs no system call to wake the thread.
+  // For this time after the last transfer the thread keeps polling, so that the next transfer needs
+  // no system call to wake it.
   static constexpr std::int64_t kLinger_ns = 2'000'000;
 
-  // After this time, transfers that have not started are taken to be possible accesses by others
-  // only.
+  // After this time, transfers of which none has started are taken for accesses that only other
+  // ranks may begin.
   static constexpr std::int64_t kSlowAfter_ns = 8 * kSlow_ns;
 
   // Returns the time to sleep; 0 if nothing is outstanding now or was lately. outstanding: the
-  // current number of transfers; started: how many have been started so far; opened: how often
-  // others were allowed to begin some. The last two matter for programs that end and start as many
-  // between two looks. exposed: the number of outstanding windows that others may access.
+  // current number of transfers. started: how many have started so far. opened: how often other
+  // ranks were allowed to begin some. The last two matter if transfers end and as many start
+  // between two polls. exposed: the number of outstanding windows that others may access.
   std::int64_t sleep_ns(std::int64_t now_ns, int outstanding, std::uint32_t started,
                         std::uint32_t opened = 0, int exposed = 0) {
     if (started != started_ || (seen_ > 0 && outstanding == 0))
@@ -50,36 +52,37 @@ class TransferPace {
     const std::int64_t most_ns = exposed < outstanding ? kMost_ns : kMostForOthers_ns;
     return std::clamp(passed_ns / kParts, soon, most_ns);
   }
-  // Notes that the last look found progress.
+  // Notes that the last poll found progress.
   void moved() { has_moved_ = true; }
 
  private:
-  std::int64_t since_ns_ = -kLinger_ns;  // something has begun or ended
+  std::int64_t since_ns_ = -kLinger_ns;  // time when a transfer last began or ended
   int seen_ = 0;
   std::uint32_t started_ = 0, opened_ = 0;
   bool has_moved_ = false;
 };
 
-// TransferLook: how often the library is called during one look: again while it makes progress.
-// Some libraries move a few KiB per call (MPICH inside a node: 8), so that a long transfer would
-// take hundreds of looks. Only the duration of a call shows progress, and the first call has cold
-// caches. It is a pure function of the times it is given.
+// TransferLook: decides how often the library is called in succession, namely as long as it makes
+// progress. Some libraries move a few KiB per call (MPICH inside a node: 8), so that a long
+// transfer would otherwise take hundreds of polls. Only the duration of a call shows progress, and
+// the first call has cold caches. It is a pure function of the times it is given.
 class TransferLook {
  public:
   static constexpr int kMostCalls = 16;
 
-  // Returns whether another call follows after `calls`, the last of which took `took_ns`.
+  // Returns whether another call should follow. calls: calls so far; took_ns: duration of the last
+  // one.
   bool continues(int calls, std::int64_t took_ns) {
     if (calls == 1) return true;
     if (least_ns_ == 0 || took_ns < least_ns_) least_ns_ = took_ns;
     if (took_ns <= 2 * least_ns_) return false;
     if (calls < kMostCalls) return true;
-    least_ns_ += least_ns_ / 32 + 1;  // a call may take longer than it did
+    least_ns_ += least_ns_ / 32 + 1;  // lets the bound rise, as calls may have become slower
     return false;
   }
 
  private:
-  std::int64_t least_ns_ = 0;  // of a call that moves nothing; 0: not known
+  std::int64_t least_ns_ = 0;  // shortest call, taken as one that moves nothing; 0 if not known
 };
 
 }  // namespace weft

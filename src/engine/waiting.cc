@@ -1,4 +1,4 @@
-// Implements one rule for each back-off.
+// Implements the rule of each back-off.
 #include "engine/waiting.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Waiting: decides what a progress thread does when nothing progresses, by its back-off and its
-// experience. It is a pure function of the times it is given, and is shared by the library's thread
-// and the threads of simulations.
+// Waiting: decides what a progress thread does when no operation progresses, by the back-off option
+// and its experience. It is a pure function of the times it is given. The library's thread and the
+// threads of simulations share it.
 #pragma once
 
 #include <cstdint>
@@ -12,54 +12,55 @@
 
 namespace weft {
 
-// A thread's behaviour until its next look.
+// The thread's behaviour until it polls again.
 struct Rest {
   enum class Kind : std::uint8_t {
-    none,   // it looks again at once
-    yield,  // others may run first
-    sleep,  // for ns, whatever comes
-    doze,   // for ns, unless it is called
-    idle,   // until it is called
+    none,   // poll again at once
+    yield,  // yield the core, then poll again
+    sleep,  // sleep for `ns`, whatever happens
+    doze,   // sleep for `ns`, or until the thread is called
+    idle,   // sleep until the thread is called
   };
 
   Kind kind = Kind::none;
   std::int64_t ns = 0;
-  bool calls_others = false;  // the threads on the same core look first
-  bool until_more = false;    // of a doze: also where more transfers come
+  bool calls_others = false;  // wake the threads on the same core first
+  bool until_more = false;    // for `doze`: more transfers also end the sleep
 };
 
 class Waiting {
  public:
   explicit Waiting(BackOff backoff) : backoff_(backoff) {}
 
-  // Returns whether threads on one core call each other.
+  // Returns whether threads on the same core wake each other.
   bool takes_turns() const { return backoff_.kind == BackOff::Kind::baton; }
 
-  // Returns whether times are needed while there are operations.
+  // Returns whether among_operations() needs the current time.
   bool keeps_time() const { return takes_turns() || backoff_.kind == BackOff::Kind::quiet; }
 
-  // Must be called when there are operations after a time without.
+  // Must be called when the first operation arrives after a time without any.
   void begin(std::int64_t now_ns);
   // Must be called when an operation has completed a round.
   void progressed(std::int64_t now_ns);
-  // Returns what to do while no operation can continue. hides_rounds: some may progress unseen, and
-  // are polled again at once. transfers: there are transfers as well, whose look must not be late.
+  // Returns what to do while no operation can continue. hides_rounds: some operations may progress
+  // unseen, and are polled again at once. transfers: transfers must be polled in time as well.
   Rest among_operations(std::int64_t now_ns, bool hides_rounds = false, bool transfers = false);
-  // Notes how long a yield took. A thread that computes keeps the core until the next tick, so that
-  // a doze, after which the core is given back at once, is shorter.
+  // Notes how long a yield took. A thread that computes keeps the core until the next tick; then a
+  // doze, after which the kernel returns the core at once, is shorter than a yield.
   void yielded(std::int64_t took_ns) {
     if (took_ns > kQuickYield_ns) dozes_for_yields_ = kRemembered;
   }
 
-  // Returns what to do while there are no operations; the arguments are those of TransferPace.
+  // Returns what to do while there are no operations. The arguments are those of
+  // TransferPace::sleep_ns().
   Rest without_operations(std::int64_t now_ns, int transfers, std::uint32_t started,
                           std::uint32_t opened = 0, int exposed = 0);
-  // Returns whether the transfers are to be looked at now, while there are also operations and
-  // nobody wakes the thread for more.
+  // Returns whether transfers must be polled now. Is used while there are also operations, since
+  // then nobody wakes the thread for new transfers.
   bool is_look_due(std::int64_t now_ns, int transfers, std::uint32_t started,
                    std::uint32_t opened = 0);
-  // Returns whether another call of the library follows in this look, after `calls`, the last of
-  // which took `took_ns`.
+  // Returns whether the library should be called once more. calls: calls so far in succession;
+  // took_ns: duration of the last one.
   bool look_continues(int calls, std::int64_t took_ns) {
     const bool continues = transfer_look_.continues(calls, took_ns);
     if (continues && calls > 1) transfer_pace_.moved();
@@ -68,16 +69,16 @@ class Waiting {
 
  private:
   static constexpr std::int64_t kQuickYield_ns = 500'000;
-  static constexpr int kRemembered = 256;  // dozes until it yields again
+  static constexpr int kRemembered = 256;  // number of dozes until the thread yields again
 
   BackOff backoff_;
   Pace pace_;
   QuietPace quiet_pace_;
   TransferPace transfer_pace_;
   TransferLook transfer_look_;
-  std::int64_t next_look_ns_ = 0;  // at transfers, while there are operations
+  std::int64_t next_look_ns_ = 0;  // time of the next poll for transfers while there are operations
   int dozes_for_yields_ = 0;
-  bool has_news_ = false;  // something has gone on since the others were called last
+  bool has_news_ = false;  // something has progressed since the other threads were last woken
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// The queue of whole blocking collectives and the thread that empties it.
+// Implements the queue of whole blocking collectives and the thread that empties it.
 #include "engine/worker.h"
 
 #include <condition_variable>
@@ -8,7 +8,7 @@
 namespace weft {
 
 struct Worker::Queue {
-  std::mutex mutex;  // guards the rest
+  std::mutex mutex;  // guards the members below
   std::condition_variable changed;
   std::deque<Entry> entries;
   bool is_busy = false;
@@ -59,7 +59,7 @@ bool Worker::is_idle() const {
   return queue_->entries.empty() && !queue_->is_busy;
 }
 
-// May end the worker itself.
+// May destroy the worker, if the operation holds the last reference to its owner.
 void Worker::carry_out(Entry entry) {
   const ComputesAs caller(entry.operation->computes_as());
   if (entry.operation->advance()) return;

@@ -1,7 +1,7 @@
-// Worker: one thread that carries out whole blocking collectives of one communicator, in the
-// order in which they were issued (Okuma & Nanri, threaded collective communication, TCC).
-// Why one per communicator: collectives on different communicators may be started in different
-// orders on different ranks; a common queue could deadlock a legal program.
+// Worker: a thread that carries out whole blocking collectives of one communicator in the order in
+// which they were issued (Okuma & Nanri, threaded collective communication, TCC). Each communicator
+// has a worker, because ranks may start collectives on different communicators in different orders;
+// a common queue could deadlock a correct program.
 #pragma once
 
 #include <functional>
@@ -15,18 +15,19 @@ namespace weft {
 
 class Worker {
  public:
-  // core: of its thread; -1 where the observer places it.
+  // core: the core of its thread; -1 lets the observer place it.
   Worker(Observer& observer, int index, int core = -1);
-  // The queue is emptied first. May be called from inside the thread, by the operation that holds
+  // Completes the queue first. May be called from inside the thread, by the operation that holds
   // the last reference to the worker's owner; the thread then ends by itself.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Starts the thread; an error where the system refuses. Before the first submit().
+  // Starts the thread. Returns an error if the system refuses. Must precede the first submit().
   Result<bool> start();
   void submit(std::shared_ptr<Operation> operation);
-  // In its turn the operation only begins; where that does not end it, `then` has it.
+  // Queues an operation that the worker's thread advances only once. If the operation is not
+  // complete then, it is passed to `then`.
   using Then = std::function<void(std::shared_ptr<Operation>)>;
   void begin(std::shared_ptr<Operation> operation, Then then);
   // Returns whether all submitted operations have completed.
@@ -35,7 +36,7 @@ class Worker {
  private:
   struct Entry {
     std::shared_ptr<Operation> operation;
-    Then then;  // empty: to its end
+    Then then;  // if empty, the thread completes the operation
   };
   static void carry_out(Entry entry);
   void add(Entry entry);
