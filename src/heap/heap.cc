@@ -1,7 +1,8 @@
-// libweft-heap.so, preloaded by `weft run --shared-heap`: large allocations of the application come
-// from memory that the other ranks of the node can see, so that collectives on them need no copy.
-// Small allocations, and all of them once that memory is used up, come from the C library as usual.
-// Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
+// libweft-heap.so is preloaded by `weft run --shared-heap`. It takes large allocations of the
+// application from memory that the other ranks of the node can access, so that collectives on them
+// need no copy. Small allocations come from the C library as usual, and so do all others once that
+// memory is used up. Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI,
+// HPDC 2013.
 #include <dlfcn.h>
 #include <malloc.h>
 
@@ -15,8 +16,8 @@
 
 #include "shm/shared_heap.h"
 
-// The C library's own functions, under names that it exports for libraries that replace the usual
-// ones.
+// The C library's own functions, under the names that it exports for libraries that replace
+// malloc().
 extern "C" {
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t count, std::size_t bytes);
@@ -33,8 +34,8 @@ using weft::SharedHeap;
 constexpr std::size_t kPage_bytes = 4096;
 constexpr std::size_t kNever = SIZE_MAX;
 
-// Returns the least size for the heap. Without the variable there is no heap: a launcher may load
-// the library, too.
+// Returns the size from which allocations come from the shared heap. Without WEFT_SHARED_HEAP there
+// is no heap, because a launcher may load this library, too.
 std::size_t threshold_bytes() {
   static const std::size_t threshold = [] {
     const char* text = std::getenv("WEFT_SHARED_HEAP");
@@ -50,7 +51,8 @@ enum class State : int { none, being_made, there, refused };
 std::atomic<State> state{State::none};
 std::atomic<SharedHeap*> heap{nullptr};
 
-// While the heap is made, all allocations come from the C library.
+// Creates the heap; returns nullptr if that fails. Meanwhile all allocations come from the C
+// library.
 SharedHeap* make_heap() {
   State expected = State::none;
   if (!state.compare_exchange_strong(expected, State::being_made)) return nullptr;
@@ -98,7 +100,8 @@ using UsableSize = std::size_t (*)(void*);
 
 #define WEFT_EXPORT extern "C" __attribute__((visibility("default")))
 
-// Is called by the main library, which shares the heap with the other ranks; makes it if necessary.
+// Is called by the main library, which shares the heap with the other ranks. Creates the heap if
+// necessary.
 WEFT_EXPORT SharedHeap* weft_shared_heap() {
   SharedHeap* const there = heap.load(std::memory_order_acquire);
   return there ? there : make_heap();
@@ -125,7 +128,7 @@ WEFT_EXPORT void free(void* block) noexcept {
     __libc_free(block);
 }
 
-// A block grows in the shared heap only if it comes from there: the C library extends its own
+// A block grows in the shared heap only if it was allocated there. The C library extends its own
 // blocks without a copy.
 WEFT_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
   SharedHeap* const from = heap_of(block);
