@@ -1,5 +1,5 @@
-// Trace: the activities of each thread of this rank over time, kept in a ring per thread and
-// written as Chrome/Perfetto JSON events (https://ui.perfetto.dev opens the file).
+// Trace: the activities of each thread of this rank over time. They are kept in a ring buffer per
+// thread and written as Chrome/Perfetto JSON events (https://ui.perfetto.dev opens the file).
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace weft {
 
 class Trace {
  public:
-  // The events of one thread. Only that thread writes them; they are read after it has ended or
+  // The events of a thread. Only that thread writes them; they are read after it has ended or
   // paused.
   class Track {
    public:
     Track(std::string name, bool gaps_are_computing);
     void span(const char* name, std::int64_t begin_ns, std::int64_t end_ns);
-    // Begins activity `name` at `at_ns`; equal consecutive ones become one span.
+    // Begins activity `name` at `at_ns`; equal consecutive activities become one span.
     void change(const char* name, std::int64_t at_ns);
 
    private:
     friend class Trace;
     struct Event {
-      const char* name;  // static storage
+      const char* name;  // points to static storage
       std::int64_t begin_ns;
       std::int64_t end_ns;
     };
