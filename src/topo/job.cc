@@ -1,4 +1,5 @@
-// mpiexec first: inside an allocation of Slurm's it may start a job on fewer nodes.
+// The variables of mpiexec take precedence over Slurm's, because mpiexec may start a job on fewer
+// nodes than the allocation has.
 #include "topo/job.h"
 
 #include <cstring>
@@ -8,14 +9,15 @@ namespace weft {
 
 bool on_one_node(const Variables& variables) {
   constexpr std::pair<const char*, const char*> kAllAndLocal[] = {
-      {"PMI_SIZE", "MPI_LOCALNRANKS"},                          // Hydra
-      {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}};  // Open MPI
+      {"PMI_SIZE", "MPI_LOCALNRANKS"},                          // set by Hydra
+      {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}};  // set by Open MPI's launcher
   for (const auto& [all, local] : kAllAndLocal) {
     const char* ranks = variables(all);
     const char* local_ranks = variables(local);
     if (ranks && local_ranks) return std::strcmp(ranks, local_ranks) == 0;
   }
-  if (variables("SLURM_HET_SIZE")) return false;  // the numbers of nodes are those of one part
+  // In a heterogeneous job Slurm's numbers of nodes describe only one component.
+  if (variables("SLURM_HET_SIZE")) return false;
   const char* nodes = variables("SLURM_STEP_NUM_NODES");
   if (!nodes) nodes = variables("SLURM_NNODES");
   return nodes && std::strcmp(nodes, "1") == 0;

@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-// The beginning is enough, and cheap: the kernel makes up the rest when it is read.
+// Reads only the beginning of a file, which is cheap: the kernel generates /proc/cpuinfo while it
+// is read.
 std::string beginning_of(const char* file_name) {
   std::array<char, 2048> text;
   const int file = open(file_name, O_RDONLY | O_CLOEXEC);
@@ -25,7 +26,7 @@ std::string first_line(const char* file_name) {
   return text.substr(0, text.find('\n'));
 }
 
-// "" where there is no such field.
+// Returns the value of a field of /proc/cpuinfo; "" if the field is missing.
 std::string field(std::string_view cpuinfo, std::string_view name) {
   const auto at = cpuinfo.find(name);
   if (at == std::string_view::npos) return "";
@@ -33,7 +34,8 @@ std::string field(std::string_view cpuinfo, std::string_view name) {
   return colon < end ? std::string(cpuinfo.substr(colon + 2, end - colon - 2)) : "";
 }
 
-// Arm's processors are numbers.
+// Returns the name of the processor. The kernel reports numbers instead of names for Arm
+// processors.
 std::string processor() {
   const std::string cpuinfo = beginning_of("/proc/cpuinfo");
   const std::string model = field(cpuinfo, "model name");

@@ -1,4 +1,4 @@
-// Machine: describes a kind of machine, to which measurements apply.
+// Describes the kind of machine to which measurements apply.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace weft {
 
 // Returns processor, CPUs, NUMA nodes and caches as the kernel reports them: "AMD EPYC 7B13, 8
-// CPUs, …". hwloc would know more, but takes milliseconds. Read once.
+// CPUs, …". They are read once. hwloc would tell more, but takes milliseconds.
 const std::string& machine_words();
 
 // Returns the kernel's list of NUMA nodes, such as "0-1".

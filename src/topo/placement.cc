@@ -1,4 +1,4 @@
-// Each policy is one pure function. Whole numbers replace the equations' fractions.
+// Each policy is a pure function. Integer arithmetic replaces the fractions in the equations.
 #include "topo/placement.h"
 
 #include <algorithm>
@@ -28,8 +28,8 @@ std::vector<int> numa_nodes_of(const Topology& topology) {
   return nodes;
 }
 
-// With δ = cores / free, the position of free core `block` if they are spread evenly is ⌈(block +
-// 1)·δ⌉ − 1.
+// Returns the position of free core number `block` if the free cores are spread evenly: ⌈(block +
+// 1)·δ⌉ − 1 with δ = cores / free.
 int free_position(int cores, int free, int block) {
   return ((block + 1) * cores + free - 1) / free - 1;
 }
@@ -44,8 +44,8 @@ Error no_free_core(const char* policy, const NodeRanks& ranks) {
                " leave none free: start fewer ranks per node"};
 }
 
-// Equation 1: the free cores of the rank's NUMA node are shared out by the ranks' positions M:
-// block ⌊M/δ⌋ gets the next one. Without a free core there, the thread stays on its rank's core.
+// Equation 1: the free cores of the rank's NUMA node are shared out by the ranks' positions M;
+// block ⌊M/δ⌋ gets the next free core. If there is none, the thread stays on its rank's core.
 Result<int> place_numa(const Topology& topology, const NodeRanks& ranks, int local_rank) {
   const auto free = free_cores(topology, ranks);
   if (free.empty()) return no_free_core("numa", ranks);
@@ -61,7 +61,7 @@ Result<int> place_numa(const Topology& topology, const NodeRanks& ranks, int loc
   return near[static_cast<std::size_t>(position) * near.size() / cores.size()];
 }
 
-// Equation 2: neighbouring ranks use different cores, so that one sends while the next one
+// Equation 2: neighbouring ranks use different cores, so that one thread sends while the next one
 // receives.
 Result<int> place_odd_even(const Topology& topology, const NodeRanks& ranks, int local_rank) {
   const auto free = free_cores(topology, ranks);
@@ -104,7 +104,7 @@ Result<int> place_pack(int threads_per_core, const Topology& topology, const Nod
   return free[static_cast<std::size_t>(local_rank / threads_per_core)];
 }
 
-// Returns for instance "0 to 5, 7", or "none".
+// Returns for instance "0 to 5, 7", or "none" if there are no cores.
 std::string in_words(std::vector<int> cores) {
   std::sort(cores.begin(), cores.end());
   std::string words;
@@ -117,7 +117,7 @@ std::string in_words(std::vector<int> cores) {
   return words.empty() ? "none" : words;
 }
 
-// Places `ranks` ranks on the cores of a NUMA node, with the free ones evenly among them.
+// Appends the cores of `ranks` ranks on a NUMA node, with the free cores evenly among them.
 void spread(const std::vector<int>& cores, int ranks, std::vector<int>& result) {
   const int free = size_of(cores) - ranks;
   for (int position = 0, block = 0; position < size_of(cores); ++position) {

@@ -1,4 +1,5 @@
-// Reads NUMA nodes and CPUs by hwloc, through dlopen: the preloaded library has no dependency.
+// Reads NUMA nodes and CPUs by hwloc, which is opened by dlopen() so that the preloaded library has
+// no dependency.
 #include "topo/topology.h"
 
 #include <dlfcn.h>
@@ -46,8 +47,8 @@ bool bind_all(void* library, const std::string& prefix, HwlocCalls& calls) {
          bind(library, prefix, "topology_set_synthetic", calls.set_synthetic);
 }
 
-// A wheel has an hwloc of its own beside Weft's libraries, under names that no other one has, and
-// its programs look for it there, too; else it is the system's.
+// Opens hwloc: first Weft's own copy, which a wheel installs beside Weft's libraries with prefixed
+// names, then the system's.
 Result<HwlocCalls> open_hwloc() {
   HwlocCalls calls;
   for (const char* path : {"$ORIGIN/libweft-hwloc.so", "$ORIGIN/../../lib/weft/libweft-hwloc.so"})
@@ -93,7 +94,7 @@ void for_each_object(const HwlocCalls& calls, hwloc_topology_t tree, hwloc_obj_t
   for (unsigned i = 0; i < calls.count(tree, depth); ++i) visit(calls.object(tree, depth, i));
 }
 
-// `choose` says which machine is meant; hwloc's default is this one.
+// Reads the machine that `choose` selects; hwloc's default is this machine.
 template <class Choose>
 Result<Topology> read_by(const HwlocCalls& calls, const Choose& choose) {
   hwloc_topology_t tree;

@@ -1,4 +1,4 @@
-// Topology: facts about this machine, read by hwloc; decisions are placement.h's.
+// Topology: facts about this machine, read by hwloc. Decisions are made in placement.h.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace weft {
 
-// CPUs are what the kernel numbers and binds to. Several of them, hyper-threads, may be one core;
-// the least of them stands for it.
+// The CPUs of a machine, by the numbers that the kernel uses. Several CPUs (hyper-threads) may form
+// one core, which is identified by the lowest of them.
 struct Topology {
-  std::vector<int> numa_of_cpu;  // -1: no such CPU, or none that this process may use
-  std::vector<int> core_of_cpu;  // the CPU that stands for its core
+  std::vector<int> numa_of_cpu;  // NUMA node of each CPU; -1 if there is no such CPU or this
+                                 // process may not use it
+  std::vector<int> core_of_cpu;  // the CPU that identifies the core of each CPU
 
   int cpus() const { return static_cast<int>(numa_of_cpu.size()); }
   bool has(int cpu) const {
@@ -21,27 +22,28 @@ struct Topology {
   int numa(int cpu) const { return numa_of_cpu[static_cast<std::size_t>(cpu)]; }
   int core(int cpu) const { return core_of_cpu[static_cast<std::size_t>(cpu)]; }
 
-  std::vector<int> cores() const;  // in the order of NUMA nodes, and in each ascending
+  std::vector<int> cores() const;  // returns the cores, ordered by NUMA node, then ascending
 };
 
-// hwloc is opened here, at the first use, so that programs that need no placement do without it.
+// Reads this machine. Opens hwloc at the first use, so that programs without placement do not need
+// it.
 Result<Topology> read_topology();
 
-// Reads another machine: a file of hwloc's XML, or hwloc's own description, such as "package:2
-// core:4 pu:2".
+// Reads another machine: an XML file of hwloc, or a synthetic description such as "package:2 core:4
+// pu:2".
 Result<Topology> read_topology(const std::string& description);
 
-// Returns a machine of one NUMA node whose cores are CPUs 0 … cores - 1.
+// Returns a machine with one NUMA node, whose cores are the CPUs 0 to cores - 1.
 Topology plain_topology(int cores);
 
-// Returns the NUMA domain that has all these CPUs, by hwloc's number; kNoDomain if there is none,
-// or no CPUs.
+// Returns hwloc's number of the NUMA domain that contains all these CPUs; kNoDomain if there is
+// none, or if there are no CPUs.
 inline constexpr int kNoDomain = -1;
 int domain_of(const Topology& topology, const std::vector<int>& cpus);
 
-// Returns the machine if this process is bound to some CPUs of one that may have several domains;
-// else no CPUs. hwloc, which takes milliseconds, is used only if the kernel has several NUMA nodes,
-// or if hwloc's own variables select another machine.
+// Returns the machine if this process is bound to a part of the CPUs of a machine with possibly
+// several NUMA domains; otherwise a machine without CPUs. Uses hwloc, which takes milliseconds,
+// only if the kernel has several NUMA nodes or hwloc's own variables select another machine.
 Topology topology_of_domains();
 
 // Returns the logical CPU numbers on which the calling thread may run, ascending.
