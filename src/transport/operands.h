@@ -1,5 +1,5 @@
-// Operands: the addresses of a schedule's buffers in an operation, and the steps that can be
-// carried out there without the transport.
+// Operands: the addresses of a schedule's buffers in an operation, and those of its steps that need
+// no transport.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@
 namespace weft {
 
 struct Operands {
-  std::array<std::byte*, kBuffers> base{};  // by Buffer
-  Kernel reduce = nullptr;                  // nullptr: the transport reduces
-  PeerBuffers* peers = nullptr;             // of a direct schedule
+  std::array<std::byte*, kBuffers> base{};  // indexed by Buffer
+  Kernel reduce = nullptr;                  // reduction kernel; nullptr if the transport reduces
+  PeerBuffers* peers = nullptr;             // other ranks' buffers, for a direct schedule
 
-  // Sets the addresses in the node's memory for this turn.
+  // Sets the addresses in the node's shared memory for this turn.
   void use(const NodeTurn& turn, const Schedule& schedule) {
     std::byte* const node = turn.memory();
     base[static_cast<std::size_t>(Buffer::node)] = node;
@@ -47,7 +47,7 @@ struct Operands {
              one.has_also ? own(one.also, one.also_at) : nullptr, one.amount);
   }
 
-  // Carries out a local step on plain data. Returns false if the transport must do it.
+  // Carries out a local step on contiguous data. Returns false if the transport must do it.
   bool carry_out(const Step& step) const {
     if (step.fused == Fused::with_before && reduce) return true;
     if (peers && peers->needs_kernel() && copy_by_kernel(step)) return true;
@@ -66,7 +66,7 @@ struct Operands {
   static Reader reader_of(Buffer buffer) {
     return is_in_node(buffer) ? Reader::others : Reader::self;
   }
-  // Computes with integers: the base may be MPI_BOTTOM, and offsets may lead below it.
+  // Adds in integers: the base may be MPI_BOTTOM, and offsets may lead below it.
   static std::byte* moved(std::byte* origin, std::int64_t offset) {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(origin) + offset);
   }
@@ -74,7 +74,8 @@ struct Operands {
     return moved(base[static_cast<std::size_t>(buffer)], offset);
   }
 
-  // Copies from another process's buffer. Returns false if the buffer is directly accessible.
+  // Copies from another process's buffer by the kernel. Returns false if the buffer is directly
+  // accessible.
   bool copy_by_kernel(const Step& step) const {
     const Location &from = step.first.at, &to = step.second.at;
     if (from.is_own() || !peers->is_copied(from.rank, from.buffer)) return false;
@@ -82,7 +83,7 @@ struct Operands {
     return true;
   }
 
-  // Returns the second place for a reduction's result; nullptr if there is none.
+  // Returns the second destination of a reduction's result; nullptr if there is none.
   std::byte* also(const Step& step) const {
     return step.fused == Fused::with_next ? address((&step)[1].second.at) : nullptr;
   }

@@ -1,5 +1,6 @@
-// Handles buffers in other processes' own memory. An attachment may fail on one rank only; so
-// before any buffer is used, each rank says whether it has all.
+// Accesses buffers in other processes' private memory. An attachment may fail on some ranks only;
+// therefore each rank tells the others whether it has access to all buffers before any buffer is
+// used.
 #include "transport/peer_buffers.h"
 
 #include <utility>

@@ -1,5 +1,5 @@
-// PeerBuffers: the addresses of other ranks' buffers in this process, for one operation; they are
-// known beforehand (a persistent request) or found while a direct schedule runs.
+// PeerBuffers: the addresses of other ranks' buffers in this process, for a single operation. They
+// are known in advance (persistent request) or found while a direct schedule runs.
 #pragma once
 
 #include <array>
@@ -20,30 +20,31 @@ namespace weft {
 
 class PeerBuffers {
  public:
-  // ranges: the shared memory that this process knows. all_ranks: the operation's ranks, sorted, as
-  // numbered in MPI_COMM_WORLD. processes, copies: attachable memory and kernel copies, or nullptr.
-  // All must outlive this object.
+  // ranges: the shared memory that this process has mapped. all_ranks: the operation's ranks in
+  // MPI_COMM_WORLD, sorted. processes, copies: attachable memory and kernel copies, or nullptr. All
+  // must outlive this object.
   PeerBuffers(SharedRanges& ranges, std::span<const int> all_ranks,
               ProcessMemory* processes = nullptr, OneCopy* copies = nullptr)
       : ranges_(&ranges), all_ranks_(all_ranks), processes_(processes), copies_(copies) {}
 
   // Describes the buffers found so far.
   struct Found {
-    bool visible = true;  // all of them can be seen; the same on all ranks
-    // Some lie in memory that must be attached or requested; the same on all ranks.
+    bool visible = true;  // all buffers are accessible to other ranks; equal on all ranks
+    // Some buffers lie in memory that must be attached or mapped first; equal on all ranks.
     bool attached = false;
-    bool reached = true;  // this rank could
-    bool copied = false;  // some can be reached by the kernel's copies only; the same on all ranks
+    bool reached = true;  // this rank has access to all buffers
+    bool copied = false;  // some buffers are accessible only by kernel copies; equal on all ranks
   };
 
-  // Prepares an operation in which this rank shows `own`. From now on known() of all ranks is
-  // false.
+  // Prepares an operation in which this rank shows its buffers `own`. The buffers of all ranks then
+  // count as unknown.
   void begin(const ShownBuffers& own) {
     own_ = own;
     searching_ = true;
     start_anew();
   }
-  // Takes buffers that all ranks have shown each other permanently; own: this rank's.
+  // Takes buffers that all ranks have shown each other for good, as a persistent request does. all:
+  // indexed by rank. own: this rank's.
   Found know(std::span<const ShownBuffers> all, const ShownBuffers& own) {
     own_ = own;
     searching_ = false;
@@ -52,13 +53,13 @@ class PeerBuffers {
     return found_;
   }
 
-  // These functions are the steps of a direct schedule.
+  // The following functions are the steps of a direct schedule.
   void show(int rank, const NodeTurn& turn) const {
     if (!searching_) return;
     const ShownBuffers shown = confirmed(own_);
     std::memcpy(turn.shown_by(rank), &shown, sizeof shown);
   }
-  // Returns false if the buffer cannot be seen.
+  // Reads the buffers that `rank` has shown. Returns false if they are not accessible.
   bool find(int rank, const NodeTurn& turn) {
     if (!searching_) return true;
     ShownBuffers shown;
@@ -66,11 +67,11 @@ class PeerBuffers {
     note(static_cast<std::size_t>(rank), shown);
     return found_.visible;
   }
-  // Returns whether all ranks reach all buffers; nothing while that is unknown.
+  // Returns whether all ranks have access to all buffers; nullopt while that is unknown.
   std::optional<bool> agree(const NodeTurn& turn) {
     return searching_ && found_.attached ? ask_all(turn) : true;
   }
-  // Notes that all ranks have said so.
+  // Notes that agree() has returned true.
   void agreed() {
     ranges_->all_have(own_.input, all_ranks_);
     ranges_->all_have(own_.result, all_ranks_);
@@ -78,13 +79,13 @@ class PeerBuffers {
       copies_->all_reach(all_ranks_);
   }
 
-  // Returns the address of a found rank's buffer, send or recv. If is_copied(), it is an address in
-  // another process.
+  // Returns the address of a buffer, send or recv, of a rank that has been found. If is_copied(),
+  // it is an address in that rank's process.
   std::byte* at(int rank, Buffer buffer) const { return place(rank, buffer).at; }
   bool is_copied(int rank, Buffer buffer) const { return place(rank, buffer).process >= 0; }
   // Returns whether some buffer must be copied by the kernel.
   bool needs_kernel() const { return found_.copied; }
-  // Copies by the kernel from a buffer for which is_copied() holds, beginning at `offset`.
+  // Copies by the kernel from a buffer for which is_copied() holds, starting at `offset`.
   void read(int rank, Buffer buffer, std::int64_t offset, std::byte* here,
             std::int64_t bytes) const {
     const Place& from = place(rank, buffer);
@@ -94,7 +95,7 @@ class PeerBuffers {
  private:
   struct Place {
     std::byte* at = nullptr;
-    int process = -1;  // where the kernel must copy, its rank in MPI_COMM_WORLD
+    int process = -1;  // the owner's rank in MPI_COMM_WORLD if the kernel must copy; otherwise -1
   };
   const Place& place(int rank, Buffer buffer) const {
     return at_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];
@@ -114,7 +115,7 @@ class PeerBuffers {
   std::byte* address(const ShownBuffer& shown) {
     if (shown.memory == ShownBuffer::kNotUsed) return nullptr;
     if (shown.is_of_process()) return attach(shown);
-    // The rank that shows a buffer knows that all others have the memory, or may map it now.
+    // A rank shows a buffer only if all others have mapped the memory or may map it now.
     const auto found = ranges_->find(shown);
     found_.visible = found_.visible && found;
     found_.attached = found_.attached || shown.pages > 0;
@@ -137,12 +138,12 @@ class PeerBuffers {
   SharedRanges* ranges_;
   std::span<const int> all_ranks_;
   ProcessMemory* processes_;
-  std::vector<std::array<Place, 2>> at_;  // by rank; from the first use on
+  std::vector<std::array<Place, 2>> at_;  // indexed by rank; filled from the first use on
   ShownBuffers own_;
   bool searching_ = true;
   Found found_;
   bool answered_ = false;
-  std::vector<std::shared_ptr<const Attachment>> attachments_;  // what at_ needs
+  std::vector<std::shared_ptr<const Attachment>> attachments_;  // keep the addresses in at_ valid
   OneCopy* copies_;
 };
 

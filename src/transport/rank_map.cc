@@ -1,4 +1,4 @@
-// Stores runs of ranks at equal distances, and finds a run by bisection.
+// Stores runs of ranks at equal distances, and finds a run by binary search.
 #include "transport/rank_map.h"
 
 #include <algorithm>

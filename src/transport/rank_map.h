@@ -1,6 +1,6 @@
-// RankMap: the ranks in MPI_COMM_WORLD of a communicator's ranks. A table would take four bytes for
-// each rank on each communicator of each process; but most communicators are a row, a column or a
-// block of the job: ranks at equal distances.
+// RankMap: maps a communicator's ranks to ranks in MPI_COMM_WORLD. A table would take four bytes
+// per rank on each communicator of each process. Most communicators are a row, a column or a block
+// of the job, whose ranks have equal distances.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ class RankMap {
  public:
   explicit RankMap(const std::vector<int>& world_ranks);
 
-  // Returns the rank in MPI_COMM_WORLD.
+  // Returns the rank in MPI_COMM_WORLD of the communicator's `rank`.
   int at(int rank) const {
     const Run& run = runs_.size() == 1 ? runs_[0] : run_with(rank);
     return run.first + (rank - run.begin) * run.stride;
   }
-  // Returns whether all ranks have the same numbers there.
+  // Returns whether each rank has the same number in MPI_COMM_WORLD.
   bool is_identity() const { return runs_.size() == 1 && runs_[0] == Run{0, 0, 1}; }
   std::size_t bytes() const { return sizeof *this + runs_.capacity() * sizeof(Run); }
 
@@ -26,8 +26,8 @@ class RankMap {
 
  private:
   struct Run {
-    int begin;  // the first rank of the communicator in it
-    int first;  // what that is in MPI_COMM_WORLD
+    int begin;  // the run's first rank in the communicator
+    int first;  // rank of `begin` in MPI_COMM_WORLD
     int stride;
 
     bool operator==(const Run&) const = default;
@@ -35,10 +35,10 @@ class RankMap {
 
   const Run& run_with(int rank) const;
 
-  std::vector<Run> runs_;  // at least one
+  std::vector<Run> runs_;  // at least one run
 };
 
-// Returns a shared object for equal maps in use. Thread-safe.
+// Returns an object that all users of equal maps share. Thread-safe.
 std::shared_ptr<const RankMap> shared_map(const std::vector<int>& world_ranks);
 
 }  // namespace weft

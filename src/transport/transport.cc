@@ -1,4 +1,4 @@
-// Runs a schedule's rounds: starts every step of a round, waits for the posted ones, continues.
+// Runs a schedule's rounds: starts every step of a round, waits for the posted ones, and continues.
 #include "transport/transport.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <utility>
 
 namespace weft {
-// Ends the use of the node buffer when the operation is over, successful or not.
+// Ends the turn in the node buffer when the operation is over, successful or not.
 Result<bool> Execution::advance(int polls, bool callers_part) {
   const bool has_node_buffer = turn_ && turn_->memory();
   if (!begun_ && has_node_buffer && !turn_->may_begin()) return false;
@@ -14,7 +14,8 @@ Result<bool> Execution::advance(int polls, bool callers_part) {
   State state = progress(polls, callers_part);
   if (state == State::declined && otherwise_) {
     turn_->looked(false);
-    signals_before_ = 1;  // the internal collective's
+    signals_before_ = 1;  // the direct schedule has given one signal, in the agreement on the
+                          // buffers
     turn_to_otherwise();
     state = progress(polls, callers_part);
   }
@@ -65,7 +66,7 @@ Execution::State Execution::progress(int polls, bool callers_part) {
   return State::over;
 }
 
-// Progresses the messages of a round that a wait blocks.
+// Progresses the messages of a round while a wait step blocks.
 Execution::State Execution::bring_messages_forward() {
   if (schedule_->most_posted == 0) return State::blocked;
   const auto tested = transport_->test();
@@ -103,7 +104,8 @@ Execution::State Execution::ask_transport(const Step& step) {
   return *started ? State::over : State::blocked;
 }
 
-// Without operands, finding other ranks' buffers is the transport's task.
+// Carries out a step of a direct schedule that shows or finds buffers. Without operands these are
+// the transport's task.
 Execution::State Execution::meet(const Step& step) {
   PeerBuffers* const peers = operands_ ? operands_->peers : nullptr;
   if (!peers) return State::over;

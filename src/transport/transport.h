@@ -1,6 +1,6 @@
-// Transport: carries out those steps of an operation that need more than this process's and the
-// node's memory (MPI point-to-point, the simulator). Execution: runs one schedule's rounds. They
-// are separate so that the rounds' logic exists once, and the simulator tests the code that runs.
+// Transport: carries out those steps of an operation that need more than memory of this process and
+// node (MPI point-to-point, or the simulator). Execution: runs the rounds of a schedule. They are
+// separate so that the logic of rounds exists once, and the simulator tests the code that runs.
 #pragma once
 
 #include <optional>
@@ -12,80 +12,84 @@
 
 namespace weft {
 
-// Belongs to one operation: knows its buffers, datatypes, operator, communicator and tag. Only one
-// thread may call it at a time.
+// A transport belongs to one operation: it knows its buffers, datatypes, operator, communicator and
+// tag. Only one thread may call it at a time.
 class Transport {
  public:
   virtual ~Transport() = default;
 
   // Carries out a local step or posts a communication step, without blocking (except
-  // library_blocking). Returns false if other operations must come first.
+  // library_blocking). Returns false if the step must be repeated later, since other operations
+  // come first.
   virtual Result<bool> start(const Step& step) = 0;
-  // Returns true once everything posted since the last true has completed. Also called in the
-  // middle of a round that a wait blocks.
+  // Returns true once everything posted since the last true has completed. Is also called in the
+  // middle of a round while a wait step blocks.
   virtual Result<bool> test() = 0;
 };
 
-// Carries out a whole collective once it may begin, in place of a call of the library's.
+// Carries out a whole collective at a time of its choice, in place of an immediate call of the
+// library.
 class DeferredStep {
  public:
   virtual ~DeferredStep() = default;
-  virtual Result<bool> begin() = 0;  // false: not now
-  virtual Result<bool> over() = 0;   // brings it forward, once it has begun
+  virtual Result<bool> begin() = 0;  // begins the collective; returns false if it must be tried
+                                     // later
+  virtual Result<bool> over() = 0;  // progresses the collective after begin(); returns true once it
+                                    // is complete
 };
 
 class Execution {
  public:
-  // All arguments must outlive this object. With `operands`, local steps on plain data are done
-  // here. transport: nullptr for a schedule that needs none. turn: is needed by schedules with
-  // node_bytes.
+  // All arguments must outlive this object. operands: if given, local steps on contiguous data need
+  // no transport. transport: nullptr for a schedule that needs none. turn: is required by schedules
+  // with node_bytes.
   Execution(const Schedule& schedule, Transport* transport, const Operands* operands = nullptr,
             const NodeTurn* turn = nullptr)
       : schedule_(&schedule), transport_(transport), operands_(operands), turn_(turn) {}
 
-  // Sets a direct schedule of the same call, which is tried first if the turn says that it is worth
-  // it. If it ends at the internal collective, the proper schedule follows in the same turn. Must
-  // precede advance().
+  // Sets a direct schedule of the same call. It is tried first if the turn expects it to succeed.
+  // If some buffer is not accessible, the original schedule follows in the same turn. Must precede
+  // advance().
   void try_first(const Schedule& direct);
-  // Returns, once the operation is over, whether the direct schedule was carried out.
+  // Returns, after the operation has completed, whether the direct schedule was carried out.
   bool was_direct() const { return otherwise_ != nullptr; }
 
   // Progresses as far as possible without blocking. Returns true once the last round has completed.
   // Must not be called again after an error. polls: how often to look for another rank's signal
-  // before returning. callers_part: the rounds left to callers (left_from_round) are carried out,
-  // too.
+  // before returning. callers_part: whether to carry out the rounds left to callers
+  // (left_from_round), too.
   Result<bool> advance(int polls = 1, bool callers_part = true);
 
-  // Returns whether the schedule ended because some rank's buffers cannot be seen, on all ranks
-  // alike and before any was used.
+  // Returns whether the schedule ended because some rank's buffers are not accessible. All ranks
+  // agree on it before any buffer is used.
   bool declined() const { return declined_; }
 
-  // Lets the first advance() begin the turn and skip steps that were done elsewhere; the schedule
-  // must need no transport.
+  // Makes the first advance() begin the turn and skip `steps` steps that were done elsewhere. The
+  // schedule must need no transport.
   void skip(std::uint32_t steps);
 
-  // Restarts from the first round, once the last has completed.
+  // Restarts from the first round, after the last one has completed.
   void rewind() {
     next_step_ = round_ = 0;
     begun_ = false;
   }
-  // Continues with the rounds of `next` in the same turn, once the last round has completed.
+  // Continues with the rounds of `next` in the same turn, after the last round has completed.
   void continue_with(const Schedule& next) {
     schedule_ = &next;
     next_step_ = round_ = 0;
   }
 
-  const Schedule& schedule() const { return *schedule_; }  // the one under way
+  const Schedule& schedule() const { return *schedule_; }  // the schedule under way
   std::uint32_t round() const { return round_; }
   std::uint32_t steps_done() const { return next_step_; }
   bool begun() const { return begun_; }
-  // Returns the signals of a direct schedule that was given up.
+  // Returns how many signals a direct schedule that was abandoned has given.
   std::uint32_t signals_before() const { return signals_before_; }
   // Returns whether a direct schedule is in progress or may follow.
   bool may_be_direct() const { return otherwise_ != nullptr || schedule_->is_direct; }
 
  private:
-  // This is used in place of a Result, since it makes up most of a short collective's time.
+  // Replaces Result<bool> inside, which would take most of the time of a short collective.
   enum class State : std::uint8_t { blocked, over, declined, failed };
 
   void begin();
@@ -103,8 +107,10 @@ class Execution {
   Transport* transport_;
   const Operands* operands_;
   const NodeTurn* turn_;
-  const Schedule* otherwise_ = nullptr;  // if the direct one under way is not to be
-  std::uint32_t signals_before_ = 0;     // given by that one: counters continue from there
+  const Schedule* otherwise_ = nullptr;  // schedule that follows if the direct schedule under way
+                                         // is abandoned
+  std::uint32_t signals_before_ = 0;     // signals given by an abandoned direct schedule; counters
+                                         // continue from there
   std::uint32_t next_step_ = 0;
   std::uint32_t round_ = 0;
   bool round_started_ = false;
@@ -113,8 +119,8 @@ class Execution {
   bool declined_ = false;
 };
 
-// Returns whether the schedule needs only this process's and the node's memory, and a kernel if it
-// reduces: an Execution then needs no transport.
+// Returns whether an Execution of the schedule needs no transport: it uses only memory of this
+// process and node, and has a kernel if it reduces.
 bool stands_alone(const Schedule& schedule, bool has_kernel);
 
 }  // namespace weft

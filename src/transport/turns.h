@@ -1,6 +1,6 @@
-// Turns: makes operations do something one after the other, in the order in which they were
-// started. An operation waits for its turn without blocking. There is no deadlock: what it needs
-// before its turn ends depends only on itself and on operations with earlier turns.
+// Turns: operations use a shared resource one after the other, in the order in which they were
+// started. An operation waits for its turn without blocking. This cannot deadlock: an operation
+// depends only on itself and on operations with earlier turns.
 #pragma once
 
 #include <atomic>
@@ -10,22 +10,23 @@ namespace weft {
 
 class Turns {
  public:
-  // Is called by the thread that starts operations, one at a time.
+  // Returns the next turn. Only one thread at a time, which starts operations, may call it.
   std::uint32_t take() { return taken_.fetch_add(1, std::memory_order_relaxed); }
 
   bool has_come(std::uint32_t turn) const {
     return current_.load(std::memory_order_acquire) == turn;
   }
-  // Is called by the operation whose turn it is, when it has finished.
+  // Is called by the operation whose turn it is after it has finished.
   void end(std::uint32_t turn) { current_.store(turn + 1, std::memory_order_release); }
 
-  // Is called if an operation fails before its turn is over: no other may take its place.
+  // Is called if an operation fails before its turn is over: no later turn may begin.
   void stop() { stopped_.store(true, std::memory_order_release); }
   bool stopped() const { return stopped_.load(std::memory_order_acquire); }
 
  private:
   std::atomic<std::uint32_t> taken_{0};
-  std::atomic<std::uint32_t> current_{0};  // release: pairs with has_come() of the next
+  std::atomic<std::uint32_t> current_{0};  // release order; pairs with has_come() of the next
+                                           // operation
   std::atomic<bool> stopped_{false};
 };
 

@@ -13,11 +13,11 @@
 
 namespace weft {
 
-// Copies of the application's arrays.
+// Copies of the application's arrays of counts, displacements and datatypes.
 using KeptArrays = std::vector<std::vector<std::byte>>;
 
-// Counts or displacements as given: one number, or an array of the application's with one per peer,
-// of type int, MPI_Aint or, in the `_c` calls, MPI_Count.
+// Counts or displacements as given to a call: a single number, or the application's array with an
+// entry per peer, of type int, MPI_Aint or (in the `_c` calls) MPI_Count.
 class Numbers {
  public:
   constexpr Numbers() = default;
@@ -33,7 +33,7 @@ class Numbers {
     return array<std::int64_t>()[index];
   }
   bool is_array() const { return width_ != 0; }
-  // Returns the number in the type that the library's call takes.
+  // Returns the single number in the type that the library's call takes.
   template <class T>
   T one() const {
     return static_cast<T>(one_);
@@ -43,7 +43,7 @@ class Numbers {
     return reinterpret_cast<const T*>(static_cast<std::intptr_t>(one_));
   }
 
-  // Returns whether both are the same number, or arrays with equal first `count` numbers.
+  // Returns whether both are equal numbers, or arrays whose first `count` entries are equal.
   bool is_like(const Numbers& other, int count) const {
     if (width_ != other.width_) return false;
     if (!is_array()) return one_ == other.one_;
@@ -51,29 +51,31 @@ class Numbers {
     return bytes == 0 || std::memcmp(array<std::byte>(), other.array<std::byte>(), bytes) == 0;
   }
 
-  // Advances an array by `index` numbers.
+  // Advances an array by `index` entries.
   void skip(int index) { one_ += static_cast<std::int64_t>(width_) * index; }
 
-  // Replaces the array by a copy of its first `count` numbers, which is added to `kept`.
+  // Replaces the array by a copy of its first `count` entries, which is added to `kept`.
   void keep(int count, KeptArrays& kept) {
-    if (!is_array() || count == 0) return;  // a library may refuse a null array, if of no numbers
+    // An empty array stays, since a library may refuse a null pointer.
+    if (!is_array() || count == 0) return;
     const auto* begin = array<std::byte>();
     kept.emplace_back(begin, begin + static_cast<std::size_t>(count) * width_);
     one_ = reinterpret_cast<std::intptr_t>(kept.back().data());
   }
 
  private:
-  std::int64_t one_ = 0;   // or the array's address
-  std::size_t width_ = 0;  // of the array's numbers; 0: there is none
+  std::int64_t one_ = 0;   // the single number, or the array's address
+  std::size_t width_ = 0;  // size of an array entry in bytes; 0 for a single number
 };
 
-// Reductions, scan and bcast set both sides to equal counts, types and, for bcast, buffers.
+// An intercepted collective call. Reductions, scan and bcast set both sides to equal counts, types
+// and, for bcast, buffers.
 struct Call {
   Kind kind = Kind::barrier;
   CallId form{};  // the non-blocking call with the same arguments
   int root = 0;
   const void* sendbuf = nullptr;  // may be MPI_IN_PLACE
-  void* recvbuf = nullptr;        // of a scatter: may be MPI_IN_PLACE
+  void* recvbuf = nullptr;        // may be MPI_IN_PLACE in a scatter
   Numbers sendcounts{};
   Numbers recvcounts{};
   MPI_Datatype sendtype{};
@@ -89,14 +91,14 @@ struct Call {
 };
 
 // Replaces the call's arrays, which the application may reuse, by copies. sends, recvs: the numbers
-// of entries for each side.
+// of entries on each side.
 inline void keep_arrays(Call* call, int sends, int recvs, KeptArrays* kept) {
   call->sendcounts.keep(sends, *kept);
   call->senddispls.keep(sends, *kept);
   call->recvcounts.keep(recvs, *kept);
   call->recvdispls.keep(recvs, *kept);
   const auto keep_types = [&](const MPI_Datatype*& types, int count) {
-    if (!types || count == 0) return;  // that there are none is not the same as an array of none
+    if (!types || count == 0) return;  // a null pointer differs from an empty array
     const auto* begin = reinterpret_cast<const std::byte*>(types);
     kept->emplace_back(begin, begin + static_cast<std::size_t>(count) * sizeof *types);
     types = reinterpret_cast<const MPI_Datatype*>(kept->back().data());

@@ -1,7 +1,7 @@
-// Leaders: a communicator of the ranks that lead for the same part of a collective, one on each
-// node, in the order of the nodes, for collectives of the MPI library between them; and the turns
-// in which operations call these. All ranks must call them in the same order, although operations
-// reach them at different times.
+// Leaders: a communicator with a rank of each node, in the order of the nodes, for collectives of
+// the MPI library between nodes. All its ranks have the same node rank. The turns order the
+// operations' calls on it: all ranks must make them in the same order, although operations reach
+// them at different times.
 #pragma once
 
 #include <mpi.h>

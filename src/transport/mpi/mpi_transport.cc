@@ -1,4 +1,4 @@
-// Steps as calls of the MPI library.
+// Carries out each step by calls of the MPI library.
 #include "transport/mpi/mpi_transport.h"
 
 #include <climits>
@@ -83,7 +83,7 @@ Result<bool> MpiTransport::start(const Step& step) {
     case StepKind::show:
     case StepKind::find:
     case StepKind::agree:
-      break;  // the execution's
+      break;  // Execution carries these out
   }
   if (code == MPI_SUCCESS) return true;
   return Error{"", code};
@@ -111,7 +111,7 @@ void MpiTransport::give_up_leading() {
   if (calls_left_ > 0) leaders_->turns.stop();
 }
 
-// The calls follow the order of the operations' turns, which is the same on all leaders.
+// Makes the call when the operation's turn has come. The order of turns is equal on all leaders.
 Result<bool> MpiTransport::call_leaders(const Step& step) {
   if (leaders_->turns.stopped()) return Error{"", MPI_ERR_OTHER};
   if (!leaders_->turns.has_come(turn_)) return false;
@@ -183,8 +183,8 @@ Result<bool> MpiTransport::test() {
   return code == MPI_SUCCESS ? result : Error{"", code};
 }
 
-// Requests are tested one by one, since errors of MPI_Testall would reach no internal
-// communicator's handler.
+// Tests requests one by one, because errors of MPI_Testall would not reach the internal
+// communicator's error handler.
 inline Result<bool> MpiTransport::test_posted() {
   for (; tested_ < posted_; ++tested_) {
     int done = 0;
@@ -210,7 +210,8 @@ int MpiTransport::reduce(const Step& step) {
                                     static_cast<int>(step.first.count), call_.recvtype, call_.op);
 }
 
-// MPI_Reduce_local leaves its result in the higher operand's place.
+// Reduces into the lower operand through a temporary buffer, because MPI_Reduce_local puts its
+// result in the higher operand.
 int MpiTransport::reduce_to_lower(const Step& step) {
   const std::int64_t bytes = step.bytes;
   std::byte* between = BufferPool::instance().take(bytes);

@@ -1,5 +1,5 @@
-// MpiTransport: carries out one operation's steps by MPI point-to-point calls on an internal
-// communicator, with a tag per operation, and whole collectives as single steps.
+// MpiTransport: carries out an operation's steps by MPI point-to-point calls on an internal
+// communicator, with a tag per operation. It also carries out whole collectives as single steps.
 #pragma once
 
 #include <array>
@@ -14,10 +14,11 @@
 
 namespace weft {
 
-// Says where messages go.
+// The communicator and the rank numbers that messages use.
 struct Route {
-  MPI_Comm comm{};                 // of Weft's own
-  const RankMap* ranks = nullptr;  // the peers' numbers there; nullptr: as the schedule has them
+  MPI_Comm comm{};                 // an internal communicator of Weft
+  const RankMap* ranks = nullptr;  // the peers' ranks in `comm`; nullptr if they equal the
+                                   // schedule's
 };
 
 class MpiTransport final : public Transport {
@@ -30,13 +31,15 @@ class MpiTransport final : public Transport {
 
   int tag() const { return tag_; }
 
-  // Takes the operation's turn among those with calls between leaders, in the order in which the
-  // application starts them. Must precede the first step if the schedule has such calls.
+  // Takes the operation's turn for collectives between leaders, which follow the order in which the
+  // application starts operations. Must precede the first step if the schedule has such
+  // collectives.
   void lead(Leaders& leaders);
-  // Notes that the operation has failed: its turn does not come or end, and neither do later ones.
+  // Notes that the operation has failed: its turn will never end, so that later operations on these
+  // leaders fail, too.
   void give_up_leading();
 
-  // Leaves its only step, a collective of the library's, to `later`.
+  // Leaves the operation's only step, a collective of the MPI library, to `later`.
   void leave_to(DeferredStep& later) {
     deferred_step_ = &later;
     tests_otherwise_ = true;
@@ -45,12 +48,13 @@ class MpiTransport final : public Transport {
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
-  // Takes the exception that an operator of the application's has thrown: the operation has failed.
+  // Returns the exception that the application's reduction operator has thrown, and forgets it. An
+  // exception means that the operation has failed.
   Exception take_exception() { return std::exchange(exception_, {}); }
 
  private:
   template <class Code>
-  int without_exception(Code code);  // MPI error code
+  int without_exception(Code code);  // returns an MPI error code
   Result<bool> test_otherwise();
   Result<bool> test_posted();
   void* address(const Location& at) const { return operands_.address(at); }
@@ -65,7 +69,8 @@ class MpiTransport final : public Transport {
   int peer(const Step& step) const { return route_.ranks ? peer_there(step.peer) : step.peer; }
   int peer_there(int rank) const;
   int post_message(const Step& step);
-  int post_large(const Step& step, MPI_Request* request);  // more elements than an int holds
+  int post_large(const Step& step, MPI_Request* request);  // posts a message with more elements
+                                                           // than an int can count
   Result<bool> call_leaders(const Step& step);
   int call_leaders(const Step& step, MPI_Request* request);
   int reduce(const Step& step);
@@ -79,15 +84,16 @@ class MpiTransport final : public Transport {
   const Operands& operands_;
   const Route& route_;
   const int tag_;
-  const bool runs_operator_;  // perhaps one of the application's
+  const bool runs_operator_;  // the schedule's steps call an operator, which may be a function of
+                              // the application
   bool tests_otherwise_;
-  std::array<MPI_Request, 4> few_;         // most schedules post no more in a round
-  std::vector<MPI_Request> many_;          // else
-  MPI_Request* const requests_;            // of the round, either here or there
-  int posted_ = 0;                         // since the round began
-  int tested_ = 0;                         // of those, complete
-  DeferredStep* deferred_step_ = nullptr;  // nullptr: its steps are its own
-  Leaders* leaders_ = nullptr;             // of schedules with calls of leaders
+  std::array<MPI_Request, 4> few_;         // enough for the requests of a round in most schedules
+  std::vector<MPI_Request> many_;          // used if a round posts more requests
+  MPI_Request* const requests_;            // the round's requests: few_ or many_
+  int posted_ = 0;                         // number of requests posted since the round began
+  int tested_ = 0;                         // number of posted requests that have completed
+  DeferredStep* deferred_step_ = nullptr;  // nullptr if the operation's steps are carried out here
+  Leaders* leaders_ = nullptr;             // set if the schedule has collectives between leaders
   std::uint32_t turn_ = 0;
   std::uint32_t calls_left_ = 0;
   Exception exception_;

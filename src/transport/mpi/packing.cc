@@ -1,4 +1,4 @@
-// The library's own functions, with what some of them do not take.
+// Uses MPI_Pack and MPI_Unpack, and works around arguments that some libraries do not accept.
 #include "transport/mpi/packing.h"
 
 #include <climits>
@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-// MPICH 4.0 mistakes MPI_BOTTOM for a forgotten buffer: it gets some other address, and a type that
-// lies as far before it.
+// A description of elements that the library accepts. MPICH 4.0 takes MPI_BOTTOM for a missing
+// buffer; here it gets another address, and a datatype with the opposite displacement.
 class Described {
  public:
   explicit Described(const Elements& elements)

@@ -1,4 +1,4 @@
-// MPI_Pack and MPI_Unpack of any elements of the application's.
+// Packs and unpacks elements of any datatype of the application.
 #pragma once
 
 #include <mpi.h>
@@ -8,12 +8,12 @@
 namespace weft {
 
 struct Elements {
-  void* address = nullptr;  // may be MPI_BOTTOM
+  void* address = nullptr;  // address of the first element; may be MPI_BOTTOM
   std::int64_t count = 0;
   MPI_Datatype type{};
 };
 
-// `bytes`: those of all elements. Both return an MPI error code.
+// Return an MPI error code. bytes: the packed size of all elements.
 int pack_elements(const Elements& from, void* to, std::int64_t bytes, MPI_Comm comm);
 int unpack_elements(const void* from, std::int64_t bytes, const Elements& to, MPI_Comm comm);
 

@@ -1,4 +1,4 @@
-// The predefined datatypes and operators, by their handles.
+// Maps handles of predefined datatypes and operators to Weft's description of them.
 #pragma once
 
 #include <mpi.h>
@@ -7,12 +7,12 @@
 
 namespace weft {
 
-// Looks up the predefined handles; `find` as for bind_handles(). Handles that the library lacks are
-// left out.
+// Looks up the predefined handles; those that the library lacks are left out. find(): as for
+// bind_handles().
 void bind_predefined(void* (*find)(const char* name));
 
-// Both return nullptr for what the application has made, and for predefined ones that Weft does not
-// know.
+// Return nullptr for a datatype or operator of the application, and for predefined ones that Weft
+// does not know.
 const Element* element_of(MPI_Datatype type);
 const Operator* operator_of(MPI_Op op);
 

@@ -1,4 +1,4 @@
-// Carries the collective out when the last rank has called, in the order of the nodes.
+// Carries a collective out when the last rank has called, in the order of the nodes.
 #include "transport/sim/leaders.h"
 
 #include <algorithm>

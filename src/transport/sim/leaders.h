@@ -1,6 +1,7 @@
-// SimLeaders: the MPI library's collectives between leaders, in the simulator.
-// Why strict: a collective is over for none of its ranks until all have called it, the most that a
-// library may ask for; so what relies on less hangs, and is reported.
+// SimLeaders: simulates collectives of the MPI library between leaders, which are ranks on
+// different nodes with equal node rank. A collective completes on no rank before all have called
+// it, which is the strictest behaviour that MPI allows; a schedule that relies on less hangs, and
+// is reported.
 #pragma once
 
 #include <map>
@@ -16,10 +17,11 @@ class SimLeaders {
  public:
   SimLeaders(const SimModel& model, const SimOperator& op) : model_(model), op_(op) {}
 
-  // The ranks with one node rank call their collectives in order. The result stays valid.
+  // A collective of the ranks with equal node rank. These call their collectives in order. The
+  // object stays valid.
   struct Collective {
     const Step* step = nullptr;
-    std::vector<SimData> given, got;  // by node
+    std::vector<SimData> given, got;  // indexed by node
     std::size_t called = 0;
     double done_us = 0;
     bool is_over() const { return called == given.size(); }
@@ -32,8 +34,9 @@ class SimLeaders {
 
   const SimModel& model_;
   const SimOperator& op_;
-  std::map<int, std::uint32_t> called_;                              // by rank
-  std::map<std::pair<int, std::uint32_t>, Collective> collectives_;  // by node rank and number
+  std::map<int, std::uint32_t> called_;                              // number of calls by each rank
+  std::map<std::pair<int, std::uint32_t>, Collective> collectives_;  // keyed by node rank and
+                                                                     // number of the call
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Matching, data movement and the latency/bandwidth model of the simulated network.
+// Implements matching, data movement and the latency/bandwidth model of the simulated network.
 #include "transport/sim/network.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ bool is_contiguous(const SimType* type) {
                              type->segments[0].bytes == type->extent);
 }
 
-// The compiler makes one instruction of what has a size that it knows.
+// Copies a segment. The compiler turns a copy of constant size into one instruction.
 void copy_segment(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (bytes == 4)
     std::memcpy(to, from, 4);

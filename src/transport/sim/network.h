@@ -1,5 +1,5 @@
 // The simulated network: matches messages, moves their data and computes when they arrive. Times
-// are fixed when a message is posted: they depend only on the posting rank's own clock and link, so
+// are fixed when a message is posted. They depend only on the posting rank's clock and link, so
 // that the order in which the simulator visits the ranks does not matter.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace weft {
 // The memory of an operand.
 struct SimData {
   std::byte* origin = nullptr;
-  const SimType* type = nullptr;  // nullptr: bytes
+  const SimType* type = nullptr;  // datatype; nullptr for bytes
   std::int64_t count = 0;
 
   std::int64_t payload_bytes() const;
@@ -33,7 +33,7 @@ class SimNetwork {
   void work(int rank, double duration_us) { nodes_[rank].clock_us += duration_us; }
   void wait_until(int rank, double time_us);
 
-  // `operation` separates the messages of several collectives in progress.
+  // operation: separates the messages of several collectives in progress.
   Ticket post_send(int operation, int from, int to, const SimData& data);
   Ticket post_recv(int operation, int from, int to, const SimData& data);
 
@@ -51,14 +51,14 @@ class SimNetwork {
   };
   struct Post {
     SimData data;
-    double arrival_us = 0;  // of a send
+    double arrival_us = 0;  // for a send: the time when the message arrives
     double done_us = 0;
     bool matched = false;
     bool truncated = false;
   };
   struct Channel {
-    std::deque<Ticket> sends;  // without a receive yet
-    std::deque<Ticket> recvs;  // without a send yet
+    std::deque<Ticket> sends;  // sends without a matching receive yet
+    std::deque<Ticket> recvs;  // receives without a matching send yet
   };
 
   void match(Channel& channel);
@@ -66,7 +66,7 @@ class SimNetwork {
   SimModel model_;
   std::vector<Node> nodes_;
   std::vector<Post> posts_;
-  std::map<std::tuple<int, int, int>, Channel> channels_;  // operation, from, to
+  std::map<std::tuple<int, int, int>, Channel> channels_;  // keyed by operation, sender, receiver
   std::vector<std::byte> packed_;
   std::int64_t messages_ = 0;
   std::int64_t bytes_ = 0;

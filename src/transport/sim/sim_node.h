@@ -1,4 +1,4 @@
-// SimNode: the memory that the ranks of a node share in a simulation, and each rank's view of it.
+// SimNode: the memory that the ranks of a simulated node share, and each rank's node buffers in it.
 // It is real memory, so that signals and waits use the library's own code.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace weft {
 
 class SimNode {
  public:
-  // Must be called for each rank of the node in turn.
+  // Returns the turn of the next rank of the node. Must be called for each of these ranks in order.
   NodeTurn turn(const Schedule& schedule) {
     const std::int64_t bytes = schedule.node_bytes;
     if (bytes == 0) return {};
@@ -26,7 +26,7 @@ class SimNode {
   }
 
  private:
-  // Pages that are never touched take no memory.
+  // Returns zeroed memory; pages that are never touched take none.
   static std::byte* zeroed(std::int64_t bytes) {
     return static_cast<std::byte*>(std::calloc(static_cast<std::size_t>(bytes), 1));
   }

@@ -1,4 +1,4 @@
-// Steps of one rank, on real memory and a virtual clock.
+// Carries out the steps of a rank on real memory with a virtual clock.
 #include "transport/sim/sim_transport.h"
 
 namespace weft {
@@ -26,7 +26,7 @@ std::byte* SimTransport::address(const Location& at) const {
 }
 
 SimData SimTransport::data(const Operand& operand) {
-  // The send buffer is not const here: only the verifier keeps schedules from writing to it.
+  // The send buffer is not const here; only the verifier ensures that schedules do not write to it.
   if (operand.count == 0) return {};
   return {address(operand.at), type(operand.unit), operand.count};
 }

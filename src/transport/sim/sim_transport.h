@@ -1,5 +1,5 @@
-// SimTransport: carries out one rank's steps of one operation in the simulated network.
-// Why it is a Transport like any other: the rounds' logic that runs over MPI is what is simulated.
+// SimTransport: carries out a rank's steps of an operation in the simulated network. Since it is a
+// Transport like any other, the simulation runs the same logic of rounds as MPI.
 #pragma once
 
 #include "transport/sim/leaders.h"
@@ -10,7 +10,7 @@ namespace weft {
 
 class SimTransport : public Transport {
  public:
-  // All must outlive the transport.
+  // All arguments must outlive the transport.
   SimTransport(SimNetwork& network, SimLeaders& leaders, const SimModel& model, int operation,
                const Schedule& schedule, std::span<const SimRank> ranks, const SimOperator& op,
                const NodeTurn& turn);
@@ -30,15 +30,16 @@ class SimTransport : public Transport {
   const SimModel& model_;
   int operation_;
   const Shape& shape_;
-  const std::span<const SimRank> ranks_;  // of all: a direct schedule uses others' buffers
+  const std::span<const SimRank> ranks_;  // buffers of all ranks, since a direct schedule uses
+                                          // other ranks' buffers
   const SimRank& buffers_;
   const SimOperator& op_;
   std::vector<std::byte> temp_;
-  Operands own_;                   // where this rank's buffers lie
-  std::vector<std::byte> packed_;  // of the operands of the step at hand
+  Operands own_;                   // addresses of this rank's buffers
+  std::vector<std::byte> packed_;  // packed operand of the current step
   std::vector<std::byte> inout_packed_;
   std::vector<SimNetwork::Ticket> posted_;
-  std::vector<const SimLeaders::Collective*> called_;  // of this round
+  std::vector<const SimLeaders::Collective*> called_;  // leaders' collectives called in this round
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Visits the ranks in turn until all are done, or none can go on.
+// Visits the ranks in turn until all have completed, or none can continue.
 #include "transport/sim/simulation.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Runner {
   bool done = false;
 };
 
-// The ranks that are not done; an error if none of them got any further.
+// Advances all ranks. Returns how many have not completed; an error if none of them has progressed.
 Result<int> visit(std::deque<Runner>& runners) {
   int unfinished = 0;
   bool progress = false;
@@ -63,7 +63,7 @@ Result<SimOutcome> Simulation::run(std::span<const Schedule> schedules,
   for (int rank = 0; rank < size; ++rank)
     runners.emplace_back(network, leaders, model_, schedules[rank], with_input, op,
                          nodes[node_of(schedules[rank].shape)].turn(schedules[rank]));
-  // The first visit only posts: that is progress too, so it is not asked for.
+  // The first visit always makes progress by posting steps, so progress is not checked.
   for (Runner& runner : runners) {
     auto advanced = runner.execution.advance();
     if (!advanced) return advanced.error();

@@ -1,6 +1,6 @@
-// Simulation: all ranks of a collective in one process, in virtual time, with real data. It runs
-// the same schedules and rounds as MPI does, for any number of ranks, in milliseconds, and reports
-// a run that hangs as an error.
+// Simulation: runs all ranks of a collective in a single process, in virtual time, with real data.
+// It runs the same schedules and rounds as over MPI, for any number of ranks, within milliseconds.
+// A run that hangs is reported as an error.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace weft {
 
 struct SimOutcome {
-  double time_us = 0;  // until the last rank is done
+  double time_us = 0;  // virtual time until the last rank has completed
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
 };
@@ -22,9 +22,9 @@ class Simulation {
  public:
   explicit Simulation(SimModel model) : model_(model) {}
 
-  // Runs schedule i on rank i. The receive buffers hold the result afterwards. A send ends only
-  // when its receive has been posted, so that whatever could hang with MPI hangs here, and is
-  // reported.
+  // Runs schedule i on rank i. Afterwards the receive buffers hold the result. A send completes
+  // only when its receive has been posted, so that every schedule that could hang with MPI hangs
+  // here, and is reported.
   Result<SimOutcome> run(std::span<const Schedule> schedules, std::span<const SimRank> ranks,
                          const SimOperator& op) const;
 
