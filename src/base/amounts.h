@@ -1,4 +1,4 @@
-// Prints amounts as people read them.
+// Formats times and amounts of data for people.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace weft {
 
-// Returns for instance "5.74 ms": three digits and the unit that fits.
+// Returns for instance "5.74 ms": three digits and a suitable unit.
 std::string time_words(double seconds);
 
-// Returns for instance "72.0 MiB"; bytes below 1 KiB are whole.
+// Returns for instance "72.0 MiB"; values below 1 KiB have no decimals.
 std::string data_words(std::int64_t bytes);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Keeps the few most recently returned buffers; one of the same size is handed out again.
+// Keeps the few most recently returned buffers, and reuses one of equal size.
 #include "base/buffer_pool.h"
 
 #include <cstdlib>

@@ -1,5 +1,4 @@
-// The one clock of summary and trace: nanoseconds, monotonic, comparable between processes of a
-// node.
+// The clock of summary and trace: nanoseconds, monotonic, comparable between processes of a node.
 #pragma once
 
 #include <time.h>
@@ -14,7 +13,7 @@ inline std::int64_t now_ns() {
   return t.tv_sec * INT64_C(1'000'000'000) + t.tv_nsec;
 }
 
-// Returns the processor's counter of time, which takes fewer instructions than now_ns().
+// Returns the processor's time counter, which takes fewer instructions than now_ns().
 inline std::uint64_t now_ticks() {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -27,8 +26,8 @@ inline std::uint64_t now_ticks() {
 #endif
 }
 
-// Returns about how many ticks 20 us are. The counters of x86 processors run at 2 to 4 GHz; others
-// say how fast they run.
+// Returns approximately how many ticks 20 us are. The counters of x86 processors run at 2 to 4 GHz;
+// other processors report their frequency.
 inline std::uint64_t ticks_in_20us() {
 #if defined(__x86_64__)
   return 1 << 16;

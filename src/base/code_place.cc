@@ -1,4 +1,4 @@
-// Uses the program headers, since dladdr also searches all symbols of the file.
+// Uses the program headers, because dladdr() would also search all symbols of the file.
 #include "base/code_place.h"
 
 #include <link.h>

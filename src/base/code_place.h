@@ -5,16 +5,16 @@
 
 namespace weft {
 
-// The loaded file that holds an address ("" for the program itself, "?" if there is none), and the
-// address as the file's symbols count.
+// The loaded file that contains an address ("" for the program itself, "?" if there is none), and
+// the address as an offset in that file.
 struct Place {
   char file[256];
   std::uint64_t offset;
 };
 Place place_of(std::uintptr_t address);
 
-// The kind of a loaded file, by its path: the MPI library's binding for a language other than C,
-// Weft, or the application.
+// The kind of a loaded file, told by its path. fortran: the MPI library, its Fortran binding, or
+// Weft. python: mpi4py. none: the application.
 enum class Binding : unsigned char { none, fortran, python };
 Binding binding_of(const char* path);
 

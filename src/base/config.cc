@@ -1,4 +1,4 @@
-// Words of the user, turned into a Config; every refusal names the choices.
+// Parses the user's values into a Config. Every error message names the choices.
 #include "base/config.h"
 
 #include <charconv>
@@ -164,7 +164,8 @@ Result<OneCopyUse> parse_one_copy(std::string_view text) {
   return unknown("one-copy", text, kOneCopyChoices);
 }
 
-// Only Weft's own schedules have an order that is known, so all reductions must be its.
+// Checks that the settings allow reproducible reductions. The order of operands is known only in
+// Weft's own schedules, which must therefore carry out all reductions.
 Result<bool> Config::settle_reproducible() {
   if (!reproducible) return true;
   const bool by_rounds = engine == Engine::function || has_progress_thread(engine);
@@ -216,7 +217,7 @@ Result<std::int64_t> parse_transfers(std::string_view text) {
                in_quotes(text)};
 }
 
-// Variable XDG_CACHE_HOME: the user's cache directory, where weft/plans keeps measured plans.
+// Variable XDG_CACHE_HOME: the user's cache directory, whose file weft/plans keeps measured plans.
 std::string default_plan_cache() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache && *cache == '/') return std::string(cache) + "/weft/plans";
@@ -224,7 +225,7 @@ std::string default_plan_cache() {
   return home && *home == '/' ? std::string(home) + "/.cache/weft/plans" : "";
 }
 
-// Variable WEFT_LAPS: of a collective with a round for each rank, so many are made at a time (128).
+// Variable WEFT_LAPS: how many rounds are built at a time if a collective has one per rank (128).
 Result<Config> Config::from(const std::function<const char*(const char* name)>& value_of) {
   Config config;
   config.plan_cache_file = default_plan_cache();

@@ -1,5 +1,5 @@
-// EqualsShared: immutable objects, of which equal ones in use are stored once: many communicators
-// of a program have the same ranks.
+// EqualsShared: stores equal immutable objects once while they are in use. Many communicators of a
+// program have the same ranks.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace weft {
 template <class T>
 class EqualsShared {
  public:
-  // Thread-safe.
+  // Returns the stored object equal to `made`, or stores `made`. Thread-safe.
   std::shared_ptr<const T> get(T made) {
     const std::lock_guard lock(mutex_);
     std::erase_if(in_use_, [](const auto& one) { return one.expired(); });

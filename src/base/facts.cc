@@ -1,4 +1,4 @@
-// Converts facts to text, and describes those that differ.
+// Converts facts to text, and describes differences between ranks.
 #include "base/facts.h"
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kNothing = "not known";  // to a rank with another Weft
+constexpr std::string_view kNothing = "not known";  // value shown for a rank whose version of Weft
+                                                    // lacks the fact
 
 std::string_view take_until(std::string_view& text, char end) {
   const auto at = std::min(text.find(end), text.size());
@@ -46,7 +47,8 @@ std::string ranks_words(const std::vector<int>& ranks) {
   return words;
 }
 
-// Describes the values of one fact, in the order of their first ranks, with these ranks.
+// Describes the values of a fact and the ranks that have them, in the order of the first rank with
+// each value.
 std::string difference(const std::string& name, const std::vector<Facts>& of_ranks) {
   std::vector<std::pair<std::string, std::vector<int>>> ranks_with;
   bool alike = true;
@@ -71,7 +73,7 @@ std::string difference(const std::string& name, const std::vector<Facts>& of_ran
 
 }  // namespace
 
-// FNV-1a, reduced to 63 bits.
+// The hash is FNV-1a, reduced to 63 bits.
 std::int64_t fingerprint(const Facts& facts) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto add = [&](const std::string& word) {

@@ -1,5 +1,5 @@
-// Facts: options of a rank that decide what travels; ranks work together only if these agree. They
-// are text, so that other versions of Weft can read them.
+// Facts: options of a rank that determine its messages and shared memory. Ranks can work together
+// only if these agree. They are text, so that other versions of Weft can read them.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@
 
 namespace weft {
 
-// A fact. None of its strings may contain a tabulator or the end of a line.
+// A fact. None of its strings may contain a tab or newline.
 struct Fact {
-  std::string name;   // of the option or hint
-  std::string value;  // as the user knows it
-  std::string wire;   // ranks go together where this is the same
+  std::string name;   // name of the option or hint
+  std::string value;  // value as the user writes it
+  std::string wire;   // value to compare: ranks can work together if it is equal on all of them
 
   bool operator==(const Fact&) const = default;
 };
 using Facts = std::vector<Fact>;
 
-// Returns a hash of names and wires, never negative.
+// Returns a non-negative hash of the names and wires.
 std::int64_t fingerprint(const Facts& facts);
 
-// Convert facts to a text to be sent, and back; text that cannot be read is left out.
+// Convert facts to text for sending, and back. Unreadable parts of the text are omitted.
 std::string text_of(const Facts& facts);
 Facts facts_of(std::string_view text);
 
-// Describes the differences between ranks, given their facts by rank: "--engine is thread on rank 0
-// and tcc on ranks 1 to 3; …". Empty if there are none.
+// Describes the differences between ranks: "--engine is thread on rank 0 and tcc on ranks 1 to 3;
+// …". Empty if there are none. of_ranks: facts by rank.
 std::string differences(const std::vector<Facts>& of_ranks);
 
 }  // namespace weft

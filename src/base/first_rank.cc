@@ -1,5 +1,5 @@
-// mpiexec's variables come first: inside an allocation of Slurm its ranks have a variable of
-// srun's, too.
+// The variables of mpiexec come first, because ranks that it starts inside a Slurm allocation have
+// a variable of srun, too.
 #include "base/first_rank.h"
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ const char* launched_rank() {
 }
 
 int launched_ranks() {
-  // Slurm sets SLURM_NTASKS for a batch script, too, which is no rank.
+  // SLURM_NTASKS is not used, because Slurm also sets it for a batch script, which is no rank.
   const char* const ranks = first_of({"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"});
   return ranks ? std::atoi(ranks) : 0;
 }

@@ -1,15 +1,15 @@
-// Launchers tell their processes these facts of the job before MPI starts.
+// Reads rank and size from the environment that launchers set, before MPI starts.
 #pragma once
 
 namespace weft {
 
-// This process's rank; nullptr: nothing says that it is one.
+// Returns this process's rank; nullptr if no variable tells it.
 const char* launched_rank();
 
-// 0: nothing says how many ranks the job has.
+// Returns the number of the job's ranks; 0 if no variable tells it.
 int launched_ranks();
 
-// Returns true as well if no variable tells the rank.
+// Returns whether this is rank 0, or no variable tells the rank.
 bool is_first_rank();
 
 }  // namespace weft

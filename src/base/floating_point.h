@@ -1,6 +1,6 @@
-// FloatingPoint: how a thread computes with floating-point numbers: rounding, what becomes of very
-// small ones, which exceptions trap. Why: MPI_Allreduce rounds as its caller has said, also where
-// another thread carries it out.
+// FloatingPoint: a thread's floating-point mode: rounding, flushing of subnormal numbers,
+// exceptions that trap. Weft's threads adopt the caller's mode, so that a collective computes as
+// its caller has set it.
 #pragma once
 
 #include <cfenv>
@@ -13,16 +13,16 @@ class FloatingPoint {
  public:
   static FloatingPoint of_this_thread();
   void set() const;
-  // Some exception raises a signal.
+  // Returns whether some floating-point exception raises a signal.
   bool traps() const;
   bool operator==(const FloatingPoint&) const = default;
 
  private:
 #if defined(__x86_64__)
-  std::uint32_t vectors_ = 0;  // MXCSR without its flags
-  std::uint16_t x87_ = 0;      // the control word, for long double
+  std::uint32_t vectors_ = 0;  // MXCSR without its exception flags
+  std::uint16_t x87_ = 0;      // x87 control word, for long double
 #elif defined(__aarch64__)
-  std::uint64_t control_ = 0;  // FPCR
+  std::uint64_t control_ = 0;  // register FPCR (rounding mode and exception masks)
 #else
   int rounding_ = FE_TONEAREST;
 #endif
@@ -36,7 +36,8 @@ inline FloatingPoint FloatingPoint::of_this_thread() {
   asm volatile("fnstcw %0" : "=m"(now.x87_));
   return now;
 }
-// Flags of before would trap where their exceptions do now.
+// Clears the x87 exception flags, since a set flag would trap if the new mode unmasks its
+// exception.
 inline void FloatingPoint::set() const {
   __builtin_ia32_ldmxcsr(vectors_);
   asm volatile("fnclex\n\tfldcw %0" : : "m"(x87_));
@@ -67,13 +68,13 @@ inline FloatingPoint FloatingPoint::of_this_thread() {
 inline void FloatingPoint::set() const {
   std::fesetround(rounding_);
 }
-// Whether exceptions raise signals is not known on this processor.
+// Returns true, because on this processor it is not known whether exceptions raise signals.
 inline bool FloatingPoint::traps() const {
   return true;
 }
 #endif
 
-// Makes the calling thread compute in the given mode while it lives.
+// Sets the calling thread's floating-point mode while this object lives.
 class ComputesAs {
  public:
   explicit ComputesAs(const FloatingPoint& other) {

@@ -1,5 +1,5 @@
-// The info keys by which a program asks Weft for something on one communicator: read by
-// runtime/comm/hints.cc, described in the reference.
+// The info keys by which a program requests settings for a communicator. runtime/comm/hints.cc
+// reads them; the reference describes them.
 #pragma once
 
 #include <array>

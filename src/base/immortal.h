@@ -1,7 +1,7 @@
-// Immortal: an object of static storage that is made when its owner says so, and is never
-// destroyed. Why no constructor at load: a library of the program's may call MPI from a constructor
-// that runs before those of Weft. Why no destructor: threads and callbacks may look at the object
-// while the process exits.
+// Immortal: an object of static storage that is constructed when its owner calls make(), and is
+// never destroyed. There is no constructor at load, because a library of the program may call MPI
+// in a constructor that runs before Weft's. There is no destructor, because threads and callbacks
+// may access the object while the process exits.
 #pragma once
 
 #include <new>
@@ -15,7 +15,7 @@ union Immortal {
   Immortal(const Immortal&) = delete;
   Immortal& operator=(const Immortal&) = delete;
 
-  // Until then all bytes of the object are zero.
+  // Constructs the object. Until then all its bytes are zero.
   void make() { new (&object) Object(); }
 
   char nothing;

@@ -31,12 +31,13 @@ enum class Kind : std::uint8_t {
 };
 inline constexpr int kKinds = 22;
 
-const char* kind_name(Kind kind);  // "allreduce"
-bool reduces(Kind kind);           // it has an operator
+const char* kind_name(Kind kind);  // returns for instance "allreduce"
+bool reduces(Kind kind);           // returns whether calls of this kind have an operator
 bool is_neighborhood(Kind kind);
-// Returns whether all ranks know the size of the call from one count per side: it has no arrays.
+// Returns whether calls of this kind have a single count per side instead of arrays, so that all
+// ranks know the size.
 bool has_one_count(Kind kind);
-// For kinds with one count: returns whether no rank can return before all have begun.
+// For kinds with a single count per side: returns whether no rank can return before all have begun.
 bool waits_for_all(Kind kind);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 // The outermost call is left if a jump or an exception leads beyond its frame. The stack is
-// searched only after a jump whose destination is unknown.
+// searched only if the destination of the jump is unknown.
 #include "base/left_calls.h"
 
 #include <pthread.h>
@@ -19,14 +19,14 @@ namespace {
 
 constinit thread_local Duty* last_duty __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Duties from here on are those of calls around an OutsideCalls; nullptr: there is none.
+// The last duty of the calls around the innermost OutsideCalls; nullptr if there is none.
 constinit thread_local const Duty* floor_of_duties __attribute__((tls_model("initial-exec"))) =
     nullptr;
 
 constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))) = false;
 
-// A thread-specific key is used: a destructor of the thread's also runs when the process exits,
-// which a call may cause.
+// Uses a thread-specific key, because the destructor of a thread_local object would also run when
+// the process exits, which a call may cause.
 [[gnu::noinline]] void await_thread_end() {
   static const pthread_key_t key = [] {
     pthread_key_t made{};
@@ -41,7 +41,7 @@ constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))
 
 }  // namespace
 
-// A frame ends where the stack of its caller's frame lies at the call.
+// The end of a frame is the stack pointer of its caller at the call (the canonical frame address).
 bool is_on_stack(const void* frame_end) {
   struct Walk {
     const void* wanted;

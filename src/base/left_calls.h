@@ -1,10 +1,10 @@
-// Calls that are left: an error handler, an attribute callback or an operator of the application's
-// throws an exception, jumps (longjmp) or ends its thread, or the thread is cancelled. Such a call
-// never returns. Weft treats all of these as a jump, in which destructors of its frames do not run
-// (personality.cc). Whatever a call must undo in any case is a Duty, which lies outside the stack.
-// The thread's next call fulfils the duties of one that was left; so does the end of the thread.
-// Destructors would not do: a jump runs none, and a thread may be cancelled at any instruction, for
-// which C++ ends the program.
+// Handles calls that never return, because an error handler, attribute callback or reduction
+// operator of the application throws an exception, jumps (longjmp) or ends its thread, or because
+// the thread is cancelled. Weft treats all of these as a jump, in which the destructors of its
+// frames do not run (personality.cc). An action that a call must undo in any case is a Duty, an
+// object that does not lie on the stack. The next call of the thread, or the end of the thread,
+// fulfils the duties of a call that has been left. Destructors would not do: a jump runs none, and
+// a thread may be cancelled at any instruction, for which C++ ends the program.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@
 
 namespace weft {
 
-// The end of the frame of this thread's outermost call; nullptr on Weft's threads.
+// The end of the stack frame of this thread's outermost MPI call; nullptr on Weft's threads.
 extern constinit thread_local const void* outermost_call __attribute__((tls_model("initial-exec")));
 
-// Is called when a call begins on a thread that is inside one, or where one may have been left.
-// Returns false if the outer call was left: its duties are then fulfilled, and the thread is inside
-// no call.
+// Is called when a call begins on a thread that is inside a call, or whose last call may never have
+// returned. Returns false if the outer call has been left; then its duties are fulfilled and the
+// thread counts as outside all calls.
 bool outer_call_is_active(const void* frame_end);
 
-// Is called when a jump or an exception leaves frames of this thread. to: where the stack ends in
-// the frame that goes on; nullptr if that is unknown. A call whose frame lies below it is left.
+// Is called when a jump or an exception leaves frames of this thread. to: the stack address at
+// which execution continues; nullptr if unknown. A call whose frame lies below it will not return.
 void leaves_frames(const void* to);
 
-// Returns whether a frame of Weft's with this end is on this thread's stack, by walking through it.
-// Generated code without unwind tables ends the walk: nothing beyond it is found.
+// Returns whether a frame of Weft with this end is on this thread's stack, by unwinding it.
+// Generated code without unwind tables ends the search; frames beyond it are not found.
 bool is_on_stack(const void* frame_end);
 
-// Returns the state that the end of a call restores. frame_end: that of the wrapper which the
-// application called.
+// Returns the thread state that the end of the call restores. frame_end: that of the wrapper which
+// the application called.
 [[gnu::always_inline]] inline std::uint8_t bits_at_begin(const void* frame_end) {
   if (!this_thread.is_untouched() && outer_call_is_active(frame_end)) [[unlikely]]
     return this_thread.is;
@@ -39,8 +39,9 @@ bool is_on_stack(const void* frame_end);
   return 0;
 }
 
-// Puts the thread outside all calls while it lives, for code of the application's that is called
-// from inside one: its calls are outermost. The duties of the surrounding calls are kept.
+// Makes the thread count as outside all calls while this object lives, for application code that is
+// called from inside a call: MPI calls in it are outermost. The duties of the surrounding calls are
+// kept.
 class OutsideCalls {
  public:
   OutsideCalls();
@@ -60,7 +61,8 @@ class Duty {
   Duty(const Duty&) = delete;
   Duty& operator=(const Duty&) = delete;
 
-  // On a thread the last duty to begin ends first. Duties that were left since are ended before.
+  // Duties of a thread must end in the reverse order of their beginning. end() first fulfils later
+  // duties that have not ended, because their calls have been left.
   void begin();
   void end();
 
@@ -69,16 +71,15 @@ class Duty {
 
  private:
   friend void fulfil_duties(const Duty* until);
-  virtual void fulfil() = 0;  // after its end()
+  virtual void fulfil() = 0;  // is called after the duty has ended
 
   Duty* before_ = nullptr;
 };
 
-// Fulfils this thread's duties that began after `until`; nullptr: all.
+// Fulfils the duties of this thread that began after `until`; all of them if `until` is nullptr.
 void fulfil_duties(const Duty* until);
 
-// Holds an object of a call, or none yet, whose destructor runs even if the call is left, though
-// later.
+// Holds an optional object whose destructor runs even if the call never returns, though later.
 template <class T>
 class Lasting {
  public:
@@ -91,7 +92,7 @@ class Lasting {
   Lasting(const Lasting&) = delete;
   Lasting& operator=(const Lasting&) = delete;
 
-  // Makes the object; there must be none yet.
+  // Constructs the object; there must be none yet.
   template <class... Arguments>
   void begin(Arguments&&... arguments) {
     kept_ = new Kept(std::forward<Arguments>(arguments)...);

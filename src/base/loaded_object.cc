@@ -1,5 +1,5 @@
-// Symbols are found by their GNU hash. No function of the C library's compares their names: a
-// sanitizer may replace it and look its own functions up before it is ready.
+// Finds symbols by their GNU hash. It compares names without the C library, because a sanitizer may
+// replace those functions and look up its own before it is ready.
 #include "base/loaded_object.h"
 
 namespace weft {
@@ -25,8 +25,8 @@ std::uint64_t symbol_index(const ElfW(Rela) & entry) {
 
 }  // namespace
 
-// The dynamic linker leaves some of these addresses as in the file, depending on processor and
-// object.
+// Sets a pointer from an entry of the dynamic section. Depending on processor and object, the
+// dynamic linker has relocated the address or left it as in the file.
 template <class Pointer>
 void LoadedObject::point(Pointer& member, ElfW(Addr) address) const {
   member = reinterpret_cast<Pointer>(address < base_ ? base_ + address : address);

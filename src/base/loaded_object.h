@@ -1,5 +1,6 @@
-// An object that is loaded into this process, by its own dynamic section. No call of the dynamic
-// linker's is needed, so that this tells what these calls themselves are, before any constructor.
+// LoadedObject: an object file loaded into this process, read by its dynamic section. It calls no
+// function of the dynamic linker, so that it works before any constructor, and can tell what those
+// functions themselves resolve to.
 #pragma once
 
 #include <link.h>
@@ -15,17 +16,19 @@ class LoadedObject {
   LoadedObject(ElfW(Addr) base, const ElfW(Dyn) * dynamic);
   explicit LoadedObject(const link_map& map) : LoadedObject(map.l_addr, map.l_ld) {}
 
-  // The name by which programs are linked to it; nullptr: it has none.
+  // Returns the name by which programs are linked to it (DT_SONAME); nullptr if it has none.
   const char* linked_name() const { return has_name_ ? strings_ + name_ : nullptr; }
 
-  // The symbol's address in this object; nullptr: the object does not define it.
+  // Returns the symbol's address in this object; nullptr if the object does not define it.
   void* defined(const char* symbol) const;
 
-  // A place that the dynamic linker fills with the address of a symbol which others define.
+  // An address that the dynamic linker fills with the address of a symbol which another object
+  // defines.
   struct Slot {
     const char* symbol;
     void** place;
-    bool may_wait;  // filled at the first call, if the object is bound lazily
+    bool may_wait;  // the address may be filled only at the first call, if the object is bound
+                    // lazily
   };
   template <class Visit>
   void for_each_slot(Visit visit) const {

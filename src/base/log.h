@@ -1,4 +1,4 @@
-// Sentences for the user, to standard error, each prefixed with "weft:".
+// Writes a sentence for the user to standard error, prefixed with "weft: ".
 #pragma once
 
 #include <string>

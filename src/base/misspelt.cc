@@ -1,4 +1,4 @@
-// The names come from the reference, which has all of them (tools/generate_reference.py).
+// The names come from a generated list of all variables (tools/generate_reference.py).
 #include "base/misspelt.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ char capital(char c) {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
 }
 
-// Counts letters to insert, delete, change, or swap with the next one (optimal string alignment).
+// Returns the least number of letters to insert, delete, change, or swap with the next one (optimal
+// string alignment distance).
 std::size_t edits(std::string_view from, std::string_view to) {
   std::vector<std::size_t> two_before, before(to.size() + 1), row(to.size() + 1);
   std::iota(before.begin(), before.end(), 0);
@@ -38,8 +39,8 @@ std::size_t edits(std::string_view from, std::string_view to) {
 
 namespace {
 
-// Returns whether a user does not set the variable WEFT_`name`: Weft's programs and tests set it
-// for each other, or a module system or CMake sets it to the place of an installation.
+// Returns whether users do not set the variable WEFT_`name` themselves: Weft's programs and tests
+// set it for each other, or a module system or CMake sets it to the place of an installation.
 bool is_of_others(std::string_view name) {
   constexpr std::string_view kOwn[] = {"ADVISE_", "FAULTS_", "LAB_",           "STANDIN_",
                                        "TEST_",   "STARTED", "PRELOAD_BEFORE", "REQUIRE_ALL"};
@@ -56,7 +57,7 @@ struct Nearest {
   bool is_meant() const { return 4 * edits <= name.size(); }
 };
 
-// Finds Weft's variable with the fewest edits.
+// Returns Weft's variable with the fewest edits from `name`.
 Nearest nearest_to(std::string_view name) {
   std::string capitals(name);
   std::ranges::transform(capitals, capitals.begin(), capital);

@@ -1,5 +1,6 @@
-// Finds variables that begin with WEFT_ and that nothing reads, and the most similar one of Weft's.
-// WEFT_ROOT and the like are skipped: they belong to module systems and CMake.
+// Finds environment variables that begin with WEFT_ but that nothing reads, and suggests the most
+// similar variable of Weft. WEFT_ROOT and similar names are skipped, since module systems and CMake
+// set them.
 #pragma once
 
 #include <string>
@@ -8,11 +9,12 @@
 
 namespace weft {
 
-// Returns the sentence about a variable of that name; empty if it is Weft's, or none of Weft's
-// business.
+// Returns the sentence about a variable of that name; empty if it is a variable of Weft or is
+// skipped.
 std::string sentence_on_variable(std::string_view name);
 
-// Returns a sentence for each such variable among "NAME=VALUE"..., nullptr.
+// Returns the sentences about misspelt variables. environment: strings "NAME=VALUE", ended by
+// nullptr.
 std::vector<std::string> misspelt_variables(const char* const* environment);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
-// Each option's entry ends with how its variable is read and with the fact on which ranks agree.
-// Each rank may have its own levels of split trees, transfers, watchdog, files of reports, cache of
-// plans (one rank reads it and tells the others), shared heap, XPMEM and copies by the kernel
-// (ranks of a node agree on what they can do).
+// Each option's entry ends with the function that reads its variable and the fact on which ranks
+// must agree. Ranks may differ in levels of split trees, transfers, watchdog, report files, cache
+// of plans (one rank reads it and tells the others), shared heap, XPMEM and copies by the kernel
+// (the ranks of a node agree on what they can do).
 #include "base/options.h"
 
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ using Text = std::string_view;
 
 constexpr const char* kSharedHeapBytes = "65536";
 
-// Puts a value that could be read into its field.
+// Stores a parsed value in its field, or returns the error.
 template <class T>
 Result<bool> put(Result<T> value, T& field) {
   if (!value) return value.error();
@@ -32,7 +32,7 @@ Result<bool> put(Result<T> value, T& field) {
   return true;
 }
 
-// 1 or 0; nothing, as where the variable is not set.
+// Reads 1 or 0; an empty value counts as 0, like an unset variable.
 Result<bool> read_switch(const char* variable, Text text, bool& on) {
   if (text != "0" && text != "1" && !text.empty())
     return Error{std::string(variable) + " is 1 or 0, not " + in_quotes(text)};
@@ -64,7 +64,8 @@ Result<bool> read_shared_heap(Text text, Config& config) {
              config.shared_heap_bytes);
 }
 
-// A file of the user's, named by mistake. One that cannot be read is said where it is used.
+// Returns whether the file exists with content other than plans, so that it must not be
+// overwritten. A file that cannot be read is reported where it is used.
 bool holds_something_else(const std::string& name) {
   struct stat status;
   if (stat(name.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -74,7 +75,7 @@ bool holds_something_else(const std::string& name) {
   return file.gcount() > 0 && begin != kPlansBegin;
 }
 
-// The other ranks, of which there may be thousands, do not ask the file system, and hear of it.
+// Only the first rank checks the file; it tells the other ranks, of which there may be thousands.
 Result<bool> read_plan_cache(Text text, Config& config) {
   config.plan_cache_file = text == "none" ? "" : text;
   return is_first_rank() ? check_plan_cache(config.plan_cache_file) : true;
@@ -106,8 +107,8 @@ std::string percent_words(double percent) {
   return words;
 }
 
-// Each rank's thread may do something else after a poll. But those that pass a baton share a page,
-// which their ranks make together.
+// Ranks may use different back-offs. Only `baton` must be equal, because the ranks create its page
+// of shared memory together.
 Fact backoff_fact(const Config& config) {
   const char* const kind = config.backoff.kind == BackOff::Kind::baton ? "baton" : "another";
   return {"--backoff", kind, kind};
@@ -253,22 +254,21 @@ constexpr Option kOptions[] = {
 
 }  // namespace
 
-// Engines function and thread both carry out Weft's rounds; by callers or by a thread is each
-// rank's own affair.
+// Engines function and thread exchange the same messages, so that ranks may choose between them.
 Fact engine_fact(const std::string& name, Engine engine) {
   const bool rounds = engine == Engine::function || engine == Engine::thread;
   return {name, engine_name(engine), rounds ? "rounds" : engine_name(engine)};
 }
 
-// Each rank's thread may go to another core. But ranks of a node ask each other before any thread
-// goes elsewhere than where its rank runs.
+// Ranks may place their threads on different cores. But if one rank uses policy `bind`, all must,
+// because the other policies need communication between the ranks of a node.
 Fact placement_fact(const std::string& name, const PlacementPolicy& placement) {
   const bool bound = placement.kind == PlacementPolicy::Kind::bind;
   return {name, placement_words(placement), bound ? "bind" : "elsewhere"};
 }
 
-// The last answer is remembered, since the lines of a site file are checked one after the other. It
-// is never destroyed: programs are checked while they exit.
+// Remembers the last answer, because each line of a site file causes a check. The memory is never
+// destroyed, because programs are checked while they exit.
 Result<bool> check_plan_cache(const std::string& name) {
   struct Looked {
     std::mutex mutex;

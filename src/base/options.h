@@ -1,6 +1,6 @@
-// The options of Weft as data. The library reads their variables by this table, ranks compare by it
-// what all must have alike, and `weft run`, its help, the reference pages, man pages and shell
-// completion (tools/generate_reference) are made from it.
+// The options of Weft as data. The library reads their variables by this table, and ranks compare
+// by it the settings that must be equal. `weft run`, its help, the reference pages, man pages and
+// shell completion (tools/generate_reference) are made from it.
 #pragma once
 
 #include <array>
@@ -22,19 +22,20 @@ inline constexpr std::array<const char*, 6> kOptionGroupTitles = {
 struct Option {
   OptionGroup group;
   const char* name;
-  const char* argument;       // as the help calls its value; "": it takes none
-  const char* choices;        // separated by ", "; capitals stand for values; "": any value
-  const char* default_value;  // in words where no value says the same
-  const char* variable;       // "": none
-  // The variable's value where the option stands alone. Such an option takes a value only after
-  // '='. nullptr: the option always needs a value.
+  const char* argument;  // the name of the option's value in the help; "" if it takes none
+  const char* choices;   // possible values, separated by ", "; capital letters are placeholders; ""
+                         // for any value
+  const char* default_value;  // default value, described in words if necessary
+  const char* variable;       // environment variable; "" for none
+  // The variable's value if the option is given without a value. Such an option takes a value only
+  // after '='. nullptr: the option always needs a value.
   const char* alone;
   const char* text;
-  // Sets the field of Config that the variable stands for, or refuses the value. nullptr: Config
-  // has no such field.
+  // Sets the field of Config that belongs to the variable, or returns an error for a wrong value.
+  // nullptr: Config has no such field.
   Result<bool> (*read)(std::string_view value, Config& config) = nullptr;
-  // A fact that all ranks of a job must agree on; nullptr if ranks may differ.
-  // Why: an option that decides what travels, and differs between ranks, makes the job hang.
+  // Returns a fact on which all ranks of a job must agree; nullptr if ranks may differ. An option
+  // that determines messages and differs between ranks would make the job hang.
   Fact (*fact)(const Config& config) = nullptr;
 };
 
@@ -42,18 +43,18 @@ std::span<const Option> option_table();
 
 inline constexpr const char* kHelpOption = "--help";
 inline constexpr const char* kVerboseOption = "--verbose";
-// Takes KIND=NAME, and has one variable for each KIND.
+// Takes KIND=NAME, and has a variable for each KIND.
 inline constexpr const char* kAlgorithmOption = "--algorithm";
 inline constexpr const char* kAlgorithmVariable = "WEFT_ALGORITHM_";
-// Returns the variable of one kind, such as WEFT_ALGORITHM_ALLREDUCE.
+// Returns the variable for a kind, such as WEFT_ALGORITHM_ALLREDUCE.
 std::string algorithm_variable(Kind kind);
 
-// Refuses a file that holds something other than plans.
+// Returns an error if the file holds something other than plans.
 Result<bool> check_plan_cache(const std::string& name);
 
 inline constexpr const char* kMpiChoices = "mpich, intelmpi, openmpi, abi";
 
-// The fact of an engine or a placement that an option or a communicator's hint asks for.
+// Return the fact of an engine or placement that an option or a communicator's hint requests.
 Fact engine_fact(const std::string& name, Engine engine);
 Fact placement_fact(const std::string& name, const PlacementPolicy& placement);
 

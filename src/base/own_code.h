@@ -1,9 +1,9 @@
-// Tells whether an address is in this library or program itself.
+// Tells whether an address lies in this library or program itself.
 #pragma once
 
 #include <cstdint>
 
-// The linker's: where the loaded file begins and its code ends.
+// The linker defines these: the beginning of the loaded file and the end of its code.
 extern "C" {
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));

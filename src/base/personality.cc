@@ -1,8 +1,8 @@
-// Handles Weft's frames between the application's call and its callbacks when an exception or the
-// end of the thread passes them. They are skipped, as by a jump (left_calls.h): the program's
-// libgcc_s unwinds, and Weft's hidden C++ runtime belongs to another unwinder, whose contexts may
-// look different. weft_hide_all_but() in CMakeLists.txt makes the linker call this in place of the
-// runtime's own routine (--wrap).
+// Handles Weft's stack frames between the application's call and its callbacks when an exception or
+// the end of the thread passes them. The frames are skipped, as by a jump (left_calls.h): the
+// program's libgcc_s unwinds, while Weft's hidden C++ runtime belongs to another unwinder with
+// perhaps other data structures. weft_hide_all_but() in CMakeLists.txt makes the linker call this
+// in place of the runtime's own personality routine (--wrap).
 #include <dlfcn.h>
 #include <unwind.h>
 
@@ -15,9 +15,9 @@
 namespace weft {
 namespace {
 
-// Returns where the stack ends in the frame that catches the exception; nullptr: unknown. The
-// unwinders of GCC and LLVM note that place in the exception. nongnu.org's libunwind notes an
-// address of code there. The end of a thread leaves all frames.
+// Returns the stack address of the frame that catches the exception; nullptr if unknown. The
+// unwinders of GCC and LLVM store it in the exception, while nongnu.org's libunwind stores a code
+// address there. The end of a thread leaves all frames.
 const void* destination(_Unwind_Action actions, const _Unwind_Exception& exception) {
   if ((actions & _UA_FORCE_UNWIND) != 0) return reinterpret_cast<const void*>(UINTPTR_MAX);
   const auto noted = reinterpret_cast<const void*>(std::uintptr_t{exception.private_2});

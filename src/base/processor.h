@@ -1,4 +1,4 @@
-// Processor: the kind of processor, as far as it decides how data are best moved.
+// Processor: the kind of processor, as far as it determines how data are best moved.
 #pragma once
 
 #include <cstdint>

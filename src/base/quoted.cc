@@ -1,4 +1,4 @@
-// Bytes from 0x80 on are left as they are, so that letters of any language pass.
+// Bytes from 0x80 on are left unchanged, so that UTF-8 text passes.
 #include "base/quoted.h"
 
 namespace weft {

@@ -1,5 +1,5 @@
-// Prints the user's words in sentences: a value may contain line ends and terminal codes, or be
-// very long.
+// Prints the user's words in sentences. A value may contain newlines and terminal codes, or be very
+// long.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-// Turns unprintable characters into \n, \t or \x1b, and ends a text that is too long in "...".
+// Turns unprintable characters into \n, \t or \x1b, and truncates a long text with "...".
 std::string printable(std::string_view text);
 
-// Puts printable() between ' and '.
+// Returns printable(text) between single quotes.
 std::string in_quotes(std::string_view text);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// Result<T>: a value or an Error, returned where other code would throw.
-// Why: nothing may throw across a thread or the C interface. An Error that came from the MPI
-// library carries the library's own error code, so that the user's handler sees exactly that.
+// Result<T>: a value or an Error, returned in place of an exception, because none may pass a thread
+// or the C interface. An Error that came from the MPI library carries the library's own error code,
+// so that the user's handler receives exactly that.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace weft {
 
 struct Error {
   std::string message;
-  int mpi_code = 0;  // 0: not from the MPI library
+  int mpi_code = 0;  // 0 if the error did not come from the MPI library
 };
 
 template <class T>

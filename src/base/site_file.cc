@@ -1,5 +1,5 @@
-// Each line is checked together with those before it, so that the message can name the first line
-// that is wrong.
+// Each line is checked together with those before it, so that the message can name the first wrong
+// line.
 #include "base/site_file.h"
 
 #include <fcntl.h>
@@ -33,7 +33,8 @@ bool names_algorithm(std::string_view name) {
   return false;
 }
 
-// Variables that Config does not read, such as WEFT_MPI, are one program's affair.
+// Returns whether the site file may set the variable: Config reads it. Others, such as WEFT_MPI,
+// concern a single program.
 bool is_settable(std::string_view name) {
   const auto reads = [name](const Option& option) {
     return option.read && name == option.variable;
@@ -44,13 +45,14 @@ bool is_settable(std::string_view name) {
 Result<bool> check(const SiteFile& site, Result<bool> (*check_algorithms)(const Config&)) {
   const auto config = Config::from([&](const char* name) { return site.find(name); });
   if (!config) return config.error();
-  // All ranks look at the file of plans, so that all leave out the same site file.
+  // All ranks check the file of plans here, so that all of them ignore the site file in the same
+  // case.
   if (site.find("WEFT_PLAN_CACHE"))
     if (const auto right = check_plan_cache(config->plan_cache_file); !right) return right;
   return check_algorithms(*config);
 }
 
-// Adds what the line says; a line that is empty or a comment says nothing.
+// Adds the setting in a line; empty lines and comments are skipped.
 Result<bool> add_line(std::string_view line, SiteFile& site) {
   line = trimmed(line);
   if (line.empty() || line.front() == '#') return true;
@@ -86,7 +88,7 @@ SiteFile parse(const std::string& name, std::string_view text,
   return site;
 }
 
-// Reads at most the bytes that the text has room for.
+// Reads at most as many bytes as `text` has.
 bool read_into(int file, std::string& text) {
   const ssize_t length = read(file, text.data(), text.size());
   text.resize(length < 0 ? 0 : static_cast<std::size_t>(length));

@@ -1,19 +1,20 @@
-// The variables by which `weft run` tells the preloaded library what it has started.
+// The variables by which `weft run` tells the preloaded library about the program that it has
+// started.
 #pragma once
 
 namespace weft {
 
-// The process that `weft run` has become.
+// The process ID of `weft run`, which becomes that of the program.
 inline constexpr const char* kStartedVariable = "WEFT_STARTED";
 // The original LD_PRELOAD, if a sanitizer's runtime was added beside Weft.
 inline constexpr const char* kPreloadBeforeVariable = "WEFT_PRELOAD_BEFORE";
 
-// The job's command line without Weft, as a user would type it behind `weft try --`.
+// The job's command line without Weft, as a user would type it after `weft try --`.
 inline constexpr const char* kCommandVariable = "WEFT_STARTED_COMMAND";
 
-// Is called in MPI_Init: restores LD_PRELOAD. Programs that this one starts need neither Weft nor a
-// sanitizer's runtime that was loaded for it: either would be an error in programs built the other
-// way.
+// Is called in MPI_Init: restores LD_PRELOAD for programs that this one starts. They need neither
+// Weft nor a sanitizer's runtime that was loaded for it; either would be an error in programs built
+// the other way.
 void restore_preload();
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// This thread: whether it is inside Weft, and by which name the application called. In two bytes,
-// since every wrapper reads, writes and restores it.
+// ThisThread: whether the calling thread is inside Weft, and by which name (MPI_X or PMPI_X) the
+// application called. It has two bytes, because every wrapper reads, writes and restores it.
 #pragma once
 
 #include <bit>
@@ -8,10 +8,10 @@
 namespace weft {
 
 // Bits of ThisThread::is.
-inline constexpr std::uint8_t kInside = 1;     // in a wrapper, or a thread of Weft's
-inline constexpr std::uint8_t kProfiling = 2;  // called by the name PMPI_X
+inline constexpr std::uint8_t kInside = 1;     // the thread is in a wrapper, or belongs to Weft
+inline constexpr std::uint8_t kProfiling = 2;  // the application called by the name PMPI_X
 
-// Whether this thread has left its outermost call without the call's end (base/left_calls.h).
+// Whether this thread's outermost call ended without returning (base/left_calls.h).
 enum class Left : std::uint8_t { no, perhaps, certainly };
 
 struct ThisThread {
@@ -22,7 +22,8 @@ struct ThisThread {
   bool is_untouched() const { return std::bit_cast<std::uint16_t>(*this) == 0; }
 };
 
-// In the executable's own TLS block: the library is always loaded at start.
+// The state of the calling thread. It lies in the executable's static TLS block, because the
+// library is always loaded at program start.
 extern constinit thread_local ThisThread this_thread __attribute__((tls_model("initial-exec")));
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// The frames between operator and exception_of() have been unwound when it takes the exception
-// over. From there on it belongs to nobody, and may be raised anew on any thread.
+// The frames between the operator and exception_of() have been unwound when exception_of() takes
+// the exception. From then on no frame owns it, and it may be raised again on any thread.
 #include "base/users_code.h"
 
 #include <dlfcn.h>
@@ -12,13 +12,14 @@ namespace weft {
 namespace {
 
 struct Catcher {
-  void* back[5];  // of __builtin_setjmp
+  void* back[5];  // buffer of __builtin_setjmp()
   Exception caught;
 };
 constinit thread_local Catcher* catcher __attribute__((tls_model("initial-exec"))) = nullptr;
-std::atomic<const void*> programs_unwinder{nullptr};  // an address in it
+std::atomic<const void*> programs_unwinder{nullptr};  // an address in the unwinder that the program
+                                                      // uses
 
-// Its destructor has the compiler name a personality for the frame that it lies in.
+// Its destructor makes the compiler emit a personality routine for the enclosing frame.
 class Catching {
  public:
   explicit Catching(Catcher& own) : before_(std::exchange(catcher, &own)) {}
@@ -30,7 +31,8 @@ class Catching {
   Catcher* const before_;
 };
 
-// Returns a function of the unwinder, which may be in a library that the program does not see.
+// Returns a function of the unwinder, which may lie in a library that is not visible to the
+// program.
 template <class Function>
 Function* function_of(const void* unwinder, const char* name) {
   Dl_info info;
@@ -42,7 +44,8 @@ Function* function_of(const void* unwinder, const char* name) {
 }
 
 bool is_of_cxx(const _Unwind_Exception& exception) {
-  constexpr std::uint64_t kLanguage = 0x432B2B00;  // "C++\0"; before it the maker of the runtime
+  constexpr std::uint64_t kLanguage = 0x432B2B00;  // "C++\0"; the bytes before it name the vendor
+                                                   // of the runtime
   return (exception.exception_class & 0xFFFFFFFE) == kLanguage;
 }
 
@@ -52,9 +55,9 @@ Exception::Exception(_Unwind_Exception* raised) : raised_(raised) {
   count_as_thrown(-1);
 }
 
-// Changes the program's std::uncaught_exceptions() on this thread.
+// Changes the count of std::uncaught_exceptions() of the program's C++ runtime on this thread.
 void Exception::count_as_thrown(int change) const {
-  struct Globals {  // as the C++ ABI has them
+  struct Globals {  // laid out as in the C++ ABI
     void* caught;
     unsigned uncaught;
   };
@@ -69,7 +72,7 @@ void Exception::throw_on() {
   const auto raise = function_of<_Unwind_Reason_Code(_Unwind_Exception*)>(programs_unwinder.load(),
                                                                           "_Unwind_RaiseException");
   if (raise) raise(std::exchange(raised_, nullptr));
-  // This is reached if nobody catches it.
+  // Raising returns only if nothing catches the exception.
   if (auto* const terminate = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "_ZSt9terminatev")))
     terminate();
   std::abort();

@@ -1,7 +1,7 @@
-// Runs code of the application's, such as an operator, below state of Weft's or on a thread of
-// Weft's. An exception must not pass there: it is caught, and rethrown where the application waits
-// for the result. catch and throw cannot be used: the program's C++ runtime threw it, and Weft has
-// another one.
+// Runs application code, such as a reduction operator, above frames of Weft or on a thread of Weft.
+// An exception must not pass these: it is caught, and rethrown where the application waits for the
+// result. catch and throw cannot be used, because the program's C++ runtime threw it, and Weft has
+// a C++ runtime of its own.
 #pragma once
 
 #include <unwind.h>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// An exception of the program's that nobody has caught yet.
+// An exception of the program that has not been caught yet.
 class Exception {
  public:
   Exception() = default;
@@ -26,7 +26,7 @@ class Exception {
   _Unwind_Exception* raised_ = nullptr;
 };
 
-// Runs `code` and returns the exception that it throws; an empty one if it returns.
+// Runs `code` and returns the exception that it throws; an empty Exception if it returns.
 Exception exception_of(void (*code)(void*), void* data);
 
 template <class Code>
@@ -35,8 +35,9 @@ Exception exception_of(const Code& code) {
   return exception_of(call, const_cast<Code*>(&code));
 }
 
-// Is asked for each of Weft's frames that an exception meets: whether exception_of() is to catch
-// it. Does not return if that is the next to happen.
+// Is called for each frame of Weft that an exception meets. In the search phase it returns whether
+// exception_of() will catch the exception in this frame. In the cleanup phase it continues in
+// exception_of() and does not return.
 bool catches(_Unwind_Action actions, _Unwind_Exception* raised, _Unwind_Context* context,
              const void* unwinder);
 

@@ -1,4 +1,4 @@
-// The file that a symbolic link points to is replaced, so that the link stays.
+// The file to which a symbolic link points is replaced, so that the link stays.
 #include "base/whole_file.h"
 
 #include <fcntl.h>
@@ -22,13 +22,13 @@ std::string behind_links(std::string name) {
   return name;
 }
 
-// Returns whether the name means a descriptor, such as /dev/stdout. It is written in place, since
-// others write there, too.
+// Returns whether the name denotes a file descriptor, such as /dev/stdout. It is written in place,
+// since other programs write there, too.
 bool names_descriptor(const std::string& name) {
   return name.starts_with("/dev/") || name.starts_with("/proc/");
 }
 
-// Returns whether the directory takes no new name, while the file itself may be writable.
+// Returns whether the directory accepts no new file, although the file itself may be writable.
 bool may_lie_in_place(int error) {
   return error == EACCES || error == EPERM || error == ENAMETOOLONG;
 }
@@ -43,17 +43,17 @@ WholeFile::WholeFile(std::string name) {
   if (is_there && (!S_ISREG(status.st_mode) || is_descriptor))
     open(O_WRONLY | O_APPEND);
   else if (is_there && access(name_.c_str(), W_OK) != 0)
-    fail(errno);  // a file of the user's that may not be written stays
+    fail(errno);  // an existing file without write permission stays unchanged
   else
     open_part();
-  // Some file systems have no modes.
+  // The result is ignored, since some file systems have no modes.
   if (!part_.empty() && is_there) [[maybe_unused]]
     const int kept = fchmod(fileno(file_), status.st_mode & 07777);
 }
 
 void WholeFile::open_part() {
   part_ = name_ + "." + std::to_string(getpid()) + ".part";
-  unlink(part_.c_str());  // of a process that was killed
+  unlink(part_.c_str());  // removes the file of a process that was killed
   open(O_WRONLY | O_CREAT | O_EXCL);
   if (file_) return;
   part_.clear();
@@ -91,7 +91,7 @@ int WholeFile::finish() {
   return error_;
 }
 
-// A file that is written in place has no temporary file to drop.
+// A file that is written in place has no temporary file to remove.
 void WholeFile::give_up() {
   if (file_) std::fclose(std::exchange(file_, nullptr));
   if (!part_.empty()) unlink(std::exchange(part_, "").c_str());

@@ -1,5 +1,5 @@
-// WholeFile: a file that is there with all its text, or not at all.
-// Why: a disk may be full, and some file systems say so only when a file is closed.
+// WholeFile: writes a file either completely or not at all. A disk may be full, and some file
+// systems report that only when a file is closed.
 #pragma once
 
 #include <cstdio>
@@ -8,10 +8,10 @@
 
 namespace weft {
 
-// A file that is written under a temporary name beside its place and moved there at the end. Until
+// A file that is written under a temporary name in its directory and renamed at the end. Until
 // then, and after any error, the old file stays. A name that is no regular file, such as
-// /dev/stdout, or in a directory that takes no new name, is written in place. Missing directories
-// are not made.
+// /dev/stdout, or lies in a directory that accepts no new file, is written in place. Missing
+// directories are not created.
 class WholeFile {
  public:
   explicit WholeFile(std::string name);
@@ -20,8 +20,8 @@ class WholeFile {
   WholeFile& operator=(const WholeFile&) = delete;
 
   void add(std::string_view text);
-  // Must be called once, at the end. Returns 0 if the whole file is in place, else the system's
-  // error.
+  // Must be called once, at the end. Returns 0 if the whole file is in place, otherwise the
+  // system's error number.
   int finish();
 
  private:
@@ -31,15 +31,15 @@ class WholeFile {
   void give_up();
 
   std::string name_;
-  std::string part_;  // empty: written where it is
+  std::string part_;  // name of the temporary file; empty if the file is written in place
   std::FILE* file_ = nullptr;
-  int error_ = 0;  // the first one
+  int error_ = 0;  // the first error number
 };
 
-// Returns the sentence for the user. what: such as "the trace".
+// Returns the sentence for the user. what: describes the content, such as "the trace".
 std::string not_written(const std::string& what, const std::string& name, int error);
 
-// Writes the whole text at once.
+// Writes a file whose text is complete. Returns 0 or the system's error number.
 int write_whole(const std::string& name, std::string_view text);
 
 }  // namespace weft
