@@ -22,38 +22,39 @@
 namespace weft::advise {
 namespace {
 
-// Calls that ranks may be apart, until their comparison is given up; and places of all ranks.
+// kEntries bounds how many calls ranks may be apart before a comparison is given up; kPlaces bounds
+// the call sites of all ranks.
 constexpr int kEntries = 1024, kPlaces = 4096;
 constexpr std::uint64_t kMix = UINT64_C(0x9e3779b97f4a7c15);
 
-// A line of the program as other ranks can read it.
+// A call site of the program, in a form that other ranks can read.
 struct SharedLine {
   Place place;
   char where[kWhere];
   char call[40];
 };
 
-// The call of a rank.
+// The arguments with which one rank makes a collective call.
 struct Made {
-  std::int32_t rank;  // in MPI_COMM_WORLD
+  std::int32_t rank;  // number of the rank in MPI_COMM_WORLD
   std::int32_t comm_rank;
   std::int32_t root;
-  std::uint32_t line;  // of the program, in the table of these
+  std::uint32_t line;  // index of the call site in Shared::lines
   std::uint64_t bytes;
   Kind kind;
   Way way;
   std::uint8_t type, op;
 };
 
-// A collective call of a communicator, as far as its ranks have come to it.
+// A collective call on a communicator, with the arguments of the ranks that have entered it so far.
 struct Entry {
   std::atomic<std::uint32_t> held;
   std::uint32_t sequence;
   std::uint64_t comm;
-  bool has_pairs;                       // else `pairs` is of an earlier call
-  int first;                            // in `made`, to which others are compared
-  Made made[kPeers];                    // by rank; in larger communicators only the first
-  std::uint64_t pairs[kPeers][kPeers];  // one more than the bytes from one rank to the other
+  bool has_pairs;  // false if `pairs` still holds an earlier call's data
+  int first;  // index in `made` of the rank with which the others are compared; -1 before the first
+  Made made[kPeers];  // indexed by rank; larger communicators use only the first element
+  std::uint64_t pairs[kPeers][kPeers];  // bytes from one rank to the other, plus 1; 0: not noted
 };
 
 struct Shared {
@@ -63,7 +64,7 @@ struct Shared {
 };
 Shared* shared = nullptr;
 
-// The table is in a file of this kernel's: the mappings of several would not agree.
+// The name contains the kernel's boot ID, since only ranks on the same kernel can share a mapping.
 std::string path_in(const char* directory) {
   char boot[64] = "";
   if (std::FILE* from = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
@@ -73,7 +74,8 @@ std::string path_in(const char* directory) {
   return std::string(directory) + "/calls-" + boot;
 }
 
-// A rank that was killed may hold an entry for ever: then the call is not compared.
+// Takes an entry's lock. A rank that was killed may hold the lock forever, so the wait is bounded;
+// if it fails, the call is not compared.
 class Held {
  public:
   explicit Held(Entry& entry) : entry_(entry) {
@@ -95,8 +97,8 @@ class Held {
   bool holds_ = false;
 };
 
-// Returns the number of this call's line in the table, which the rank fills at its first call from
-// there; 0, which holds nothing, if the table is full.
+// Returns the index of the caller's entry in the table of call sites, which the rank fills at its
+// first call from there. Returns 0, an unused entry, if the table is full.
 std::uint32_t shared_line(CallId id, const Caller& caller) {
   static auto& known = *new std::unordered_map<std::uint64_t, std::uint32_t>;
   const std::uint64_t place =
@@ -118,7 +120,8 @@ Line line_of(const Made& made) {
   return {line.place, line.where, line.call};
 }
 
-// Tells of the rank that is the later one in the communicator, so that the ranks say the same.
+// Reports a difference as seen by the rank with the higher number in the communicator, so that all
+// ranks print the same text.
 void tell_both(const char* rule, const Made& one, const Made& other, const std::string& detail) {
   const bool turned = one.comm_rank < other.comm_rank;
   const Made &start = turned ? other : one, &there = turned ? one : other;
@@ -136,7 +139,7 @@ std::string roots(const Made& one, const Made& other) {
   return "root " + std::to_string(high.root) + " here, root " + std::to_string(low.root) + " there";
 }
 
-// Returns how the data of two ranks differ; "" if they are alike.
+// Returns a text that says how the arguments of two ranks differ; "" if they agree.
 std::string difference(const Made& one, const Made& other) {
   if (one.bytes != other.bytes && one.bytes != kNoBytes && other.bytes != kNoBytes) {
     const bool turned = one.comm_rank < other.comm_rank;
@@ -147,7 +150,8 @@ std::string difference(const Made& one, const Made& other) {
   return one.op && other.op && one.op != other.op ? "another operator" : "";
 }
 
-// Notes what goes from one rank to another, or compares it with what the other of them has noted.
+// Stores the bytes that go from one rank to another, or compares them with the number that the peer
+// stored.
 void pair(Entry& entry, const Made& own, int from, int to, std::uint64_t bytes) {
   std::uint64_t& noted = entry.pairs[from][to];
   const std::uint64_t before = noted;
@@ -169,7 +173,8 @@ void compare_pairs(Entry& entry, const Made& own, const Stated& stated, int size
   }
 }
 
-// Returns whether the entry is this call's now. It is not if the other ranks are too far ahead.
+// Claims the entry for the communicator's current call if it holds an older one. Returns whether
+// the entry belongs to this call; false if other ranks are already too far ahead.
 bool is_for(Entry& entry, const Communicator& comm) {
   if (entry.comm == comm.identity && entry.sequence >= comm.compared)
     return entry.sequence == comm.compared;

@@ -1,6 +1,6 @@
-// Compares each collective call with those that other ranks make of the same communicator in its
-// turn, for `weft check`: calls, roots, counts, datatypes and operators. The ranks of a node share
-// a mapped table, where each notes its call before it makes it. Thus a difference is told even if
+// Compares each collective call with the matching calls of the other ranks of its communicator, for
+// `weft check`: function, root, counts, datatypes and operator. The ranks of a node share a mapped
+// table, in which each stores its call before it makes it. A difference is thus reported even if
 // the call then fails or never returns. All functions need the recorder's lock.
 #pragma once
 
@@ -12,11 +12,13 @@
 
 namespace weft::advise {
 
-// Ranks must agree on the way in which a collective is called, since these never match each other.
+// Says whether a collective is called blocking, non-blocking or persistent. All ranks must use the
+// same form, since MPI never matches different ones.
 enum class Way : std::uint8_t { blocking, started, planned };
 
 void agreement_begins(const char* directory);
-// Must be called before the library is given the call. comm: it, or a plan of it.
+// Must be called before the call is passed to the MPI library. comm: the communicator, or a
+// persistent request of it.
 void compare_with_ranks(const Call& call, CallId id, Way way, Communicator& comm,
                         const Caller& caller);
 

@@ -8,7 +8,7 @@ namespace {
 struct Buffers {
   Bytes read, written;
 };
-Buffers kept[kKept];  // the last ones, in turn
+Buffers kept[kKept];  // ring of the latest kKept calls
 std::uint32_t calls = 0;
 
 bool overlap(const Bytes& one, const Bytes& other) {

@@ -9,10 +9,11 @@
 
 namespace weft::advise {
 
-inline constexpr std::uint16_t kKept = 16;  // calls of this rank's that are compared
+inline constexpr std::uint16_t kKept = 16;  // number of this rank's latest calls that are compared
 
-// Must be called once for each blocking call, with the recorder's lock. Returns the number of calls
-// right before it, at most kKept, with which it shares no memory that either of them writes.
+// Must be called once for each blocking call, with the recorder's lock. Returns how many of the
+// directly preceding calls, at most kKept, share no memory with this one that either of them
+// writes.
 std::uint16_t apart_from_those_before(const Call& call, const Communicator& comm);
 
 }  // namespace weft::advise

@@ -14,12 +14,13 @@ namespace weft::advise {
 
 enum class Waits : bool { never, perhaps };
 
-constexpr std::uint64_t kFirst = 64;  // of each call that are timed in any case
+constexpr std::uint64_t kFirst = 64;  // calls of each function that are always timed
 
 struct Pace {
-  std::atomic<std::int32_t> left{0};  // calls until one is timed; not above 0: this one
-  std::int32_t gap = 0;               // what it was set to
-  std::uint64_t all_until = kFirst;   // so many are timed without a gap
+  // Calls until the next timed one; 0 or less: this call is timed.
+  std::atomic<std::int32_t> left{0};
+  std::int32_t gap = 0;              // the value to which `left` was set last
+  std::uint64_t all_until = kFirst;  // all calls are timed until this many have been
 };
 extern constinit Pace paces[kCalls];
 
@@ -35,7 +36,7 @@ struct Counted {
 };
 // Both functions need the recorder's lock.
 Counted count_timed(CallTotal& total, CallId id, std::int64_t ns);
-// Adds the calls since the last timed one.
+// Adds the untimed calls since the last timed one to the total.
 void count_rest(CallTotal& total, CallId id);
 
 }  // namespace weft::advise

@@ -1,5 +1,5 @@
-// Finds callers by the return address, by unwinding the stack behind a language's binding, and
-// behind mpi4py by asking the interpreter, whose lock is held meanwhile.
+// Finds callers by the return address. Behind a language's binding it unwinds the stack. Behind
+// mpi4py it asks the Python interpreter, holding the interpreter's lock.
 #include "advise/callers.h"
 
 #include <dlfcn.h>
@@ -23,23 +23,23 @@ struct Known {
   // The distance in bytes from this return address on the stack up to the function's own one; 0 if
   // it is not known. It is constant unless the function's frame has a variable size.
   std::uint32_t up;
-  std::uint16_t seen;  // so often in a row by unwinding
+  std::uint16_t seen;  // number of times in a row that unwinding found `up` unchanged
   Binding binding;
   bool follows_call;
-  bool own;   // in the program's own file
-  bool last;  // nothing called its function
+  bool own;   // the address lies in the program's own executable
+  bool last;  // the function is the outermost on the stack
 };
 constexpr std::uint16_t kSure = 3, kVaries = UINT16_MAX;
-constexpr std::uintptr_t kLargest = 1 << 20;  // bytes of a frame
+constexpr std::uintptr_t kLargest = 1 << 20;  // largest plausible frame, in bytes
 // The cache is indexed by return address. Each thread has its own, so that no lock is needed.
 constexpr std::size_t kKnown = 1024;
 constinit thread_local Known known[kKnown] __attribute__((tls_model("initial-exec"))) = {};
 
-// Returns whether the instruction before this address is a call in a file's code: otherwise the
-// address is no return address.
+// Returns whether the instruction before this address is a call in the code of `file`; otherwise
+// the address is not a return address.
 bool follows_call(std::uintptr_t address, const char* file) {
 #if defined(__x86_64__)
-  constexpr int kLongestCall = 7;  // bytes
+  constexpr int kLongestCall = 7;  // longest encoding of a call instruction, in bytes
   const bool in_file = std::strcmp(file, "?") != 0;
   if (!in_file || std::strcmp(place_of(address - kLongestCall).file, file) != 0) return false;
   const auto* const code = reinterpret_cast<const unsigned char*>(address);
@@ -99,7 +99,7 @@ class Way {
       caller.address = entry.address;
       caller.own = entry.own;
     } else if (own_ > 0 && !entry.own) {
-      return false;  // what called the program's own functions
+      return false;  // this frame called the program's own functions
     } else if (caller.outers < (entry.own ? kOuter : kOuter - kOwn + 1)) {
       caller.outer[caller.outers++] = {.address = entry.address, .own = entry.own};
     }
@@ -124,7 +124,7 @@ Caller by_unwinding(bool all) {
   const auto visit = [](_Unwind_Context* frame, void* data) {
     auto& so_far = *static_cast<Walk*>(data);
     const std::uintptr_t address = _Unwind_GetIP(frame);
-    if (!address) return _URC_NO_REASON;  // the end
+    if (!address) return _URC_NO_REASON;  // end of the stack
     const std::uintptr_t place = _Unwind_GetCFA(frame);
     if (so_far.address) learn(so_far.address, place - so_far.place);
     so_far.address = address;
@@ -172,11 +172,11 @@ Caller way_to(Called called, bool all) {
 struct Python {
   int (*GILState_Ensure)();
   void (*GILState_Release)(int);
-  void* (*GetFrame)();      // borrowed
-  void* (*GetBack)(void*);  // new; nullptr: there is none
-  void* (*GetCode)(void*);  // new
+  void* (*GetFrame)();      // borrowed reference
+  void* (*GetBack)(void*);  // new reference; nullptr if there is no outer frame
+  void* (*GetCode)(void*);  // new reference
   int (*GetLine)(void*);
-  void* (*GetAttr)(void*, const char*);  // new
+  void* (*GetAttr)(void*, const char*);  // new reference
   const char* (*Utf8)(void*);
   void (*Release)(void*);
   void (*ForgetError)();
@@ -208,8 +208,9 @@ const Python& python() {
 struct Written {
   void* code;
   int line;
-  bool own;            // no library's
-  std::uint32_t walk;  // that has used it last, and may hold its words
+  bool own;  // belongs to the program, not to a library
+  // Number of the stack walk that used the entry last and may still point into it.
+  std::uint32_t walk;
   char place[kWhere];
   char file[kPath];
 };
@@ -244,7 +245,7 @@ void write_place(const Python& p, void* code, Written& entry) {
     if (object) p.Release(object);
 }
 
-// Takes over the reference to `code`.
+// Returns the cached description of the line. Takes over the caller's reference to `code`.
 const Written& place_in(const Python& p, void* code, int line, std::uint32_t walk) {
   constexpr std::uintptr_t kAligned = 16;
   const std::uintptr_t key =

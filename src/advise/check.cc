@@ -21,31 +21,32 @@ namespace weft::advise {
 
 namespace {
 
-constexpr int kFlights = 256;  // further operations are not checked
+constexpr int kFlights = 256;  // operations in flight that can be checked; further ones are not
 
 struct Flight {
-  std::uint64_t request = 0;  // 0: free
-  std::uint64_t comm = 0;     // its handle as a number
+  std::uint64_t request = 0;  // handle of the request as a number; 0: the entry is free
+  std::uint64_t comm = 0;     // handle of the communicator as a number
   InFlight memory;
   CallId call{};
   Caller caller;
-  char where[kWhere];  // caller's, which the next call of an interpreter's program may overwrite
+  char where[kWhere];  // copy of caller.where, which an interpreter's next call may overwrite
   std::uint64_t sum = 0;
   bool summed = false;
   bool overlaps = false;
-  Instruction touch;     // of the first access that was seen; guarded by the guards' lock
-  bool touched_written;  // a receive buffer
+  Instruction touch;     // the first access that a guard detected; protected by the guards' lock
+  bool touched_written;  // the access hit the receive buffer
 };
 Flight flights[kFlights];
 
-// The kernel says so without a change to the memory.
+// Returns whether all pages are mapped. msync(MS_ASYNC) tells so without changing the memory.
 bool is_mapped(const Bytes& bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(bytes.begin) & ~(kPage - 1);
   const auto end = reinterpret_cast<std::uintptr_t>(bytes.begin) + bytes.count;
   return msync(pointer(first), end - first, MS_ASYNC) == 0;
 }
 
-// Takes four sums side by side, since each step of a sum waits for the one before.
+// Returns a checksum. It computes four sums side by side, since each step of a sum depends on the
+// one before.
 std::uint64_t sum_of(const Bytes& bytes) {
   constexpr std::size_t kSums = 4, kWord = sizeof(std::uint64_t);
   const std::int64_t began_ns = now_ns();
@@ -86,7 +87,8 @@ void tell_touch(const Flight& flight) {
   tell(flight.touched_written ? kReceiveTouched : kSendWritten, flight, by);
 }
 
-// The sums of operations that overlap say nothing: each may change the other's buffer.
+// Marks operations whose buffers overlap. Their checksums are ignored, since each operation may
+// change the other's buffer.
 void tell_overlaps(Flight& flight) {
   for (Flight& other : flights) {
     if (!other.request || &other == &flight ||
@@ -111,8 +113,9 @@ bool is_below(const Bytes& bytes, Called called) {
          begin < reinterpret_cast<std::uintptr_t>(called.frame_end);
 }
 
-// Notes the instruction that touched a guard, which begins there: at the buffer's first byte, or at
-// its first whole page. The guards' lock is held, perhaps in a signal handler.
+// Is called when an instruction has accessed a guarded buffer; stores the instruction. `begin` is
+// the buffer's first byte or its first whole page. The guards' lock is held, perhaps in a signal
+// handler.
 void flight_touched(int number, std::uintptr_t begin, Instruction by) {
   Flight& flight = flights[number - 1];
   if (flight.touch.address) return;
@@ -153,7 +156,8 @@ void check_begins(const char* directory, int rank, int ranks) {
 
 void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller) {
-  // Another thread has completed the operation that had this handle, and has not come to say so.
+  // The handle is in use already if another thread has completed its operation but has not reported
+  // that yet.
   if (several.load(std::memory_order_relaxed)) check_dropped(request);
   auto* const slot = std::find_if(std::begin(flights), std::end(flights),
                                   [](const Flight& one) { return one.request == 0; });
@@ -176,7 +180,8 @@ void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t 
   guard_side(number, memory.written, memory.passed_on);
 }
 
-// MPI libraries give several operations that are complete already one handle: all of them end.
+// MPI libraries may give one handle to several operations that are already complete, so all of them
+// end here.
 void check_completed(std::uint64_t request, Called called) {
   for (Flight& flight : flights) {
     if (flight.request != request) continue;

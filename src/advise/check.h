@@ -1,6 +1,6 @@
-// Watches the buffers of operations in flight, for `weft check`: send buffers must not be written,
-// and receive buffers not be touched, between start and completion. Pages are guarded where that is
-// possible (guard.h); a checksum shows the other writes to send buffers. All of this is off unless
+// Watches the buffers of operations in flight, for `weft check`. Between start and completion send
+// buffers must not be written, and receive buffers not be accessed. Pages are guarded if possible
+// (guard.h); otherwise a checksum detects writes to send buffers. All of this is off unless
 // WEFT_ADVISE_CHECK is set. The functions need the recorder's lock.
 #pragma once
 
@@ -12,19 +12,19 @@
 
 namespace weft::advise {
 
-// Returns the bytes of a collective on this rank.
+// Returns the buffers that a collective reads and writes on this rank.
 InFlight in_flight(const Call& call, const Communicator& comm);
-// Returns the elements, or nothing if there are gaps between them.
+// Returns the bytes of the elements; empty if there are gaps between them.
 Bytes dense(const void* buffer, std::int64_t count, MPI_Datatype type);
 
 void check_begins(const char* directory, int rank, int ranks);
-// comm: its handle as a number; 0: not known.
+// comm: the communicator's handle as a number; 0 if it is not known.
 void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller);
 void check_completed(std::uint64_t request, Called called);
-// The communicator is about to be freed or disconnected there.
+// Is called before the communicator is freed or disconnected by `call`.
 void check_communicator_ends(std::uint64_t comm, CallId call, const Caller& caller);
-// The request was freed: its completion will not be seen.
+// Is called when a request has been freed, so that its completion will not be seen.
 void check_dropped(std::uint64_t request);
 void check_ends();
 }  // namespace weft::advise

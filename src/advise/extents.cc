@@ -49,7 +49,7 @@ struct Side {
   const MPI_Datatype* types;
 };
 
-// Returns the span of one block per rank. Without displacements the blocks are contiguous.
+// Returns the span of the blocks of all ranks. Without displacements the blocks are contiguous.
 Bytes blocks(const Side& side, int ranks, bool in_a_row = true) {
   Span span;
   if (side.types) {
@@ -72,7 +72,7 @@ bool in_place(const void* buffer) {
   return buffer == MPI_IN_PLACE;
 }
 
-// Says how many blocks a side of the call has: one for each rank, a single one, or none.
+// The number of blocks that one side of a call has: one per rank (all), a single one, or none.
 enum class Blocks : unsigned char { none, one, all, unknown };
 
 Blocks sent_blocks(const Call& call, bool is_root) {
@@ -135,7 +135,7 @@ Bytes sent(const Call& call, const Communicator& comm) {
 
 Bytes read_by_mpi(const Call& call, const Communicator& comm) {
   if (comm.inter) return {static_cast<const char*>(call.sendbuf), SIZE_MAX};
-  // The counts of reduce-scatters are those of the receive side.
+  // A reduce-scatter states its counts on the receive side only.
   if (call.kind == Kind::reduce_scatter || call.kind == Kind::reduce_scatter_block) {
     const void* const buffer = in_place(call.sendbuf) ? call.recvbuf : call.sendbuf;
     const Side all{buffer, call.recvcounts, call.recvtype, call.senddispls, nullptr};
@@ -147,7 +147,7 @@ Bytes read_by_mpi(const Call& call, const Communicator& comm) {
 
 Bytes received(const Call& call, const Communicator& comm) {
   if (comm.inter) return {static_cast<const char*>(call.recvbuf), SIZE_MAX};
-  // There is a count for each rank, and only this rank's block is received.
+  // The call has a count for each rank, but receives only this rank's block.
   if (call.kind == Kind::reduce_scatter)
     return elements(call.recvbuf, call.recvcounts.at(comm.rank), call.recvtype);
   const Side side{call.recvbuf, call.recvcounts, call.recvtype, call.recvdispls, call.recvtypes};

@@ -10,17 +10,18 @@ namespace weft::advise {
 
 struct Bytes {
   const char* begin = nullptr;
-  std::size_t count = 0;  // SIZE_MAX: not known
+  std::size_t count = 0;  // SIZE_MAX: unknown
 };
 
-// The memory of one operation in flight; a side with other data in its gaps, or of unknown size, is
-// empty.
+// The memory of one operation in flight. A range is empty if its size is unknown or other data lie
+// in its gaps.
 struct InFlight {
-  Bytes read, written;     // by MPI
-  bool passed_on = false;  // other ranks may read what is written, by the kernel's copies
+  Bytes read, written;  // by the MPI library
+  // Other ranks may read the written bytes meanwhile through the kernel (CMA, XPMEM).
+  bool passed_on = false;
 };
 
-// Returns the bytes that `count` elements of a type span.
+// Returns the bytes spanned by `count` elements of a type.
 Bytes elements(const void* buffer, std::int64_t count, MPI_Datatype type);
 // Returns the bytes that the caller wrote for this call and MPI reads; none for MPI_IN_PLACE.
 Bytes sent(const Call& call, const Communicator& comm);

@@ -53,7 +53,7 @@ Line line_of(CallId call, const Caller& caller) {
 }
 
 void tell(const char* rule, int rank, const Line& start, const Line& other, const char* detail) {
-  // Never destroyed, like all that an exit may still call.
+  // The set is never destroyed, since it may be used while the process exits.
   static auto& told = *new std::set<std::string>;
   const std::string mistake =
       std::string(start.call) + '\t' + columns(start) + '\t' + columns(other) + '\t' + other.call;

@@ -1,5 +1,6 @@
-// Writes what `weft check` finds into a file of this rank, a line each, as soon as it is found: so
-// it is there even if the program is killed. All functions need the recorder's lock.
+// Writes the findings of `weft check` to a file of this rank, one line each, as soon as they are
+// found. The file is thus complete even if the program is killed. All functions need the recorder's
+// lock.
 #pragma once
 
 #include "advise/callers.h"
@@ -14,23 +15,24 @@ inline constexpr char kSendWritten[] = "send-written", kReceiveTouched[] = "rece
                       kCommFreed[] = "communicator-freed", kNeverCompleted[] = "never-completed",
                       kOrder[] = "order", kCounts[] = "counts";
 
-// A line of the program, and the MPI call that it makes, if it makes one.
+// A line of the program, and the MPI call on it, if any.
 struct Line {
   Place place{};
-  const char* where = "";  // of an interpreter's program: "file:line:function"
+  const char* where = "";  // "file:line:function" of an interpreted program; "" for compiled code
   const char* call = "";
 };
 
 void findings_begin(const char* directory, int rank);
-// Returns whether there is a file for findings.
+// Returns whether the file for findings is open.
 bool findings_go();
-// Returns this rank in MPI_COMM_WORLD.
+// Returns the number of this rank in MPI_COMM_WORLD.
 int finding_rank();
 
 Line line_of(const Place& place);
 Line line_of(CallId call, const Caller& caller);
 
-// Tells each mistake once. `other` is the access or the other call. The rank is that of `start`.
+// Writes a finding, each only once. `other` is the offending access or the other rank's call.
+// `rank` is the number of the rank to which `start` belongs.
 void tell(const char* rule, int rank, const Line& start, const Line& other,
           const char* detail = "");
 

@@ -1,6 +1,6 @@
-// Setting guards, and what ends them but signals: calls of MPI, forks, handlers that the
-// application sets. The slots are in guard_slots.h, the signals in guard_signals.h, the thread that
-// closes pages again in guard_closing.h.
+// Sets guards, and ends them at MPI calls, forks and changes of signal handlers. guard_slots.h
+// holds the slots, guard_signals.h the signal handlers, and guard_closing.h the thread that closes
+// pages again.
 #include "advise/guard.h"
 
 #include "advise/breakpoints.h"
@@ -14,22 +14,24 @@ namespace weft::advise {
 namespace {
 
 Unknown off = Unknown::switched_off;
-bool watcher = false;  // the thread that closes pages again runs
+bool watcher = false;  // true while the thread that closes pages again runs
 
-// Returns whether the guard is on this thread's stack, or on the one it is running on now.
+// Returns whether the guard lies on this thread's registered stack or near its present stack
+// pointer.
 bool on_this_stack(const Guard& guard) {
   const Thread* const me = this_record();
   return me->stack.meets(guard.begin, guard.end) || guard.near_stack(stack_pointer());
 }
 
-// A breakpoint sees this thread's accesses by this address, wherever it is its own alone.
+// Returns whether a breakpoint can watch a small buffer. It sees this thread's accesses only, so
+// the memory must not be used by others; a stack is allowed.
 Unknown judge_small(const Guard& guard) {
   if (other_threads()) return Unknown::threads;
   const Unknown why = plain_memory(guard.begin, guard.end);
   return why == Unknown::on_the_stack ? Unknown::none : why;
 }
 
-// Returns whether the buffer can be watched, or why not.
+// Returns Unknown::none if the buffer can be watched, otherwise the reason why not.
 Unknown judge(const Guard& guard, bool may_share) {
   if (guard.small) return judge_small(guard);
   if (on_this_stack(guard)) return Unknown::on_the_stack;
@@ -38,8 +40,9 @@ Unknown judge(const Guard& guard, bool may_share) {
   return plain_memory(guard.first, guard.last);
 }
 
-// A slot whose guard has ended, or has waited too long. What was sent may never be sent again: its
-// guard gives way, on these pages or where there is no other slot. nullptr: a result's is there.
+// Returns a free slot, or frees one whose guard has waited longer than kLongest. Guards of send
+// buffers, which may never be sent again, give way to the new guard. Returns nullptr if a result on
+// the same pages is being watched.
 Guard* free_guard(std::uintptr_t first, std::uintptr_t last) {
   Guard *found = nullptr, *oldest = nullptr;
   for (Guard& guard : guards) {
@@ -63,9 +66,10 @@ Unknown close_first(Guard& guard) {
   return guard.breakpoint >= 0 ? Unknown::none : Unknown::breakpoint;
 }
 
-// In an order in which no thread's system call dies of a signal that it holds back, and none that
-// is not dispatched is given closed pages: `live` is raised before threads are asked what they
-// block, so that whoever blocks signals later sees it and ends this guard first.
+// Sets a guard. The order of steps ensures that no thread which blocks the guard's signals, or
+// whose system calls are not dispatched, meets closed pages: `live` is raised before the threads
+// are asked which signals they block, so a thread that blocks signals later sees the guard and ends
+// it first.
 Unknown set(Guard& slot, const Guard& wanted) {
   if (live.load() == 0) {
     if (!handlers_open()) return Unknown::signals;
@@ -98,15 +102,15 @@ Guard by_pages(Site& site, const void* buffer, std::size_t bytes) {
   return guard;
 }
 
-// Leaves the pages at both ends out, which may hold memory that another rank copies meanwhile: the
-// kernel refuses it closed pages. Returns false if no whole page is left.
+// Excludes partial pages at both ends. They may hold memory that another rank copies through the
+// kernel, which fails on closed pages. Returns false if no whole page is left.
 bool keep_whole_pages(Guard& guard) {
   guard.first = guard.begin = (guard.begin + kPage - 1) & ~(kPage - 1);
   guard.last = guard.end = guard.end & ~(kPage - 1);
   return guard.first < guard.last;
 }
 
-// Sets a guard; needs the lock. Returns nullptr if the buffer cannot be watched, or not now.
+// Sets a guard. Needs the lock. Returns nullptr if the buffer cannot be watched at present.
 Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
   Guard* const slot = free_guard(wanted.first, wanted.last);
   if (!slot) return nullptr;
@@ -117,8 +121,8 @@ Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
   return nullptr;
 }
 
-// Returns whether some guard's pages are open inside MPI. It needs no lock: guards that end
-// meanwhile are checked again with it, and new ones begin only in MPI calls.
+// Returns whether some guard's pages are open inside MPI. It needs no lock: a guard that ends
+// meanwhile is checked again under the lock, and new guards begin only in MPI calls.
 bool opened_in_mpi() {
   if (live.load() == 0) return false;
   for (const Guard& guard : guards)
@@ -135,7 +139,7 @@ void guards_begin(double overhead) {
   before_a_thread_leaves = [] { release_all_guards(Unknown::threads); };
   const bool known = know_this_thread(false);
   off = known ? Unknown::none : Unknown::not_supported;
-  enter_mpi();  // MPI_Init, which this thread entered before it was known
+  enter_mpi();  // counts MPI_Init, which this thread entered before it was registered
   if (known) measure_cost();
 }
 
@@ -144,7 +148,7 @@ Unknown guards_off() {
 }
 
 bool guard_affordable(std::size_t bytes) {
-  constexpr std::int64_t kSetting = 60'000, kPerPage = 400;  // ns
+  constexpr std::int64_t kSetting = 60'000, kPerPage = 400;  // ns; kPerPage is per page
   const auto cost = kSetting + static_cast<std::int64_t>(bytes / kPage) * kPerPage;
   const std::int64_t head = bytes < 1 << 20 ? kHead : 0;
   if (spent_ns.load(std::memory_order_relaxed) + cost > allowed_ns() + head) {
@@ -184,7 +188,7 @@ void guard_sent(Site& site, const void* buffer, std::size_t bytes, bool may_shar
 }
 
 void guard_flight(int flight, const void* buffer, std::size_t bytes, bool read_only) {
-  static Site all;  // its counts of unknown windows are not shown
+  static Site all;  // collects counts that are not shown
   Guard wanted = by_pages(all, buffer, bytes);
   wanted.flight = flight;
   wanted.read_only = read_only;
@@ -251,7 +255,7 @@ void guards_in_child() {
     guard.live = false;
   }
   live = 0;
-  off = Unknown::switched_off;  // the advisor's thread is not there
+  off = Unknown::switched_off;  // a forked child has no such thread
   lock_flag.clear();
 }
 
@@ -265,7 +269,7 @@ void given_to_mpi(const void* pointer, std::size_t bytes, bool writes, Instructi
   for (Guard& guard : guards) {
     if (!meets(guard)) continue;
     const Locked locked;
-    if (!meets(guard)) continue;  // another thread has ended it, and set the next one
+    if (!meets(guard)) continue;  // another thread may have ended it and set a new one meanwhile
     const bool inside = begin >= guard.begin;
     if (guard.sent) note_first_write(guard, when_ns);
     if (!guard.sent && (inside || bytes != SIZE_MAX))
@@ -293,8 +297,9 @@ std::optional<Unwritten> sent_by_mpi(const void* pointer, std::size_t bytes, std
   return {};
 }
 
-// So it is known whether the program writes it between two calls in a row. Where the last write is
-// expected much later, that is done a few times only, since each write that follows costs a fault.
+// Closes send buffers as of `began_ns`, so that a write between two consecutive calls is seen. If
+// the last write is expected much later, this is done a few times only, since each later write
+// costs a fault.
 void nothing_written_since(std::int64_t began_ns) {
   constexpr int kEarly = 16;
   if (live.load() == 0 || other_threads()) return;
@@ -318,7 +323,8 @@ void enter_mpi() {
   me->selector = kernel::kAllow;
   if (me->of_library || !opened_in_mpi()) return;
   const Locked locked;
-  if (is_overspent()) all_unseen(Unknown::budget);  // each call of MPI opens and closes pages
+  // Each MPI call opens and closes pages, which costs time.
+  if (is_overspent()) all_unseen(Unknown::budget);
   const bool others = other_threads();
   for (Guard& guard : guards) {
     if (!guard.live || guard.open || !guard.opens_in_mpi()) continue;

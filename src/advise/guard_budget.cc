@@ -19,7 +19,7 @@ namespace {
 double budget = 0;
 std::int64_t began_ns = 0;
 std::int64_t computed_before_ns = 0;
-std::int64_t least_saved_ns = kHead;  // at any time; more, where that is saved for
+std::int64_t least_saved_ns = kHead;  // bound on the saved budget; wanted_ns raises it
 std::atomic<std::int64_t> forgone_ns{0}, wanted_ns{0};
 
 }  // namespace
@@ -52,12 +52,12 @@ void saved_enough() {
   wanted_ns.store(0, std::memory_order_relaxed);
 }
 
-// Returns the time that guards may have taken so far: a share of the elapsed time or, where others
-// use the core too, of this process's CPU time, since observing lengthens that. The time taken by
-// recording calls is subtracted first. Each rank spends half of the budget, unless that is
-// unlimited: where ranks wait for each other, what different ranks spend at different times adds
-// up. The unspent budget is saved only up to a bound: otherwise a long phase without calls would
-// pay for a short one with many. The clock is read once a millisecond.
+// Returns the time that guards may have taken so far. It is a share of the elapsed time or, if
+// other processes use the core too, of this process's CPU time. The time taken to record calls is
+// subtracted first. Each rank spends only half of the budget unless that is unlimited: ranks that
+// wait for each other add up their delays. The unspent budget is saved only up to a bound, since
+// otherwise a long phase without calls would pay for a short one with many. The clock is read once
+// per millisecond.
 std::int64_t allowed_ns() {
   constexpr std::int64_t kFresh = 1'000'000;
   static std::atomic<std::int64_t> asked_ns{0}, had_ns{0};

@@ -10,7 +10,8 @@ namespace {
 
 std::atomic<bool> forking{false};
 
-// Pages are not closed while a thread is in MPI: the last thread to leave closes them.
+// Closes the guard's pages, unless a thread is in MPI: then the last thread to leave MPI closes
+// them.
 bool close_again(Guard& guard) {
   constexpr std::int64_t kCosts = 2;
   const std::int64_t began_ns = now_ns();
@@ -52,9 +53,9 @@ std::int64_t own_ns() {
 
 }  // namespace
 
-// Sets when the guard is closed again. The first times are frequent enough for any interval between
-// two calls; later ones follow from the previous interval, which tells when the last write is
-// expected and how precisely it must be known.
+// Sets the times at which the guard is closed again. At first they are frequent enough for any
+// interval between two calls. Later ones follow from the previous interval, which shows when the
+// last write is expected and how precisely it must be known.
 void plan_closing(Guard& guard) {
   constexpr std::int64_t kParts = 128, kLeast = 20'000;
   const std::int64_t again = guard.site->again_ns, quiet = guard.site->quiet_ns;
@@ -63,9 +64,10 @@ void plan_closing(Guard& guard) {
   guard.not_before_ns = quiet ? guard.set_ns + gap - quiet - quiet / 4 : 0;
 }
 
-// The advisor's own thread, which sleeps until something has been written. A wake-up costs the
-// application about twice this thread's CPU time, because of two context switches (25 µs compared
-// to 13; virtual machine, 2 cores, AMD EPYC). Time with the lock held is counted there.
+// Runs in the advisor's own thread, which sleeps until something has been written. A wake-up costs
+// the application about twice this thread's CPU time because of two context switches (25 µs
+// compared with 13; virtual machine, 2 cores, AMD EPYC). Class Locked counts the time with the lock
+// held.
 void close_what_was_written() {
   for (std::int64_t slept_ns = own_ns();;) {
     constexpr std::int64_t kLater = 1'000'000;

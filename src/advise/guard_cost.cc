@@ -16,7 +16,8 @@ namespace {
 
 constexpr int kTouches = 5;
 
-// Between the two ends lies what varies: how warm the caches are, and who else has the core.
+// Returns the least and the usual cost of observing an access. The difference comes from the caches
+// and from other users of the core.
 Cost cost_of(volatile char* memory, std::size_t bytes) {
   Windows& windows = recorder.record().sites[0].after;
   windows = {};
@@ -32,7 +33,7 @@ Cost cost_of(volatile char* memory, std::size_t bytes) {
 
 }  // namespace
 
-// Measures in the first place of the record, which is cleared afterwards.
+// Uses the first site of the record, and clears it afterwards.
 void measure_cost() {
   void* const memory =
       mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,10 +1,10 @@
-// Measures the cost of observing a touch on this machine: each interval contains it, and it is
-// subtracted.
+// Measures the cost of observing an access on this machine. Each measured interval contains this
+// cost, which is therefore subtracted.
 #pragma once
 
 namespace weft::advise {
 
-// Is called inside MPI_Init: touches memory of the advisor's right after it is guarded.
+// Must be called inside MPI_Init. Accesses memory of the advisor directly after it is guarded.
 void measure_cost();
 
 }  // namespace weft::advise

@@ -1,5 +1,5 @@
-// The three handlers, and who has the signals.
-// From its begin on, a handler's thread makes its own system calls.
+// Defines the handlers of SIGSEGV, SIGSYS and SIGTRAP, and installs and removes them. In a handler
+// the thread's system calls are not dispatched.
 #include "advise/guard_signals.h"
 
 #include <sys/syscall.h>
@@ -17,7 +17,8 @@ namespace {
 kernel::Action applications[3];
 constexpr int kSignals[3] = {SIGSEGV, SIGSYS, SIGTRAP};
 
-// Lives in a signal handler: from its construction on, this thread's system calls pass.
+// Lives as long as a signal handler runs. From its construction on, this thread's system calls are
+// not dispatched.
 class Handler {
  public:
   Handler() : me_(this_record()) {
@@ -46,8 +47,8 @@ greg_t* registers(void* context) {
   return static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
 }
 
-// Returns where the program was interrupted; needs the lock. The end of its stack is read only if
-// no guard has closed it.
+// Returns the interrupted instruction. Needs the lock. The top of the program's stack is read only
+// if no guard has closed it.
 Instruction instruction_at(void* context, std::uintptr_t behind) {
   const auto stack = static_cast<std::uintptr_t>(registers(context)[REG_RSP]);
   const auto closed = [&](const Guard& guard) { return guard.live && guard.near_stack(stack); };
@@ -57,12 +58,14 @@ Instruction instruction_at(void* context, std::uintptr_t behind) {
   return found;
 }
 constexpr std::uintptr_t kFaulted = 1,
-                         kPassed = 0;  // the instruction has not been executed, or has
+                         // Offsets by which the context points behind the instruction: it faulted
+                         // (1) or was executed (0).
+    kPassed = 0;
 
-// An access beside the buffer: its page is opened for this one instruction. Right before the buffer
-// it may be the begin of one that reaches into it (a write changes its start, or does not matter),
-// and other threads may use that moment. A page
-// that serves as a stack stays open, since who blocks signals there could not go on.
+// Handles an access beside the buffer: opens its page for this one instruction. An access right
+// before the buffer may reach into it; only a write that changes the buffer's start matters. Other
+// threads may access the page meanwhile. A page that serves as a stack stays open, since a thread
+// that blocks signals could not open it.
 void let_pass(Guard& guard, std::uintptr_t address, const Handler& handler, void* context) {
   Thread* const me = handler.me();
   if (guard.near_stack(static_cast<std::uintptr_t>(registers(context)[REG_RSP])))
@@ -80,7 +83,8 @@ void let_pass(Guard& guard, std::uintptr_t address, const Handler& handler, void
   registers(context)[REG_EFL] |= kSingleStep;
 }
 
-// A fault on a page that another thread has opened meanwhile; when it comes back, it is none.
+// Returns whether another thread opened the page before this fault was handled; then the
+// instruction is simply repeated, and succeeds.
 bool came_too_late(std::uintptr_t address, Thread* me) {
   if (!me || me->late_fault == address) return false;
   for (const Guard& guard : guards) {
@@ -97,7 +101,7 @@ void let_application_have_it() {
   give_signals_back();
 }
 
-// A signal that is not ours, given to the application after all.
+// Delivers a signal that no guard raised to the application.
 void pass_on(int signal, siginfo_t* info) {
   let_application_have_it();
   kernel::direct(SYS_rt_tgsigqueueinfo, kernel::direct(SYS_getpid), kernel::direct(SYS_gettid),
@@ -106,7 +110,7 @@ void pass_on(int signal, siginfo_t* info) {
 
 void on_fault(int signal, siginfo_t* info, void* context) {
   const Handler handler;
-  if (info->si_code <= 0) return pass_on(signal, info);  // somebody has sent it
+  if (info->si_code <= 0) return pass_on(signal, info);  // sent by kill() or the like
   const Locked locked;
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (Guard& guard : guards) {
@@ -117,7 +121,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
                       : touched(guard, handler.when_ns(), by, fault_cost);
   }
   if (came_too_late(address, handler.me())) return;
-  // Somebody else's: it happens again, with the application's own handler.
+  // The fault is the application's own. It occurs again, with the application's handler in place.
   all_unseen(Unknown::own_fault);
   give_signals_back();
 }
@@ -129,7 +133,8 @@ void stepped(Thread& me, void* context) {
   for (Guard& guard : guards) {
     if (!guard.live || guard.open || !guard.covers(me.opened_page) || any_in_mpi()) continue;
     protect(me.opened_page, me.opened_page + kPage, guard.closed());
-    // A thread that touches the result while others run did not wait for this one.
+    // The step delays the result's first access, except if other threads run, which do not wait for
+    // this one.
     if (!other_threads()) guard.lost_ns += now_ns() - me.opened_ns + 2 * kSignal;
     if (guard.sent && guard.unseen_ns) is_closed(guard, now_ns());
     if (guard.sent && std::memcmp(guard.start, pointer(guard.begin), guard.start_bytes()) != 0)
@@ -140,7 +145,7 @@ void stepped(Thread& me, void* context) {
 
 void on_trap(int signal, siginfo_t* info, void* context) {
   const Handler handler;
-  constexpr int kByBreakpoint = 6;  // TRAP_PERF
+  constexpr int kByBreakpoint = 6;  // value of TRAP_PERF
   if (info->si_code != kByBreakpoint) {
     Thread* const me = handler.me();
     return me && me->opened_page ? stepped(*me, context) : pass_on(signal, info);
@@ -153,17 +158,17 @@ void on_trap(int signal, siginfo_t* info, void* context) {
       return touched(guard, handler.when_ns(), instruction_at(context, kPassed), breakpoint_cost);
 }
 
-// The signals that the interrupted program holds back, as the kernel counts them.
+// Returns the signals blocked by the interrupted program, as a mask in the kernel's format.
 std::uint64_t blocked_before(void* context) {
   std::uint64_t mask = 0;
   std::memcpy(&mask, &static_cast<ucontext_t*>(context)->uc_sigmask, sizeof mask);
   return mask;
 }
 
-// Compares the memory of a system call with the guards.
+// Compares the memory that a system call accesses with the guards.
 class Comparison final : public MemoryVisitor {
  public:
-  // filled: the call does nothing but fill one range, from its begin on.
+  // filled: the system call only fills one range, starting at its first byte.
   Comparison(std::int64_t when_ns, bool filled, void* context)
       : when_ns_(when_ns), filled_(filled), context_(context) {}
   void visit(std::uintptr_t begin, std::size_t bytes, bool writes) override {
@@ -175,7 +180,7 @@ class Comparison final : public MemoryVisitor {
     for (Guard& guard : guards) {
       if (!meets(guard)) continue;
       const Locked locked;
-      if (!meets(guard)) continue;  // another thread has ended it, and set the next one
+      if (!meets(guard)) continue;  // another thread may have ended it and set a new one meanwhile
       const bool inside = begin < guard.end && guard.begin < end;
       if (inside && !guard.sent)
         touched(guard, when_ns_, instruction_at(context_, kPassed));
@@ -185,8 +190,8 @@ class Comparison final : public MemoryVisitor {
         unseen(guard, inside ? Unknown::system_call : Unknown::neighbours);
     }
   }
-  // The call has put so many bytes there, or failed. Where it never returns, what it was given
-  // stays open.
+  // Must be called when the system call has returned. bytes: the number of bytes written; negative
+  // if it failed. If the call never returns, its pages stay open.
   void returned(long bytes) {
     if (!filled_guard_) return;
     const Locked locked;
@@ -220,9 +225,9 @@ class Comparison final : public MemoryVisitor {
   std::uintptr_t begin_ = 0;
 };
 
-// The program itself makes the system call that it was about to make.
+// Makes the program repeat its system call itself.
 void make_again(greg_t* r, long number) {
-  constexpr int kInstruction = 2;  // bytes of `syscall`
+  constexpr int kInstruction = 2;  // length in bytes of the `syscall` instruction
   r[REG_RIP] -= kInstruction;
   r[REG_RAX] = number;
 }
@@ -234,7 +239,7 @@ bool watches(int descriptor) {
 }
 
 void on_system_call(int signal, siginfo_t* info, void* context) {
-  constexpr int kBySeccomp = 1, kDispatched = 2;  // SYS_SECCOMP, SYS_USER_DISPATCH
+  constexpr int kBySeccomp = 1, kDispatched = 2;  // values of SYS_SECCOMP and SYS_USER_DISPATCH
   const Handler handler;
   greg_t* const r = registers(context);
   if (info->si_code == kBySeccomp) {
@@ -248,7 +253,8 @@ void on_system_call(int signal, siginfo_t* info, void* context) {
   Comparison comparison(handler.when_ns(), fills, context);
   if (!(number == SYS_close && watches(static_cast<int>(arguments[0]))) &&
       memory_of_call(number, arguments, comparison) == Memory::known && live.load() > 0) {
-    // Interruptible, and with the calls of the application's handlers dispatched as before.
+    // The system call can be interrupted, and those in the application's handlers are dispatched as
+    // before.
     if (handler.me()) select_own(*handler.me());
     kernel::block_these(blocked_before(context));
     r[REG_RAX] = kernel::direct(number, arguments[0], arguments[1], arguments[2], arguments[3],
@@ -282,7 +288,7 @@ bool handlers_open() {
     if ((kernel::bit(signal) & kGuardSignals) != 0 || !kernel::get_action(signal, &action))
       continue;
     const bool caught =
-        reinterpret_cast<std::uintptr_t>(action.handler) > 1;  // not SIG_DFL, SIG_IGN
+        reinterpret_cast<std::uintptr_t>(action.handler) > 1;  // neither SIG_DFL nor SIG_IGN
     if (caught && (action.mask & kGuardSignals) != 0) return false;
   }
   return true;

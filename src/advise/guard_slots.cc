@@ -36,7 +36,7 @@ bool any_in_mpi() {
 }
 
 // Sets whether this thread's system calls are dispatched. Other threads only switch dispatch on,
-// after they have raised `live`, so that the condition is checked again after the store.
+// after they have raised `live`. The condition is therefore checked again after the store.
 void select_own(Thread& me) {
   const auto wanted = [&] {
     return me.inside.load() == 0 && live.load() > 0 && !me.may_block.load();
@@ -46,8 +46,8 @@ void select_own(Thread& me) {
     block = wanted();
     me.selector = block ? kernel::kBlock : kernel::kAllow;
   } while (!block && wanted());
-  // This thread may end its dispatch altogether if it is the only one, since then no other thread
-  // can set a guard meanwhile.
+  // Dispatch is ended altogether if this is the only thread, since then no other thread can set a
+  // guard meanwhile.
   if (live.load() == 0 && !several.load() && !me.of_library) rest_own(me);
 }
 
@@ -56,7 +56,7 @@ void yield() {
 }
 
 bool protect(std::uintptr_t first, std::uintptr_t last, int protection) {
-  constexpr std::size_t kOneByOne = 33;  // pages that Linux flushes apart from the others
+  constexpr std::size_t kOneByOne = 33;  // above this number of pages Linux flushes the whole TLB
   if (last - first > kOneByOne * kPage) spent_ns.fetch_add(kRefill, std::memory_order_relaxed);
   return kernel::direct(SYS_mprotect, static_cast<long>(first), static_cast<long>(last - first),
                         protection) == 0;
@@ -74,7 +74,7 @@ bool protect_shared(const Guard& guard, int protection) {
   return done;
 }
 
-// Closes the other pages.
+// Closes the pages that remain closed inside MPI.
 bool close_inner(const Guard& guard) {
   if (guard.sent || guard.flight) return true;
   const std::uintptr_t first = guard.first + (guard.shares_first() ? kPage : 0);
@@ -126,7 +126,8 @@ void count_touch(Windows& windows, Instruction by) {
   *rarest = {by.address, by.returns_to, 0, 0, rarest->count + 1};
 }
 
-// Keeps each interval with equal probability. The timeline shows only the proven part.
+// Adds an interval to a random sample of all intervals, each kept with equal probability. The
+// timeline shows only the proven part.
 void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
   Windows& windows = side == What::before ? site.before : site.after;
   const std::uint64_t place =
@@ -137,10 +138,11 @@ void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
   recorder.event(site, side, proven.began_ns, proven.ended_ns);
 }
 
-// Records the touch. The cost of accesses beside the buffer is subtracted, since without the guard
-// the program would have come here earlier by that time; after many such accesses it may have been
-// waiting for a point in time instead. The cost of observing the touch is subtracted, too. The
-// timeline, which shows the order of accesses and calls, keeps the clock's time.
+// Records the first access to a result. The time that accesses beside the buffer cost is
+// subtracted, since without the guard the program would have come here earlier. After many such
+// accesses it may instead have waited for a point in time. The cost of the observation is
+// subtracted, too. The timeline keeps the clock's time, since it shows the order of accesses and
+// calls.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
   if (guard.flight) {
     touched_in_flight(guard.flight, guard.begin, by);
@@ -157,13 +159,13 @@ void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
   end_guard(guard);
 }
 
-// Notes that accesses to the pages which the guard shares may be missed from now on.
+// Records that from now on accesses to the guard's shared pages may be missed.
 void misses(Guard& guard) {
   if (!guard.unseen_ns) guard.unseen_ns = now_ns();
 }
 
-// Opens the shared pages for good. The other pages, if there are any, still give an upper bound of
-// the first touch.
+// Opens the shared pages for good. The first access to the remaining pages, if any, still gives an
+// upper bound.
 void loosen(Guard& guard) {
   protect_shared(guard, PROT_READ | PROT_WRITE);
   misses(guard);
@@ -193,7 +195,7 @@ void written(Guard& guard, std::int64_t when_ns, Instruction by) {
   ring();
 }
 
-// Closes a send buffer that nobody has written unobserved since `since_ns`.
+// Records that a send buffer is closed, and that no write since `since_ns` was missed.
 void is_closed(Guard& guard, std::int64_t since_ns) {
   guard.open = false;
   guard.unseen_ns = 0;

@@ -1,7 +1,7 @@
-// The slots of the guards under way, the lock that orders all changes, and the ways in which a
-// guard may end. The holder of the lock has all signals blocked and touches only the advisor's own
-// memory. The code that sets guards, the signal handlers that end them and the thread that closes
-// pages share this file.
+// Holds the slots of the active guards, the lock that orders all changes, and the ways in which a
+// guard may end. The holder of the lock has all signals blocked and uses only the advisor's own
+// memory. The code that sets guards, the signal handlers and the thread that closes pages share
+// this file.
 #pragma once
 
 #include <sys/mman.h>
@@ -21,62 +21,64 @@ namespace weft::advise {
 
 inline constexpr std::uintptr_t kPage = 4096;
 inline constexpr int kGuards = 8;
-inline constexpr int kNeighbours = 16;      // accesses beside a buffer that are let pass
-inline constexpr std::size_t kAccess = 64;  // bytes that one instruction may touch at once
+// Accesses beside a buffer before its shared pages are opened for good.
+inline constexpr int kNeighbours = 16;
+inline constexpr std::size_t kAccess = 64;  // most bytes that one instruction may access
 inline constexpr std::int64_t kLongest = INT64_C(10'000'000'000);
 inline constexpr std::int64_t kInCall = INT64_MAX;
 
-// The time to observe an access, from the end of the call to the handler's reading of the clock.
+// The cost of observing an access, from the end of the call to the handler's reading of the clock.
 struct Cost {
-  std::int64_t least_ns = 0;  // in any case
-  std::int64_t most_ns = 0;   // mostly
+  std::int64_t least_ns = 0;  // minimum
+  std::int64_t most_ns = 0;   // usual
 };
 // Closed pages and breakpoints have different costs (guard_cost.h).
 extern Cost fault_cost, breakpoint_cost;
 
-// Identifies an instruction of the program by the address after it, and by the return address of
-// its function if that keeps no frame, as memcpy.
+// Identifies an instruction of the program by the address after it. If its function keeps no frame,
+// as memcpy, the function's return address is stored, too.
 struct Instruction {
-  std::uintptr_t address = 0, returns_to = 0;  // 0: not known
+  std::uintptr_t address = 0, returns_to = 0;  // 0: unknown
 };
 
 struct Guard {
   bool live;
-  bool sent;       // only writes are watched
+  bool sent;       // a send buffer: only writes are watched
   bool read_only;  // a buffer in flight that MPI only reads
-  bool small;      // to be watched by a breakpoint
-  bool loose;      // without the pages that it shared
-  bool in_call;    // a result whose call is not left yet: it begins then
+  bool small;      // watched by a breakpoint
+  bool loose;      // its shared pages are no longer watched
+  bool in_call;    // a result whose call has not returned yet: watching begins then
   int flight;      // the number of the operation in flight (check.h); 0: none
   Site* site;
-  std::uintptr_t begin, end;   // the buffer
-  std::uintptr_t first, last;  // its pages
-  int breakpoint;              // its descriptor; -1: pages
+  std::uintptr_t begin, end;   // address range of the buffer
+  std::uintptr_t first, last;  // address range of its pages
+  int breakpoint;              // descriptor of the breakpoint; -1: pages are closed instead
   int neighbours;
-  std::int64_t unseen_ns;  // from when on an access may have been missed; or 0
+  std::int64_t unseen_ns;  // time from which accesses may have been missed; 0: none
   std::int64_t set_ns;
-  std::int64_t lost_ns;  // since then, by accesses that were let pass
-  // These are used by send buffers: their pages are open after a write, and closed again when due.
+  std::int64_t lost_ns;  // time spent on permitted accesses beside the buffer since set_ns
+  // Send buffers use these: their pages are open after a write, and closed again when due_ns() has
+  // come.
   bool open;
-  std::int64_t wrote_ns;                 // it was written then or later; or 0
-  Instruction writer;                    // then
-  std::int64_t closed_ns;                // and not since
-  std::int64_t pause_ns, not_before_ns;  // kInCall: a system call may write it
-  int early;                             // closings long before the last write is expected
-  unsigned char start[kAccess];          // as it was before an access right before it
+  std::int64_t wrote_ns;  // time of the latest known write, which others may have followed; 0: none
+  Instruction writer;     // instruction that wrote at wrote_ns
+  std::int64_t closed_ns;                // time since which the buffer has not been written
+  std::int64_t pause_ns, not_before_ns;  // kInCall: a system call may be writing it
+  int early;                     // number of closings long before the last write is expected
+  unsigned char start[kAccess];  // the buffer's first bytes before an access right before it
 
   bool has(std::uintptr_t address) const { return address >= begin && address < end; }
   bool covers(std::uintptr_t address) const {
     return breakpoint < 0 && address >= first && address < last;
   }
-  // Return whether the first and the last page hold other memory, too.
+  // Return whether the first or the last page holds other memory, too.
   bool shares_first() const { return !loose && begin != first; }
   bool shares_last() const { return !loose && end != last; }
   bool near_stack(std::uintptr_t pointer) const {
     return breakpoint < 0 && pointer + kPage > first && pointer < last + kPage;
   }
   bool shares_pages() const { return breakpoint < 0 && (shares_first() || shares_last()); }
-  // A send buffer may be freed and become the library's memory.
+  // Send buffers are included, since they may be freed and become the library's memory.
   bool opens_in_mpi() const { return sent || flight || shares_pages(); }
   bool is_right_before(std::uintptr_t address) const {
     return address < begin && begin - address < kAccess;
@@ -87,13 +89,14 @@ struct Guard {
 };
 
 extern Guard guards[kGuards];
-extern std::atomic<int> live;  // guards; seq_cst: see Thread::may_block, and leave_mpi()
+// Number of live guards; seq_cst: see Thread::may_block and leave_mpi().
+extern std::atomic<int> live;
 inline bool guards_exist() {
   return live.load() > 0;
 }
 extern std::atomic_flag lock_flag;
-extern std::atomic<bool> closing;        // the advisor's thread closes pages: see StackInUse
-extern std::atomic<std::uint32_t> bell;  // for that thread
+extern std::atomic<bool> closing;  // true while the advisor's thread closes pages: see StackInUse
+extern std::atomic<std::uint32_t> bell;  // futex that wakes that thread
 
 // Returns whether a thread of the application is in MPI.
 bool any_in_mpi();
@@ -118,30 +121,31 @@ void note_unknown(Site& site, bool sent, Unknown why);
 void unseen(Guard& guard, Unknown why);
 void all_unseen(Unknown why);
 void unseen_near_stack(const Thread& me);
-// The proven part of an interval. In keep(), `by` is the instruction that touched the result or
-// wrote the buffer before.
+// The proven part of an interval. keep() also takes `by`, the instruction that accessed the result
+// or wrote the buffer last.
 struct Span {
   std::int64_t began_ns, ended_ns;
 };
 void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by);
-// Is told of the first access to the guard of a buffer in flight, which begins there (check.cc).
-// Must not block: the guards' lock is held, perhaps in a signal handler.
+// Is called at the first access to the guarded buffer of an operation in flight (check.cc). begin:
+// the guard's first byte. It must not block: the guards' lock is held, perhaps in a signal handler.
 extern void (*touched_in_flight)(int flight, std::uintptr_t begin, Instruction by);
 
-// cost: the part of the time that was taken by observing it, and not by the program.
+// cost: the part of the time that the observation took.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost = {});
 void misses(Guard& guard);
 void loosen(Guard& guard);
-void note_first_write(const Guard& guard, std::int64_t when_ns);  // before wrote_ns is set
+// Must be called before wrote_ns is set.
+void note_first_write(const Guard& guard, std::int64_t when_ns);
 void written(Guard& guard, std::int64_t when_ns, Instruction by);
 void is_closed(Guard& guard, std::int64_t since_ns);
 // Wakes the thread that closes pages, so that it checks what is due.
 void ring();
 
-// Keeps pages of this thread's stack open: a thread that blocks signals could not open one again.
-// The thread first publishes its stack pointer and then opens what is near; the closing thread
-// publishes that it closes pages, and then checks. In a handler that interrupted such a section the
-// outer object stays in charge: the handler's own stack is no buffer.
+// Keeps the pages near this thread's stack pointer open while it blocks signals, since it could not
+// open them in a handler. The thread first publishes its stack pointer and then opens the pages.
+// The closing thread first publishes that it closes pages and then checks. If a handler interrupts
+// such a section, the outer object stays in charge.
 class StackInUse {
  public:
   explicit StackInUse(Thread* me)
@@ -175,7 +179,7 @@ class Locked {
     if (me_) unseen_near_stack(*me_);
   }
   ~Locked() {
-    // CPU time is counted, since nothing was observed while other threads had the core.
+    // Only CPU time is counted, since other threads may have had the core.
     const std::int64_t passed_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns_;
     spent_ns.fetch_add(passed_ns, std::memory_order_relaxed);
     lock_flag.clear(std::memory_order_release);

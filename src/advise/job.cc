@@ -42,11 +42,11 @@ namespace {
 
 std::atomic<bool> running{false};
 MPI_Comm own{};
-bool continues = false;      // after a rank has failed
-bool some_are_lost = false;  // some ranks have failed: what is left on each node is the record
+bool continues = false;  // MPI errors are returned, so the job may continue after a rank has failed
+bool some_are_lost = false;  // some ranks have failed, so the records stay in each node's files
 int rank = 0, ranks = 1;
 enum Part : std::uint64_t { kCannotRecord, kRecords, kRefused };
-// A rank's host, the clock that it uses, and its part in the record.
+// A rank's host, the clock that its host uses, and whether the rank records.
 struct Node {
   std::uint64_t host, clock;
   Part part;
@@ -59,7 +59,7 @@ std::uint64_t hash(const char* text) {
   return value;
 }
 
-// Returns a number for the kernel's boot, from which its clock counts.
+// Returns a hash of the kernel's boot ID; clocks count from the same boot if it is equal.
 std::uint64_t boot() {
   char text[64] = "";
   if (std::FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
@@ -112,7 +112,7 @@ bool any_has(Part part) {
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node& n) { return n.part == part; });
 }
 
-// Calls the next MPI_Finalize in the program: Weft's, if that is loaded behind the advisor's.
+// Calls the next MPI_Finalize in the program, which is Weft's if that is loaded behind the advisor.
 int finalize() {
   using Finalize = int();
   for (void* const found : {dlsym(RTLD_NEXT, "MPI_Finalize"), find_behind_weft("PMPI_Finalize")})
@@ -143,8 +143,8 @@ void count_nodes(Header& header) {
       static_cast<std::uint32_t>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
 }
 
-// Measures how far rank 0's clock is ahead of that of `other`. Of many round trips it uses the
-// shortest, half of whose time is the error.
+// Measures how far rank 0's clock is ahead of rank `other`'s. It uses the shortest of many round
+// trips; the error is half of its time.
 constexpr int kQuestions = 24, kTag = 1;
 void answer_clock() {
   for (int i = 0; i < kQuestions; ++i) {
@@ -171,7 +171,8 @@ Offset ask_clock(int other) {
   return best;
 }
 
-// Rank 0 asks the first rank of each other clock; the other ranks of that node get its answer.
+// Rank 0 measures the offset to the first rank of each other clock; the other ranks with that clock
+// get the same offset.
 void compare_clocks(Header& header) {
   std::vector<Offset> offsets(static_cast<std::size_t>(ranks), Offset{0, 0});
   for (int i = 1; i < ranks; ++i) {
@@ -201,8 +202,8 @@ std::int64_t processor_ns_of(const std::string& task) {
   return in >> ns ? ns : 0;
 }
 
-// Counts the application's threads that used at least a tenth of a core. The others mostly wait for
-// work that never came, such as those of some libraries.
+// Counts the application's threads that used at least a tenth of a core. This leaves out idle
+// threads, such as those of some libraries.
 std::uint32_t threads_that_compute(std::int64_t elapsed_ns) {
   constexpr int kPart = 10;
   std::uint32_t found = 0;
@@ -225,7 +226,8 @@ std::int64_t copied_per_ms() {
   return static_cast<std::int64_t>(kBytes) * 1'000'000 / best;
 }
 
-// Returns how many entries of `most` each rank keeps, so that their total stays bounded.
+// Returns how many of `most` entries each rank keeps, so that the total over all ranks stays
+// bounded.
 int of_all_ranks(int most) {
   constexpr int kLeast = 64, kAll = 1 << 20;
   return std::clamp(kAll / ranks, kLeast, most);
@@ -248,9 +250,8 @@ std::vector<char> packed(const Record& record) {
   return bytes;
 }
 
-// Rank 0's file. It is written under a temporary name first, so that the final name always means a
-// complete file. It exists from MPI_Init on, since a program that this one spawns in its job would
-// use the same name.
+// The job's file, which rank 0 writes. It gets its final name only when it is complete. It exists
+// from MPI_Init on, so that a spawned program, which would use the same name, finds it taken.
 class JobFile {
  public:
   // Returns false if the file cannot be created; `why` says why.
@@ -315,8 +316,8 @@ void hand_over(const std::vector<char>& mine) {
   library_calls.Send(mine.data(), static_cast<int>(count), handles.byte, 0, kTag, own);
 }
 
-// Hands the records to rank 0. It is collective and runs in MPI_Finalize, after the application's
-// callbacks there: another rank may still wait for what such a callback does.
+// Sends the records to rank 0. It is collective and runs in MPI_Finalize after the application's
+// delete callbacks of MPI_COMM_SELF, since another rank may still wait for such a callback.
 int hand_over_records(MPI_Comm, int, void*, void*) {
   if (job_running() || !recorder.recording() || own == handles.comm_null || some_are_lost)
     return MPI_SUCCESS;
@@ -334,15 +335,16 @@ int hand_over_records(MPI_Comm, int, void*, void*) {
 }
 bool comes_in_callback = false;
 
-// Caches the facts about all existing communicators by handle: one that was examined anew would be
-// counted as another. Like everything that is used during exit, it is never destroyed.
+// Returns the facts about all existing communicators, by handle. They are kept until the
+// communicator is freed: if a communicator were examined again, it would be counted as another one.
+// The map is never destroyed, since it may be used while the process exits.
 std::unordered_map<std::uint64_t, Communicator>& seen() {
   static auto& all = *new std::unordered_map<std::uint64_t, Communicator>;
   return all;
 }
 
-// Counts the communicators made of a parent with the same members. All members make them in the
-// same order, although they may first use them in another.
+// Returns how many communicators were made of a parent with the same members. All members make them
+// in the same order, but may first use them in another.
 std::unordered_map<std::uint64_t, std::uint32_t>& made() {
   static auto& all = *new std::unordered_map<std::uint64_t, std::uint32_t>;
   return all;
@@ -361,8 +363,8 @@ std::vector<int> world_ranks(MPI_Comm comm, int size) {
   return there;
 }
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). It gives communicators with other
-// members, or made later, different identities.
+// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). It makes the identities of
+// communicators differ if they have other members or were made later.
 std::uint64_t mixed(std::uint64_t word) {
   word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9;
   word = (word ^ word >> 27) * 0x94d049bb133111eb;
@@ -406,7 +408,7 @@ Communicator& communicator(MPI_Comm comm) {
   return found->second;
 }
 
-// The two sides of an intercommunicator see different members, and so get different identities.
+// The two groups of an intercommunicator see different members, and so get different identities.
 void note_communicator(MPI_Comm parent, MPI_Comm comm, bool duplicate) {
   if (comm == handles.comm_null) return;
   const Communicator above = parent == handles.comm_null ? Communicator{} : communicator(parent);

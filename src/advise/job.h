@@ -1,4 +1,4 @@
-// The data that ranks exchange in MPI_Init and MPI_Finalize.
+// Exchanges data between the ranks in MPI_Init and MPI_Finalize.
 #pragma once
 
 #include <mpi.h>
@@ -15,8 +15,8 @@ void job_ends();
 
 // Returns the facts about a communicator; the reference is valid until it is freed.
 Communicator& communicator(MPI_Comm comm);
-// Notes that `comm` was made from this parent. duplicate: it has the parent's members; it need not
-// be usable yet.
+// Records that `comm` was made from `parent`. duplicate: `comm` has the parent's members, and need
+// not be usable yet.
 void note_communicator(MPI_Comm parent, MPI_Comm comm, bool duplicate);
 void forget_communicator(MPI_Comm comm);
 

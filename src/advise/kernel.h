@@ -1,7 +1,6 @@
-// Makes system calls directly, and dispatches those of the application to a handler. System calls
-// fail if they are given memory that is guarded. Linux' Syscall User Dispatch hands them over
-// first, without privileges, except those from a range of code that holds direct() and the return
-// from our handlers.
+// Makes system calls directly, and dispatches those of the application to a handler: a system call
+// fails if its memory is guarded. Linux' Syscall User Dispatch does so without privileges. It
+// exempts one range of code, which holds direct() and the return from the advisor's handlers.
 #pragma once
 
 #include <signal.h>
@@ -28,7 +27,7 @@ inline constexpr char kAllow = 0, kBlock = 1;
 bool dispatch(Selector* selector);
 void dispatch_no_more();
 
-// Returns the time of now_ns() without a system call that might be dispatched.
+// Returns the time as now_ns() does, but makes no system call that might be dispatched.
 std::int64_t clock_ns();
 
 // A signal's handling in the kernel's format.
@@ -43,8 +42,8 @@ inline constexpr std::uint64_t bit(int signal) {
 }
 bool get_action(int signal, Action* action);
 void set_action(int signal, const Action& action);
-// Returns an action for one of our handlers: it blocks all signals and returns through our own
-// code.
+// Returns the action for one of the advisor's handlers. The handler blocks all signals and returns
+// through the advisor's own code.
 Action own_action(void (*handler)(int, siginfo_t*, void*));
 
 // Return this thread's blocked signals, or change them.

@@ -1,5 +1,5 @@
-// Asks /proc/self/maps for the one mapping at an address (Linux 6.11 and later), or reads it: its
-// lines come in the order of the addresses.
+// Queries the one mapping at an address from /proc/self/maps (Linux 6.11 and later). On older
+// kernels it reads the file, which lists mappings by address.
 #include "advise/memory_map.h"
 
 #include <fcntl.h>
@@ -43,7 +43,7 @@ class Maps {
 bool ask(const Maps& maps, std::uintptr_t begin, std::uintptr_t end, Unknown* answer) {
   constexpr long kHole = -ENOENT;
   constexpr std::uint64_t kPlain = kReadable | kWritable;
-  static char name[PATH_MAX];  // the kernel cuts none off: it refuses the question
+  static char name[PATH_MAX];  // the kernel refuses the query if a name does not fit
   for (*answer = Unknown::none; begin < end && *answer == Unknown::none;) {
     Query query{};
     query.size = sizeof query;
@@ -74,7 +74,7 @@ const char* hexadecimal(const char* at, std::uintptr_t* value) {
   }
 }
 
-// Lines of the file, one after the other.
+// Reads the file line by line.
 class Lines {
  public:
   explicit Lines(const Maps& maps) : file_(maps.file()) {}
@@ -118,7 +118,7 @@ Unknown plain_memory(std::uintptr_t begin, std::uintptr_t end) {
     const char* rest = hexadecimal(line, &from);
     rest = hexadecimal(rest + 1, &to);
     if (to <= begin) continue;
-    if (from > begin) break;  // a hole
+    if (from > begin) break;  // nothing is mapped there
     if (std::strncmp(rest + 1, "rw-p", 4) != 0) return Unknown::not_plain_memory;
     if (std::strstr(rest, "[stack")) return Unknown::on_the_stack;
     begin = to;

@@ -7,9 +7,9 @@
 
 namespace weft::advise {
 
-// Returns Unknown::none if the range is readable and writable throughout, not executable, not on
-// the first thread's stack and private: other processes or mappings would use it unobserved. It
-// does not allocate. Only one thread may call it at a time.
+// Returns Unknown::none if the range is readable and writable throughout, not executable, private,
+// and not on the first thread's stack. Shared memory is excluded, since other processes would use
+// it unobserved. It does not allocate. Only one thread may call it at a time.
 Unknown plain_memory(std::uintptr_t begin, std::uintptr_t end);
 
 }  // namespace weft::advise

@@ -12,43 +12,45 @@ namespace weft::advise {
 inline constexpr char kMagic[8] = {'w', 'e', 'f', 't', 'a', 'd', 'v', '\0'};
 inline constexpr std::uint32_t kLayout = 9;
 
-inline constexpr int kSites = 1024;  // the last takes what finds no place, under kOthers
+// When full, the last entry (kOthers) collects the calls of all further sites.
+inline constexpr int kSites = 1024;
 inline constexpr char kOthers[] = ":0:call sites beyond the first 1023";
-inline constexpr int kMessageWaits = 128;  // what comes after finds no place
+inline constexpr int kMessageWaits = 128;  // further places are dropped
 inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
 inline constexpr int kWhere = 512;
 inline constexpr int kOuters = 6;       // callers of the function that calls MPI
-inline constexpr int kWindows = 32;     // kept of each side of a site, chosen at random
-inline constexpr int kTouches = 4;      // instructions of each side of a site, the first seen
-inline constexpr int kArrivals = 8192;  // the first eighth stays, the others are thinned out
-inline constexpr int kEvents = 8192;    // the first half stays, the others are the latest
+inline constexpr int kWindows = 32;     // kept intervals of each side of a site, chosen at random
+inline constexpr int kTouches = 4;      // kept instructions of each side of a site
+inline constexpr int kArrivals = 8192;  // the first eighth is kept; the others are thinned out
+inline constexpr int kEvents = 8192;    // the first half is kept; the others are the latest
 
-// Says why an interval is not known. The texts for users are in python/weft/advise/record.py.
+// The reason why an interval is unknown. python/weft/advise/record.py has the texts for users.
 enum class Unknown : std::uint32_t {
   none,
   switched_off,
-  not_supported,   // processor or kernel
-  no_result,       // this rank has none
-  unknown_extent,  // neighbourhoods, intercommunicators
+  not_supported,   // by the processor or kernel
+  no_result,       // this rank receives no data
+  unknown_extent,  // neighbourhood collectives, intercommunicators
   on_the_stack,
-  shared_page,  // with memory that a pending operation or one-sided communication may use
+  shared_page,  // a pending operation or one-sided communication may use the same page
   not_plain_memory,
-  signals,      // a handler or thread holds back the signals that a guard needs
-  threads,      // some that the advisor does not know
-  breakpoint,   // the system permits none
-  neighbours,   // too many accesses beside the result
-  system_call,  // one whose memory is not known
-  mpi_call,     // the same
+  signals,      // a handler or thread blocks the signals that a guard needs
+  threads,      // the process has threads unknown to the advisor
+  breakpoint,   // the system permits no breakpoint
+  neighbours,   // too many accesses beside the buffer
+  system_call,  // a system call whose memory is not known
+  mpi_call,     // an MPI call whose memory is not known
   never_touched,
   own_fault,  // the application had a fault or trap of its own
-  budget,     // watching on would have cost too much
+  budget,     // watching longer would have cost too much
   count
 };
 inline constexpr int kUnknowns = static_cast<int>(Unknown::count);
 
-// The calls of a function. Of short calls that never wait only some are timed, and each stands for
-// the untimed ones before it. So `calls` is exact, and `ns` an estimate with the given variance.
+// The totals of one MPI function. If a function is short and never waits, only some calls are
+// timed, each of which stands for the untimed ones before it. `calls` is then exact, and `ns` an
+// estimate with the given variance.
 struct CallTotal {
   char name[40];
   std::uint64_t calls;
@@ -57,99 +59,102 @@ struct CallTotal {
   double variance_ns2;
 };
 
-// A proven lower and upper bound of a length of time.
+// Proven lower and upper bounds of a duration.
 struct Bounds {
   std::int64_t least_ns;
-  std::int64_t most_ns;  // kNoEnd: not known
+  std::int64_t most_ns;  // kNoEnd: unknown
 };
 inline constexpr std::int64_t kNoEnd = -1;
 
 // An instruction that first touched a result, or last wrote a send buffer.
 struct Touch {
-  std::uint64_t address;     // behind it; 0: this one and all after it are free
-  std::uint64_t returns_to;  // its function, if that keeps no frame; 0: not known
-  std::uint64_t offset;      // in the module, as its symbols count; of the caller in place of libc
-  std::uint32_t module;      // one more than its number; 0: not looked for
+  std::uint64_t address;  // address after the instruction; 0: this entry and all following are free
+  std::uint64_t returns_to;  // return address of its function if that keeps no frame; 0: unknown
+  // Offset in the module as its symbols count; for libc functions, that of their caller.
+  std::uint64_t offset;
+  std::uint32_t module;  // module's number plus 1; 0: not looked up yet
   std::uint32_t count;
 };
 
 // The intervals before or after a site's calls.
 struct Windows {
   std::uint64_t measured;
-  std::uint64_t broken_off;  // observations that had begun, and ended as unknown
+  std::uint64_t broken_off;  // observations that began and then ended as unknown
   std::uint64_t unknown[kUnknowns];
   Bounds kept[kWindows];
   Touch touches[kTouches];
 };
 
-// The operator of a reduction, as far as a replay distinguishes them.
+// A reduction's operator, as far as a replay distinguishes it.
 enum class Operator : std::uint64_t { other, sum, min, max, prod };
 
 // A function on the call path from the program to a call.
 struct OuterPlace {
-  std::uint64_t offset;  // in the module, as its symbols count
-  std::uint32_t module;  // one more than its number; 0: this one and all after it are free
-  std::uint32_t line;    // of an interpreter's file, which the module is then; else 0
-  std::uint32_t own;     // it is the program's, not a library's
+  std::uint64_t offset;  // offset in the module as its symbols count
+  std::uint32_t module;  // module's number plus 1; 0: this entry and all following are free
+  std::uint32_t line;    // source line if the module is an interpreter's source file; otherwise 0
+  std::uint32_t own;     // 1 if the function belongs to the program, not to a library
   std::uint32_t unused;
 };
 
-// The calls of one rank from one place, by function, kind of communicator and size class. For a
-// persistent collective the place is that of its initialisation, and each start counts as a call.
+// The calls of one rank from one place, separated by function, kind of communicator and size class.
+// The place of a persistent collective is that of its initialisation; each start counts as a call.
 struct Site {
-  std::uint64_t address;  // 0: this one and all after it are free
-  std::uint64_t offset;   // in the module, as its symbols count
+  std::uint64_t address;  // 0: this entry and all following are free
+  std::uint64_t offset;   // offset in the module as its symbols count
   std::uint32_t module;
-  std::uint32_t call;  // CallId
+  std::uint32_t call;  // value of CallId
   std::uint32_t comm_size;
   std::uint32_t comm_nodes;
-  std::uint32_t comm_kind;    // 0 world, 1 self, 2 another
-  std::uint32_t size_class;   // 0: no bytes; k: from 2^(k-1) bytes on
-  std::uint32_t binding;      // of a language, that it is called by: Binding
-  char where[kWhere];         // file, line and function of an interpreter's call; "": none
-  OuterPlace outer[kOuters];  // who called that function, the innermost first (callers.h)
-  std::uint64_t own;          // the call itself is in the program, not in a library
+  std::uint32_t comm_kind;   // 0: world, 1: self, 2: another
+  std::uint32_t size_class;  // 0: no bytes; k: from 2^(k-1) to below 2^k bytes
+  std::uint32_t binding;     // language binding through which the call is made; value of Binding
+  char where[kWhere];  // file, line and function of an interpreter's call; "" for compiled code
+  OuterPlace outer[kOuters];  // callers of that function, the innermost first (callers.h)
+  std::uint64_t own;          // 1 if the call is in the program, not in a library
   std::uint64_t calls;
   std::uint64_t bytes;
-  std::uint64_t ns;  // inside the call
-  Windows after;     // from the return to the first touch of the result
-  Windows before;    // from the last write of what is sent to the call
+  std::uint64_t ns;  // time inside the call
+  Windows after;     // intervals from the return to the first access to the result
+  Windows before;    // intervals from the last write of the send buffer to the call
   // Completed non-blocking and persistent calls: their number, the time from start to the
   // completing call, the duration of that call, and the number of unsuccessful tests.
   std::uint64_t completed;
   std::uint64_t between_ns;
-  std::uint64_t waited_ns;  // a part of it where that one completed several
+  std::uint64_t waited_ns;  // if the completing call completed several requests, this one's share
   std::uint64_t tests;
-  std::uint64_t repeated;     // with the arguments of the call before
-  std::uint64_t arguments;    // of the last call, as a number
-  std::uint64_t next_window;  // the call at which the next window is wanted
-  std::uint64_t samples;      // calls at which one was wanted
-  std::int64_t left_ns;       // when the last call ended
-  std::int64_t gap_ns;        // from the call before to the last one
-  std::int64_t quiet_ns;      // the last window before a call, at most; or 0
-  std::int64_t again_ns;  // from a call until its buffer was sent again, wherever that was; or 0
-  Operator op;            // of the last call
+  std::uint64_t repeated;     // calls with the same arguments as the previous one
+  std::uint64_t arguments;    // hash of the last call's arguments
+  std::uint64_t next_window;  // number of the next call that is sampled
+  std::uint64_t samples;      // number of sampled calls
+  std::int64_t left_ns;       // time at which the last call returned
+  std::int64_t gap_ns;        // time between the last two calls
+  std::int64_t quiet_ns;      // upper bound of the latest interval before a call; 0: none
+  std::int64_t again_ns;  // time from a call until its buffer was sent again at any site; 0: none
+  Operator op;            // operator of the last call
 };
 
-// A place that completes point-to-point messages started earlier, by one kind of call.
+// A place at which point-to-point messages that were started earlier are completed by one function.
 struct MessageWait {
-  std::uint64_t address;  // 0: this one and all after it are free
-  std::uint64_t offset;   // in the module
+  std::uint64_t address;  // 0: this entry and all following are free
+  std::uint64_t offset;   // offset in the module
   std::uint32_t module;
-  std::uint32_t call;     // CallId
-  std::uint32_t binding;  // Binding
-  char where[kWhere];     // as of a Site
-  std::uint64_t waits;    // calls that completed some
+  std::uint32_t call;     // value of CallId
+  std::uint32_t binding;  // value of Binding
+  char where[kWhere];     // as Site::where
+  std::uint64_t waits;    // calls that completed at least one message
   std::uint64_t messages;
   std::uint64_t bytes;
-  std::uint64_t between_ns;  // from the first one's start to the call that completed it
-  std::uint64_t waited_ns;   // inside that call, less the part of collectives
+  // Sum of the times from the first message's start to the completing call.
+  std::uint64_t between_ns;
+  std::uint64_t waited_ns;  // time inside the completing calls, without the share of collectives
   std::uint64_t tests;
 };
 
 // The times at which a rank entered and left a collective.
 struct Arrival {
-  std::uint64_t comm;  // or a plan of it; the same on all its ranks
+  // Identity of the communicator or of a persistent request on it, equal on all its ranks.
+  std::uint64_t comm;
   std::uint32_t sequence;
   std::uint32_t site;
   std::int64_t arrived_ns;
@@ -158,23 +163,24 @@ struct Arrival {
   std::int32_t root;
 };
 
-// The kind of an interval. sent: from a call to the first write of its send buffer; it is not on
+// The kind of an interval. sent: from a call to the first write of its send buffer; not shown on
 // the timeline.
 enum class What : std::uint16_t { call, in_flight, wait, after, before, sent = 16 };
 
-// An interval for the timeline and for the order of calls and accesses.
+// An interval, for the timeline and for the order of calls and accesses.
 struct Event {
   std::int64_t began_ns;
   std::int64_t ended_ns;
   std::uint32_t site;
   What what;
-  std::uint16_t apart;  // of a blocking call: so many before it have other buffers (buffers.h)
+  // For a blocking call, the number of preceding calls with other buffers (buffers.h).
+  std::uint16_t apart;
 };
 
 struct Header {
   char magic[8];
   std::uint32_t layout;
-  std::uint32_t calls;  // in `totals`
+  std::uint32_t calls;  // entries of `totals`
   std::uint32_t rank;
   std::uint32_t ranks;
   std::uint32_t finalized;
@@ -183,28 +189,28 @@ struct Header {
   std::uint32_t modules;
   std::uint32_t message_waits;
   std::uint32_t nodes;
-  std::uint32_t cores;    // that this rank's node has
-  std::uint32_t threads;  // of the application that computed, at its end
+  std::uint32_t cores;    // cores of this rank's node
+  std::uint32_t threads;  // threads of the application that computed, counted at its end
   std::uint32_t node_ranks;
-  std::uint32_t windows_off;  // Unknown: why there are none at all
-  std::uint32_t event_room;   // of this rank
+  std::uint32_t windows_off;  // value of Unknown: why no intervals are measured at all
+  std::uint32_t event_room;   // capacity of `events` on this rank
   std::int64_t began_ns;
   std::int64_t ended_ns;
   std::int64_t in_mpi_ns;
   std::int64_t guarding_ns;
-  std::int64_t clock_ns;  // to be added to this rank's times
+  std::int64_t clock_ns;  // offset to add to this rank's times
   std::int64_t clock_error_ns;
   std::int64_t copy_bytes_per_ms;
-  std::int64_t observing_ns;  // what to observe a touch takes, mostly
-  std::uint64_t events;       // that there were
+  std::int64_t observing_ns;  // usual cost of observing an access
+  std::uint64_t events;       // number of events, including those not kept
   std::uint64_t node;
   char host[64];
   char program[kPath];
-  char library[kPath];  // of MPI
+  char library[kPath];  // path of the MPI library
   CallTotal totals[kCalls];
 };
 
-// A rank's file. The job's file holds these of all ranks, without free entries.
+// The layout of a rank's file. The job's file holds the records of all ranks without free entries.
 struct Record {
   Header header;
   char modules[kModules][kPath];

@@ -1,4 +1,5 @@
-// The recorder's tables. A site is found by its place, call, kind of communicator and size class.
+// Fills the tables of the record. A site's key is its place, function, kind of communicator and
+// size class.
 #include "advise/recorder.h"
 
 #include <fcntl.h>
@@ -24,7 +25,7 @@ static_assert(kOuter == kOuters);
 
 namespace {
 
-// The first arrivals may fill the table up to one part in kFirst.
+// The first arrivals may fill up to 1/kFirst of the table.
 constexpr std::uint32_t kFirst = 8;
 
 std::uint64_t mixed(std::uint64_t value) {
@@ -68,7 +69,7 @@ void ShortLock::lock() {
 
 void Recorder::open() {
   if (const char* directory = std::getenv(kDirectoryVariable)) {
-    // Another rank of this node may just have made the directory.
+    // Another rank of this node may have made the directory already.
     constexpr mode_t kOwn = 0700;
     mkdir(directory, kOwn);
     std::snprintf(directory_, sizeof directory_, "%s", directory);
@@ -87,8 +88,8 @@ void Recorder::open() {
 
 void Recorder::remove_file() {
   if (path_[0]) unlink(path_);
-  // The directory is empty for the last rank to leave, except on rank 0's node, where the job's
-  // file is.
+  // Removing the directory succeeds for the last rank of a node, except on rank 0's node, which
+  // holds the job's file.
   if (directory_[0]) rmdir(directory_);
 }
 
@@ -113,7 +114,8 @@ Site& Recorder::site(const Caller& caller, CallId call, const Communicator& comm
                      std::uint64_t bytes) {
   const auto size_class = static_cast<std::uint32_t>(std::bit_width(bytes));
   const std::uint64_t key = key_of(caller, call, comm, size_class);
-  // An index with open addressing keeps the sites themselves in the order in which they came.
+  // An index with open addressing refers to the sites, which stay in the order in which they
+  // appeared.
   static constinit std::uint64_t keys[2 * kSites] = {};
   static constinit std::uint16_t places[2 * kSites] = {};
   std::size_t at = key % (2 * kSites);
@@ -165,8 +167,8 @@ Site& Recorder::another(const Caller& caller, CallId call, const Communicator& c
   return site;
 }
 
-// Adds `more` to a place that completes messages. There are few of these, so that a linear search
-// is enough.
+// Adds `more` to the entry of a place that completes messages. There are few entries, so a linear
+// search is enough.
 void Recorder::messages(const Caller& caller, CallId call, const MessageWait& more) {
   Header& header = record_->header;
   const auto is_here = [&](const MessageWait& one) {
@@ -207,13 +209,15 @@ void Recorder::event(const Site& site, What what, std::int64_t began, std::int64
                             apart};
 }
 
-// All ranks keep the same calls, many consecutive ones each, so that a replay has them in order.
+// Returns whether a call is kept. All ranks keep the same calls, in runs of consecutive ones, so
+// that a replay has them in order.
 bool Recorder::is_kept(std::uint64_t comm, std::uint32_t sequence) const {
   constexpr std::uint32_t kInARow = 128;
   return mixed(comm / (kWhichPlan + 1) ^ mixed(1 + sequence / kInARow)) % stride_ == 0;
 }
 
-// Drops half of the arrivals after the first ones. Returns false if they cannot be thinned further.
+// Drops every second run of the arrivals after the first ones. Returns false if they cannot be
+// thinned further.
 bool Recorder::thin_out(std::uint32_t first) {
   constexpr std::uint32_t kMostStride = 1 << 24;
   if (stride_ == kMostStride) return false;

@@ -1,5 +1,5 @@
-// The record of one rank in the making: its call sites, its calls, and its arrivals at collectives.
-// Its tables have a fixed size, whatever the number of calls.
+// Builds the record of one rank: its call sites, its calls, and its arrivals at collectives. All
+// tables have a fixed size, however many calls are made.
 #pragma once
 
 #include <mpi.h>
@@ -12,21 +12,21 @@
 
 namespace weft::advise {
 
-// The bits of an identity that number a plan, since the starts of each plan are counted separately;
-// 0 stands for all other calls.
+// The bits of a communicator's identity that number a persistent request. The starts of each
+// request are counted separately. The bits are 0 for all other calls.
 inline constexpr std::uint64_t kWhichPlan = (1 << 20) - 1;
 
 // The facts about a communicator that the record needs.
 struct Communicator {
-  std::uint64_t identity = 0;  // the same on all its ranks
-  std::uint64_t members = 0;   // of its group, as a number
+  std::uint64_t identity = 0;  // equal on all its ranks
+  std::uint64_t members = 0;   // hash of its group's members
   int rank = 0, size = 0, nodes = 0, kind = 0;
   bool inter = false;
   std::uint32_t sequence = 0;  // collective calls so far
-  std::uint32_t plans = 0;     // persistent ones of them
-  // These are used by `weft check` (agreement.h).
-  std::uint32_t compared = 0;  // collective calls so far, failed ones too
-  bool differs = false;        // a rank has made another call: later ones are not compared
+  std::uint32_t plans = 0;     // persistent ones among them
+  // `weft check` uses these (agreement.h).
+  std::uint32_t compared = 0;  // collective calls so far, including failed ones
+  bool differs = false;        // the ranks' calls have differed: later ones are not compared
 };
 
 // A spin lock that every call holds for about ten instructions; a std::mutex takes thrice as long.
@@ -47,12 +47,12 @@ class Recorder {
   void remove_file();
   bool recording() const { return record_ != nullptr; }
   void give_up();
-  void stop() { record_ = nullptr; }  // in a child, which has it from its parent
+  void stop() { record_ = nullptr; }  // in a forked child, which inherits the record
   Record& record() { return *record_; }
   const char* path() const { return path_; }
   ShortLock& lock() { return lock_; }
 
-  // Returns the approximate time that recording has taken. took() needs the lock.
+  // Returns the approximate time spent on recording. took() adds to it and needs the lock.
   std::int64_t taken_ns() const { return taken_ns_.load(std::memory_order_relaxed); }
   void took(std::int64_t ns) {
     taken_ns_.store(taken_ns_.load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
@@ -63,12 +63,12 @@ class Recorder {
   void arrival(const Communicator& comm, const Site& site, std::int64_t arrived, std::int64_t left,
                int root);
   void messages(const Caller& caller, CallId call, const MessageWait& more);
-  // May be called at any time, even in a signal handler.
+  // May be called at any time, even in a signal handler, without the lock.
   void event(const Site& site, What what, std::int64_t began, std::int64_t ended,
              std::uint16_t apart = 0);
-  // The number of this file among those that the record names.
+  // Returns the number of the file in the record's table of modules.
   std::uint32_t module_of(const char* file);
-  // Thins the arrivals out until at most `most` are left.
+  // Thins out the arrivals until at most `most` are left.
   void keep_arrivals(int most);
 
  private:
@@ -80,7 +80,7 @@ class Recorder {
   ShortLock lock_;
   std::atomic<std::int64_t> taken_ns_{0};
   char path_[kPath] = "", directory_[kPath] = "";
-  std::uint32_t stride_ = 1;  // every so many-th run of arrivals is kept
+  std::uint32_t stride_ = 1;  // one run of arrivals in every stride_ is kept
 };
 
 extern Recorder recorder;

@@ -1,4 +1,5 @@
-// A table of a fixed size, by open addressing; when it is full, everything counts as pending.
+// The table has a fixed size and uses open addressing. When it is full, operations_pending() always
+// returns true.
 #include "advise/requests.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ std::size_t used = 0;
 bool overflowed = false;
 std::atomic<std::uint64_t> noted{0};
 
-// Never destroyed, like all that an exit may still call.
+// The map is never destroyed, since it may be used while the process exits.
 std::unordered_map<std::uint64_t, Planned>& all_planned() {
   static auto& all = *new std::unordered_map<std::uint64_t, Planned>;
   return all;
@@ -48,11 +49,11 @@ std::uint64_t requests_noted() {
 
 namespace {
 
-// Its order is set here.
+// Adds a request and sets its order.
 void note(Pending wanted) {
   if (!wanted.request) return;
   wanted.order = noted.fetch_add(1, std::memory_order_relaxed) + 1;
-  // MPICH's handle of what is complete already
+  // MPICH gives all operations that are already complete one handle.
   if (Pending* again = find_request(wanted.request)) {
     count_collectives((wanted.site != nullptr) - (again->site != nullptr));
     if (wanted.is_message && again->is_message) {
@@ -74,7 +75,8 @@ void note(Pending wanted) {
   ++used;
 }
 
-// Messages that one place has started since some request was completed; 0: none.
+// Start time and call site of the current series of messages, which one place starts without a
+// completion in between; 0: none.
 std::int64_t row_began_ns = 0;
 const void* row_called = nullptr;
 
@@ -84,7 +86,7 @@ void note_request(MPI_Request request, Site* site, std::int64_t began_ns, const 
   note({.request = number_of(request), .site = site, .began_ns = began_ns, .sample = sample});
 }
 
-// The clock is read once for messages that are started in a row.
+// The clock is read once for a series of messages from one place.
 void note_message(MPI_Request request, std::uint64_t bytes, const void* called) {
   if (!row_began_ns || row_called != called) row_began_ns = now_ns();
   row_called = called;

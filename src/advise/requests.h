@@ -1,4 +1,4 @@
-// The requests of the application that have not completed, and what began them.
+// The application's incomplete requests, and the calls that started them.
 #pragma once
 
 #include <mpi.h>
@@ -15,29 +15,31 @@
 namespace weft::advise {
 
 struct Pending {
-  std::uint64_t request = 0;  // its handle as a number; 0: free
-  Site* site = nullptr;       // of a non-blocking collective
+  std::uint64_t request = 0;  // handle as a number; 0: the entry is free
+  Site* site = nullptr;       // site of a non-blocking collective; nullptr: a message
   bool is_message = false;
-  std::uint32_t times = 1;    // messages: a library may give several that it has sent one handle
-  std::uint64_t bytes = 0;    // of a message
-  std::int64_t began_ns = 0;  // of messages that are started in a row the first one's
+  // Number of messages: a library may give several sent ones the same handle.
+  std::uint32_t times = 1;
+  std::uint64_t bytes = 0;    // size of the message
+  std::int64_t began_ns = 0;  // start time; a series of messages shares that of the first
   std::uint32_t tests = 0;
-  std::uint64_t order = 0;  // one more than of the request noted before
-  Sample sample{};          // of a collective
+  std::uint64_t order = 0;  // 1 plus the number of requests noted before
+  Sample sample{};          // result buffer of a collective to be watched
 };
 
-// A persistent collective or message: what each of its starts counts for.
+// A persistent collective or message, with the values to be recorded at each of its starts.
 struct Planned {
-  Site* site = nullptr;   // nullptr: a message
-  Communicator starts{};  // of a collective: the communicator, with this plan's own sequence
+  Site* site = nullptr;  // nullptr: a message
+  // For a collective: the communicator, with the request's own sequence number.
+  Communicator starts{};
   std::uint64_t bytes = 0;
   std::uint64_t arguments = 0;
   int root = 0;
-  bool in_parts = false;   // a message, whose parts are given to MPI one by one
-  Bytes sent{}, read{};    // from a start on; sent: the caller wrote it for this call
-  Sample result{};         // and what MPI writes then
-  InFlight in_flight{};    // for `weft check`
-  std::uint64_t comm = 0;  // likewise: its handle as a number
+  bool in_parts = false;  // a partitioned message, whose partitions are passed to MPI one by one
+  Bytes sent{}, read{};  // buffers from a start on; sent: bytes that the caller wrote for this call
+  Sample result{};       // buffer that MPI writes
+  InFlight in_flight{};  // buffers of the operation, for `weft check`
+  std::uint64_t comm = 0;  // communicator's handle as a number, for `weft check`
 };
 
 template <class Handle>
@@ -49,16 +51,16 @@ std::uint64_t number_of(Handle handle) {
 
 // Returns the number of requests noted so far; needs no lock.
 std::uint64_t requests_noted();
-// The following functions need the recorder's lock.
+// The following functions need the recorder's lock, except where noted.
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns, const Sample& sample);
-// called: the place where the message was started.
+// called: return address of the call that started the message.
 void note_message(MPI_Request request, std::uint64_t bytes, const void* called);
-Pending* find_request(std::uint64_t request);  // nullptr: not one of them
+Pending* find_request(std::uint64_t request);  // nullptr if it is not in the table
 void drop_request(Pending& pending);
 void note_planned(MPI_Request request, const Planned& planned);
-Planned* find_planned(MPI_Request request);  // nullptr: it is none of them
+Planned* find_planned(MPI_Request request);  // nullptr if it is not persistent
 void drop_planned(MPI_Request request);
-// Returns whether some request is a collective's; needs no lock.
+// collectives_pending() returns whether some request belongs to a collective. It needs no lock.
 extern std::atomic<int> pending_collectives;
 inline bool collectives_pending() {
   return pending_collectives.load(std::memory_order_relaxed) > 0;

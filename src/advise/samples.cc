@@ -12,10 +12,10 @@ int one_sided = 0;
 
 namespace {
 
-// Chooses the next sampled call, at growing intervals, so that a long run costs no more than a
-// short one, and never in step with the program's own period. All ranks sample the same calls,
-// whatever each can afford: otherwise ranks that wait for each other would be delayed by one after
-// the other.
+// Chooses the next sampled call. The intervals grow, so that a long run costs no more than a short
+// one, and vary, so that sampling never falls into step with a period of the program. All ranks
+// sample the same calls, whatever each can afford: otherwise ranks that wait for each other would
+// be delayed one after the other.
 void plan_next(Site& site, std::uint64_t call) {
   while (site.next_window <= call) {
     const std::uint64_t at = site.next_window, gap = guard_always() ? 0 : at / 16;
@@ -23,12 +23,12 @@ void plan_next(Site& site, std::uint64_t call) {
   }
 }
 
-// A send buffer is closed several times.
+// a send buffer is closed about this many times
 constexpr std::size_t kClosings = 8;
 
 enum class Side : std::uint8_t { before, after };
 
-// sides: the number of sides of this kind of call that can be watched.
+// sides: the number of sides of this kind of call that can be watched (send buffer, result).
 void watch_side(Site& site, Side side, const Sample& sample, std::uint64_t sides) {
   const bool before = side == Side::before;
   const Bytes bytes = sample.result;
@@ -62,7 +62,7 @@ Sample to_be_watched(const Call& call, const Communicator& comm) {
   return {.result = bytes, .gaps = known && has_gaps(call, comm)};
 }
 
-// Watches one side of a sampled call, in turn, since its buffers may share a page.
+// Watches the send buffer or the result of a sampled call, by turns, since both may share a page.
 void watch(Site& site, const Call& call, const Communicator& comm) {
   if (!is_wanted(site)) return;
   const bool before = site.samples % 2 != 0;

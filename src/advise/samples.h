@@ -1,4 +1,4 @@
-// Decides which calls are watched, and at which buffer.
+// Decides which calls are watched, and which of their buffers.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@ namespace weft::advise {
 // The buffer to be watched once a call has completed.
 struct Sample {
   Bytes result;
-  bool gaps = false;       // other operations may use what lies between its blocks
-  std::uint64_t call = 0;  // the number of the call at its site; 0: it is not to be watched
+  bool gaps = false;       // other operations may use the memory between its blocks
+  std::uint64_t call = 0;  // the number of the call at its site; 0: not to be watched
 };
 
-// `weft check` runs: buffers in flight are watched, and no windows (check.h).
+// `weft check` runs: buffers of operations in flight are watched, and no intervals are measured
+// (check.h).
 extern bool checking;
 
 // The number of one-sided communication windows. Needs the recorder's lock.
 extern int one_sided;
 
-// Watches a blocking call that has returned, if it is sampled. All of these need the recorder's
+// Watches a blocking call that has returned, if it is sampled. All functions need the recorder's
 // lock.
 void watch(Site& site, const Call& call, const Communicator& comm);
 // Returns the buffer to be watched after a call that is started or initialised.

@@ -58,11 +58,11 @@ std::uint8_t operator_number(MPI_Op op) {
   return found ? static_cast<std::uint8_t>(1 + static_cast<int>(*found)) : 0;
 }
 
-// A side of the call that is significant on this rank.
+// One side (send or receive) of a call that is significant on this rank.
 struct Side {
   const Numbers& counts;
   MPI_Datatype type;
-  const MPI_Datatype* types;  // one per peer; or nullptr
+  const MPI_Datatype* types;  // datatype per peer; nullptr if `type` holds for all
 
   std::uint64_t at(int peer) const { return bytes_of(counts.at(peer), types ? types[peer] : type); }
 };

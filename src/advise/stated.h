@@ -1,5 +1,5 @@
-// Reads off a collective's arguments how many bytes go between this rank and others, and of what
-// kind: ranks must state the same of what they give to each other.
+// Derives from a collective's arguments how many bytes this rank exchanges with others, and of
+// which datatype. Two ranks must state the same about the data between them.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,23 @@
 
 namespace weft::advise {
 
-inline constexpr int kPeers = 16;  // amounts that vary by peer are known in communicators so large
+// Largest communicator in which amounts that differ by peer are compared.
+inline constexpr int kPeers = 16;
 inline constexpr std::uint64_t kNoBytes = UINT64_MAX;  // nothing is stated
 
 struct Stated {
-  std::uint64_t bytes = kNoBytes;  // that must be equal on all ranks
-  std::uint64_t own = kNoBytes;    // that this rank sends to itself, and must be equal to `bytes`
-  bool by_peer = false;            // these are stated:
+  std::uint64_t bytes = kNoBytes;  // must be equal on all ranks
+  std::uint64_t own = kNoBytes;    // bytes that this rank sends to itself, which must equal `bytes`
+  bool by_peer = false;            // `to` and `from` are stated
   std::uint64_t to[kPeers], from[kPeers];
-  // 0: any; else numbers of the meaning. Types of one byte are any, since programs move all data as
-  // bytes, and so are pairs and derived types. Complex numbers count as two real ones.
+  // Numbers that stand for the datatype and the operator; 0 matches any. One-byte types match any,
+  // since programs move all data as bytes, and so do pair types and derived types. A complex number
+  // counts as two real ones.
   std::uint8_t type = 0, op = 0;
 };
 
 bool has_root(Kind kind);
-// Reads only arguments that are significant on this rank.
+// Reads only the arguments that are significant on this rank.
 Stated stated_by(const Call& call, const Communicator& comm);
 
 }  // namespace weft::advise

@@ -1,5 +1,5 @@
-// Lists the system calls that programs make while they compute, and the memory that these access.
-// Any other call ends every guard, so that a missing entry only costs a measurement.
+// Lists the system calls that programs make while they compute, and the memory that each accesses.
+// Any other system call ends every guard, so a missing entry only costs a measurement.
 #include "advise/system_calls.h"
 
 #include <asm/ioctls.h>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kPathBytes = 4096;
 constexpr std::size_t kHeap = std::size_t{1} << 36;
-constexpr std::size_t kSmall = 256;  // the largest structure of a fixed size below
+constexpr std::size_t kSmall = 256;  // bytes; no structure of a fixed size below is larger
 
 // Copies from an address that the application gave, which may be invalid.
 bool copy(long from, void* to, std::size_t bytes) {
@@ -139,7 +139,7 @@ Memory memory_of_call(long number, const long (&a)[6], MemoryVisitor& visitor) {
       return Memory::known;
     case SYS_fcntl:
       return copies_nothing(a[1]) ? Memory::known : Memory::ends;
-    case SYS_ioctl:  // whether it is a terminal, as libraries ask of a file that they open
+    case SYS_ioctl:  // libraries ask whether an opened file is a terminal
       ranges.add(a[2], kSmall);
       return a[1] == TCGETS ? Memory::known : Memory::ends;
     case SYS_readv:
@@ -174,7 +174,8 @@ Memory memory_of_call(long number, const long (&a)[6], MemoryVisitor& visitor) {
       return Memory::known;
     case SYS_futex:
       ranges.add(a[0], sizeof(int));
-      ranges.add(a[3] > 4096 ? a[3] : 0, sizeof(timespec));  // some operations have a count there
+      // Some operations have a count in place of the timeout.
+      ranges.add(a[3] > 4096 ? a[3] : 0, sizeof(timespec));
       ranges.add(a[4], sizeof(int));
       return Memory::known;
     case SYS_poll:
@@ -219,11 +220,11 @@ Memory memory_of_call(long number, const long (&a)[6], MemoryVisitor& visitor) {
     case SYS_msync:
       ranges.add(a[0], bytes(a[1]));
       return number == SYS_mremap ? Memory::ends : Memory::known;
-    case SYS_brk:  // what lies above the new end is given back
+    case SYS_brk:  // memory above the new end is released
       ranges.add(a[0], kHeap);
       return Memory::known;
     case SYS_mmap:
-      return (a[3] & 0x10) != 0 ? Memory::ends : Memory::known;  // at a fixed address
+      return (a[3] & 0x10) != 0 ? Memory::ends : Memory::known;  // MAP_FIXED
     default:
       return Memory::ends;
   }

@@ -1,4 +1,4 @@
-// Tells which memory a system call accesses.
+// Says which memory a system call accesses.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 namespace weft::advise {
 
 enum class Memory : unsigned char {
-  known,  // only what was visited
-  ends,   // a guard of any kind must end first; the call is then made by the program itself
+  known,  // the call accesses only the visited ranges
+  ends,   // all guards must end first; the program then makes the call itself
 };
 
 // Is called for each range that the system call reads or may write.

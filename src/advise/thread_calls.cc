@@ -1,6 +1,6 @@
-// Registers threads where they start (pthread_create). Whatever blocks signals for a moment, or
-// starts a process, is announced beforehand and ends all guards: with a guard set meanwhile, the
-// thread's next system call would end the program.
+// Registers threads when they start (pthread_create). Calls that block signals or start a process
+// are announced beforehand and end all guards: if a guard were set meanwhile, the thread's next
+// system call would end the program.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,9 +25,10 @@ struct Start {
   bool of_library;
 };
 
-// Threads of the library only take the signals that guards need, those raised by their own
-// instructions, and the C library's two. All others are the application's: while its own thread is
-// in one of our handlers, the kernel would deliver them to such a thread.
+// Signals blocked in threads of the library. They take only the signals that guards need, those
+// raised by their own instructions, and the C library's two. All others belong to the application:
+// while its own thread is in a handler of the advisor, the kernel would deliver them to a library's
+// thread.
 constexpr std::uint64_t kLibrarysMask =
     ~(kGuardSignals | kernel::bit(SIGBUS) | kernel::bit(SIGFPE) | kernel::bit(SIGILL) |
       kernel::bit(32) | kernel::bit(33));
@@ -40,8 +41,8 @@ void* begin_thread(void* data) {
   return start.routine(start.argument);
 }
 
-// Lives while this thread may block signals of a guard. It pairs with the order in which a guard is
-// set: the guard is announced first, and may_block is read afterwards.
+// Lives while this thread may block a guard's signals. It pairs with the setting of a guard, which
+// first raises `live` and then reads may_block.
 class MayBlock {
  public:
   MayBlock() {
@@ -66,8 +67,8 @@ int change_signal_stack(int (*call)(const stack_t*, stack_t*), const stack_t* wa
   return code;
 }
 
-// Is called when the application starts another thread: from now on the system calls of all its
-// threads are dispatched all the time, since each may set a guard at any time.
+// Must be called when the application starts another thread. From now on the system calls of all
+// its threads are always dispatched, since each may set a guard at any time.
 void another_thread_begins() {
   several = true;
   if (own_record && !own_record->of_library) dispatch_own(*own_record);
@@ -141,7 +142,7 @@ WEFT_SHOWN pid_t fork() noexcept {
   weft::advise::fork_ended();
   if (child == 0) {
     weft::advise::guards_in_child();
-    weft::advise::recorder.stop();  // another thread may have held its lock
+    weft::advise::recorder.stop();  // another thread may have held the recorder's lock
   }
   return child;
 }

@@ -1,4 +1,5 @@
-// Each thread has its record and, where it has none of its own, a stack for the handlers of guards.
+// Keeps a record of each thread, and gives it a signal stack for the guards' handlers if it has
+// none.
 #include "advise/threads.h"
 
 #include <dlfcn.h>
@@ -43,7 +44,7 @@ void find_stack(Thread& thread) {
   thread.control = control_block();
 }
 
-constexpr std::size_t kSpareStack = 1 << 20;  // as much as handlers of the application's may need
+constexpr std::size_t kSpareStack = 1 << 20;  // bytes; enough for handlers of the application, too
 
 void set_signal_stack(const stack_t& stack) {
   kernel::direct(SYS_sigaltstack, reinterpret_cast<long>(&stack));
@@ -51,9 +52,9 @@ void set_signal_stack(const stack_t& stack) {
 
 }  // namespace
 
-// Gives the thread an alternate signal stack. The kernel puts a handler's frame on the stack in
-// use, and ends the program if that page is closed; a result may lie beside the stack of a
-// user-level thread, which nobody knows of.
+// Gives the thread an alternate signal stack. The kernel stores a handler's frame on the stack in
+// use, and kills the program if that page is closed. A result may lie beside the stack of a
+// user-level thread, which the advisor does not know.
 void find_signal_stack(Thread& thread) {
   stack_t now{};
   kernel::direct(SYS_sigaltstack, 0, reinterpret_cast<long>(&now));
@@ -88,7 +89,8 @@ void forget(void*) {
   leaving->selector = kernel::kAllow;
   rest_own(*leaving);
   own_record = nullptr;
-  leaving->may_block = true;  // as it is to be for the next one, until that is known
+  // The next thread that uses the record may block signals until that is known.
+  leaving->may_block = true;
   leaving->used.store(false, std::memory_order_release);
 }
 
@@ -121,7 +123,8 @@ void* begin_watcher(void* work) {
     own_record->selector = kernel::kAllow;
     own_record->number = gettid();
     find_stack(*own_record);
-    constexpr long kSlack = 1000;  // ns: the kernel's own would let it oversleep by 50 us
+    // Ns; with the kernel's default the thread would oversleep by 50 us.
+    constexpr long kSlack = 1000;
     kernel::direct(SYS_prctl, PR_SET_TIMERSLACK, kSlack);
     own_record->may_block = false;
   }
@@ -143,8 +146,9 @@ class Overlap final : public MemoryVisitor {
   bool found_ = false;
 };
 
-// Returns whether the thread may be in a system call with this memory. The kernel says "running",
-// or a call's number and arguments; -1 means that the thread sleeps outside any call.
+// Returns whether the thread may be in a system call that accesses this memory. The kernel reports
+// "running", or the number and arguments of the system call; -1 means that the thread sleeps
+// outside of any.
 bool may_be_in_call(const Thread& thread, std::uintptr_t begin, std::uintptr_t end) {
   char path[64], text[256] = "";
   std::snprintf(path, sizeof path, "/proc/self/task/%d/syscall", static_cast<int>(thread.number));
@@ -223,11 +227,12 @@ bool all_known_and_open() {
 }
 
 bool of_a_thread(std::uintptr_t begin, std::uintptr_t end) {
-  constexpr std::uintptr_t kBefore = 64 << 10, kAfter = 8 << 10;  // its variables; its descriptor
+  // Sizes of the thread-local variables and of the thread's descriptor.
+  constexpr std::uintptr_t kBefore = 64 << 10, kAfter = 8 << 10;
   for (const Thread& thread : known_threads()) {
     if (!thread.used.load(std::memory_order_acquire)) continue;
     if (thread.stack.meets(begin, end) || thread.signal_stack.meets(begin, end)) return true;
-    // All threads but the first have these on their stack, and a result may lie right above.
+    // All threads but the first keep these on their stack, and a result may lie directly above it.
     if (thread.stack.meets(thread.control, thread.control + 1)) continue;
     if (begin < thread.control + kAfter && thread.control - kBefore < end) return true;
   }

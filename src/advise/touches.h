@@ -1,11 +1,11 @@
-// The places in the program that have touched what guards watched.
+// Finds the places in the program that accessed guarded memory.
 #pragma once
 
 #include "advise/record.h"
 
 namespace weft::advise {
 
-// Finds the places of a site's touches that are not known yet. With the recorder's lock held.
+// Looks up the places of a site's accesses that are not known yet. Needs the recorder's lock.
 void note_touches(Site& site);
 
 }  // namespace weft::advise

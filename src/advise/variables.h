@@ -1,27 +1,27 @@
-// The variables by which `weft advise` tells the ranks what to do.
+// The environment variables by which `weft advise` passes its settings to the ranks.
 #pragma once
 
 namespace weft::advise {
 
-// A directory for the ranks' files, and for the job's that rank 0 writes in MPI_Finalize.
+// The directory for the ranks' files and for the job's file, which rank 0 writes in MPI_Finalize.
 inline constexpr const char* kDirectoryVariable = "WEFT_ADVISE_DIRECTORY";
-// The part of the run time that guards may take, in per cent; 0: no windows.
+// The share of the run time that guards may take, in per cent; 0: no intervals are measured.
 inline constexpr const char* kOverheadVariable = "WEFT_ADVISE_OVERHEAD";
-// The process that shows the report, where the first rank is its child.
+// The process that shows the report, if the first rank is its child.
 inline constexpr const char* kParentVariable = "WEFT_ADVISE_PARENT";
-// A rank of a job has asked for the advice: it starts no other job.
+// Set if a rank of a job has itself run `weft advise`: it must not start another job.
 inline constexpr const char* kInsideVariable = "WEFT_ADVISE_INSIDE";
 // Set by `weft check`: buffers in flight are guarded, and no windows are measured.
 inline constexpr const char* kCheckVariable = "WEFT_ADVISE_CHECK";
-// Set where the advisor watches: `weft run` then loads its library, too.
+// Set if the advisor watches: `weft run` then loads the advisor's library, too.
 inline constexpr const char* kWatchedVariable = "WEFT_ADVISE_WATCHED";
-// Set in the first rank where its command line was refused: in MPI_Init all ranks end, since the
-// others know nothing of it and would wait.
+// Set in the first rank if its command line was refused. All ranks then end in MPI_Init, since the
+// others would wait for this one.
 inline constexpr const char* kRefusedVariable = "WEFT_ADVISE_REFUSED";
 inline constexpr const char* kRefusedOption = "--refused";
-// In the directory, where it is on the node of the process that shows the report.
+// A file in the directory, made if the process that shows the report runs on the same node.
 inline constexpr const char* kHere = "here";
-// The trace of such a job, relative to the directory, for the rows of Weft's threads.
+// The trace of Weft's threads in a watched job, relative to the directory.
 inline constexpr const char* kThreadsFile = "/weft-threads";
 
 }  // namespace weft::advise

@@ -1,5 +1,5 @@
-// Records each call: its time; for collectives also the site, arrival and departure of this rank,
-// and the guarded buffers; for non-blocking calls also when their requests completed.
+// Records each call and its duration. For collectives it also records the site, this rank's arrival
+// and departure, and the guarded buffers; for non-blocking calls the time of completion.
 #include "advise/visit.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 namespace weft::advise {
 namespace {
 
-// Returns whether the buffer is on the stack: it is gone when its function returns, which may be
-// before the next call.
+// Returns whether the buffer is on the stack. Such a buffer vanishes when its function returns,
+// perhaps before the next call.
 bool on_stack(const void* buffer, Called called) {
   constexpr std::uintptr_t kStack = 8 << 20;
   return reinterpret_cast<std::uintptr_t>(buffer) -
@@ -26,9 +26,9 @@ bool on_stack(const void* buffer, Called called) {
          kStack;
 }
 
-// Hashes all arguments that a persistent call would fix; 0 if the call cannot be persistent. A
-// handle may have been reused for another object: so communicators count by their identity, and
-// types by their extent.
+// Hashes all arguments that a persistent call would fix; 0 if the call cannot be made persistent. A
+// handle may have been reused for another object, so communicators are hashed by identity, and
+// types by extent.
 std::uint64_t fingerprint(const Call& call, const Communicator& comm, std::uint64_t bytes,
                           Called called) {
   if (on_stack(call.sendbuf, called) || on_stack(call.recvbuf, called)) return 0;
@@ -70,7 +70,7 @@ std::uint64_t bytes_of(std::int64_t count, MPI_Datatype type) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, count * size));
 }
 
-// of: the number of requests that the call has completed, among which its waiting time is divided.
+// of: the number of requests that the call has completed; its waiting time is divided among them.
 void finish(Pending& pending, Times times, std::int64_t of) {
   const auto [began_ns, left_ns] = times;
   if (Site* const site = pending.site) {
@@ -87,11 +87,11 @@ void finish(Pending& pending, Times times, std::int64_t of) {
 
 }  // namespace
 
-// The messages that a call has completed.
+// Sums up the messages that a call has completed.
 struct Visit::Completed {
-  std::int64_t of = 0;  // requests of all kinds
+  std::int64_t of = 0;  // completed requests of all kinds
   MessageWait messages{};
-  std::int64_t first_ns = INT64_MAX;  // when the first of them was started
+  std::int64_t first_ns = INT64_MAX;  // earliest start of a completed message
 
   void add(const Pending& pending) {
     if (!pending.is_message) return;
@@ -142,7 +142,7 @@ void Visit::count(std::int64_t left_ns) {
   Header& header = recorder.record().header;
   const Counted counted =
       count_timed(header.totals[static_cast<int>(id_)], id_, left_ns - began_ns_);
-  constexpr std::int64_t kTimed = 100, kUntimed = 10;  // ns that it takes
+  constexpr std::int64_t kTimed = 100, kUntimed = 10;  // ns that recording takes
   recorder.took(kTimed + (counted.calls - 1) * kUntimed);
   header.in_mpi_ns += counted.ns;
   header.ended_ns = left_ns;
@@ -156,7 +156,7 @@ void Visit::buffer(Use use, const void* begin, std::int64_t count, MPI_Datatype 
 }
 
 void Visit::compare(const Call& call) {
-  // The members of a session's communicator are not known, so that another may look like it.
+  // Communicators of a session are not compared: their members are unknown, so two may look alike.
   if (call.comm == handles.comm_null || is_of_session(call.comm)) return;
   const Caller caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
@@ -200,7 +200,7 @@ int Visit::blocking(const Call& call, int code) {
 
 void Visit::check(MPI_Request request, const InFlight& memory, std::uint64_t comm,
                   const Caller& caller) {
-  if (!enters_) in_mpi.begin();  // guarded pages are closed when it is left
+  if (!enters_) in_mpi.begin();  // guarded pages are closed when the call returns
   enters_ = true;
   got_on();
   check_started(number_of(request), memory, comm, id_, caller);
@@ -273,7 +273,7 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   const std::uint64_t bytes = payload(call, comm);
   Site& site = recorder.site(caller, id_, comm, bytes);
   site.op = operator_of(call);
-  // All ranks initialise them in the same order, but may start them in any.
+  // All ranks initialise persistent requests in the same order, but may start them in any.
   Communicator starts = comm;
   starts.identity |= ++comm.plans & kWhichPlan;
   starts.sequence = starts.compared = 0;
@@ -292,7 +292,7 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   return code;
 }
 
-// Tells the guards which buffers the started plans pass to MPI.
+// Tells the guards which buffers the started persistent requests pass to MPI.
 void Visit::starting(std::int64_t count, const MPI_Request* requests) {
   if (!watching_) return;
   const Instruction where = here();
@@ -313,7 +313,7 @@ void Visit::freed(const MPI_Request* request) {
   const std::lock_guard held(recorder.lock());
   drop_planned(*request);
   if (checking) check_dropped(number_of(*request));
-  // The operation may still be under way, and its handle be reused.
+  // The operation may still be under way, and its handle may be reused.
   if (Pending* const pending = find_request(number_of(*request))) pending->is_message = false;
 }
 
@@ -349,8 +349,8 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
   return code;
 }
 
-// Records the completed requests. If not all need be complete, these are the ones whose handles
-// have become null, and persistent ones that the call names.
+// Records the completed requests. If some may be incomplete, these are the requests whose handles
+// have become null, and the persistent ones that the call's output names.
 int Visit::note_completed(const MPI_Request* requests, int code, const Ends& ends) {
   if (timed_) left_ns_ = now_ns();
   if (checking && ends.tests) ends.any() ? got_on() : polls(id_, called_);
@@ -360,8 +360,8 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
   Results results;
   {
     const std::lock_guard held(recorder.lock());
-    // A request that another thread has since started under the handle of a completed one is left
-    // alone.
+    // Skips a request that another thread has started meanwhile under the handle of a completed
+    // one.
     const auto find = [&](std::int64_t i) {
       Pending* const pending = i >= 0 && i < count_ ? find_request(number_of(before[i])) : nullptr;
       return pending && pending->order <= noted_ ? pending : nullptr;
@@ -402,9 +402,9 @@ void Visit::note_messages(Completed& completed) {
                     completed.within(timed_ ? Times{began_ns_, left_ns_} : Times{now, now}));
 }
 
-// Runs last, since the interval begins where the program continues.
+// Must run last, since the interval begins where the program continues.
 void Visit::watch_results(const Results& results) {
-  if (!enters_) in_mpi.begin();  // pages that others share are closed when it is left
+  if (!enters_) in_mpi.begin();  // pages shared with other data are closed when the call returns
   enters_ = true;
   const std::lock_guard held(recorder.lock());
   for (int i = 0; i < results.count; ++i) watch_completed(*results.sites[i], results.samples[i]);

@@ -32,9 +32,9 @@ struct Times {
 
 class Visit {
  public:
-  // profiling: the call used the name PMPI_X; such calls from inside MPI are not recorded.
+  // profiling: the application called PMPI_X; such calls are not recorded if MPI itself makes them.
   Visit(CallId id, bool profiling, Called called);
-  // For calls that never wait, which a program may make a million times a second.
+  // Is for calls that never wait, which a program may make a million times per second.
   [[gnu::always_inline]] Visit(CallId id, bool profiling, Called called, Waits waits)
       : before_(bits_at_begin(called.frame_end)),
         records_(!(before_ & kInside) && recorder.recording() &&
@@ -57,8 +57,8 @@ class Visit {
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
-  // Is called before the MPI call, for each buffer that it is given.
-  enum class Use : std::uint8_t { read, written };  // by MPI
+  // Must be called before the MPI call, for each of its buffers.
+  enum class Use : std::uint8_t { read, written };  // by the MPI library
   void buffer(Use use, const void* begin) {
     if (watching_) given_to_mpi(begin, SIZE_MAX, use == Use::written, here());
   }
@@ -82,32 +82,33 @@ class Visit {
   }
   // The call's output arguments about its requests.
   struct Ends {
-    bool tests = false;            // it does not wait
-    bool all = false;              // none of them may be incomplete, if it says any()
-    const int* flag = nullptr;     // nullptr: as if it were set
-    const int* count = nullptr;    // of indices; nullptr: one
-    const int* indices = nullptr;  // nullptr: it names none
+    bool tests = false;            // the call is a test and does not wait
+    bool all = false;              // if any() is true, all requests are complete
+    const int* flag = nullptr;     // nullptr: counts as set
+    const int* count = nullptr;    // number of indices; nullptr: one
+    const int* indices = nullptr;  // nullptr: the call returns no indices
 
     bool any() const { return (!flag || *flag != 0) && (!count || *count > 0); }
     int named() const { return !indices || !any() ? 0 : count ? *count : 1; }
   };
   int completed(const MPI_Request* requests, int code, const Ends& ends) {
     const bool nothing = !records_ || !requests;
-    // A test that found nothing counts only if collectives are pending.
+    // An unsuccessful test counts only if collectives are pending.
     const bool in_vain = ends.tests && !ends.any() && !timed_ && !collectives_pending();
     return nothing || in_vain ? code : note_completed(requests, code, ends);
   }
   int planned(const Call& call, const MPI_Request* request, int code);
-  // use: how MPI uses the buffer; none if nobody knows when.
+  // use: how MPI uses the buffer; std::nullopt if the time of use is unknown.
   int planned_message(std::optional<Use> use, const void* begin, std::int64_t count,
                       MPI_Datatype type, MPI_Comm comm, const MPI_Request* request, int code);
-  void freed(const MPI_Request* request);                          // before the call
-  void starting(std::int64_t count, const MPI_Request* requests);  // the same
+  void freed(const MPI_Request* request);  // must be called before the MPI call
+  // Must be called before the MPI call.
+  void starting(std::int64_t count, const MPI_Request* requests);
   int activated(std::int64_t count, const MPI_Request* requests, int code);
   int window_made(int code);
   int window_freed(int code);
-  int begun(int code);  // MPI_Init
-  void ending();        // MPI_Finalize
+  int begun(int code);  // after MPI_Init
+  void ending();        // before MPI_Finalize
   int made(MPI_Comm parent, const MPI_Comm* comm, bool duplicate, int code);
   void forgets(MPI_Comm comm);
 
@@ -116,15 +117,15 @@ class Visit {
   bool records_;
   const bool watching_;
   const bool timed_;
-  bool enters_;  // other threads, the kernel or guards must know
+  bool enters_;  // other threads, the kernel or guards must know that the thread is in MPI
   const CallId id_;
   const Called called_;
   const std::int64_t began_ns_;
   std::int64_t left_ns_ = 0;
-  std::optional<Unwritten> unwritten_;  // how long what is sent was left alone before
+  std::optional<Unwritten> unwritten_;  // time since the send buffer was last written
   Instruction here() const { return {caller_address(called_), 0}; }
   Times times_for(const Pending& pending) const;
-  void count(std::int64_t left_ns);  // with the recorder's lock held
+  void count(std::int64_t left_ns);  // needs the recorder's lock
   void count_now();
   int note_completed(const MPI_Request* requests, int code, const Ends& ends);
   struct Completed;
@@ -134,13 +135,13 @@ class Visit {
   void note_messages(Completed& completed);
   void watch_results(const Results& results);
   bool counted_ = false;
-  bool waits_ = false;  // published as what this rank is in
+  bool waits_ = false;  // this call is published as the one that the rank is in (waits.h)
   static constexpr int kFew = 128;
-  MPI_Request few_[kFew];  // that the call is given
+  MPI_Request few_[kFew];  // the requests before the call
   std::unique_ptr<MPI_Request[]> many_;
   std::int64_t count_ = 0;
-  std::uint64_t noted_ = 0;  // requests before the call
-  InFlight memory_;          // of the message that is started
+  std::uint64_t noted_ = 0;  // number of requests noted before the call
+  InFlight memory_;          // buffers of the started message
 };
 
 }  // namespace weft::advise

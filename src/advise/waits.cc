@@ -16,13 +16,15 @@
 namespace weft::advise {
 namespace {
 
-// python/weft/check/waits.py reads this layout.
+// The rank's state in the file that it shares with `weft check`. python/weft/check/waits.py reads
+// this layout.
 struct Waits {
   std::uint32_t rank, ranks;
-  std::atomic<std::uint64_t> calls;     // that began or ended; tests in vain count not
-  std::atomic<std::int64_t> began_ns;   // of the call, or of the first test in vain; 0: in none
-  std::atomic<std::int64_t> polled_ns;  // the last of these tests; 0: a call waits
-  std::atomic<std::uint64_t> polls;     // in a row
+  std::atomic<std::uint64_t> calls;  // calls begun or ended, without unsuccessful tests
+  // Start of the call, or of the first unsuccessful test in a row; 0: not in MPI.
+  std::atomic<std::int64_t> began_ns;
+  std::atomic<std::int64_t> polled_ns;  // time of the last unsuccessful test; 0: the call waits
+  std::atomic<std::uint64_t> polls;     // unsuccessful tests in a row
   std::uint64_t offset;
   char call[40];
   char file[256];
@@ -30,7 +32,7 @@ struct Waits {
 };
 Waits* waits = nullptr;
 std::atomic<bool> taken{false};
-std::uintptr_t shown = 0;  // the call's address; 0: none
+std::uintptr_t shown = 0;  // address of the published call; 0: none
 
 void show(CallId call, Called called) {
   const Caller caller = find_caller(called);

@@ -1,6 +1,6 @@
-// Publishes which call this rank is in, for `weft check`, which tells of a job that gets on no more
-// (python/weft/check/waits.py). It needs no lock: the first thread that enters a call has the entry
-// until it leaves; other threads' calls only show that the rank gets on.
+// Publishes which call this rank is in, for `weft check`, which reports a job that makes no
+// progress (python/weft/check/waits.py). It needs no lock: the first thread that enters a call owns
+// the entry until it returns. Calls of other threads only show that the rank makes progress.
 #pragma once
 
 #include "advise/callers.h"
@@ -9,10 +9,11 @@
 namespace weft::advise {
 
 void waits_begin(const char* directory, int rank, int ranks);
-// Returns whether this call is published now; then wait_ends() must follow.
+// Returns whether this call is now published; then wait_ends() must follow.
 bool wait_begins(CallId call, Called called);
 void wait_ends();
-// A test has found nothing complete. got_on(): one has, or an operation was started.
+// polls() records a test that found nothing complete; got_on() records a completion or a new
+// operation.
 void polls(CallId call, Called called);
 void got_on();
 
