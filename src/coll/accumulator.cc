@@ -1,4 +1,4 @@
-// Places the accumulated value and the next part in memory.
+// Decides in which of two buffers the accumulated value and the next received part lie.
 #include "coll/accumulator.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// Accumulator: this rank's partial result of a reduction, always that of a run of consecutive
-// ranks, absorbing the neighbouring runs one after the other.
-// Why: a reduce step overwrites its higher-ranked operand, so the value moves between two buffers.
-// Knowing all parts beforehand, it starts in the buffer from which it ends in the right one, and
-// the one copy that may be needed runs while the first message is under way.
+// Accumulator: this rank's partial result of a reduction. It covers a run of consecutive ranks and
+// absorbs the neighbouring runs one after the other. A reduce step overwrites its higher-ranked
+// operand, so the value moves between two buffers. All parts are known beforehand, so the value
+// starts in the buffer from which it ends at the target. The one copy that may be needed for that
+// overlaps with the first message.
 #pragma once
 
 #include <vector>
@@ -15,14 +15,15 @@ enum class Side : std::uint8_t { lower, higher };
 
 class Accumulator {
  public:
-  // The value begins as the builder's input; `parts` says on which side of it each part to come
-  // lies; after the last one, finish() leaves the value at `target`, which must be writable.
+  // The value starts as the builder's input. `parts` says for each part whether it comes from lower
+  // or higher ranks. After the last part, finish() leaves the value at `target`, which must be
+  // writable.
   Accumulator(Builder& builder, Location target, std::vector<Side> parts);
 
   Location value() const { return value_; }
   // Posts the receive of the next part. value() may be sent in the same round.
   void receive(int peer);
-  // Ends the round and takes in the part that was received.
+  // Ends the round and reduces the received part into the value.
   void absorb();
   void finish();
 

@@ -1,5 +1,5 @@
-// In recursive doubling the value alternates between two places, since a sum must not overwrite its
-// lower operand; it begins at the one from which it ends at the result.
+// In recursive doubling the value alternates between two buffers, since a reduction must not
+// overwrite its lower operand. It starts in the buffer from which it ends at the result.
 #include "coll/across_nodes.h"
 
 #include <utility>
@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-// Halving takes twice as many messages as doubling: pieces shorter than this take longer to begin
-// than to travel.
+// Recursive halving sends twice as many messages as doubling. Pieces shorter than this are
+// dominated by latency.
 constexpr std::int64_t kLeastPiece_bytes = 2 * 1024;
 
 bool pays_to_halve(const Shape& s, const Fold& fold, std::int64_t most) {
@@ -61,7 +61,8 @@ void AcrossNodes::reduce(std::int64_t chunk, Location result, std::int64_t count
   b_.send(leader(folded), result, count);
 }
 
-// The other one of the pair acts for both.
+// Sends this node's operand to the other node of a folded pair, which acts for both, and receives
+// the result.
 void AcrossNodes::leave_to_the_other(std::int64_t chunk, Location result, std::int64_t count,
                                      const std::function<void()>& meanwhile) {
   const int other = leader(fold_.partner(node_));
@@ -91,7 +92,8 @@ void AcrossNodes::by_doubling(std::int64_t chunk, Location result, std::int64_t 
   }
 }
 
-// Pieces [first, last) of the chunk are what this leader has the sum of, or works at.
+// Reduces by recursive halving, then doubling. This leader holds the sum of pieces [first, last),
+// or works on them.
 void AcrossNodes::by_halving(std::int64_t chunk, Location result, std::int64_t count,
                              const std::function<void()>& meanwhile) {
   const Blocks pieces{count, fold_.power()};

@@ -1,8 +1,8 @@
-// AcrossNodes: an allreduce of one chunk of the vector between the leaders, one on each node. The
-// caller may do other work during its first round. Two nodes, short chunks and operators that do
-// not commute use recursive doubling, which keeps the order of the nodes. All others use recursive
-// halving, then doubling: for a chunk of n bytes, k leaders together send 2 (k - 1) n bytes, the
-// minimum, in 2 log(k) rounds.
+// AcrossNodes: an allreduce of one chunk of the vector between leaders, one per node. The caller
+// may do other work during its first round. Two nodes, short chunks and non-commutative operators
+// use recursive doubling, which keeps the order of the nodes. All others use recursive halving,
+// then doubling: for a chunk of n bytes, k leaders together send 2 (k - 1) n bytes, the minimum, in
+// 2 log(k) rounds.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005; Rabenseifner, ICCS 2004
 #pragma once
 
@@ -18,20 +18,20 @@ namespace weft {
 
 class AcrossNodes {
  public:
-  // leaders: ranks, by node. most: the elements of the longest chunk.
+  // leaders: their ranks, indexed by node. most: the elements of the longest chunk.
   AcrossNodes(Builder& b, std::vector<int> leaders, int node, std::int64_t most);
 
-  // Returns where this leader's operand of a chunk must be, if its sum is to be at `result`.
+  // Returns where this leader must put its operand of a chunk so that the sum ends at `result`.
   Location operand(std::int64_t chunk, Location result) const;
   // Reduces one chunk. The sum is complete after the round that is open on return. Two chunks may
-  // be in progress: `meanwhile` may write the next one's operand.
+  // be in progress: `meanwhile` may write the operand of the next one.
   void reduce(std::int64_t chunk, Location result, std::int64_t count,
               const std::function<void()>& meanwhile);
 
  private:
   int size() const { return static_cast<int>(leaders_.size()); }
   int leader(int node) const { return leaders_[static_cast<std::size_t>(node)]; }
-  // Returns the node with which this one exchanges at a distance, a power of two.
+  // Returns the node with which this one exchanges data at a distance that is a power of two.
   int partner(int distance) const { return fold_.rank_at(fold_.position(node_) ^ distance); }
   Location scratch(std::int64_t chunk) const {
     return scratch_[static_cast<std::size_t>(chunk % 2)];

@@ -1,4 +1,4 @@
-// The table of algorithms, and the properties that follow from its entries.
+// Looks up algorithms, and derives properties from their entries in the table.
 #include "coll/algorithm.h"
 
 #include <array>
@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-// The approximate steps per chunk of long data in memory: most algorithms copy or reduce, signal
-// and wait twice.
+// The approximate number of steps per chunk of long data in node memory: most algorithms copy or
+// reduce, signal and wait twice.
 constexpr std::int64_t kStepsPerChunk = 5;
 
 }  // namespace
@@ -68,7 +68,8 @@ bool in_memory_of_a_node(const Shape& shape) {
   return shape.on_one_node && (!reduces(shape.kind) || shape.recv.plain);
 }
 
-// Algorithms by levels add the sums of nodes or domains in the order of their lowest ranks.
+// Returns whether the reduction keeps the order of ranks. Hierarchical algorithms add the sums of
+// nodes or domains in the order of their lowest ranks.
 bool keeps_order(const Shape& shape, const Nodes& nodes) {
   return shape.commutative || nodes.are_in_order();
 }
@@ -111,13 +112,14 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
 
 namespace {
 
-// No later iteration posts more messages in a round, so that a transport with room for the first
-// batch has it for all.
+// The number of iterations in the first batch. No later iteration posts more messages per round, so
+// a transport with room for the first batch has room for all.
 constexpr std::uint32_t kMostPosted = 4;
 
 Schedule build_next(Schedule batch);
 
-// Builds the iterations after the first `done` ones. steps: the expected number of steps.
+// Builds the batch of iterations that follows the first `done` ones. steps: the expected number of
+// steps.
 Schedule build_batch(const Algorithm& algorithm, Shape shape, std::int32_t done,
                      std::int32_t iterations, const Tuning& tuning, std::size_t steps) {
   Builder builder(std::move(shape), algorithm.name, tuning);
@@ -131,8 +133,8 @@ Schedule build_batch(const Algorithm& algorithm, Shape shape, std::int32_t done,
   batch.next_batch = build_next;
   batch.iterations = iterations;
   batch.iterations_done = done + iterations;
-  batch.program = {};  // this rank's first iterations may have no message, others have
-  batch.sends_after_first_round = batch.receives_after_first_round = true;  // for all we know
+  batch.program = {};  // a rank may have no message in its first iterations while others have
+  batch.sends_after_first_round = batch.receives_after_first_round = true;  // assumed
   return batch;
 }
 

@@ -1,6 +1,6 @@
-// AlgorithmName: a name with the algorithms that have it, at most one for each collective. Rules
-// choose among the constants below. The compiler refuses a name that algorithms.def does not have.
-// Names in options and files are looked up at run time (find_algorithm).
+// AlgorithmName: an algorithm's name, with the algorithm of that name for each collective that has
+// one. Rules choose among the constants below. The compiler rejects a name that is missing in
+// algorithms.def. Names in options and files are looked up at run time (find_algorithm).
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@ class AlgorithmName {
     }
     if (!is_known) throw "algorithms.def has no line of this name";
   }
-  AlgorithmName(const AlgorithmName&) = delete;  // equal names are the same object
+  AlgorithmName(const AlgorithmName&) = delete;  // names are compared by address
   AlgorithmName& operator=(const AlgorithmName&) = delete;
 
-  // Returns the collective's algorithm of this name; nullptr if there is none.
+  // Returns the algorithm of this name for the collective; nullptr if there is none.
   constexpr const Algorithm* of(Kind kind) const {
     return by_kind_[static_cast<std::size_t>(kind)];
   }
@@ -52,7 +52,7 @@ inline constexpr AlgorithmName kDomainRing("domain-ring");
 inline constexpr AlgorithmName kDomainTree("domain-tree");
 inline constexpr AlgorithmName kHierarchical("hierarchical");
 inline constexpr AlgorithmName kHierarchicalInOrder("hierarchical-in-order");
-// These use the MPI library's own collective between nodes.
+// These call the MPI library's own collective between nodes.
 inline constexpr AlgorithmName kHierarchicalLibrary("hierarchical-library");
 inline constexpr AlgorithmName kInOrder("in-order");
 inline constexpr AlgorithmName kKnomial("k-nomial");
@@ -72,7 +72,7 @@ inline constexpr AlgorithmName kScatterAllgather("scatter-allgather");
 
 }  // namespace algorithm_names
 
-// Returns whether the algorithm exists to reduce in the order of ranks.
+// Returns whether the algorithm reduces in the order of ranks for reproducible results.
 constexpr bool is_in_order(const Algorithm& algorithm) {
   using namespace algorithm_names;
   return kInOrder.names(algorithm) || kNodeInOrder.names(algorithm) ||

@@ -1,4 +1,4 @@
-// The table of algorithms, one for each line of algorithms.def, known to the compiler.
+// The table of algorithms, one entry per line of algorithms.def, available at compile time.
 #pragma once
 
 #include "coll/algorithm.h"

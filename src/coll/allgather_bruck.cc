@@ -1,5 +1,5 @@
 // Bruck's allgather: ceil(log2 p) rounds for any number of ranks, for short messages. Packed blocks
-// are gathered in temp, the rank's own one first, and are put in order at the end.
+// are gathered in a temporary buffer, the rank's own first, and are put in order at the end.
 // Bruck et al., IEEE TPDS 8(11), 1997
 #include <algorithm>
 #include <vector>
@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Returns the offset at which packed block i, that of rank + i, begins; the last entry is the
-// total.
+// Returns the offset of each packed block i, which belongs to rank + i; the last entry is the total
+// size.
 std::vector<std::int64_t> packed_begins(const Shape& s) {
   std::vector<std::int64_t> begins{0};
   for (int i = 0; i < s.size; ++i)
@@ -32,8 +32,7 @@ void allgather_bruck(Builder& b) {
   b.end_round();
   for (int have = 1; have < s.size; have *= 2) {
     const int more = std::min(have, s.size - have);
-    // The receiver at distance -have gets the first blocks here, which are those that follow its
-    // own.
+    // The receiver, at distance -have, gets the first blocks held here, which follow its own.
     b.recv(ring_at(s.rank, have, s.size), gathered + begin[have], begin[have + more] - begin[have],
            Unit::byte);
     b.send(ring_at(s.rank, -have, s.size), gathered, begin[more], Unit::byte);

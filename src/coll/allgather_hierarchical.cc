@@ -1,10 +1,11 @@
-// Allgather(v) by levels: blocks circulate between the nodes, and received blocks are shown to the
-// node's ranks in its memory while the next ones are in transit. If all nodes have equally many
-// ranks, each rank carries the blocks of the ranks with its own node rank; otherwise the first rank
-// carries all blocks. Each block goes to each other node once, the minimum: with blocks of n bytes,
-// a node with m of p ranks sends at most (p - m) n bytes and receives as many. Kandalla, Subramoni,
-// Santhanaraman, Koop, Panda, Designing multi-leader-based allgather algorithms for multi-core
-// clusters, IPDPS 2009 workshops
+// Hierarchical allgather(v): blocks circulate between the nodes. Each received block is put into
+// the node's shared memory for its ranks while the next one is in transit. If all nodes have
+// equally many ranks, each rank sends the blocks of the ranks with its own node rank; otherwise the
+// first rank of each node sends all blocks. Each block goes to each other node once, the minimum:
+// with blocks of n bytes, a node with m of p ranks sends at most (p - m) n bytes and receives as
+// many.
+// Kandalla, Subramoni, Santhanaraman, Koop, Panda, Designing multi-leader-based allgather
+// algorithms for multi-core clusters, IPDPS 2009 workshops
 #include <algorithm>
 #include <vector>
 
@@ -41,7 +42,8 @@ class Allgather {
   }
 
  private:
-  // Returns the node whose blocks arrive in a wave; in the first wave this node's own are shown.
+  // Returns the node whose blocks arrive in a wave. In wave 0 this node's own blocks are put into
+  // its memory.
   int origin(int wave) const { return ring_at(node_of(s_), -wave, nodes_.count()); }
   bool carries() const { return each_carries_ || s_.rank == here_[0]; }
   bool each_shows(int wave) const { return each_carries_ || wave == 0; }
@@ -53,7 +55,8 @@ class Allgather {
     return most;
   }
 
-  // Blocks that are shown at a time, by several ranks, advance together.
+  // Return the number of pieces. Blocks that several ranks show at the same time advance together,
+  // piece by piece.
   std::int64_t pieces(std::int64_t bytes) const { return (bytes + piece_ - 1) / piece_; }
   std::int64_t pieces() const {
     std::int64_t all = 0;
@@ -68,8 +71,8 @@ class Allgather {
     return all;
   }
 
-  // Returns the blocks of a node that this rank carries, with contiguous ones merged. Irregular
-  // blocks may lie elsewhere on the other rank, which would merge others.
+  // Returns the blocks of a node that this rank sends, with contiguous ones merged. Irregular
+  // blocks are not merged, since they may lie apart on the receiver.
   std::vector<Operand> carried(int node) const {
     if (each_carries_) return {incoming(s_, carrier(node))};
     std::vector<int> ranks = nodes_.ranks(node).listed();
@@ -107,7 +110,7 @@ class Allgather {
       all.push_back({here_[ring_node_rank(i)], ranks[ring_node_rank(i)]});
     show(all);
   }
-  // Begins with this rank's own node rank, then those after it.
+  // Returns node ranks around a ring, starting at this rank's own.
   std::size_t ring_node_rank(std::size_t i) const {
     return (static_cast<std::size_t>(node_rank_of(s_, s_.rank)) + i) % here_.size();
   }
@@ -150,10 +153,11 @@ class Allgather {
   const Nodes::Ranks here_;
   const bool each_carries_;
   const std::int64_t piece_;
-  NodeChunks chunk_;  // a piece of a block
+  NodeChunks chunk_;  // of one piece of a block
 };
 
-// From an empty block, which no message brings, no rank knows that its owner has begun.
+// An empty block sends no message, so other ranks would not learn that its owner has entered the
+// collective.
 bool has_no_empty_block(const Shape& s) {
   for (int rank = 0; rank < s.size; ++rank)
     if (payload_bytes(s, incoming(s, rank)) == 0) return false;

@@ -1,7 +1,7 @@
-// Allgather by levels, between the nodes by the MPI library: each rank calls its allgather with
-// those of the same node rank, piece after piece, and has the pieces put into its node's memory,
-// where all find those of all node ranks. Kandalla et al., IPDPS 2009 workshops
-// (multi-leader allgather)
+// Hierarchical allgather that uses the MPI library between nodes. Each rank calls the library's
+// allgather with the ranks of the same node rank, piece by piece, and receives into its node's
+// shared memory, where all ranks of the node read the pieces.
+// Kandalla et al., IPDPS 2009 workshops (multi-leader allgather)
 #include <vector>
 
 #include "coll/build_functions.h"
@@ -15,7 +15,7 @@ namespace {
 
 class Allgather {
  public:
-  // A rank shows a piece of a block of each node.
+  // A rank puts one piece of a block of each node into shared memory at a time.
   explicit Allgather(Builder& b)
       : b_(b),
         s_(b.shape()),
@@ -52,7 +52,7 @@ class Allgather {
     b_.leaders(Kind::allgather, 0, piece, of_all);
   }
 
-  // Copies what this rank shows first, then what those of the following node ranks show.
+  // Copies the pieces that this rank received first, then those of the following node ranks.
   void copy_out() {
     const auto ranks = static_cast<int>(here_.size());
     for (int i = 0; i < ranks; ++i) {
@@ -74,8 +74,8 @@ class Allgather {
   const Nodes& nodes_;
   const Nodes::Ranks here_;
   PackedBlock own_;
-  std::vector<PackedBlock> blocks_;  // by rank
-  NodeChunks calling_, showing_;     // of a block, in bytes
+  std::vector<PackedBlock> blocks_;  // indexed by rank
+  NodeChunks calling_, showing_;     // chunks of one block, in bytes
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Linear allgather: every rank sends its block to all others, all messages posted at once, so that
+// Linear allgather: every rank sends its block to all others. All messages are posted at once, so
 // no rank waits for another's progress.
 // Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
 #include "coll/build_functions.h"

@@ -1,5 +1,5 @@
-// Allgather and allgatherv with one copy, where all ranks see each other's blocks: each copies them
-// from there. With blocks of n bytes each rank copies p n, in place (p - 1) n.
+// Single-copy allgather(v) for ranks that can access each other's blocks: each rank copies all
+// blocks directly. With blocks of n bytes each rank copies p n, in place (p - 1) n.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"

@@ -1,10 +1,9 @@
-// Allgather and allgatherv in the node's memory: every rank copies its block there chunk after
-// chunk, and copies the others' out. With blocks of n bytes each rank copies (p + 1) n, in place p
-// n; blocks of a few bytes travel in the ranks' slots. By domains, each rank fetches its share of
-// the blocks of others for its domain, so that each block crosses a border once for each of the d -
-// 1 other domains, the least. Graham, Shipman, MPI support for multi-core
-// architectures, EuroPVM/MPI 2008; Li, Hoefler, Snir, NUMA-aware shared-memory collective
-// communication for MPI, HPDC 2013
+// Allgather(v) in the node's shared memory: every rank copies its block in, chunk by chunk, and
+// copies the others out. With blocks of n bytes each rank copies (p + 1) n, in place p n. Blocks of
+// a few bytes travel in the ranks' slots. With NUMA domains, each rank fetches a share of the other
+// domains' blocks for its own domain, so each block crosses each domain border once, the minimum.
+// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008; Li, Hoefler, Snir,
+// NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include <algorithm>
 #include <vector>
 
@@ -58,7 +57,7 @@ class Allgather {
   }
 
  private:
-  static constexpr int kWritten = 1, kFetched = 2;  // signals of a chunk
+  static constexpr int kWritten = 1, kFetched = 2;  // signals that a rank gives per chunk
 
   std::int64_t count(int block) const { return chunk_.count(bytes_of(s_, block)); }
   Location shared(int block, int domain) const {
@@ -91,7 +90,7 @@ class Allgather {
   const DomainHomes homes_;
   NodeChunks chunk_;
   PackedBlock own_;
-  std::vector<PackedBlock> others_;  // by distance
+  std::vector<PackedBlock> others_;  // indexed by distance from this rank
 };
 
 void allgather_by_domains(Builder& b, const Domains& domains) {

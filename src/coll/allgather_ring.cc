@@ -1,4 +1,4 @@
-// Allgather around a ring: p - 1 rounds, one block to one neighbour in each.
+// Ring allgather: p - 1 rounds, in each of which every rank sends one block to its neighbour.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include "coll/build_functions.h"
 #include "coll/own_block.h"

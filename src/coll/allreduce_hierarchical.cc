@@ -1,8 +1,8 @@
-// Allreduce by levels: the ranks of a node sum up in its memory, leaders do so between the nodes,
-// and what they have goes back through the memory. While a chunk is under way between the nodes,
-// the next one is summed up in the node. Where all nodes have as many ranks, each rank leads for
-// its block of the vector; otherwise, or if that is short, one leads.
-// Between the nodes by messages, or by the MPI library's own allreduce of each chunk.
+// Hierarchical allreduce: the ranks of a node reduce in its shared memory, leaders reduce between
+// the nodes, and the result returns through shared memory. While a chunk is in transit between
+// nodes, the next one is reduced within the node. If all nodes have equally many ranks, each rank
+// is the leader for its block of the vector; otherwise, or for short vectors, one rank per node is.
+// Leaders use messages, or the MPI library's own allreduce of each chunk.
 // Bayatpour, Chakraborty, Subramoni, Lu, Panda, Scalable reduction collectives with data
 // partitioning-based multi-leader design, SC17; Jocksch, Piccinali, shared-memory persistent
 // allreduce (pipelining with the network)
@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// A message of less than this costs hardly less than a longer one.
+// A shorter message costs hardly less than one of this size.
 constexpr std::int64_t kLeastShare_bytes = 4 * 1024;
 
 int leaders_per_node(const Shape& s) {
@@ -23,7 +23,7 @@ int leaders_per_node(const Shape& s) {
   return each ? here : 1;
 }
 
-// Returns the leaders of the same block, by node.
+// Returns the ranks with this node rank, indexed by node; they lead for the same block.
 std::vector<int> fellow_leaders(const Nodes& nodes, int node_rank) {
   std::vector<int> all;
   for (int node = 0; node < nodes.count(); ++node)

@@ -1,6 +1,6 @@
-// Allreduce and reduce in the order of the ranks: each rank reduces one block of all vectors and
-// sends the sum to everyone or to the root. As many bytes as the ring, in two rounds of p - 1
-// messages; the result is the same to the last bit however the ranks are spread over nodes.
+// Allreduce and reduce in rank order: each rank reduces one block of all vectors and sends the sum
+// to all ranks or to the root. This sends as many bytes as the ring, in two rounds of p - 1
+// messages. The result is bitwise the same however the ranks are placed on nodes.
 // Hoefler, Lumsdaine, Rehm, SC07 (LibNBC, linear reduce-scatter)
 #include "coll/blocks_in_order.h"
 #include "coll/build_functions.h"
@@ -23,7 +23,8 @@ class VectorBlocks {
   std::int64_t extent_;
 };
 
-// Leaves the sum of this rank's block there.
+// Returns the sum of this rank's block, placed in the receive buffer if `in_result` is true,
+// otherwise in a temporary buffer.
 Operand sum_of_own_block(Builder& b, const VectorBlocks& blocks, bool in_result) {
   const int rank = b.shape().rank;
   Operand sum = blocks.of(rank, {Buffer::recv, 0});

@@ -1,7 +1,7 @@
-// Allreduce without a copy, where all ranks see each other's buffers: each rank reduces its share
-// of the vector right from all ranks' input, piece by piece, and writes the sum to all ranks'
-// results while it is in its cache, to the first two of them as it comes out. Each rank reduces
-// (p - 1) n / p bytes and copies (p - 2) n / p, in place (p - 1) n / p.
+// Zero-copy allreduce for ranks that can access each other's buffers: each rank reduces its share
+// of the vector directly from all ranks' inputs, piece by piece. It writes each sum to all ranks'
+// results while it is in cache. The first two results are written by the reduction itself. Each
+// rank reduces (p - 1) n / p bytes and copies (p - 2) n / p, in place (p - 1) n / p.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"
@@ -16,7 +16,7 @@ void allreduce_node_direct(Builder& b) {
   const Shape& s = b.shape();
   if (nothing_to_reduce(b)) return;
   b.meet(Builder::Shows::both);
-  // In place, the sum may be written over the last operand only.
+  // In place, the sum may overwrite only the last rank's operand.
   const bool is_beside = s.in_place && s.rank != s.size - 1;
   const Location beside = is_beside ? b.temp(piece_count(s), Unit::recv) : Location{};
   const Blocks shares{s.recv.count, s.size};

@@ -1,10 +1,10 @@
-// Allreduce in the node's memory by recursive doubling: in each of log(p) steps two ranks show each
-// other their partial sums, in separate memory for each step; short data travel in the ranks'
-// slots. If p is no power of two, a preliminary step reduces it to one: the even rank of some pairs
-// gives its vector to the other one and takes the result from it. For short vectors and too many
-// ranks for a single exchange: each rank copies n bytes and reduces n log(p).
-// Partial sums are those of consecutive ranks, so that the result is right for operators that do
-// not commute, and identical on all ranks.
+// Allreduce in the node's shared memory by recursive doubling: in each of log(p) steps two ranks
+// read each other's partial sums, which have separate memory for each step. Short data travel in
+// the ranks' slots. If p is not a power of two, a preliminary step folds it: the even rank of some
+// pairs passes its vector to the other one and takes the result from it. It suits short vectors
+// with too many ranks for a single exchange: each rank copies n bytes and reduces n log(p). Partial
+// sums cover consecutive ranks, so the result is right for non-commutative operators and identical
+// on all ranks.
 // Jocksch, Piccinali, shared-memory persistent allreduce (first step to 2^n)
 #include <bit>
 
@@ -38,11 +38,12 @@ class Doubling {
   }
 
  private:
-  // Returns what a rank shows in a step. After the last one, pairs show the result.
+  // Returns where a rank puts its partial sum of a step. After the last step, folded pairs put the
+  // result there.
   Location shown(int rank, int step) const {
     return chunk_.of(rank) + step * chunk_.count() * s_.recv.extent;
   }
-  // A rank that gives its vector away shows nothing else.
+  // Returns a rank's signals per chunk; a rank that passes its vector to a partner gives only one.
   int signals_of(int rank) const { return fold_.position(rank) < 0 ? 1 : shows_; }
   void wait(int rank, int step) const { chunk_.wait(rank, step + 1, signals_of(rank)); }
 
@@ -90,7 +91,7 @@ class Doubling {
   const Fold fold_;
   const bool is_folded_;
   const int steps_;
-  const int shows_;  // partial sums of a rank
+  const int shows_;  // number of partial sums that a rank shows
   NodeChunks chunk_;
 };
 

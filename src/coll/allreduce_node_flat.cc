@@ -1,8 +1,8 @@
-// Allreduce in the node's memory, flat: every rank puts its vector there and reduces all of them by
-// itself. One exchange, so the least latency; short vectors travel in the ranks' slots. Each rank
-// copies n bytes and reduces (p - 1) n, which is too much for long vectors.
-// All ranks combine in the same order, so that the result is the same, bit for bit, everywhere and
-// right for operators that do not commute.
+// Flat allreduce in the node's shared memory: every rank copies its vector in and reduces all
+// vectors by itself. One exchange gives the least latency; short vectors travel in the ranks'
+// slots. Each rank copies n bytes and reduces (p - 1) n, which is too much for long vectors. All
+// ranks combine in the same order, so the result is bitwise identical everywhere and right for
+// non-commutative operators.
 // Jocksch, Piccinali, shared-memory persistent allreduce (short messages, no special treatment)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
@@ -16,8 +16,9 @@ void allreduce_node_flat(Builder& b) {
   const Location result{Buffer::recv, 0};
   if (nothing_to_reduce(b)) return;
   b.synchronizes();
-  // Others read what this rank shows while it reduces, which makes reading that slow. In place, the
-  // sum of the ranks behind takes the input's place before it is added, but for the last two ranks.
+  // The rank reduces from its private input where possible, since its shared copy is slow to read
+  // while others read it. In place, the sum of the higher ranks overwrites the input before it is
+  // added, except on the last two ranks.
   const bool keeps_input = !s.in_place || s.rank >= s.size - 2;
   NodeChunks chunk = NodeChunks::exchanged(b, s.recv.count, s.recv.extent);
   if (!chunk.is_cut()) b.exchanges_once();

@@ -1,8 +1,8 @@
-// Allreduce in the node's memory by copy-in with reduction (NodeRing), then everyone copies all
-// blocks out, its own while it reduces it. Each rank copies n bytes and reduces (p - 1) n / p: for
-// long vectors. By domains, d of them, 2 (d - 1) n bytes cross their borders, the least: the owner
-// of a block adds the sums of the other domains to its own domain's, and each of them fetches the
-// result once.
+// Allreduce in the node's shared memory by copy-in with reduction (NodeRing); then every rank
+// copies all blocks out, its own during its reduction. Each rank copies n bytes and reduces (p - 1)
+// n / p. It suits long vectors. With d NUMA domains, 2 (d - 1) n bytes cross domain borders, the
+// minimum: the owner of a block adds the other domains' sums to its own domain's, and each other
+// domain fetches the result once.
 // Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks, several
 // sockets)
 #include "coll/build_functions.h"

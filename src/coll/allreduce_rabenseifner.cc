@@ -1,6 +1,6 @@
-// Rabenseifner's allreduce: reduce-scatter by recursive halving, allgather by recursive doubling;
-// the ring's bytes in 2 log2(p) rounds.
-// Ranks beyond a power of two give their data to a neighbour first and get the result at the end.
+// Rabenseifner's allreduce: reduce-scatter by recursive halving, then allgather by recursive
+// doubling. It sends as many bytes as the ring, in 2 log2(p) rounds. Ranks beyond a power of two
+// first send their data to a neighbour and receive the result at the end.
 // Rabenseifner, ICCS 2004
 #include "coll/build_functions.h"
 #include "coll/recursive_halving.h"

@@ -1,4 +1,4 @@
-// Saves all blocks except the rank's own, which stays in place.
+// Packs all outgoing blocks except the rank's own into a temporary buffer.
 #include "coll/alltoall_blocks.h"
 
 #include "coll/packer.h"

@@ -1,6 +1,6 @@
-// The blocks of an alltoall, alltoallv or alltoallw on one rank, in place or not.
-// Why: in place, the receive buffer holds what is to be sent, so it is packed into temp before
-// anything may be received.
+// The blocks of an alltoall, alltoallv or alltoallw on one rank. In place, the receive buffer also
+// holds the outgoing data, which must be packed into a temporary buffer before anything is
+// received.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,14 @@ class AlltoallBlocks {
  public:
   explicit AlltoallBlocks(Builder& builder) : b_(builder) {}
 
-  // Saves the data to be sent, as a round of its own. In place it must precede send_to().
+  // Packs the outgoing data in a round of its own. In place it must precede send_to().
   void save_input();
   void send_to(int peer);
   void receive_from(int peer) { b_.recv(peer, incoming(b_.shape(), peer)); }
 
  private:
   Builder& b_;
-  std::vector<Operand> saved_;  // in place: by peer
+  std::vector<Operand> saved_;  // packed blocks of an in-place call, indexed by peer
 };
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// Bruck's alltoall: ceil(log2 p) rounds for short messages; blocks pass through other ranks.
-// Packed block i in temp is the one whose way still has i ranks to go; round k moves all
-// blocks with bit k set in i by 2^k ranks.
+// Bruck's alltoall: ceil(log2 p) rounds for short messages; blocks are forwarded by other ranks.
+// Packed block i in the temporary buffer still has i ranks to go. Round k moves all blocks with bit
+// k set in i by 2^k ranks.
 // Bruck et al., IEEE TPDS 8(11), 1997
 #include <algorithm>
 
@@ -22,7 +22,7 @@ class Bruck {
         outbox_(builder.temp(size_ / 2 * bytes_, Unit::byte)),
         inbox_(builder.temp(size_ / 2 * bytes_, Unit::byte)) {}
 
-  // Block i is for rank + i: those up to the last rank, then those from rank 0.
+  // Packs block i for rank + i: first the blocks up to the last rank, then those from rank 0 on.
   void pack() {
     b_.copy(given(rank_, size_ - rank_), run(held_, 0, size_ - rank_));
     b_.copy(given(0, rank_), run(held_, size_ - rank_, rank_));
@@ -47,7 +47,7 @@ class Bruck {
     b_.end_round();
   }
 
-  // Block i has come from rank - i. In place, the own one has not moved.
+  // Unpacks block i, which came from rank - i. In place, the own block has not moved.
   void unpack() {
     for (int i = b_.shape().in_place ? 1 : 0; i < size_; ++i)
       b_.copy(run(held_, i, 1), incoming(b_.shape(), ring_at(rank_, -i, size_)));
@@ -64,7 +64,7 @@ class Bruck {
     return {buffer + first * bytes_, blocks * bytes_, Unit::byte};
   }
 
-  // The runs of block numbers in which this bit is set.
+  // Visits the runs of block numbers in which `bit` is set.
   template <class Visit>
   void for_each_run(int bit, Visit visit) const {
     for (int first = bit; first < size_; first += 2 * bit)

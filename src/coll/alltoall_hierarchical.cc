@@ -1,11 +1,11 @@
-// Alltoall by levels: everything that one node has for another is one message. The ranks of a node
-// write their blocks to its memory, ordered by destination node and rank; for each other node one
-// rank sends that node's share and receives into the memory; then all ranks copy their blocks out.
-// With m ranks per node, (k - 1) messages leave each of k nodes instead of (k - 1) m^2: this is for
-// short blocks. Long blocks are divided into pieces, and the next piece is written while one is in
-// transit.
-// Träff, Rougier, MPI collectives and datatypes for hierarchical all-to-all communication, EuroMPI/
-// ASIA 2014
+// Hierarchical alltoall: all data from one node to another form one message. The ranks of a node
+// write their blocks to its shared memory, ordered by destination node and rank. For each other
+// node one rank sends that node's part and receives into shared memory. Then all ranks copy their
+// blocks out. With m ranks per node, k - 1 messages instead of (k - 1) m^2 leave each of k nodes.
+// It suits short blocks. Long blocks are divided into pieces, and the next piece is written while
+// one is in transit.
+// Träff, Rougier, MPI collectives and datatypes for hierarchical all-to-all communication,
+// EuroMPI/ASIA 2014
 #include <algorithm>
 #include <vector>
 
@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-// The bytes of one rank's blocks that are in the memory for one exchange; as many arrive. Two
-// exchanges take turns, so that four times as much must fit.
+// The bytes of one rank's blocks in shared memory per exchange; as many arrive. Two exchanges
+// alternate, so four times as much must fit.
 constexpr std::int64_t kOfOneRank_bytes = 60 * 1024;
 
 class Alltoall {
@@ -67,7 +67,7 @@ class Alltoall {
   }
 
   std::int64_t length(std::int64_t turn) const { return std::min(piece_, bytes_ - turn * piece_); }
-  // Returns the rank that exchanges the data between two nodes, on the first of them.
+  // Returns the rank on `node` that exchanges data with node `other`.
   int speaker(int node, int other) const {
     const auto node_rank = static_cast<std::size_t>(other % nodes_.ranks_on(node));
     return nodes_.ranks(node)[node_rank];
@@ -76,7 +76,8 @@ class Alltoall {
     return node != node_of(s_) && speaker(node_of(s_), node) == s_.rank;
   }
 
-  // Returns the area of data to or from a node: those of its first rank come first, for all ranks.
+  // Returns the area of data to or from a node. Areas are ordered by node, with the blocks of all
+  // local ranks in each.
   Location area(const std::vector<Location>& areas, std::int64_t turn, int node) const {
     std::int64_t blocks = 0;
     for (int before = 0; before < node; ++before) blocks += nodes_.ranks_on(before);
@@ -86,9 +87,9 @@ class Alltoall {
     return nodes_.ranks_on(node) * ranks_here(s_) * length(turn);
   }
 
-  // Each rank signals twice per turn: when it has written the turn's blocks, and at the turn's end.
-  // At that point it has written the next turn's blocks, its own messages have completed, and it
-  // has copied out up to the previous turn.
+  // Return a rank's counter. Each rank signals twice per turn: when it has written the turn's
+  // blocks, and at the turn's end. By then it has written the next turn's blocks, its own messages
+  // have completed, and it has copied out all blocks up to the previous turn.
   std::uint32_t written(std::int64_t turn) const {
     return static_cast<std::uint32_t>(std::max<std::int64_t>(2 * turn, 1));
   }
@@ -156,11 +157,11 @@ class Alltoall {
   const Nodes& nodes_;
   const Nodes::Ranks here_;
   const int node_rank_;
-  const std::int64_t bytes_;  // of a block
+  const std::int64_t bytes_;  // bytes of one block
   const std::int64_t piece_;
   const std::int64_t turns_;
-  std::vector<Location> going_, coming_;    // by turn
-  std::vector<PackedBlock> given_, taken_;  // by rank
+  std::vector<Location> going_, coming_;    // indexed by turn modulo 2
+  std::vector<PackedBlock> given_, taken_;  // indexed by rank
 };
 
 }  // namespace

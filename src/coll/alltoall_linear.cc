@@ -1,5 +1,5 @@
-// Linear alltoall: all messages posted at once, so that no rank waits for another's progress.
-// Each rank begins with its next neighbour, so that not all send to the same one first.
+// Linear alltoall: all messages are posted at once, so no rank waits for another's progress. Each
+// rank starts with its next neighbour, so that not all ranks send to the same one first.
 // Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
 #include "coll/alltoall_blocks.h"
 #include "coll/build_functions.h"

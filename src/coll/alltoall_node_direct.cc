@@ -1,6 +1,6 @@
-// Alltoall with one copy, for ranks that see each other's blocks: each copies its blocks from
-// there. With blocks of n bytes each rank copies p n. In place, one rank of each pair exchanges the
-// pair's two blocks, piece by piece.
+// Single-copy alltoall for ranks that can access each other's buffers: each rank copies its blocks
+// directly. With blocks of n bytes each rank copies p n. In place, one rank of each pair exchanges
+// the pair's two blocks, piece by piece.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include <algorithm>
 
@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::int64_t kPiece_bytes = 16 * 1024;
 
-// Returns whether `rank` exchanges the blocks of this pair; lower and higher ranks do so in turn.
+// Returns whether `rank` exchanges the two blocks of this pair. The work is balanced: it falls to
+// the lower rank in half of the pairs.
 bool exchanges_with(int rank, int other) {
   return (rank < other) == ((rank + other) % 2 == 0);
 }

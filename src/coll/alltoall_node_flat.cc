@@ -1,9 +1,8 @@
-// Alltoall in the node's memory: every rank copies its blocks there chunk after chunk, and each
-// other rank copies the one for it out. A chunk holds as many blocks as have room, or a piece of
-// one.
-// In step i, ranks whose numbers add up to i (modulo their number) exchange their blocks, so that
-// both lie at the same place in a chunk, and in place each is written over what has just been
-// copied. With blocks of n bytes each rank copies (2 p - 1) n.
+// Alltoall in the node's shared memory: every rank copies its blocks in, chunk by chunk, and each
+// other rank copies its block out. A chunk holds as many blocks as fit, or a piece of one. In step
+// i, ranks whose numbers add up to i modulo p exchange their blocks. Both blocks thus lie at the
+// same place in a chunk, and in place each overwrites the one just copied. With blocks of n bytes
+// each rank copies (2 p - 1) n.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <algorithm>
 #include <vector>
@@ -18,8 +17,8 @@
 namespace weft {
 namespace {
 
-// A rank's blocks for, or from, one rank after the other, in pieces of equal length except the last
-// one of each block.
+// A rank's blocks to or from the other ranks, in the order of the steps, divided into pieces. All
+// pieces have equal length except the last one of each block.
 class Pieces {
  public:
   explicit Pieces(const Builder& b)
@@ -92,7 +91,7 @@ class Exchange {
   Builder& b_;
   const Shape& s_;
   const Pieces& pieces_;
-  std::vector<PackedBlock> given_, taken_;  // by rank
+  std::vector<PackedBlock> given_, taken_;  // indexed by rank
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Pairwise alltoall: p - 1 rounds, in each one message out and one in, for long messages.
+// Pairwise alltoall: p - 1 rounds, in each of which every rank sends and receives one message. It
+// suits long messages.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include "coll/alltoall_blocks.h"
 #include "coll/build_functions.h"

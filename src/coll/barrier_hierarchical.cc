@@ -1,6 +1,6 @@
-// Barrier by levels: the first rank of a node waits for the counters of the others there, meets
-// those of the other nodes by dissemination, or in a barrier of the MPI library's, and raises its
-// own for the others to go on.
+// Hierarchical barrier: the first rank of each node waits for the counters of the node's other
+// ranks. It synchronizes with the first ranks of the other nodes by dissemination or by the MPI
+// library's barrier. Then it raises its own counter, which releases the others.
 // Mellor-Crummey, Scott, ACM TOCS 9(1), 1991
 #include "coll/build_functions.h"
 #include "patterns/ring.h"

@@ -1,4 +1,5 @@
-// Barrier in the node's memory: every rank raises its counter and waits for those of all others.
+// Flat barrier in the node's shared memory: every rank raises its counter and waits for those of
+// all others.
 // Mellor-Crummey, Scott, ACM TOCS 9(1), 1991
 #include "coll/build_functions.h"
 

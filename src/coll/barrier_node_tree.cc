@@ -1,7 +1,7 @@
-// Barrier in the node's memory along a tree: each rank raises its counter when its children have
-// raised theirs, and goes on when rank 0 has. In log(p) steps, of which each looks at a few
-// counters, where all at once look at p each: for many ranks. By domains, the counters of other
-// domains are looked at by the first rank of each only.
+// Tree barrier in the node's shared memory: each rank raises its counter when its children have
+// raised theirs, and is released when rank 0 has. It suits many ranks: log(p) steps with a few
+// counters each, whereas the flat barrier reads p counters on each rank. With NUMA domains, only
+// the first rank of each domain reads counters of other domains.
 // El Maarouf et al., Combining reduction with synchronization barrier on multi-core processors
 #include "coll/build_functions.h"
 #include "coll/rank_tree.h"

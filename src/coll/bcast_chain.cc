@@ -1,6 +1,6 @@
-// Bcast along a chain of ranks, in segments: while a rank receives a segment it passes on the one
-// before, so that long data takes hardly longer than one transfer, however many ranks there are.
-// Two ranks need no segments.
+// Pipelined bcast along a chain of ranks, in segments: while a rank receives a segment, it forwards
+// the previous one. Long data thus take hardly longer than one transfer, however many ranks there
+// are. Two ranks need no segments.
 // Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007 (pipeline)
 #include "coll/build_functions.h"
 #include "coll/packed_bcast.h"
@@ -16,7 +16,8 @@ void bcast_chain(Builder& b) {
   const Blocks blocks{s.recv.bytes(), segments(s)};
   PackedBcast data(b);
   if (previous < 0) data.pack();
-  // In round i, segment i comes and the one before goes; the root has them all and sends at once.
+  // In round i, segment i is received and the previous one sent. The root has all segments and
+  // sends at once.
   const int behind = previous < 0 ? 0 : 1;
   for (int i = 0; i < blocks.parts + behind; ++i) {
     const int outgoing = i - behind;

@@ -1,6 +1,6 @@
-// Bcast by levels: the data goes from the root through the leaders of the nodes, chunk after chunk;
-// each leader copies a chunk to its node's memory while it passes it on and receives the next one.
-// (k - 1) n bytes go between k nodes, the least there is.
+// Hierarchical bcast: the root sends the data through the leaders of the nodes, chunk by chunk.
+// Each leader copies a chunk to its node's shared memory while it forwards it and receives the next
+// one. (k - 1) n bytes travel between k nodes, the minimum.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"

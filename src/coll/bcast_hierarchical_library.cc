@@ -1,7 +1,7 @@
-// Bcast by levels, between the nodes by the MPI library: the ranks with the root's node rank lead,
-// and while the library's bcast of a chunk is under way, they copy the one before to their node's
-// memory; on the root's node, the chunk itself. Graham et al., Cheetah, CCGrid 2011 (a primitive
-// for each level)
+// Hierarchical bcast that uses the MPI library between nodes. The leaders are the ranks with the
+// root's node rank. While the library's bcast of a chunk is in progress, they copy the previous
+// chunk to their node's shared memory; on the root's node, they copy the chunk itself.
+// Graham et al., Cheetah, CCGrid 2011 (a primitive for each level)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
 #include "coll/packed_block.h"

@@ -1,5 +1,5 @@
-// Bcast with one copy, where all ranks see the root's buffer: each copies it from there.
-// Each rank but the root copies n bytes, however many there are.
+// Single-copy bcast for ranks that can access the root's buffer: each rank but the root copies n
+// bytes directly, however many ranks there are.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"

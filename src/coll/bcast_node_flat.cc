@@ -1,8 +1,8 @@
-// Bcast in the node's memory: the root copies the data there chunk after chunk, the others copy
-// them out, all at once. Each rank copies n bytes, however many ranks there are; a few bytes travel
-// in the root's slot. By domains, d of them, one rank of each other domain copies the data from
-// there to memory of its own for the others, so that (d - 1) n bytes cross their borders, the
-// least. Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
+// Flat bcast in the node's shared memory: the root copies the data in, chunk by chunk, and all
+// others copy them out at the same time. Each rank copies n bytes, however many ranks there are; a
+// few bytes travel in the root's slot. With d NUMA domains, one rank of each other domain first
+// copies the data into its own domain, so (d - 1) n bytes cross domain borders, the minimum.
+// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
 #include "coll/packed_block.h"
@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Returns the rank that shows the data to a domain.
+// Returns the rank from whose memory a domain reads the data.
 int leader_of(const Shape& s, const Domains& domains, int domain) {
   return domain == domains.of(s.root) ? s.root : domains.ranks(domain)[0];
 }
@@ -18,7 +18,8 @@ int leader_of(const Shape& s, const Domains& domains, int domain) {
 void wait_until_read(const Shape& s, const Domains& domains, const NodeChunks& chunk) {
   for (const int rank : domains.ranks(domains.of(s.rank))) chunk.wait_until_read(rank);
   if (s.rank != s.root) return;
-  // Leaders signal a chunk when they have copied it: here the one that lies where this one goes.
+  // Leaders signal a chunk when they have copied it. The root waits for the chunk that this one
+  // overwrites.
   constexpr int kTwoChunksBefore = -1;
   if (chunk.begin() < chunk.distance_of_reuse()) return;
   for (int domain = 0; domain < domains.count(); ++domain)

@@ -1,5 +1,5 @@
-// Bcast of long data: scatter its blocks down a binomial tree, then pass them around a ring.
-// A block is not sent to a rank that has it from the scatter, so every byte is received once.
+// Bcast of long data: a scatter of blocks down a binomial tree, then a ring allgather. A block is
+// not sent to a rank that has it from the scatter, so every byte is received once.
 // van de Geijn, Barnett et al., JPDC 22(2), 1994
 #include <ranges>
 
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Ranks are relative to the root here; node v is to have block v after the scatter.
+// Tree nodes are ranks relative to the root; node v has block v after the scatter.
 class ScatterAllgather {
  public:
   ScatterAllgather(Builder& builder, const PackedBcast& data)

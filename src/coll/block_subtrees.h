@@ -1,6 +1,6 @@
-// The blocks of a gather or scatter along a binomial tree whose node 0 is the root: each node
-// stands for the blocks of its subtree, a run of consecutive nodes. Why bytes: only the root's
-// buffer has all blocks; other ranks know no more of another rank's block than its size.
+// The blocks of a gather or scatter along a binomial tree whose node 0 is the root. Each node
+// handles the blocks of its subtree, a run of consecutive nodes. Sizes are in bytes, since only the
+// root's buffer has all blocks, and other ranks know only the size of another rank's block.
 #pragma once
 
 #include <vector>
@@ -29,9 +29,10 @@ class BlockSubtrees {
   std::int64_t bytes(int node) const { return blocks(node) * block_bytes_; }
   std::int64_t own_bytes() const { return bytes(node_); }
   std::int64_t block_bytes() const { return block_bytes_; }
-  // A child's blocks among those of this node.
+  // Returns the offset of a child's blocks within those of this node.
   std::int64_t offset(int child) const { return (child - node_) * block_bytes_; }
-  // The blocks of these nodes do not lie one after the other in the root's buffer.
+  // Returns whether the subtree's blocks wrap around the last rank and so are not contiguous in the
+  // root's buffer.
   bool wraps(int node) const { return rank_of(node) + blocks(node) > size_; }
 
  private:

@@ -1,4 +1,4 @@
-// The highest rank's part is received where the sum must be; the others need space of their own.
+// The highest rank's block is received at the place of the sum; the others need temporary space.
 #include "coll/blocks_in_order.h"
 
 #include <vector>

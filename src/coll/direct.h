@@ -1,5 +1,5 @@
-// Helpers for direct schedules: these begin with Builder::meet, and no rank ends before the others
-// have finished using its buffers.
+// Helpers for direct schedules, in which ranks use each other's buffers. Such a schedule begins
+// with Builder::meet, and no rank leaves it before the others have finished using its buffers.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +9,16 @@
 namespace weft {
 
 inline constexpr std::uint32_t kDone =
-    2;  // the second signal; the first was the internal collective's
+    2;  // number of the second signal; Builder::meet gives the first
 
-// Waits until all other ranks have come to this point.
+// Waits until all other ranks have reached this point.
 inline void part_from_all(Builder& b) {
   const Shape& s = b.shape();
   const std::uint32_t here = b.signal();
   for (int i = 1; i < s.size; ++i) b.wait((s.rank + i) % s.size, here);
 }
 
-// Ends a schedule in which `rank` uses the others' buffers, and these do not use each other's.
+// Ends a schedule in which only `rank` uses other ranks' buffers.
 inline void part_from_one(Builder& b, int rank) {
   if (b.shape().rank == rank)
     b.signal();
@@ -26,7 +26,7 @@ inline void part_from_one(Builder& b, int rank) {
     b.wait(rank, kDone);
 }
 
-// Ends a schedule in which the others use the buffers of `rank`, and not each other's.
+// Ends a schedule in which only the buffers of `rank` are used by the others.
 inline void part_from_others(Builder& b, int rank) {
   const Shape& s = b.shape();
   if (s.rank != rank) {
@@ -36,8 +36,8 @@ inline void part_from_others(Builder& b, int rank) {
   for (int i = 1; i < s.size; ++i) b.wait((rank + i) % s.size, kDone);
 }
 
-// Reductions are divided into pieces that stay in a core's first-level cache. Returns the elements
-// of a piece.
+// Returns the elements of a piece. Reductions are divided into pieces that fit into a core's
+// first-level cache.
 inline std::int64_t piece_count(const Shape& s) {
   constexpr std::int64_t kPiece_bytes = 16 * 1024;
   return std::min(s.recv.count, std::max<std::int64_t>(kPiece_bytes / s.recv.extent, 1));

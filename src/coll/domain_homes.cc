@@ -1,4 +1,4 @@
-// The ranks of a domain take the blocks of another in turn.
+// The ranks of a domain take the blocks of another domain in turn.
 #include "coll/domain_homes.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Assigns each rank's block to a rank of each NUMA domain: a rank's own domain keeps it with that
-// rank, any other domain with the rank that has the same local rank there, modulo its size. So
-// each domain has all blocks in its own memory, evenly divided among its ranks. With one domain
-// every rank holds its own block.
+// Assigns each rank's block to one rank in every NUMA domain. In the rank's own domain that is the
+// rank itself; in any other domain it is the rank with the same local rank modulo the domain's
+// size. Each domain thus has all blocks in its own memory, evenly divided among its ranks. With one
+// domain every rank holds its own block.
 #pragma once
 
 #include <vector>
@@ -16,18 +16,18 @@ class DomainHomes {
 
   struct Home {
     int rank;
-    int index;  // among the blocks that it holds
+    int index;  // position among the blocks that the rank holds
   };
   const Home& of(int block, int domain) const {
     return homes_[static_cast<std::size_t>(domain)][static_cast<std::size_t>(block)];
   }
-  // Returns the blocks that a rank holds, by index.
+  // Returns the blocks that a rank holds, ordered by index.
   const std::vector<int>& held_by(int rank) const { return held_[static_cast<std::size_t>(rank)]; }
-  int most_held() const;  // by any rank
+  int most_held() const;  // most blocks held by any rank
 
  private:
-  std::vector<std::vector<Home>> homes_;  // by domain and block
-  std::vector<std::vector<int>> held_;    // by rank
+  std::vector<std::vector<Home>> homes_;  // indexed by domain and block
+  std::vector<std::vector<int>> held_;    // indexed by rank
 };
 
 }  // namespace weft

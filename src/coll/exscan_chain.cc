@@ -1,5 +1,5 @@
-// Exscan along the chain of ranks: what comes from below is the result; with the own part added it
-// goes on. Keeps the order of operands.
+// Exscan along the chain of ranks: the data from the rank below are the result; with this rank's
+// input added they go to the rank above. Keeps the order of operands.
 // Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
 #include "coll/build_functions.h"
 #include "patterns/ring.h"

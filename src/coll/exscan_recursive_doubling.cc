@@ -1,6 +1,7 @@
-// Exscan in log2(p) rounds: as the scan by recursive doubling, with two sums on each rank: that
-// with its own part, which travels, and that without it, which is the result. Keeps the order of
-// operands. Hillis, Steele, CACM 29(12), 1986
+// Exscan in log2(p) rounds, like the scan by recursive doubling but with two sums per rank: the one
+// that includes this rank's input is sent on, the other one is the result. Keeps the order of
+// operands.
+// Hillis, Steele, CACM 29(12), 1986
 #include "coll/build_functions.h"
 
 namespace weft {
@@ -15,7 +16,7 @@ class Exscan {
         count_(builder.shape().recv.count),
         with_own_(builder.input()) {}
 
-  // In place, the input lies where the result is to be.
+  // Moves the input to a temporary buffer if the call is in place, since the result overwrites it.
   void save_input() {
     if (rank_ > 0 && gives(1) && b_.shape().in_place) move_to_temp();
     b_.end_round();
@@ -23,7 +24,7 @@ class Exscan {
 
   void exchange(int distance) {
     const bool takes = rank_ >= distance;
-    const bool is_first = distance == 1;  // what comes is the result so far
+    const bool is_first = distance == 1;  // the first received data are the result so far
     if (takes && !is_first && inbox_ == Location{}) inbox_ = b_.temp(count_, Unit::recv);
     const Location landing = is_first ? result_ : inbox_;
     if (takes) b_.recv(rank_ - distance, landing, count_);
@@ -51,7 +52,7 @@ class Exscan {
   std::int64_t count_;
   Location with_own_;
   Location result_{Buffer::recv, 0};
-  Location inbox_;  // {}, not in temp: none yet
+  Location inbox_;  // {} until it is allocated in the temporary buffer
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Linear gather: every rank sends its block to the root, which posts all receives at once. No rank
-// but the root takes part for longer than its own message, and none passes on another's data.
+// Linear gather: every rank sends its block to the root, which posts all receives at once. Other
+// ranks send only their own message and forward none.
 // Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
 #include "coll/build_functions.h"
 #include "coll/own_block.h"

@@ -1,7 +1,7 @@
-// Gather in the node's memory: every rank copies its block there chunk after chunk, the root copies
-// all of them out. With blocks of n bytes the root copies p n, the others n. With short blocks
-// nobody waits but the root. Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI
-// 2008
+// Gather in the node's shared memory: every rank copies its block in, chunk by chunk, and the root
+// copies all out. With blocks of n bytes the root copies p n, the others n. With short blocks only
+// the root waits.
+// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <vector>
 
 #include "coll/build_functions.h"
@@ -26,7 +26,7 @@ void give(Builder& b, NodeChunks& chunk) {
 
 void take_all(Builder& b, NodeChunks& chunk) {
   const Shape& s = b.shape();
-  std::vector<PackedBlock> blocks;  // by distance
+  std::vector<PackedBlock> blocks;  // indexed by distance from the root
   for (int i = 1; i < s.size; ++i)
     blocks.emplace_back(b, incoming(s, ring_at(s.rank, i, s.size)), chunk.is_cut());
   for (; !chunk.done(); chunk.next()) {

@@ -1,7 +1,7 @@
-// Linear neighborhood collective whose largest transfers start first, so that none of them is left
-// over when the small ones are done; for irregular neighborhoods such as those of sparse tensors.
-// On the wire it is the linear one: the order of messages to different ranks is each rank's own
-// affair.
+// Linear neighborhood collective that starts its largest transfers first, so that none of them is
+// left when the small ones are done. It suits irregular neighborhoods such as those of sparse
+// tensors. It interoperates with the linear algorithm, since each rank may choose its own order of
+// peers.
 // Graham, SIAM J. Appl. Math. 17(2), 1969 (longest processing time first)
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
-// Neighbourhood alltoall in which all blocks between two ranks form one packed message: both ends
-// know their number, and their total bytes agree. A single block is not packed. For grids with few
-// ranks in a dimension, and graphs with repeated edges.
+// Neighborhood alltoall in which all blocks between two ranks form one packed message: both ends
+// know the number of blocks, and the total bytes agree. A single block is not packed. It suits
+// grids with few ranks in a dimension, and graphs with repeated edges.
 // Träff, Carpen-Amarie, Hunold, Rougier, arXiv:1606.07676, 2016
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 
 using BlockOf = Operand (*)(const Shape&, int);
 
-// Returns one operand per peer: its only block, or space in temp for all of them.
+// Returns one operand per peer: its only block, or temporary space for all of its blocks.
 std::vector<Operand> messages(Builder& b, const EdgesByPeer& all, BlockOf block_of) {
   std::vector<Operand> result;
   for (const Edges& edges : all.all()) {

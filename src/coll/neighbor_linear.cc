@@ -1,5 +1,5 @@
-// Linear neighborhood collective: all receives posted, then all sends, one message per block; no
-// rank waits for another's progress.
+// Linear neighborhood collective: all receives are posted, then all sends, one message per block.
+// No rank waits for another's progress.
 // Hoefler, Schneider, SC12
 #include "coll/build_functions.h"
 #include "coll/neighbors.h"

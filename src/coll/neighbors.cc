@@ -1,4 +1,4 @@
-// Sorting by peer, and the parts that several algorithms share.
+// Sorts blocks by peer, and adds the steps that several neighborhood algorithms share.
 #include "coll/neighbors.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
-// The blocks of a neighborhood collective, by the rank at their other end.
-// Why the order of blocks between two ranks is kept everywhere: it alone says which belong
-// together.
+// Groups the blocks of a neighborhood collective by peer. Algorithms must keep the order of blocks
+// between two ranks, since only the order tells which of them match.
 #pragma once
 
 #include <span>
@@ -10,14 +9,14 @@
 
 namespace weft {
 
-// Blocks that go to one rank, or come from it, in their order.
+// The blocks sent to or received from one rank, in their order.
 struct Edges {
   int peer = 0;
   std::span<const int> blocks;
 };
 
-// Sorts the blocks of `destinations` or `sources` by peer, beginning with the peer above this rank,
-// so that not all ranks begin with the same one. Blocks without a peer and those of this rank
+// Sorts the blocks of `peers` (destinations or sources) by peer, starting with the peer above this
+// rank, so that not all ranks start with the same one. Blocks without a peer and those of this rank
 // itself are left out.
 class EdgesByPeer {
  public:
@@ -33,6 +32,6 @@ class EdgesByPeer {
 };
 
 void receive_from_neighbors(Builder& b);  // one message per block, in their order
-void copy_to_self(Builder& b);            // blocks of which both ends are this rank
+void copy_to_self(Builder& b);            // copies the blocks that this rank sends to itself
 
 }  // namespace weft

@@ -1,15 +1,13 @@
-// NodeChunks: the data that ranks show each other in the node's memory, chunk after chunk, of one
-// or several blocks per rank. Short data travel in the ranks' slots. Longer data are
+// NodeChunks: the data that ranks exchange through the node's shared memory, chunk by chunk, for
+// one or several blocks per rank. Short data travel in the ranks' slots. Longer data are
 // double-buffered, so that the next chunk can be written while the previous one is still being
-// read.
-// A rank signals once per chunk (or as often as told), when it has written its own data of this
-// chunk and has read all it needs of the previous one. So a rank that has waited for a reader's
-// signal of chunk k - 1 may write chunk k, over chunk k - 2.
-// If two ranks exchange data, their memory swaps from one use to the next: each rank writes where
-// it read last (schedule.h, Halves). Otherwise a rank's data lie in memory of its own. If they are
-// longer than a page, that is the same memory in every schedule, on pages that it shares with no
-// other rank: the first access puts them into the rank's NUMA domain, and all operations find them
-// there.
+// read. A rank signals once per chunk (or `signals` times), when it has written its own data of
+// this chunk and has read all it needs of the previous one. A rank that has waited for a reader's
+// signal of chunk k - 1 may thus write chunk k over chunk k - 2. If two ranks exchange data, their
+// memory swaps from one operation to the next: each rank writes where it read last (schedule.h,
+// Halves). Otherwise a rank's data lie in memory of its own. Data longer than a page use the same
+// memory in every schedule, on pages shared with no other rank: the first access places them in the
+// rank's NUMA domain.
 #pragma once
 
 #include <algorithm>
@@ -21,18 +19,18 @@ namespace weft {
 class NodeChunks {
  public:
   // Prepares blocks of `count` elements of `extent` bytes; all ranks must give the same values. A
-  // chunk has at most `most` elements, whatever the tuning.
+  // chunk has at most `most` elements, whatever the tuning says.
   NodeChunks(Builder& b, std::int64_t count, std::int64_t extent = 1, int signals = 1,
              std::int64_t most = INT64_MAX, int blocks = 1)
       : NodeChunks(b, count, extent, signals, most, blocks, b.tuning().chunk_bytes, false) {}
 
-  // For exchanges in which each rank reads the data of all others.
+  // Is for exchanges in which each rank reads the data of all others.
   static NodeChunks exchanged(Builder& b, std::int64_t count, std::int64_t extent) {
     return {b, count, extent, 1, INT64_MAX, 1, b.tuning().chunk_bytes, ranks_here(b.shape()) == 2};
   }
 
-  // For algorithms in which all ranks have equal work at a time, so that smaller chunks let nobody
-  // begin earlier: data that fill both buffers form one chunk.
+  // Is for algorithms in which all ranks work at the same time, so that smaller chunks let no rank
+  // begin earlier. Data that fit into both buffers form one chunk.
   static NodeChunks in_step(Builder& b, std::int64_t count, std::int64_t extent, int signals,
                             int blocks) {
     const std::int64_t both = kDepth * b.tuning().chunk_bytes;
@@ -45,18 +43,17 @@ class NodeChunks {
   std::int64_t chunks() const { return (total_ + most_ - 1) / most_; }
 
   bool is_cut() const { return most_ < total_; }
-  std::int64_t begin() const { return chunk_ * most_; }  // elements
-  // Returns the elements of this chunk, out of `total` in one of several blocks that advance
-  // together.
+  std::int64_t begin() const { return chunk_ * most_; }  // in elements
+  // Returns the elements of this chunk in a block of `total` elements. All blocks advance together.
   std::int64_t count(std::int64_t total) const {
     return std::clamp<std::int64_t>(total - begin(), 0, most_);
   }
   std::int64_t count() const { return count(total_); }
 
-  // Returns the distance in elements to the earlier data that this chunk overwrites.
+  // Returns the distance in elements from the data that this chunk overwrites.
   std::int64_t distance_of_reuse() const { return kDepth * most_; }
 
-  // Returns where a rank shows this chunk of one of its blocks.
+  // Returns where a rank puts this chunk of one of its blocks.
   Location of(int rank, int block = 0) const {
     const int node_rank = node_rank_of(b_.shape(), rank);
     if (in_slots_) return b_.slot(node_rank);
@@ -69,13 +66,13 @@ class NodeChunks {
   void signal() {
     if (!is_alone()) b_.signal();
   }
-  // For a rank that shows nothing: others may have to know how far it has read.
+  // Is for a rank that writes nothing: others may have to know how far it has read.
   void signal_if_reused() {
     if (total_ > kDepth * most_) b_.signal();
   }
   // Waits until `rank` has signalled this chunk.
   void wait(int rank) const { wait(rank, signals_); }
-  // Waits for the nth signal of this chunk, of `signals` that the rank gives.
+  // Waits for the nth of the signals that the rank gives for this chunk.
   void wait(int rank, int nth) const { wait(rank, nth, signals_); }
   void wait(int rank, int nth, int signals) const {
     if (rank != b_.shape().rank) b_.wait(rank, static_cast<std::uint32_t>(chunk_ * signals + nth));
@@ -85,15 +82,15 @@ class NodeChunks {
     if (chunk_ >= kDepth && reader != b_.shape().rank)
       b_.wait(reader, static_cast<std::uint32_t>((chunk_ - 1) * signals_ + 1));
   }
-  // Does likewise if the reader's last signal of a chunk means that it has read that chunk: it may
-  // still be reading the previous one.
+  // As wait_until_read(), but for a reader whose last signal of a chunk means that it has read that
+  // chunk. It may still be reading the previous one.
   void wait_until_passed_on(int reader) const {
     if (chunk_ >= kDepth)
       b_.wait(reader, static_cast<std::uint32_t>((chunk_ - kDepth + 1) * signals_));
   }
 
  private:
-  static constexpr std::int64_t kDepth = 2;  // chunks of a block that are in memory at a time
+  static constexpr std::int64_t kDepth = 2;  // chunks of a block in memory at a time
   std::int64_t depth() const { return is_cut() ? kDepth : 1; }
 
   NodeChunks(Builder& b, std::int64_t count, std::int64_t extent, int signals, std::int64_t most,
@@ -119,7 +116,7 @@ class NodeChunks {
   static std::int64_t to_lines(std::int64_t bytes) {
     return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
-  // Returns whole cache lines, such that all blocks fit.
+  // Returns the bytes per block, in whole cache lines, so that all blocks fit into a chunk.
   static std::int64_t block_bytes(std::int64_t chunk_bytes, int blocks) {
     return blocks == 1 ? chunk_bytes : chunk_bytes / blocks / kLineBytes * kLineBytes;
   }
@@ -130,11 +127,11 @@ class NodeChunks {
   bool is_alone() const { return ranks_here(b_.shape()) == 1; }
 
   Builder& b_;
-  const int signals_;  // of each rank per chunk
+  const int signals_;  // signals of each rank per chunk
   const std::int64_t total_;
-  const std::int64_t most_;  // elements of one chunk
+  const std::int64_t most_;  // elements of a full chunk
   const std::int64_t stride_;
-  std::int64_t own_bytes_;  // of a rank's memory
+  std::int64_t own_bytes_;  // bytes of memory per rank
   const bool in_slots_;
   const bool change_hands_;
   Location memory_;

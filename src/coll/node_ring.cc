@@ -1,7 +1,7 @@
-// A rank is right behind the one before it in its domain: each signal of a chunk says that it has
-// added its piece to one more block. Where there are several domains, and others copy out what it
-// has, one more signal says that the sum of its own block is complete, and if all do, another that
-// it has fetched for its domain those blocks of the others that it holds there.
+// A rank works directly behind the previous one in its domain. Each signal of a chunk says that it
+// has added its piece to one more block. If there are several domains and others copy out its
+// result, one more signal says that the sum of its own block is complete. If all ranks copy out,
+// another one says that it has fetched the blocks of other domains that it holds for its own.
 #include "coll/node_ring.h"
 
 #include <algorithm>
@@ -51,9 +51,9 @@ int NodeRing::neighbour(int rank, int distance) const {
   return ring[static_cast<std::size_t>(ring_at(domains_.local_rank(rank), distance, size))];
 }
 
-// Returns the number of the signal of a chunk by which a rank says that it has added to a block. It
-// adds first to the blocks that the previous rank holds, then to those of the rank before that, and
-// to its own last.
+// Returns which of the rank's signals in a chunk says that it has added to `block`. A rank adds
+// first to the blocks that the previous rank holds, then to those of the rank before that, and last
+// to its own.
 int NodeRing::nth_signal(int rank, int block) const {
   const DomainHomes::Home& home = homes_.of(block, domains_.of(rank));
   int nth = 1 + home.index;
@@ -98,7 +98,8 @@ void NodeRing::add_other_domains(Location own) {
   if (result_ == Result::for_all) fetch_from_other_domains();
 }
 
-// Right behind the reduction: both are done in one pass.
+// Copies the own block's sum to the receive buffer, directly after its reduction, so that both run
+// in one pass.
 void NodeRing::take_own(Location own) {
   const int rank = b_.shape().rank;
   if (result_ == Result::for_all) b_.copy(own, Location{Buffer::recv, offset(rank)}, count(rank));

@@ -1,6 +1,7 @@
-// A rank signals each time it has added to a block that is not its own, and when it has published.
-// All ranks take the same chunks in the same order, so that each knows the meaning of the others'
-// signals: added to chunk 0; then, for each i, added to chunk i + 1 and published chunk i.
+// A rank signals each time it has added to a block that is not its own, and when it has published a
+// result. All ranks process the same chunks in the same order, so that each knows the meaning of
+// another's counter: added to chunk 0; then, for each i, added to chunk i + 1 and published chunk
+// i.
 #include "coll/node_sums.h"
 
 #include <algorithm>
@@ -92,7 +93,7 @@ void NodeSums::add_to_block(int block, std::int64_t chunk, Location own) {
   if (above == leader) {
     b_.copy(input, sum, count);
   } else {
-    // For the rank above the block is one more, or the first that is not its own.
+    // The rank above has added to this block as its nth one; it does not count its own block.
     const int nth = leaders_ > 1 ? ring_at(leader, -above, ranks_) : 1;
     if (count > 0) b_.wait(rank_at(above), added(above, chunk, nth));
     b_.reduce(input, sum, leader == node_rank_ ? own : sum, count);
@@ -100,7 +101,7 @@ void NodeSums::add_to_block(int block, std::int64_t chunk, Location own) {
   if (leader != node_rank_) b_.signal();
 }
 
-// Waits until no rank reads this chunk any more, whose memory a later chunk takes.
+// Waits until no rank reads this chunk's memory any more, which a later chunk reuses.
 void NodeSums::wait_until_unused(std::int64_t chunk) const {
   const bool begins_a_block = leaders_ > 1 || ring_at(node_rank_, 1, ranks_) == leader_node_rank_;
   if (chunk < 0 || !begins_a_block) return;

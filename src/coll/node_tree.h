@@ -1,6 +1,6 @@
-// The tree along which data goes from a node to all others, or from all to it, chunk after chunk.
-// A chain passes each chunk on once and is as many steps long as there are nodes; a binomial tree
-// is short, but its root handles each chunk several times. So long data take the chain.
+// The tree of nodes along which data go from the root node to all others, or the reverse, chunk by
+// chunk. A chain forwards each chunk once, but has as many steps as there are nodes. A binomial
+// tree is short, but its root handles each chunk several times. Long data therefore use the chain.
 // Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007 (pipelined chain)
 #pragma once
 
@@ -14,8 +14,9 @@
 namespace weft {
 
 struct NodeTree {
-  int parent = -1;            // -1: the root
-  std::vector<int> children;  // each with a run of nodes behind it, in their order from the root on
+  int parent = -1;  // -1 at the root
+  // In order; each child's subtree is a run of consecutive nodes, counted from the root.
+  std::vector<int> children;
 };
 
 inline NodeTree tree_of_nodes(int node, int root, int nodes, std::int64_t chunks) {

@@ -1,5 +1,6 @@
-// A rank signals once per tick: the lowest rank of a node at the tick's end, when its messages have
-// completed, the others when they have added to the tick's chunk. So a counter tells what was done:
+// A rank signals once per tick. The lowest rank of a node signals at the tick's end, when its
+// messages have completed; the others signal when they have added to the tick's chunk. Counter
+// values have these meanings:
 //  - tick t of a rank other than the lowest: chunk t was added to, and all results up to that of
 //    tick t - 1 were copied out;
 //  - tick t of the lowest: chunk t - 1 was sent, result t - lag has arrived, and the previous one
@@ -42,7 +43,7 @@ Location NodesInOrder::in_turn(Location memory, std::int64_t chunk) const {
   return memory + chunk % kDepth * most_ * b_.extent(Unit::recv);
 }
 
-// The first chunk arrives in tick -1.
+// Adds the steps of one tick. The first chunk arrives in tick -1.
 void NodesInOrder::tick(std::int64_t now) {
   receive_sum(now);
   pass_sum_on(now);
@@ -106,19 +107,21 @@ void NodesInOrder::copy_out(std::int64_t now) {
   b_.copy(result(chunk), Location{Buffer::recv, offset(chunk)}, count(chunk));
 }
 
-// Waits until a chunk was passed to the previous node or, on the first node, into the result.
+// Waits until a chunk has been sent to the previous node or, on the first node, copied into the
+// result.
 void NodesInOrder::wait_until_passed_on(std::int64_t chunk) {
   if (exists(chunk)) wait_for_tick(0, chunk + (has_node_before() ? 1 : 0));
 }
 
-// Waits until the result that this tick overwrites was copied out; that happens in the last tick
-// but one. While there is something to add, the rank above implies it for all.
+// Waits until the result that this tick overwrites has been copied out, which the last tick but one
+// does. While chunks are still being added, waiting for the rank above covers all ranks.
 void NodesInOrder::wait_until_copied_out(std::int64_t now) {
   if (now - lag_ < kDepth || exists(now - 1)) return;
   for (int node_rank = 1; node_rank < ranks_; ++node_rank) wait_for_tick(node_rank, now - 1);
 }
 
-// The signals of the last ticks, in which nothing is added or arrives, would have no reader.
+// Signals unless nothing is added or arrives any more: the signals of the last ticks would have no
+// reader.
 void NodesInOrder::signal_tick(std::int64_t now) {
   const std::int64_t end = chunks_ + (is_for_all() ? lag_ : 0);
   if (ranks_ > 1 && now >= 0 && now < end) b_.signal();

@@ -1,12 +1,12 @@
-// NodesInOrder: x0 op (x1 op (… op xp-1)) over nodes on which ranks are consecutive, chunk after
-// chunk along a chain. From the last node to the first, a chunk goes through the ranks of each node
-// in its memory, from the highest to the lowest, and each adds to what the ranks above it left. The
-// sum goes back the same way, or to the root alone. Everything is paced by ticks: in one, the
-// lowest rank of a node passes a chunk on to the node before, while the next chunk goes through its
-// own and the one after comes from the node behind. A result goes the other way in the same ticks,
-// so that both directions of a link are in use. Pjesivac-Grbovic et al., Cluster Computing 10(2),
-// 2007 (pipelined chain); Jocksch, Piccinali, shared-memory persistent allreduce (copy in with
-// reduction, chunks)
+// NodesInOrder: computes x0 op (x1 op (… op xp-1)) over nodes on which ranks are consecutive, chunk
+// by chunk along a chain. From the last node to the first, a chunk passes through the ranks of each
+// node in its shared memory, from the highest to the lowest; each adds its operand to the sum of
+// the ranks above. The sum returns the same way, or goes to the root alone. Steps are grouped into
+// ticks: in one tick, the lowest rank of a node sends a chunk to the previous node, the next chunk
+// passes through its node, and the one after that arrives from the next node. Results travel the
+// other way in the same ticks, so both directions of a link are in use.
+// Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007 (pipelined chain); Jocksch, Piccinali,
+// shared-memory persistent allreduce (copy in with reduction, chunks)
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace weft {
 
 class NodesInOrder {
  public:
-  // all: every rank gets the sum; root: that of the call.
+  // for_all: every rank gets the sum; for_the_root: only the root of the call does.
   enum class Result : std::uint8_t { for_all, for_the_root };
 
   NodesInOrder(Builder& b, Result result);
@@ -25,14 +25,14 @@ class NodesInOrder {
   void run();
 
  private:
-  // Elements of 128 KiB, as in NodeSums: each tick between nodes begins only when a rank gets to
-  // it.
+  // Bytes of a chunk, as in NodeSums: a tick's messages between nodes start only when a rank
+  // reaches that tick.
   static constexpr std::int64_t kChunk_bytes = 128 * 1024;
-  // A chunk is added to while one comes and one leaves; a result is copied out by the slowest rank
-  // while one comes and one leaves.
+  // Chunks in memory at a time: one is being added to, or copied out by the slowest rank, while one
+  // arrives and one leaves.
   static constexpr std::int64_t kDepth = 3;
-  // Ticks from a chunk's passing a border between nodes to its result's: two on the way, and one
-  // more, so that a rank which is late holds up nobody.
+  // Ticks between a chunk's and its result's crossing of a border between nodes: two for the way
+  // and one more, so that a late rank delays no other.
   static constexpr std::int64_t kTicksPerNode = 3;
 
   bool exists(std::int64_t chunk) const { return chunk >= 0 && chunk < chunks_; }
@@ -52,7 +52,7 @@ class NodesInOrder {
   bool root_is_elsewhere() const { return !is_for_all() && s_.nodes->of(s_.root) > 0; }
   bool takes_result() const { return is_for_all() || s_.rank == s_.root; }
 
-  // Returns where a chunk lies in memory for kDepth chunks, which they use in turn.
+  // Returns the place of a chunk in memory that kDepth chunks use in turn.
   Location in_turn(Location memory, std::int64_t chunk) const;
   Location sum(std::int64_t chunk) const { return in_turn(sums_, chunk); }
   Location result(std::int64_t chunk) const { return in_turn(results_, chunk); }
@@ -74,9 +74,10 @@ class NodesInOrder {
   const Shape& s_;
   const Result result_;
   const int node_, node_rank_;
-  const int ranks_;  // here
+  const int ranks_;  // ranks on this node
   const std::int64_t most_, chunks_;
-  const std::int64_t lag_;  // ticks from adding to a chunk here to its result's coming here
+  // Ticks from adding to a chunk on this node to the arrival of its result.
+  const std::int64_t lag_;
   Location sums_, results_;
 };
 

@@ -1,11 +1,11 @@
-// Handles the trivial cases of reductions in the node's memory.
+// Handles the trivial cases of reductions in the node's shared memory.
 #pragma once
 
 #include "schedule/builder.h"
 
 namespace weft {
 
-// Returns true if the schedule is complete: a single rank only copies, and no elements need no
+// Returns true if the schedule is complete: a single rank only copies, and zero elements need no
 // steps.
 inline bool nothing_to_reduce(Builder& b) {
   const Shape& s = b.shape();

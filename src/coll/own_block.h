@@ -1,11 +1,12 @@
-// The local part of a collective that gives a block to each rank: this rank's own block.
+// Adds the local step of a collective in which each rank gets a block: the copy of this rank's own
+// block.
 #pragma once
 
 #include "schedule/builder.h"
 
 namespace weft {
 
-// Copies the rank's own block, unless in place. It only reads outgoing data, so that these may be
+// Copies the rank's own block, unless in place. The step only reads outgoing data, so these may be
 // sent in the same round.
 inline void copy_own_block(Builder& b) {
   const Shape& s = b.shape();

@@ -1,4 +1,4 @@
-// Packs and unpacks only if the layout requires it.
+// Packs and unpacks only if the datatype's layout requires it.
 #include "coll/packed_bcast.h"
 
 namespace weft {

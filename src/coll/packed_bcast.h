@@ -1,6 +1,6 @@
-// The data of a bcast as a run of bytes, so that it can be cut anywhere.
-// Why bytes: ranks may describe the same data by different datatypes, so that only the number of
-// bytes is the same everywhere. Data that may not be moved as bytes is packed into temp first.
+// The data of a bcast as contiguous bytes, so that they can be divided anywhere. Bytes are used
+// because ranks may describe the same data by different datatypes. Data that cannot be sent as
+// bytes are packed into a temporary buffer first.
 #pragma once
 
 #include "schedule/builder.h"
@@ -12,8 +12,8 @@ class PackedBcast {
   explicit PackedBcast(Builder& builder);
 
   Location at(std::int64_t byte) const { return origin_ + byte; }
-  void pack();    // on the root, before the first send
-  void unpack();  // elsewhere, after the last receive
+  void pack();    // call on the root before the first send
+  void unpack();  // call on other ranks after the last receive
 
  private:
   bool is_packed() const { return origin_.buffer == Buffer::temp; }

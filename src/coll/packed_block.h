@@ -1,6 +1,6 @@
-// A block of a user's buffer that is copied to or from the node's memory in pieces. Pieces are
-// counted in bytes, since two ranks may describe the same block by different datatypes. A block
-// that must be divided and cannot be moved as bytes is packed into temp.
+// A block of a user's buffer that is copied to or from the node's shared memory in pieces. Pieces
+// are counted in bytes, since two ranks may describe the same block by different datatypes. A block
+// that must be divided and cannot be copied as bytes is packed into a temporary buffer.
 #pragma once
 
 #include "schedule/builder.h"
@@ -16,14 +16,14 @@ class PackedBlock {
     if (is_cut) bytes_ = {bytes_.at, bytes, Unit::byte};
   }
 
-  void pack() {  // before the first piece is taken
+  void pack() {  // call before the first piece is used
     if (is_packed_) b_.copy(block_, bytes_);
   }
-  void unpack() {  // when the last piece is there
+  void unpack() {  // call after the last piece has arrived
     if (is_packed_) b_.copy(bytes_, block_);
   }
 
-  // Returns a piece; for a block that is not divided, all of it.
+  // Returns a piece; the whole block if it is not divided.
   Operand piece(std::int64_t begin, std::int64_t length) const {
     return bytes_.unit == Unit::byte ? Operand{bytes_.at + begin, length, Unit::byte} : bytes_;
   }
@@ -39,7 +39,7 @@ class PackedBlock {
 
   Builder& b_;
   const Operand block_;
-  Operand bytes_;  // the block as it is cut: bytes of its own or of temp
+  Operand bytes_;  // the bytes to be divided, in the user's or the temporary buffer
   const bool is_packed_;
 };
 

@@ -1,4 +1,4 @@
-// Puts off each copy until a block comes that does not continue the run.
+// A copy is added to the schedule only when a block does not continue the run of contiguous blocks.
 #include "coll/packer.h"
 
 namespace weft {

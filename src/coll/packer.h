@@ -1,6 +1,6 @@
-// Packer: copies blocks of a user's buffer into consecutive bytes of temp, or back.
-// Why: blocks that lie one after the other in the user's buffer take one copy together, so that
-// algorithms may go block by block for regular and irregular collectives alike.
+// Packer: copies blocks of a user's buffer into consecutive bytes of a temporary buffer, or back.
+// Blocks that are contiguous in the user's buffer are merged into one copy, so algorithms can
+// proceed block by block for regular and irregular collectives alike.
 #pragma once
 
 #include "schedule/builder.h"
@@ -14,7 +14,7 @@ class Packer {
   Packer(Builder& builder, Way way, Location packed) : b_(builder), way_(way), packed_(packed) {}
 
   void add(const Operand& block);
-  // Advances past a block that is already there, without a copy.
+  // Advances past a block that is in place already, without a copy.
   void skip(const Operand& block);
   void finish();
 
@@ -23,8 +23,8 @@ class Packer {
 
   Builder& b_;
   Way way_;
-  Location packed_;  // of the first block in `run_`
-  Operand run_;      // not copied yet
+  Location packed_;  // packed place of the first block in `run_`
+  Operand run_;      // contiguous blocks whose copy has not been added yet
 };
 
 inline std::int64_t payload_bytes(const Builder& b, const Operand& operand) {

@@ -1,4 +1,4 @@
-// The tree of the domain first, then that of the domains.
+// Builds the tree within the domain first, then the tree of the domains.
 #include "coll/rank_tree.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// A tree of one rank has no radix; one of two is the same for all.
+// Returns the radix for a tree of this size, at least 2.
 int effective(int radix, int size) {
   return radix == Tuning::kAll ? std::max(size, 2) : radix;
 }

@@ -1,8 +1,8 @@
-// The tree along which the ranks of a node meet, as of one rank: a k-nomial tree in each NUMA
-// domain, whose first ranks meet along another. A result goes down in two steps, whatever the
-// radix: from rank 0 to the first rank of each domain, and from there to the others.
-// A subtree is a run of consecutive local ranks, and one across domains a run of domains; where the
-// ranks of each domain are consecutive, too, it is a run of ranks.
+// The tree of a node's ranks, as seen by one rank: a k-nomial tree in each NUMA domain, whose first
+// ranks form another one. A result goes down in two steps, whatever the radix: from rank 0 to the
+// first rank of each domain, and from there to the others. A subtree within a domain is a run of
+// consecutive local ranks, and a subtree across domains is a run of domains. If the ranks of each
+// domain are consecutive, every subtree is a run of ranks.
 #pragma once
 
 #include <vector>
@@ -13,10 +13,11 @@ namespace weft {
 
 struct RankTree {
   int parent = -1;
-  std::vector<int> children;  // the lowest subtree first
-  int source = 0;             // whose result this rank takes; itself: it has rank 0's, or is rank 0
+  std::vector<int> children;  // in order, the lowest subtree first
+  // Rank from which this one takes the result; itself if it takes rank 0's directly, or is rank 0.
+  int source = 0;
 
-  // Returns whether the rank takes rank 0's result and shows it to its domain.
+  // Returns whether the rank takes rank 0's result and puts it into its domain's memory.
   bool relays(int rank) const { return source == rank && rank != 0; }
 };
 

@@ -1,5 +1,5 @@
-// The first part is received where the sum is to be, if the own one lies elsewhere: then nothing is
-// copied, and the inbox needs a quarter of the vector only.
+// If the input lies elsewhere than the sum, the first part is received at the place of the sum.
+// Then nothing is copied, and the temporary receive buffer needs only a quarter of the vector.
 #include "coll/recursive_halving.h"
 
 #include <utility>

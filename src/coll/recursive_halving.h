@@ -1,7 +1,7 @@
-// RecursiveHalving: the reduce-scatter of Rabenseifner's algorithms. The vector is cut into one
-// part for each position of a fold; partners at halving distances exchange and reduce halves of
-// what they still have, until each position has the sum of its own part. For operators that
-// commute. Rabenseifner, ICCS 2004
+// RecursiveHalving: the reduce-scatter of Rabenseifner's algorithms. The vector is divided into one
+// part per position of a Fold. Partners at halving distances exchange and reduce halves of their
+// remaining parts, until each position has the sum of its own part. The operator must commute.
+// Rabenseifner, ICCS 2004
 #pragma once
 
 #include <optional>
@@ -14,9 +14,9 @@ namespace weft {
 
 class RecursiveHalving {
  public:
-  // Part i is elements [borders[i], borders[i + 1]). The sum comes to lie in `sum`, where there
-  // must be space for the whole vector, or in temp. The fold must outlive it; this rank must act in
-  // it.
+  // Part i is elements [borders[i], borders[i + 1]). The sum ends in `sum`, which must have space
+  // for the whole vector, or in a temporary buffer. The fold must outlive this object, and this
+  // rank must have a position in it.
   RecursiveHalving(Builder& builder, const Fold& fold, std::vector<std::int64_t> borders,
                    std::optional<Location> sum = std::nullopt);
 
@@ -24,16 +24,16 @@ class RecursiveHalving {
   void reduce_scatter();
 
   int position() const { return position_; }
-  // Parts [first, last) of the sum. In temp there is space only for those that were ever reduced
-  // here: this rank's half, or all after take_in_partner().
+  // Returns parts [first, last) of the sum. A temporary buffer has space only for the parts that
+  // were reduced on this rank: its half, or all after take_in_partner().
   Operand parts(int first, int last) const;
 
  private:
-  // Receives and reduces parts [first, last); `also_post` may post what is sent meanwhile.
+  // Receives and reduces parts [first, last); `also_post` may post sends in the same round.
   template <class AlsoPost>
   void receive_and_reduce(int peer, int first, int last, AlsoPost also_post);
   Location at(Location vector, int part) const;
-  Location vector_with(Location part_at, int part) const;  // the inverse
+  Location vector_with(Location part_at, int part) const;  // inverse of at()
   std::int64_t length(int first, int last) const;
 
   Builder& b_;
@@ -41,7 +41,7 @@ class RecursiveHalving {
   int position_;
   std::vector<std::int64_t> borders_;
   std::optional<Location> sum_;
-  Location value_;  // the input's vector first, then that of the sum
+  Location value_;  // start of the vector: the input's at first, then the sum's
   std::optional<Location> inbox_;
 };
 

@@ -1,6 +1,6 @@
-// Reduce up a binomial tree; log2(p) levels.
-// An operator that commutes uses the tree whose root is the root of the call. Any other uses that
-// of rank 0, whose subtrees are runs of consecutive ranks, and rank 0 passes the result on.
+// Binomial-tree reduce; log2(p) levels. A commutative operator uses the tree whose root is the root
+// of the call. Any other uses the tree of rank 0, whose subtrees are runs of consecutive ranks;
+// rank 0 then sends the result to the root.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include <vector>
 
@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-// A part of the lower side costs no move of the value, but a copy if it is in the send buffer.
+// Returns the cheaper operand side for received parts. A part on the lower side does not move the
+// value, but needs a copy if the value is in the send buffer.
 Side cheapest_side(const Shape& shape) {
   return shape.in_place && shape.commutative ? Side::lower : Side::higher;
 }

@@ -1,6 +1,6 @@
-// Reduce along a chain of ranks to the root, in segments: while a rank receives a segment, it adds
-// its own part to the one before and passes on the one before that. For long vectors and operators
-// that commute.
+// Pipelined reduce along a chain of ranks to the root, in segments: while a rank receives a
+// segment, it adds its operand to the previous one and sends the one before that. It suits long
+// vectors and commutative operators.
 // Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007 (pipeline)
 #include <algorithm>
 
@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-// Segments cross the root's buffers, or three inboxes elsewhere.
+// Segments pass through the receive buffer on the root, and through three temporary buffers on
+// other ranks.
 class ReduceChain {
  public:
   explicit ReduceChain(Builder& builder)

@@ -1,8 +1,8 @@
-// Reduce by levels: the ranks of a node sum up in its memory, and the leaders of the nodes along a
-// tree, chunk after chunk. While a chunk is under way between the nodes, the next one is summed up
-// in the node. (k - 1) n bytes go between k nodes, the least there is.
-// The root leads in its node. Where the operator does not commute, the first ranks of the nodes do,
-// the sum ends at rank 0, and goes to the root as a whole.
+// Hierarchical reduce: the ranks of a node reduce in its shared memory, and the leaders of the
+// nodes reduce along a tree, chunk by chunk. While a chunk is in transit between nodes, the next
+// one is reduced within the node. (k - 1) n bytes travel between k nodes, the minimum. The root is
+// the leader of its node. If the operator does not commute, the first rank of each node is its
+// leader, and rank 0 gets the sum and sends it to the root as a whole.
 // Hasanov, Lastovetsky, Hierarchical redesign of classic MPI reduction algorithms, J.
 // Supercomputing 73, 2017
 #include <vector>
@@ -89,7 +89,7 @@ class Leader {
   const Shape& s_;
   NodeSums& sums_;
   const NodeTree tree_;
-  std::vector<Location> inboxes_;  // two for each child
+  std::vector<Location> inboxes_;  // two per child
   Location result_;
 };
 

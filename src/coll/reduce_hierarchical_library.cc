@@ -1,7 +1,8 @@
-// Reduce by levels, with the MPI library between the nodes: the ranks of a node reduce in its
-// memory, and the library reduces the nodes' sums, chunk after chunk, while the next one is being
-// summed. The leaders are the ranks with the root's node rank. If the operator does not commute,
-// they are the first ranks of the nodes, and that of the root's node passes the result to the root.
+// Hierarchical reduce that uses the MPI library between nodes: the ranks of a node reduce in its
+// shared memory, and the library reduces the nodes' sums, chunk by chunk, while the next chunk is
+// being reduced within the node. The leaders are the ranks with the root's node rank. If the
+// operator does not commute, they are the first ranks of the nodes, and the leader on the root's
+// node passes the result to the root.
 // Hasanov, Lastovetsky, J. Supercomputing 73, 2017; Graham et al., Cheetah, CCGrid 2011
 #include "coll/build_functions.h"
 #include "coll/node_sums.h"
@@ -18,7 +19,8 @@ int first_leader(const Shape& s) {
   return s.nodes->ranks(s.nodes->of(s.root))[static_cast<std::size_t>(leader_node_rank(s))];
 }
 
-// Reduces the sums between the leaders. Returns where the result is on the first leader.
+// Reduces the sums between the leaders. Returns the place of the result on the leader of the root's
+// node.
 Location lead(Builder& b, NodeSums& sums) {
   const Shape& s = b.shape();
   const bool is_first = s.rank == first_leader(s);

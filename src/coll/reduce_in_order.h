@@ -1,12 +1,13 @@
-// Sums several ranks' parts in the order of the ranks, whatever the operator.
+// Reduces several ranks' operands in rank order, for any operator.
 #pragma once
 
 #include "schedule/builder.h"
 
 namespace weft {
 
-// Computes into = at(0) op at(1) op … op at(ranks - 1); at(rank) waits for a rank's part if
-// necessary and returns its place. `into` may be the last rank's part and overlaps no other.
+// Computes into = at(0) op at(1) op … op at(ranks - 1). at(rank) waits for a rank's operand if
+// necessary and returns its place. `into` may be the last rank's operand, but must overlap no
+// other.
 template <class At>
 void reduce_in_order(Builder& b, int ranks, At at, Location into, std::int64_t count) {
   Location higher = at(ranks - 1);

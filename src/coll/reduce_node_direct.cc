@@ -1,6 +1,6 @@
-// Reduce without a copy, where all ranks see each other's buffers: each rank reduces its share of
-// the vector right from all ranks' input, piece by piece, and writes the sum to the root's result
-// as it comes out. Each rank reduces (p - 1) n / p bytes and copies nothing.
+// Zero-copy reduce for ranks that can access each other's buffers: each rank reduces its share of
+// the vector directly from all ranks' inputs, piece by piece, and the reduction writes to the
+// root's result. Each rank reduces (p - 1) n / p bytes and copies nothing.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"
@@ -15,7 +15,7 @@ void reduce_node_direct(Builder& b) {
   if (nothing_to_reduce(b)) return;
   const bool is_root = s.rank == s.root;
   b.meet(is_root ? Builder::Shows::both : Builder::Shows::input);
-  // The root's input may lie where the result goes, which the others do not know.
+  // The root's input may overlap the result (in place), which the other ranks cannot know.
   const bool is_beside = !is_root || (s.in_place && s.rank != s.size - 1);
   const Location beside = is_beside ? b.temp(piece_count(s), Unit::recv) : Location{};
   const Blocks shares{s.recv.count, s.size};

@@ -1,6 +1,6 @@
-// Reduce in the node's memory, flat: every rank puts its vector there chunk after chunk, and the
-// root reduces all of them in the order of the ranks. The root reduces (p - 1) n bytes, the others
-// copy n: for short vectors, and for operators that do not commute.
+// Flat reduce in the node's shared memory: every rank copies its vector in, chunk by chunk, and the
+// root reduces all of them in rank order. The root reduces (p - 1) n bytes, the others copy n. It
+// suits short vectors and non-commutative operators.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-in)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
@@ -13,7 +13,7 @@ void reduce_node_flat(Builder& b) {
   const Shape& s = b.shape();
   if (nothing_to_reduce(b)) return;
   const bool is_root = s.rank == s.root;
-  // In place, the result is written where the root's own operand lies, so that a copy is needed.
+  // In place, the result overwrites the root's own operand, so the operand must be copied first.
   const bool copies_in = !is_root || s.in_place;
   for (NodeChunks chunk(b, s.recv.count, s.recv.extent); !chunk.done(); chunk.next()) {
     const std::int64_t offset = chunk.begin() * s.recv.extent;

@@ -1,7 +1,7 @@
-// Reduce in the node's memory by copy-in with reduction (NodeRing), then the root copies all blocks
-// but its own out. Each rank copies n / p bytes, the root n, and reduces the other (p - 1) n / p:
-// for long vectors. By domains, d of them, the blocks are those of the ranks in the root's domain,
-// so that (d - 1) n bytes cross their borders, the least.
+// Reduce in the node's shared memory by copy-in with reduction (NodeRing); then the root copies all
+// other blocks out. Each rank copies n / p bytes, the root n, and reduces the other (p - 1) n / p.
+// It suits long vectors. With d NUMA domains the blocks belong to the ranks of the root's domain,
+// so (d - 1) n bytes cross domain borders, the minimum.
 // Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks, several
 // sockets)
 #include <vector>

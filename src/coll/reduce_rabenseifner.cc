@@ -1,7 +1,8 @@
 // Rabenseifner's reduce: reduce-scatter by recursive halving, then a gather of the parts to the
-// root by recursive doubling; for long vectors, twice the bytes of one transfer in 2 log2(p)
-// rounds. Ranks beyond a power of two give their data to a neighbour first; the root always acts
-// itself. Rabenseifner, ICCS 2004
+// root by recursive doubling. It suits long vectors: twice the bytes of one transfer in 2 log2(p)
+// rounds. Ranks beyond a power of two first send their data to a neighbour; the root always keeps a
+// position of its own.
+// Rabenseifner, ICCS 2004
 #include "coll/build_functions.h"
 #include "coll/recursive_halving.h"
 #include "patterns/blocks.h"
@@ -9,8 +10,8 @@
 namespace weft {
 namespace {
 
-// At each distance the positions that agree with the root's in the lower bits hold `distance`
-// parts.
+// Gathers the parts. At each distance, the positions that agree with the root's in the lower bits
+// hold `distance` parts.
 void gather(Builder& b, const Fold& fold, const RecursiveHalving& halving) {
   const int position = halving.position();
   const int top = fold.position(b.shape().root);

@@ -1,10 +1,10 @@
-// Reduce-scatter by levels: the ranks of a node sum up its part of a block in the node's memory,
-// and one of them sends the sum to the block's rank, which adds the sums of all nodes in their
-// order. The ranks of a node share the blocks by node rank, so that all of them send. Nodes take
-// turns as targets: while the sums for one are in transit, those for the next are made, and what
-// came before is added. With blocks of n bytes, a node with m of p ranks sends (p - m) n bytes, the
-// minimum, in as many messages. Hasanov, Lastovetsky, J. Supercomputing 73, 2017 (hierarchical
-// reductions)
+// Hierarchical reduce-scatter: the ranks of a node reduce their parts of a block in the node's
+// shared memory. One of them sends the sum to the block's owner, which adds the sums of all nodes
+// in order. The ranks of a node share the blocks by node rank, so that all of them send. Nodes take
+// turns as targets: while the sums for one are in transit, those for the next are computed, and
+// received ones are added. With blocks of n bytes, a node with m of p ranks sends (p - m) n bytes,
+// the minimum, in as many messages.
+// Hasanov, Lastovetsky, J. Supercomputing 73, 2017 (hierarchical reductions)
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -18,14 +18,15 @@
 namespace weft {
 namespace {
 
-// How the blocks of a node are divided: into so many pieces of at most so many elements.
+// The division of a node's blocks: number of pieces, and most elements per piece.
 struct Cut {
   std::int64_t most;
   std::int64_t pieces;
 };
 
-// A chunk has room for a piece of each block of the node. Each piece of a block takes as many steps
-// as there are ranks here, so that pieces are as long as the memory permits.
+// Returns the division for each target node. A chunk has room for one piece of each block of the
+// node. Each piece takes as many steps as there are local ranks, so pieces are as long as memory
+// permits.
 std::vector<Cut> cuts_by_node(const Builder& b) {
   const Shape& s = b.shape();
   std::vector<Cut> all;
@@ -42,7 +43,7 @@ std::vector<Cut> cuts_by_node(const Builder& b) {
   return all;
 }
 
-// The sums of this node's part, for the blocks of one node at a time.
+// Computes this node's sums for the blocks of one target node at a time.
 class NodeParts {
  public:
   explicit NodeParts(Builder& b)
@@ -56,12 +57,12 @@ class NodeParts {
     for (Location& sums : sums_) sums = b.temp(most_elements(), Unit::recv);
   }
 
-  // Returns the rank of a node that sums up the node's part of a block.
+  // Returns the rank of `node` that computes its sum of a block.
   int adder(int node, int block) const {
     const int node_rank = nodes_.local_rank(block) % nodes_.ranks_on(node);
     return nodes_.ranks(node)[static_cast<std::size_t>(node_rank)];
   }
-  // Returns the blocks of a node that this rank sums up.
+  // Returns the blocks of a node whose sums this rank computes.
   std::vector<int> added(int node) const {
     std::vector<int> blocks;
     const int ranks = nodes_.ranks_on(node);
@@ -69,8 +70,8 @@ class NodeParts {
       blocks.push_back(nodes_.ranks(node)[static_cast<std::size_t>(number)]);
     return blocks;
   }
-  // Returns where the sum of such a block is until those of the next node but one are made. A rank
-  // alone on its node has its input.
+  // Returns the place of the block's sum, valid until the sums for the next node but one are
+  // computed. A rank alone on its node uses its input.
   Location sum_of(int block) const {
     if (is_alone()) return outgoing(s_, block).at;
     const int turn = ring_at(nodes_.of(block), -node_of(s_) - 1, nodes_.count());
@@ -82,7 +83,8 @@ class NodeParts {
     return at;
   }
 
-  // Must be called for the node behind this one first, then for each after it around the circle.
+  // Computes the sums for a node. Must be called for the next node first, then for each further one
+  // around the circle.
   void sum_up(int node) {
     if (is_alone()) return;
     const std::vector<int> own = added(node);
@@ -134,7 +136,8 @@ class NodeParts {
     return all;
   }
 
-  // Returns where the pieces begin in what each rank shows, by node rank.
+  // Copies this rank's pieces into shared memory. Returns the offset of each block's piece there,
+  // by node rank.
   std::vector<std::int64_t> show(int node, std::int64_t piece) {
     Packer row(b_, Packer::Way::pack, chunk_.of(s_.rank));
     std::vector<std::int64_t> begins;
@@ -152,7 +155,7 @@ class NodeParts {
     return begins;
   }
 
-  // begin: where the block's piece begins in what each rank shows.
+  // begin: the offset of the block's piece in each rank's shared memory.
   void add(int block, std::int64_t piece, std::int64_t begin) {
     const Operand own = piece_of(block, piece);
     if (own.count == 0) return;
@@ -169,14 +172,14 @@ class NodeParts {
   const Shape& s_;
   const Nodes& nodes_;
   const std::int64_t extent_;
-  const std::vector<Cut> cuts_;  // by node
+  const std::vector<Cut> cuts_;  // indexed by node
   NodeChunks chunk_;
-  std::array<Location, 2> sums_;  // for two nodes in turn
-  // The ranks that read the last chunk but one, and the last.
+  std::array<Location, 2> sums_;  // used by two target nodes in turn
+  // The ranks that read the last chunk but one, and the last chunk.
   std::array<std::vector<int>, 2> readers_;
 };
 
-// Exchanges the sums, and adds those of this rank's block.
+// Exchanges the sums between nodes, and adds those of this rank's block.
 class ReduceScatter {
  public:
   explicit ReduceScatter(Builder& b)
@@ -186,7 +189,7 @@ class ReduceScatter {
         nodes_(s_.nodes->count()),
         count_(outgoing(s_, s_.rank).count),
         result_(incoming(s_, s_.rank).at),
-        // In place, the result lies where input is that is still to be shown or sent.
+        // In place, the result would overwrite input that is still to be read or sent.
         sum_(s_.in_place ? temp() : result_),
         parts_(b) {
     lower_ = has_lower() && has_higher() ? temp() : sum_;
@@ -207,7 +210,7 @@ class ReduceScatter {
   }
 
  private:
-  // Returns the node to which this one sends in a wave; in the last wave that is itself.
+  // Returns the node to which this one sends in a wave; in the last wave that is this node itself.
   int target(int wave) const { return ring_at(node_, wave, nodes_); }
   int source(int wave) const { return target(-wave); }
 
@@ -215,8 +218,8 @@ class ReduceScatter {
   bool has_lower() const { return node_ > 0; }
   bool has_higher() const { return node_ + 1 < nodes_; }
 
-  // Nodes before this one come first, from the highest to the lowest, and then those behind it. The
-  // sum of either begins with what comes first.
+  // Sums of lower nodes arrive first, from the highest to the lowest, and then those of higher
+  // nodes. Each of the two sums begins with the first arrival.
   Location sum_at(int source) const { return source < node_ ? lower_ : sum_; }
   bool begins_sum(int source) const { return source + 1 == node_ || source + 1 == nodes_; }
   Location landing(int wave) const {
@@ -251,7 +254,7 @@ class ReduceScatter {
   const std::int64_t count_;
   const Location result_, sum_;
   NodeParts parts_;
-  Location lower_;  // the sum of the nodes before this one
+  Location lower_;  // sum of the lower nodes
   std::array<Location, 2> inboxes_;
 };
 

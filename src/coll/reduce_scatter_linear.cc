@@ -1,6 +1,7 @@
-// Linear reduce-scatter: every rank sends each other rank its block, all messages posted at once,
-// so that no rank waits for another's progress; what has come is then reduced in the order of the
-// ranks. Needs space for all that comes. Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
+// Linear reduce-scatter: every rank sends each other rank its block. All messages are posted at
+// once, so no rank waits for another's progress. The received blocks are then reduced in rank
+// order, and need space for all of them.
+// Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
 #include "coll/blocks_in_order.h"
 #include "coll/build_functions.h"
 
@@ -9,8 +10,8 @@ namespace weft {
 void reduce_scatter_linear(Builder& b) {
   const Shape& s = b.shape();
   const Operand result = incoming(s, s.rank);
-  // In place, the sum goes to a temporary buffer first, since input that is still being sent lies
-  // where the result belongs.
+  // In place, the sum goes to a temporary buffer first, since the result would overwrite input that
+  // is still being sent.
   const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
   sum_blocks_in_order(
       b, [&](int rank) { return outgoing(s, rank); }, sum);

@@ -1,8 +1,8 @@
-// Reduce-scatter in the node's memory, flat: every rank puts its vector there, but for its own
-// block, a piece of each block at a time, and reduces its block from all vectors in the order of
-// the ranks. One exchange; with blocks of n bytes each rank copies (p - 1) n and reduces as much,
-// so that it also serves long vectors of operators that do not commute. Graham, Shipman, MPI
-// support for multi-core architectures, EuroPVM/MPI 2008
+// Flat reduce-scatter in the node's shared memory: every rank copies its vector except its own
+// block in, one piece of each block at a time, and reduces its block from all vectors in rank
+// order. With blocks of n bytes each rank copies (p - 1) n and reduces as much, in one exchange;
+// this also suits long vectors of non-commutative operators.
+// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <algorithm>
 
 #include "coll/build_functions.h"
@@ -24,7 +24,8 @@ Operand piece_of(const Shape& s, const NodeChunks& chunk, int rank) {
   return {block.at + chunk.begin() * s.recv.extent, chunk.count(block.count), block.unit};
 }
 
-// Returns the offset of this rank's block in what every other rank shows.
+// Copies this rank's pieces into shared memory. Returns the offset of this rank's block in every
+// other rank's memory.
 std::int64_t copy_in(Builder& b, const NodeChunks& chunk) {
   const Shape& s = b.shape();
   Packer packer(b, Packer::Way::pack, chunk.of(s.rank));
@@ -52,7 +53,7 @@ void reduce_scatter_node_flat(Builder& b) {
   if (s.size == 1) return b.copy(outgoing(s, 0), result);
   if (most == 0) return;
   b.synchronizes();
-  // In place, the result is written where input lies that is still to be copied.
+  // In place, the result would overwrite input that is still to be copied.
   const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
   NodeChunks chunk = NodeChunks::exchanged(b, most, s.size * s.recv.extent);
   for (; !chunk.done(); chunk.next()) {

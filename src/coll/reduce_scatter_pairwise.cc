@@ -1,6 +1,7 @@
-// Pairwise reduce-scatter: p - 1 rounds, in each one block out and one in; what came in the round
-// before is reduced meanwhile. Every byte travels once: for long vectors and operators that
-// commute. Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
+// Pairwise reduce-scatter: p - 1 rounds, in each of which every rank sends and receives one block,
+// and reduces the block received in the previous round. Every byte is sent once. It suits long
+// vectors and commutative operators.
+// Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include "coll/build_functions.h"
 #include "patterns/ring.h"
 
@@ -11,12 +12,12 @@ void reduce_scatter_pairwise(Builder& b) {
   const Operand own = outgoing(s, s.rank);
   const Operand result = incoming(s, s.rank);
   if (s.size == 1) return b.copy(own.at, result.at, result.count);
-  // In place, the result is written where input lies that is still to be sent.
+  // In place, the result would overwrite input that is still to be sent.
   const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
   const bool needs_inbox = s.size > 2;
   const Location inbox[] = {needs_inbox ? b.temp(result.count, Unit::recv) : sum,
                             s.size > 3 ? b.temp(result.count, Unit::recv) : sum};
-  // The first block is received as the sum, and the own one added to it.
+  // The first block is received at the place of the sum, and this rank's own block is added to it.
   const auto landing = [&](int step) { return step == 1 ? sum : inbox[step % 2]; };
   for (const int step : b.iterations(1, s.size + 1)) {
     const int to = ring_at(s.rank, step, s.size);

@@ -1,6 +1,6 @@
-// Allreduce and reduce by levels in the order of the ranks, for reproducible results: the bits are
-// those of any placing, and over the border between two nodes a vector goes once in each direction,
-// or once in all for a reduce to the first of them.
+// Hierarchical allreduce and reduce in rank order, for reproducible results: they are bitwise the
+// same for any placement of ranks. A vector crosses the border between two neighbouring nodes once
+// in each direction; in a reduce to the first node, once in all.
 #include "coll/build_functions.h"
 #include "coll/nodes_in_order.h"
 

@@ -1,5 +1,5 @@
-// Scan along the chain of ranks: each adds its part to what comes from below and passes it on.
-// Keeps the order of operands.
+// Scan along the chain of ranks: each rank adds its input to the data from the rank below and sends
+// the sum to the rank above. Keeps the order of operands.
 // Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
 #include <vector>
 

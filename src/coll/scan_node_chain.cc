@@ -1,22 +1,23 @@
-// Scan and exscan in the node's memory along the chain of ranks, chunk after chunk: each adds its
-// own to what the rank below it shows, and shows the sum to the rank above, which meanwhile is at
-// work on the chunk before. Each rank copies n bytes and reduces n, however many ranks there are,
-// and each border between NUMA domains of consecutive ranks is crossed once. Keeps the order of
-// operands. Hoefler, Lumsdaine, Rehm, SC07 (LibNBC, the chain); Jocksch, Piccinali, shared-memory
-// persistent allreduce (chunks)
+// Scan and exscan in the node's shared memory along the chain of ranks, chunk by chunk: each rank
+// adds its input to the sum of the rank below and stores the result for the rank above, which works
+// on the previous chunk meanwhile. Each rank copies n bytes and reduces n, however many ranks there
+// are. Each border between NUMA domains of consecutive ranks is crossed once. Keeps the order of
+// operands.
+// Hoefler, Lumsdaine, Rehm, SC07 (LibNBC, the chain); Jocksch, Piccinali, shared-memory persistent
+// allreduce (chunks)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
 
 namespace weft {
 namespace {
 
-// A rank begins when the first chunk has come through all those below it, so chunks are shorter
-// than where all begin at once.
+// Returns the elements of a chunk. Chunks are shorter than in other algorithms, since a rank starts
+// only when the first chunk has passed all ranks below it.
 std::int64_t most(const Builder& b) {
   return std::max<std::int64_t>(b.tuning().chunk_bytes / 2 / b.shape().recv.extent, 1);
 }
 
-// A rank that has signalled a chunk has read what lay below.
+// A rank's signal of a chunk also says that it has read the chunk of the rank below.
 void scan_along_chain(Builder& b, bool exclusive) {
   const Shape& s = b.shape();
   const int below = s.rank - 1, above = s.rank + 1;

@@ -1,6 +1,6 @@
-// Scan and exscan in the node's memory, flat: every rank puts its vector there chunk after chunk
-// and reduces those of the ranks below it by itself, in the order of the ranks. One exchange; rank
-// r copies n bytes and reduces r n, in an exscan (r - 1) n: too much for long vectors.
+// Flat scan and exscan in the node's shared memory: every rank copies its vector in, chunk by
+// chunk, and reduces the vectors of the ranks below it by itself, in rank order. One exchange; rank
+// r copies n bytes and reduces r n, in an exscan (r - 1) n, which is too much for long vectors.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-in)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// The result is the sum of the first `ranks` ranks; the last of them may be this one.
+// Stores the sum of the first `ranks` ranks as the result; the last of them may be this rank.
 void sum_of_first(Builder& b, int ranks) {
   const Shape& s = b.shape();
   if (s.recv.count == 0) return;

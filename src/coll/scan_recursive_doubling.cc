@@ -1,5 +1,5 @@
-// Scan in log2(p) rounds: in round k each rank passes what it has to the rank 2^k above it, and
-// adds what comes from as far below, so that it has the sum of twice as many ranks up to its own.
+// Scan in log2(p) rounds: in round k each rank sends its sum to the rank 2^k above it, and adds the
+// sum received from the rank 2^k below. Its sum thus covers twice as many ranks after each round.
 // Keeps the order of operands.
 // Hillis, Steele, CACM 29(12), 1986
 #include <vector>

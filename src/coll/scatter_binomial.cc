@@ -1,5 +1,5 @@
-// Scatter down a binomial tree: log2(p) levels, each node gets the blocks of its subtree in one
-// message; for short blocks. Largest subtree first.
+// Binomial-tree scatter: log2(p) levels; each node gets the blocks of its subtree in one message,
+// largest subtree first. It suits short blocks.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include <algorithm>
 #include <ranges>
@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// The subtree that wraps around the last rank, if there is one, is packed; it goes last, so that
-// the others need not wait for that.
+// Sends from the root. The subtree that wraps around the last rank, if any, is packed and sent
+// last, so that the others need not wait for the packing.
 void scatter_from_root(Builder& b, const BlockSubtrees& tree) {
   const Shape& s = b.shape();
   const std::vector<int> children = tree.children();

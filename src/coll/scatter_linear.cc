@@ -1,4 +1,4 @@
-// Linear scatter: the root sends each rank its block, all at once.
+// Linear scatter: the root sends each rank its block; all messages are posted at once.
 // Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
 #include "coll/build_functions.h"
 #include "coll/own_block.h"

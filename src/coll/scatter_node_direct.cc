@@ -1,6 +1,6 @@
-// Scatter with one copy, where all ranks see the root's blocks: each copies its own from there.
-// With blocks of n bytes each rank copies n. Li, Hoefler, Snir, NUMA-aware shared-memory collective
-// communication for MPI, HPDC 2013
+// Single-copy scatter for ranks that can access the root's buffer: each rank copies its own block
+// directly. With blocks of n bytes each rank copies n.
+// Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"
 #include "coll/own_block.h"

@@ -1,5 +1,5 @@
-// Scatter in the node's memory: the root copies all blocks there chunk after chunk, each other rank
-// copies its own out. With blocks of n bytes the root copies p n, the others n.
+// Scatter in the node's shared memory: the root copies all blocks in, chunk by chunk, and each
+// other rank copies its own out. With blocks of n bytes the root copies p n, the others n.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace {
 
 void give_all(Builder& b, NodeChunks& chunk) {
   const Shape& s = b.shape();
-  std::vector<PackedBlock> blocks;  // by distance
+  std::vector<PackedBlock> blocks;  // indexed by distance from the root
   for (int i = 1; i < s.size; ++i)
     blocks.emplace_back(b, outgoing(s, ring_at(s.rank, i, s.size)), chunk.is_cut());
   for (PackedBlock& block : blocks) block.pack();

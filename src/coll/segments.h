@@ -1,5 +1,5 @@
-// Chooses the number of segments of long data in a pipeline of ranks, from bytes and size only,
-// since all ranks must choose alike.
+// Chooses the number of segments of long data in a pipeline of ranks. It depends only on the bytes
+// and the number of ranks, since all ranks must choose alike.
 #pragma once
 
 #include <algorithm>

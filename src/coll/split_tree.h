@@ -1,8 +1,8 @@
-// SplitTree: decides which of a tree's messages are the caller's part (Schedule). The levels with
-// the most messages, those next to the leaves, are carried out on the application's cores, where
-// all ranks work at the same time; the others on the cores of the progress threads, which are few.
-// Towards the root these levels come first, and the call that starts the collective helps with
-// them. From the root they come last, and are left to the call that waits for the collective.
+// SplitTree: decides which messages of a tree belong to the caller's part of the Schedule. The
+// levels next to the leaves have the most messages. They are progressed on the application's cores,
+// where all ranks work at the same time; the other levels on the few cores of the progress threads.
+// On the way up, the caller's levels come first, and the call that starts the collective helps with
+// them. On the way down they come last, and are left to the call that waits for the collective.
 // Denis, Jaeger, Jeannot, Pérache, Taboada, IJHPCA 33(6), 2019, section 6
 #pragma once
 
@@ -18,8 +18,8 @@ class SplitTree {
  public:
   explicit SplitTree(Builder& builder, int radix = 2) : builder_(builder), radix_(radix) {}
 
-  // Must be called before the message of `node` to its parent is added. Children precede the node,
-  // the nearest first.
+  // Must be called before the message from `node` to its parent is added. Children must precede
+  // their parent, the nearest first.
   void up(int node) {
     if (is_callers(node))
       begun_ = true;
@@ -32,7 +32,7 @@ class SplitTree {
     begun_ = false;
   }
 
-  // Must be called before the message to `node` from its parent is added. The node precedes its
+  // Must be called before the message from its parent to `node` is added. A node must precede its
   // children, the farthest first.
   void down(int node) {
     if (left_ || !is_callers(node)) return;
