@@ -43,8 +43,8 @@ void Context::ask_device() {
       driver_.device_attribute(&there, kDeviceHasStreamValues, device_) == kSuccess && there != 0;
 }
 
-// Marks the context by a block of device memory, whose number is never used again: drivers before
-// CUDA 12 do not number contexts.
+// Marks the context by a block of device memory, whose ID is never reused: drivers before CUDA 12
+// have no IDs of contexts.
 Result<bool> Context::leave_mark() {
   if (const int code = driver_.allocate(&mark_, sizeof id_); code != kSuccess) {
     return driver_.error("cuMemAlloc", code);
@@ -56,7 +56,7 @@ Result<bool> Context::leave_mark() {
   return true;
 }
 
-// Compares the number as well, since a later context or block may have the same handle or address.
+// Compares the ID, too, since a later context or block may have the same handle or address.
 bool Context::is_gone() const {
   unsigned long long id = id_;
   if (driver_.context_id) return driver_.context_id(own_, &id) != kSuccess || id != id_;
@@ -69,7 +69,7 @@ bool Context::reaches(Address address) const {
   return driver_.attribute(&device, kAttributeDevice, address) != kSuccess || device == device_;
 }
 
-// Makes this context current: a library that calls CUDA may have left another one current.
+// Makes this context current, since a library that calls CUDA may have left another one current.
 void Context::make_current() const {
   thread_local const bool is_relaxed = [this] {
     int mode = kCaptureRelaxed;
@@ -83,7 +83,7 @@ void Context::make_current() const {
 
 Context::~Context() {
   for (Stream const one : {stream_, copy_streams_.in, copy_streams_.out}) {
-    if (one) driver_.destroy_stream(one);  // when it has done all
+    if (one) driver_.destroy_stream(one);  // takes effect when its work has completed
   }
   for (const Address one : all_numbers_) driver_.release(one);
   for (void* const one : all_pinned_) driver_.release_pinned(one);
@@ -110,8 +110,8 @@ Result<bool> Context::load_kernels() {
     return Error{driver_.error("cuModuleLoadData", code).message + " (" + why_not_loaded() + ")"};
   }
   const char* call = nullptr;
-  // Loads the kernel now. The driver may defer loading until the first launch, which then waits for
-  // running kernels, perhaps for one that waits for this one.
+  // Loads the kernel now. The driver might defer loading until the first launch, which then waits
+  // for running kernels, perhaps for one that in turn waits for the new one.
   const auto find = [&](const char* name, void** function) {
     call = "cuModuleGetFunction";
     const int code = driver_.function(function, module, name);

@@ -1,6 +1,6 @@
 // A Context holds Weft's resources on one device: its kernels, the flags by which streams and the
-// processor tell each other about collectives, and pinned memory for copies. They are allocated
-// once and reused.
+// host signal each other about collectives, and pinned memory for copies. They are allocated once
+// and reused.
 #pragma once
 
 #include <array>
@@ -20,27 +20,27 @@
 
 namespace weft::gpu {
 
-// Flags in host memory that the device has mapped. Each side's word has a cache line of its own, to
+// Flags in host memory that are mapped on the device. Each side's word has its own cache line, to
 // avoid false sharing.
 struct alignas(128) HostFlags {
   std::uint64_t ready = 0;
   alignas(64) std::uint64_t done = 0;
 };
 
-// Memory of Weft's own that the device only maps, so that the agent may still read it after a
+// Pages allocated by Weft and only mapped by the device, so the agent may still read them after a
 // device reset.
 struct alignas(4096) FlagPages {
   std::array<HostFlags, 128> all;
 };
 
-// The counters shared by a stream and the processor: how many times a collective was started, and
-// how many times it has ended.
+// The counters shared by a stream and the host: how many times a collective was started, and how
+// many times it has ended.
 struct Channel {
-  weft_gpu_flags device{};  // addresses on the device
+  weft_gpu_flags device{};  // their addresses on the device
   HostFlags* host = nullptr;
 };
 
-// Pinned host memory, which the device copies to and from while it computes.
+// Pinned host memory, with which the device exchanges data while it computes.
 struct Pinned {
   std::byte* memory = nullptr;
   std::size_t bytes = 0;
@@ -50,25 +50,25 @@ struct Pinned {
 struct Copy {
   Address device = 0;
   std::byte* host = nullptr;
-  std::size_t bytes = 0;  // of a row
+  std::size_t bytes = 0;  // bytes of a row
   std::size_t rows = 1;
-  std::size_t pitch = 0;  // from one row to the next on the device
+  std::size_t pitch = 0;  // bytes from one row to the next on the device
 };
 
-// Weft's own streams for copies that the agent makes.
+// Weft's own streams for the agent's copies.
 struct CopyStreams {
   Stream in = nullptr, out = nullptr;
 };
 
-// A collective that each rank carries out by one kernel (one_kernel.h).
+// A collective that each rank carries out in one kernel (one_kernel.h).
 struct OneKernelCall {
   enum class What { allreduce, allgather, broadcast } what = What::allreduce;
   const void* in = nullptr;
   void* out = nullptr;
-  std::size_t count = 0;  // of an allreduce: elements; else bytes of one rank
+  std::size_t count = 0;  // elements of an allreduce; otherwise the bytes of one rank
   weft_gpu_type type = WEFT_GPU_UINT8;
   weft_gpu_op op = WEFT_GPU_SUM;
-  int root = -1;  // of a broadcast
+  int root = -1;  // root of a broadcast; -1 otherwise
 };
 
 class Context {
@@ -85,20 +85,20 @@ class Context {
   Result<std::vector<Channel>> channels(std::size_t count);
   Result<Pinned> pinned(std::size_t bytes);
   Result<Event> event();
-  // Allocates zeroed device memory that other processes will map. All calls must ask for one size.
+  // Allocates zeroed device memory that other processes will map. All calls must ask for the same
+  // size.
   Result<Address> region(std::size_t bytes);
-  // Frees the region for reuse once all `bytes`, which the other ranks write, are non-zero.
+  // Frees the region for reuse once all `bytes`, which the other ranks set, are non-zero.
   void retire_region(Address region, std::vector<Address> bytes);
   // Maps another process's region.
   Result<Address> mapped(const MemoryHandle& handle);
-  // Reads or fills device memory; the operation has completed when the call returns.
+  // Read or fill device memory; the operation has completed on return.
   Result<bool> read_now(void* to, Address from, std::size_t bytes);
   Result<bool> fill_now(Address to, unsigned char with, std::size_t bytes);
   // Takes resources back for reuse. Nothing on the device may use them any more.
   void give_back(const std::vector<Channel>& channels, Pinned pinned, Event event);
 
-  // Launches the kernels that announce a start and wait for an end; they also make the short
-  // copies.
+  // Launch the kernels that announce a start or wait for an end; they also make the short copies.
   Result<bool> launch_start(const Channel& channel, const ShortCopies& in, Stream stream) const;
   Result<bool> launch_wait(const Channel& channel, const ShortCopies& out, Stream stream) const;
   Result<bool> launch_reduction(const void* in, void* inout, std::size_t count, weft_gpu_type type,
@@ -109,19 +109,20 @@ class Context {
   Result<bool> copy_out(const Copy& one, Stream stream) const;
   Result<CopyStreams> copy_streams();
 
-  // Returns whether the device was reset: its memory is gone and nothing runs there.
+  // Returns whether the device was reset, so that its memory is gone and nothing runs there.
   bool is_gone() const;
 
-  // Returns whether kernels of this context reach `address`, that is, whether it is on this device.
+  // Returns whether `address` is on this context's device, so that its kernels can access it.
   bool reaches(Address address) const;
 
-  // Returns whether the driver can write and wait for values in a stream without a kernel.
+  // Returns whether the driver can write and wait for values in a stream without a kernel
+  // (cuStreamWriteValue64).
   bool has_stream_values() const { return has_stream_values_; }
   Result<bool> write_start(const Channel& channel, std::uint64_t number, Stream stream) const;
   Result<bool> wait_until(const Channel& channel, std::uint64_t number, Stream stream) const;
 
-  // Makes the context current for a thread of Weft's that calls a library which calls CUDA. The
-  // thread may then also do what a capture of the application's forbids to other threads.
+  // Makes the context current for a thread of Weft that calls a library which uses CUDA. The thread
+  // may then also make calls that an application's capture forbids to other threads.
   void make_current() const;
 
  private:
@@ -155,12 +156,12 @@ class Context {
   std::array<void*, kTypes> reductions_{};
   std::array<void*, kTypes> allreduces_{};
   void* gather_ = nullptr;
-  void* own_ = nullptr;        // the driver's handle
-  unsigned long long id_ = 0;  // by the driver's count: of contexts, or of the mark's block
-  Address mark_ = 0;           // memory on the device; 0: the driver counts contexts
+  void* own_ = nullptr;        // handle of the driver
+  unsigned long long id_ = 0;  // the driver's ID of the context, or of the block at mark_
+  Address mark_ = 0;  // device memory that marks the context; 0 if the driver has IDs of contexts
   int device_ = 0;
   bool has_stream_values_ = false;
-  std::mutex mutex_;  // guards the rest: all that was taken, and what of it is free
+  std::mutex mutex_;  // guards the members below: all allocated resources, and those that are free
   std::vector<Address> all_numbers_;
   std::vector<void*> all_pinned_;
   std::vector<std::unique_ptr<FlagPages>> all_flags_;
@@ -168,11 +169,11 @@ class Context {
   std::vector<Channel> channels_;
   std::vector<Event> events_;
   std::vector<Retired> retired_;
-  std::map<std::string, Address> mapped_;  // by handle
+  std::map<std::string, Address> mapped_;  // indexed by handle
   Stream stream_ = nullptr;                // Weft's own
   CopyStreams copy_streams_;
-  std::byte* read_ = nullptr;                  // pinned, for what is read at once
-  std::multimap<std::size_t, Pinned> pinned_;  // by bytes
+  std::byte* read_ = nullptr;                  // pinned memory for read()
+  std::multimap<std::size_t, Pinned> pinned_;  // indexed by size in bytes
 };
 
 }  // namespace weft::gpu

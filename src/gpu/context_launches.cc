@@ -1,4 +1,5 @@
-// Kernel launches and stream operations of a context, and its regions that other processes map.
+// Launches kernels and stream operations of a context, and manages its regions that other processes
+// map.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -12,7 +13,7 @@ namespace {
 constexpr unsigned kThreads = 256, kMostBlocks = 1024;
 constexpr std::size_t kMostRead = 256;
 
-// Returns the number of threads: one for each pack of the longest copy, in whole warps.
+// Returns the number of threads: one per pack of the longest copy, in whole warps.
 unsigned threads_for(const ShortCopies& copies) {
   constexpr std::uint64_t kWarp = 32;
   std::uint64_t packs = 0;
@@ -115,7 +116,7 @@ Result<bool> Context::launch(const OneKernelCall& call, const Sharing& sharing, 
   return true;
 }
 
-// The driver orders the second write after the first one, and after all preceding data.
+// The driver orders the second write after the first one and after all earlier work in the stream.
 Result<bool> Context::write_start(const Channel& channel, std::uint64_t number,
                                   Stream stream) const {
   for (const std::uint64_t* word : {channel.device.sent, channel.device.ready}) {
@@ -145,7 +146,7 @@ Result<bool> Context::fill_now(Address to, unsigned char with, std::size_t bytes
 }
 
 // Reads `bytes` from each address into one contiguous buffer of at most kMostRead bytes. It uses
-// Weft's own stream and pinned memory, so that it does not become part of a capture.
+// Weft's own stream and pinned memory, so that it never becomes part of a capture.
 Result<const std::byte*> Context::read(const std::vector<Address>& from, std::size_t bytes) {
   const auto stream = own_stream();
   if (!stream) return stream.error();
@@ -173,8 +174,8 @@ Result<bool> Context::read_now(void* to, Address from, std::size_t bytes) {
   return true;
 }
 
-// Regions are never released while the process runs: the driver would wait for all kernels of this
-// context, and one of them may wait for another rank.
+// Regions are never freed while the process runs: the driver would wait for all kernels of this
+// context, one of which may wait for another rank.
 Result<Address> Context::region(std::size_t bytes) {
   Address made = 0;
   {
@@ -203,7 +204,7 @@ void Context::retire_region(Address region, std::vector<Address> bytes) {
   retired_.push_back({region, std::move(bytes)});
 }
 
-// Keeps each mapping, since other processes reuse their regions.
+// Keeps each mapping for later, since other processes reuse their regions.
 Result<Address> Context::mapped(const MemoryHandle& handle) {
   const std::string key(reinterpret_cast<const char*>(handle.bytes), sizeof handle.bytes);
   const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// CUDA's driver, found when the program runs: nothing of Weft's is linked to CUDA.
+// The CUDA driver, loaded at run time: nothing in Weft is linked to CUDA.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +25,14 @@ inline constexpr unsigned kHostPortable = 1, kHostMapped = 2;
 inline constexpr unsigned kStreamNonBlocking = 1, kEventWithoutTiming = 2;
 inline constexpr unsigned kNoDestructorSync = 1, kMoveReference = 1;
 inline constexpr int kCaptureRelaxed = 2;
-inline constexpr int kDeviceSharesManagedMemory = 89;  // with the processor, while kernels run
-inline constexpr int kDeviceHasStreamValues = 122, kDeviceIsShared = 133;  // the latter by MPS
+// Kernels may run while the host accesses managed memory.
+inline constexpr int kDeviceSharesManagedMemory = 89;
+// The latter: several processes share the device by MPS.
+inline constexpr int kDeviceHasStreamValues = 122, kDeviceIsShared = 133;
 inline constexpr unsigned kEnablePeerAccess = 1, kWaitUntilReached = 0;
 enum CaptureStatus { kNotCapturing = 0, kCapturing = 1, kCaptureBroken = 2 };
 
-// CUDA_MEMCPY2D of cuda.h, restricted to addresses.
+// Same layout as CUDA_MEMCPY2D of cuda.h, for plain addresses only.
 struct Rows {
   std::size_t x = 0, y = 0;
   unsigned type = kMemoryOfAnyKind;
@@ -44,7 +46,7 @@ struct RowsCopy {
   std::size_t bytes = 0, rows = 0;
 };
 
-// Each entry has the member, its name in the driver, and its parameters.
+// Each entry has the member's name, the driver function and its parameters.
 #define WEFT_DRIVER_CALLS(X)                                                                       \
   X(error_name, cuGetErrorName, (int code, const char** name))                                     \
   X(current_context, cuCtxGetCurrent, (void** context))                                            \
@@ -86,7 +88,7 @@ struct RowsCopy {
   X(current_device, cuCtxGetDevice, (int* device))                                                 \
   X(device_attribute, cuDeviceGetAttribute, (int* value, int which, int device))
 
-// Calls that some drivers lack; their pointers are then nullptr.
+// Some drivers lack these functions; their pointers are then nullptr.
 #define WEFT_OPTIONAL_DRIVER_CALLS(X)                                                             \
   X(load_function, cuFuncLoad, (void* function))                                                  \
   X(context_id, cuCtxGetId, (void* context, unsigned long long* id))                              \
@@ -99,7 +101,7 @@ struct RowsCopy {
   X(wait_value, cuStreamWaitValue64_v2,                                                           \
     (Stream stream, Address at, std::uint64_t value, unsigned flags))
 
-// Types of cuda.h that are passed by value and not looked into.
+// Types of cuda.h that are passed by value; their bytes are opaque.
 struct DeviceUuid {
   unsigned char bytes[16];
 };
@@ -117,18 +119,18 @@ struct Driver {
   Error error(const char* call, int code) const;
 };
 
-// Returns the oldest CUDA version, such as "13.0", whose driver has all required calls and accepts
-// Weft's kernels: compiled kernels need a driver of the compiler's major version.
+// Returns the oldest CUDA version, such as "13.0", whose driver has all required functions and
+// accepts Weft's kernels: compiled kernels need a driver of the compiler's major version.
 std::string oldest_cuda();
 
-// Returns the process's driver, which the first call loads. An error says what this machine lacks.
+// Returns the process's driver, which the first call loads. An error says what is missing on this
+// machine.
 Result<const Driver*> driver();
 
-// Returns whether the processor cannot reach this memory, or cannot while kernels run on its
-// device.
+// Returns whether the host cannot access this memory, or cannot while kernels run on its device.
 bool is_of_device(const Driver& driver, const void* memory);
 
-// Lets the calling thread make calls that a capture forbids. It affects no captured stream.
+// Allows the calling thread calls that a capture forbids. It affects no captured stream.
 class OutsideCapture {
  public:
   explicit OutsideCapture(const Driver& driver) : driver_(driver) {

@@ -1,11 +1,12 @@
-// The kernels that Weft puts on the user's streams. Compiled to device code alone, which the
-// library carries as data and the driver loads: nothing is linked to CUDA's runtime.
+// Defines the kernels that Weft launches in the user's streams. They are compiled to device code
+// only, which the library embeds as data and the driver loads: nothing is linked to the CUDA
+// runtime.
 #include "gpu/one_kernel.h"
 #include "gpu/short_copies.h"
 
 namespace weft::gpu {
 
-// Both of one block.
+// Both kernels are launched with one thread block.
 extern "C" __global__ void __launch_bounds__(kMostCopyThreads)
     weft_start(weft_gpu_flags flags, ShortCopies copies) {
   copy_and_start(flags, copies, threadIdx.x, blockDim.x, [] { __syncthreads(); });

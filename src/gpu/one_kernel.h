@@ -1,8 +1,8 @@
 // Collectives in one kernel, for ranks whose devices can access each other's memory. Each thread
-// block publishes its slice of the data with a flag, waits for the flags of the blocks with its
-// number on the other ranks, and reduces or copies the published data. No block waits for another
-// block of its own rank. Data longer than a slot take several rounds. The kernels and the tests'
-// stand-in share these functions.
+// block publishes its slice of the data with a flag, waits for the flags of the same block on the
+// other ranks, and reduces or copies the published data. No block waits for another block of its
+// own rank. Data longer than a slot take several rounds. The kernels and the tests' host
+// implementation share these functions.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,20 @@ inline constexpr int kMostPeers = 8, kMostSlices = 16;
 inline constexpr std::size_t kSlotBytes = 256 << 10;
 inline constexpr unsigned kOneKernelThreads = 512;
 
-// The memory of a rank through which an operation of a communicator exchanges its data. Two slots
-// are enough: a thread block that publishes round n has waited for round n - 1 of the blocks with
-// its number on all ranks, so that none of them still reads round n - 2. Flags order only the
-// blocks with one number, while other blocks may be in other rounds. So each block has a place of
-// its own, fixed for both slots and all rounds.
+// The memory of a rank through which one operation of a communicator exchanges its data. Two slots
+// are enough: a thread block that publishes round n has waited for round n - 1 of the same block on
+// all ranks, so none of them still reads round n - 2. Flags order only blocks of the same number;
+// other blocks may be in other rounds. Therefore each block has its own place, fixed for both slots
+// and all rounds.
 struct Spot {
   std::byte slots[2][kSlotBytes];
-  std::uint64_t flags[kMostPeers][kMostSlices];  // by writer: which round it has published
-  std::uint64_t published[kMostSlices];          // the owner's: which round is its last
+  // Indexed by the writing rank: its last published round.
+  std::uint64_t flags[kMostPeers][kMostSlices];
+  std::uint64_t published[kMostSlices];  // the owner's last published round
   std::uint64_t finished[kMostSlices];
 };
 
-// Returns the number of blocks in the kernel; it is equal on all ranks.
+// Returns the number of thread blocks in the kernel; equal on all ranks.
 inline int slices_of(std::size_t bytes) {
   constexpr std::size_t kSliceBytes = kOneKernelThreads * kPackBytes;
   const std::size_t wanted = (bytes + kSliceBytes - 1) / kSliceBytes;
@@ -38,9 +39,9 @@ inline int slices_of(std::size_t bytes) {
 
 // The parameter of the kernels.
 struct Sharing {
-  Spot* spots[kMostPeers];    // by rank
-  const std::uint64_t* done;  // the processor's: WEFT_GPU_GIVEN_UP ends all waiting
-  std::uint64_t* failed;      // the processor's: the kernel stores WEFT_GPU_GIVEN_UP
+  Spot* spots[kMostPeers];    // indexed by rank
+  const std::uint64_t* done;  // flag set by the host: WEFT_GPU_GIVEN_UP ends all waiting
+  std::uint64_t* failed;      // flag for the host: the kernel stores WEFT_GPU_GIVEN_UP
   int rank, ranks;
 };
 
@@ -52,7 +53,7 @@ struct Share {
   std::uint64_t thread, threads;
 };
 
-// Returns whether the processor or another rank has given this collective up.
+// Returns whether the host or another rank has given up this collective.
 WEFT_DEVICE bool is_given_up(const Sharing& sharing, int slice) {
   const Spot& own = *sharing.spots[sharing.rank];
   for (int peer = 0; peer < sharing.ranks; ++peer) {
@@ -61,7 +62,7 @@ WEFT_DEVICE bool is_given_up(const Sharing& sharing, int slice) {
   return weft_device_load(sharing.done) == WEFT_GPU_GIVEN_UP;
 }
 
-// Gives the collective up, and releases the other ranks, which then report it.
+// Gives up the collective and releases the other ranks, which then report it.
 WEFT_DEVICE void give_up(const Sharing& sharing, int slice) {
   weft_device_store(sharing.failed, WEFT_GPU_GIVEN_UP);
   for (int peer = 0; peer < sharing.ranks; ++peer) {
@@ -70,7 +71,7 @@ WEFT_DEVICE void give_up(const Sharing& sharing, int slice) {
 }
 
 // Waits until `peer` has published this round. Returns false if the collective is given up. The
-// processor's word is slow to read, so that it is read only now and then.
+// host's flag is slow to read, so it is read only now and then.
 WEFT_DEVICE bool wait_for(const Sharing& sharing, int peer, int slice, std::uint64_t round) {
   constexpr int kBetweenLooks = 32;
   const std::uint64_t* const flag = &sharing.spots[sharing.rank]->flags[peer][slice];
@@ -87,28 +88,28 @@ WEFT_DEVICE bool wait_for(const Sharing& sharing, int peer, int slice, std::uint
   }
 }
 
-// The data of one thread block in one round, counted in packs (gpu/packs.h): the block has those
-// from `begin` to `end`, and the round begins with `first`.
+// The data of one thread block in one round, counted in packs (gpu/packs.h): the block has packs
+// [begin, end), and the round begins with pack `first`.
 struct Slice {
   std::uint64_t first, begin, end;
-  std::uint64_t of_round;  // packs of all blocks
+  std::uint64_t of_round;  // packs of all blocks in the round
 };
 
-// The last round may fill only the first part of a slot.
+// Returns the block's slice. The last round may fill only the first part of a slot.
 
 WEFT_DEVICE Slice slice_of(std::uint64_t first, std::uint64_t packs, const Share& share) {
   constexpr std::uint64_t kMost = kSlotBytes / kPackBytes;
   const auto slice = static_cast<std::uint64_t>(share.slice);
   const auto slices = static_cast<std::uint64_t>(share.slices);
-  const std::uint64_t whole = packs < kMost ? packs : kMost;  // in the first round
+  const std::uint64_t whole = packs < kMost ? packs : kMost;  // packs of the first round
   const std::uint64_t all = packs - first < kMost ? packs - first : kMost;
   const std::uint64_t begin = whole * slice / slices, end = whole * (slice + 1) / slices;
   return {first, first + (begin < all ? begin : all), first + (end < all ? end : all), all};
 }
 
 // Copies `in`, unless it is null, to this rank's slot of the round and raises the flags on all
-// ranks. If the previous round was not waited for, tells them instead that the collective is given
-// up, and returns false. The flags release all earlier writes of these threads.
+// ranks. If the previous round was not waited for, the flags say instead that the collective is
+// given up, and the result is false. The flags release all earlier writes of these threads.
 template <class T, class Sync>
 WEFT_DEVICE bool publish(const Sharing& sharing, const T* in, std::uint64_t count,
                          const Slice& slice, std::uint64_t round, bool waited_for,
@@ -134,11 +135,11 @@ WEFT_DEVICE bool publish(const Sharing& sharing, const T* in, std::uint64_t coun
   return waited_for;
 }
 
-// Publishes `in`. When all ranks have published theirs, calls take(first, slot, at) for each pack
-// of this thread: `first` is the index of its first element in the data, `at` in the slot.
-// sync(lost) is a barrier of the block that returns whether any of its threads is lost. The start
-// phase publishes the first round; each later round is published when all ranks have reached the
-// previous one.
+// Publishes `in`. When all ranks have published their data, calls take(first, slot, at) for each
+// pack of this thread: `first` is the index of its first element in the data, `at` the one in the
+// slot. sync(lost) is a barrier of the block that returns whether any thread has lost its peer.
+// Phase kPublish publishes the first round; each later round is published when all ranks have
+// reached the previous one.
 template <class T, class Sync, class Take>
 WEFT_DEVICE void meet_in_slice(const Sharing& sharing, const T* in, std::uint64_t count, int phases,
                                const Share& share, const Sync& sync, const Take& take) {
@@ -147,7 +148,7 @@ WEFT_DEVICE void meet_in_slice(const Sharing& sharing, const T* in, std::uint64_
   const auto ranks = static_cast<std::uint64_t>(sharing.ranks);
   const std::uint64_t packs = (count + kElements - 1) / kElements;
   std::uint64_t round = own.published[share.slice], finished = own.finished[share.slice];
-  sync(false);  // all have read these
+  sync(false);  // all threads have read these counters
 
   for (std::uint64_t first = 0; first < packs; first += kSlotBytes / kPackBytes) {
     const Slice slice = slice_of(first, packs, share);
@@ -169,7 +170,7 @@ WEFT_DEVICE void meet_in_slice(const Sharing& sharing, const T* in, std::uint64_
   }
 }
 
-// Returns a pack of the data that a rank has published in one of its two slots.
+// Returns a pack of the data that a rank has published in a slot.
 template <class T>
 WEFT_DEVICE Pack<T> published(const Sharing& sharing, int rank, std::uint64_t slot,
                               std::uint64_t at) {
@@ -194,7 +195,7 @@ WEFT_DEVICE void allreduce_slice(const Sharing& sharing, const T* in, T* out, st
   meet_in_slice(sharing, in, count, phases, share, sync, take);
 }
 
-// Gathers equally many bytes from each rank. root: the source of a broadcast; -1 for an allgather.
+// Gathers equally many bytes from each rank. root: the root of a broadcast; -1 for an allgather.
 template <class Sync>
 WEFT_DEVICE void gather_slice(const Sharing& sharing, const std::uint8_t* in, std::uint8_t* out,
                               std::uint64_t bytes, int root, int phases, const Share& share,

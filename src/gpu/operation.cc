@@ -6,8 +6,8 @@
 namespace weft::gpu {
 namespace {
 
-// Returns the number of the calling thread where the stream is cudaStreamPerThread, which differs
-// per thread, and 0 otherwise. Thread numbers are never reused.
+// Returns the calling thread's number for cudaStreamPerThread, which is a different stream in each
+// thread; 0 otherwise. Thread numbers are never reused.
 std::uint64_t owner_of(Stream stream) {
   static std::atomic<std::uint64_t> threads{0};
   thread_local const std::uint64_t mine = ++threads;
@@ -56,7 +56,7 @@ Result<bool> Operation::start(Stream stream) {
   return enqueued ? enqueued : failed_with(enqueued.error());
 }
 
-// Marks the operation as failed: other ranks may rely on work that was left incomplete here.
+// Marks the operation as failed, since other ranks may rely on work that was left incomplete here.
 Result<bool> Operation::failed_with(const Error& error) {
   fail(error);
   return not_failed();
@@ -150,7 +150,7 @@ Result<bool> Operation::wait(Stream stream) {
   if (const auto good = not_failed(); !good) return good;
   if (!started_.load(std::memory_order_relaxed)) {
     return Error{
-        "a collective is waited for that was not started before"};  // nor is there a result
+        "a collective is waited for that was not started before"};  // there is no result either
   }
   return enqueue_wait(stream);
 }
@@ -183,7 +183,7 @@ Result<weft_gpu_flags> Operation::flags() {
   return holdings_.channels[0].device;
 }
 
-// Keeps the operation alive until the graph and all graphs instantiated from it are gone.
+// Keeps the operation alive until the graph and all graphs instantiated from it are destroyed.
 Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
   const Driver& driver = context_->driver();
   int status = kNotCapturing;
@@ -214,7 +214,7 @@ Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
   owner_->count_graphs(1);
   code = driver.retain_user_object(graph, object, 1, kMoveReference);
   if (code == kSuccess) return true;
-  driver.release_user_object(object, 1);  // which gives its reference back
+  driver.release_user_object(object, 1);  // the destructor of the object drops the reference
   return driver.error("cuGraphRetainUserObject", code);
 }
 
@@ -239,7 +239,8 @@ Result<bool> Operation::record_and(const Result<bool>& error, bool captured, Str
   return error;
 }
 
-// After a device error nothing runs there any more; after a reset the events are gone.
+// Returns whether all streams have completed. After a device error nothing runs any more; after a
+// reset the events are gone.
 bool Operation::streams_have_passed() const {
   if (context_->is_gone()) return true;
   const std::lock_guard lock(mutex_);
@@ -258,7 +259,7 @@ void Operation::fail(const Error& error, bool is_news) {
     if (failed_.load(std::memory_order_relaxed)) return;
     why_failed_ = error;
     is_told_ = !is_news;
-    // This store comes first, so that whoever learns of the error also finds it here.
+    // This store must come first, so that a thread that learns of the error also finds it here.
     failed_.store(true, std::memory_order_release);
     if (is_news) owner_->untold().add(error.message);
   }
@@ -273,20 +274,20 @@ void Operation::fail_if_given_up() {
        " before it had waited for it"});
 }
 
-// Returns whether a kernel has given the operation up. It then blocks nobody.
+// Returns whether a kernel has given up the operation, which then blocks nobody.
 bool Operation::was_given_up() const {
   return weft_device_load(&holdings_.channels[0].host->ready) == WEFT_GPU_GIVEN_UP;
 }
 
-// Returns whether the spot may be reused. Otherwise its flags do not hold rounds, or its next user
-// would look like an operation that was started again too early.
+// Returns whether the spot may be reused. Otherwise its flags do not hold rounds, or its next
+// operation would look as if it had been started again too early.
 bool Operation::leaves_its_spot_in_order() const {
   if (failed_.load(std::memory_order_acquire) || was_given_up()) return false;
   return !in_halves_.load(std::memory_order_relaxed) ||
          by_kernel_.peers->is_finished(by_kernel_.spot);
 }
 
-// Reports an error at most once: the user gets what is returned here.
+// Returns the operation's error. An error returned here is not reported again.
 Result<bool> Operation::not_failed() {
   fail_if_given_up();
   if (!failed_.load(std::memory_order_acquire)) return true;

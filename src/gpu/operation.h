@@ -1,6 +1,6 @@
-// A collective that streams start and wait for. The streams carry copies and kernels of one block;
-// the agent, a host thread, carries out the collective itself. It is divided into chunks so that
-// one chunk transfers while the next one is copied.
+// A collective that streams start and wait for. The streams run copies and kernels of one block;
+// the agent, a host thread, carries out the collective itself. It is divided into chunks, so that
+// one chunk is transferred while the next one is copied.
 #pragma once
 
 #include <atomic>
@@ -22,34 +22,34 @@
 namespace weft::gpu {
 
 struct Chunk {
-  std::vector<Copy> in, out;  // before it starts, and after it has ended
+  std::vector<Copy> in, out;  // copies before the chunk starts and after it has ended
 };
 
 // The work that the agent carries out.
 class Collective {
  public:
   virtual ~Collective() = default;
-  // Returns false if the chunk cannot start yet; the agent then asks again.
+  // Returns false if the chunk cannot start yet; the agent then tries again.
   virtual Result<bool> start(std::size_t chunk) = 0;
   // Returns whether the chunk has ended.
   virtual Result<bool> test(std::size_t chunk) = 0;
   // Returns whether the next collective in its order may start.
   virtual bool lets_next_start() const { return true; }
-  // Progresses the collective and returns whether nothing of it is under way, even if it has
-  // failed.
+  // Progresses the collective. Returns whether nothing of it is in progress any more, even if it
+  // has failed.
   virtual bool is_quiet() { return true; }
-  // Is called after a failure, when nothing more may begin. Returns whether the collective's own
+  // Is called after a failure, when nothing more may start. Returns whether the collective's own
   // copies no longer use the buffers, so that later work in the stream may.
   virtual bool has_released_buffers() { return true; }
 };
 
-// Numbers collectives that must start chunk by chunk in the order in which they were enqueued. An
-// order is broken when one of them fails, since later ones would match other collectives on the
+// Numbers collectives that must start chunk by chunk in the order in which they were enqueued. When
+// one of them fails, the order is broken, since later ones would match other collectives on the
 // other ranks.
 class Order {
  public:
   std::uint64_t next_number() { return made_.fetch_add(1, std::memory_order_relaxed); }
-  // Lets no collective from this number on start.
+  // Forbids all collectives from this number on to start.
   void break_from(std::uint64_t number) {
     std::uint64_t before = broken_from_.load(std::memory_order_relaxed);
     while (number < before && !broken_from_.compare_exchange_weak(before, number)) {
@@ -75,29 +75,30 @@ struct ByKernel {
 
 class Operation;
 
-// The interface to the process that has an operation.
+// The interface to the process-wide state that owns operations.
 class OperationOwner {
  public:
   virtual ~OperationOwner() = default;
   virtual const Options& options() const = 0;
   virtual Untold& untold() = 0;
-  // Tells the agent that it will soon have something to do.
+  // Announces to the agent that it will soon have something to do.
   virtual void expect() = 0;
   virtual void count_graphs(int change) = 0;
   // Drops one reference. It calls no driver function, since graphs call it, too.
   virtual void release(Operation* operation) = 0;
 };
 
-// The resources of one operation, which it holds until nothing uses them.
+// The resources of one operation, held until nothing uses them.
 struct Holdings {
-  std::vector<Channel> channels;  // one for each chunk; of one that a kernel carries out: one
+  // One per chunk; a single one if a kernel carries out the operation.
+  std::vector<Channel> channels;
   Pinned pinned;
   Event event = nullptr;
 };
 
 class Operation {
  public:
-  // order: nullptr where chunks may start in any order, as those of persistent collectives may.
+  // order: nullptr if chunks may start in any order, as in persistent collectives.
   Operation(OperationOwner* owner, Context* context, std::vector<Chunk> chunks,
             std::unique_ptr<Collective> collective, Holdings holdings,
             std::shared_ptr<Order> order);
@@ -107,18 +108,19 @@ class Operation {
   Result<bool> wait(Stream stream);
   // Starts and waits; a collective in one kernel needs a single launch for both.
   Result<bool> run(Stream stream);
-  // Returns whether the operation may be started repeatedly. Otherwise its maker starts it once.
+  // Returns whether the operation may be started repeatedly. Otherwise it is started once, when it
+  // is made.
   bool is_persistent() const { return !order_; }
-  // Returns the flags by which the user's kernels start the operation themselves.
+  // Returns the flags by which the user's kernels can start the operation themselves.
   Result<weft_gpu_flags> flags();
-  // Returns the operation's error, if it has failed.
+  // Returns the operation's error if it has failed.
   Result<bool> status() { return not_failed(); }
   bool is_by_kernel() const { return by_kernel_.peers != nullptr; }
-  // Returns a sentence about how the data travel.
+  // Returns a sentence about how the data are transferred.
   const std::string& path() const { return path_; }
   void set_path(std::string path) { path_ = std::move(path); }
 
-  // The user holds the first reference, and each graph one of its own.
+  // The user holds the first reference, and each graph holds one of its own.
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   bool release() { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
@@ -130,7 +132,7 @@ class Operation {
   Result<bool> enqueue_start(Stream stream);
   Result<bool> enqueue_wait(Stream stream);
   Result<bool> enqueue_phases(int phases, Stream stream);
-  // Returns the copies that the start or wait kernel makes; none if the driver makes them.
+  // Returns the copies that the start or wait kernel makes; nothing if the driver makes them.
   enum class Way { in, out };
   std::optional<ShortCopies> by_kernel(const std::vector<Copy>& copies, Way way) const;
   Result<bool> tell_start(std::size_t chunk, Stream stream);
@@ -139,9 +141,10 @@ class Operation {
   bool was_given_up() const;
   bool leaves_its_spot_in_order() const;
   Result<bool> record(Stream stream);
-  // Records the event even after an error: earlier work in the stream uses the resources, too.
+  // Records the event even after an error, since earlier work in the stream uses the resources,
+  // too.
   Result<bool> record_and(const Result<bool>& error, bool captured, Stream stream);
-  // is_news: the failure does not follow from an earlier one.
+  // is_news: the failure is not a consequence of an earlier one.
   void fail(const Error& error, bool is_news = true);
   void fail_if_given_up();
   Result<bool> failed_with(const Error& error);
@@ -155,38 +158,42 @@ class Operation {
   const std::unique_ptr<Collective> collective_;
   const Holdings holdings_;
   const std::shared_ptr<Order> order_;
-  const std::uint64_t number_ = 0;  // in the order
+  const std::uint64_t number_ = 0;  // position in the order
   const ByKernel by_kernel_;
-  const bool kernels_reach_all_ = true;  // what the chunks copy
+  const bool kernels_reach_all_ = true;  // kernels can access all memory that the chunks copy
   std::string path_ = "by calls of MPI's";
-  // Counts the starts of each chunk where the driver writes values into streams. From the first
-  // capture on kernels count instead, since the launches of a graph are not seen here.
+  // Counts the starts of each chunk if the driver writes values into streams. From the first
+  // capture on, kernels count instead, since launches of graphs are not seen here.
   std::vector<std::uint64_t> starts_;
   bool kernels_count_ = false;
-  std::atomic<bool> started_{false};    // once at least, or a kernel of the user's may have
-  std::atomic<bool> in_halves_{false};  // of one kernel: publishing apart from the rest
+  // Set once a start was enqueued, or the user's kernels may have started it.
+  std::atomic<bool> started_{false};
+  // A one-kernel collective publishes and finishes in separate launches.
+  std::atomic<bool> in_halves_{false};
   std::atomic<int> references_{1};
   std::atomic<bool> failed_{false};
-  std::atomic<bool> leaving_{false}, left_{false};  // no stream will start it; the agent knows
-  mutable std::mutex mutex_;                        // guards the next three
+  // No stream will start it; the agent has noticed.
+  std::atomic<bool> leaving_{false}, left_{false};
+  mutable std::mutex mutex_;  // guards the next three members
   Error why_failed_;
-  bool is_told_ = false;  // the user has got the error, or needs not
+  bool is_told_ = false;  // the error was returned to the user, or need not be
   // A stream that was given work, and the last event recorded there. The first stream's event
   // belongs to holdings_.
   struct Used {
     Stream stream;
-    std::uint64_t thread;  // whose, where each has a stream by this name; else 0
+    std::uint64_t thread;  // number of the thread for cudaStreamPerThread; otherwise 0
     Event event;
   };
   std::vector<Used> used_;
 
   // These are used by the agent only.
   struct Progress {
-    std::uint64_t seen = 0;  // this many starts
+    std::uint64_t seen = 0;  // number of starts seen
     bool active = false;
   };
   std::vector<Progress> progress_;
-  std::size_t begun_ = 0;  // starts of chunks: of use where there is an order, and one of each
+  // Chunks started so far; used with an order, in which each is started once.
+  std::size_t begun_ = 0;
   bool given_up_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Elementwise reductions of device data. The kernels and the tests' stand-in share these functions,
-// so that CI runs the code that the device runs.
+// Elementwise reductions of device data. The kernels and the tests' host implementation share these
+// functions, so CI runs the code that the device runs.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct Half {
     const std::uint32_t sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;
     if (rest >= 0x7c00u) return float_of_bits(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
     if (rest >= 0x400u) return float_of_bits(sign | ((rest << 13) + (112u << 23)));
-    const float tiny = static_cast<float>(rest) * 0x1p-24f;  // subnormal: no bit is lost
+    const float tiny = static_cast<float>(rest) * 0x1p-24f;  // subnormal: the conversion is exact
     return float_of_bits(sign | bits_of_float(tiny));
   }
   WEFT_DEVICE static Half of(float value) {
@@ -39,7 +39,7 @@ struct Half {
     const std::uint32_t rest = all & 0x7fffffffu;
     if (rest > 0x7f800000u) return {static_cast<std::uint16_t>(sign | 0x7e00u)};
     if (rest >= 0x477ff000u) return {static_cast<std::uint16_t>(sign | 0x7c00u)};
-    if (rest < 0x38800000u) {  // subnormal: the addition rounds at the place of 2^-24
+    if (rest < 0x38800000u) {  // subnormal: the addition rounds to a multiple of 2^-24
       const float shifted = float_of_bits(rest) + 0.5f;
       return {static_cast<std::uint16_t>(sign | (bits_of_float(shifted) - bits_of_float(0.5f)))};
     }
@@ -60,8 +60,8 @@ struct Bfloat16 {
   }
 };
 
-// Combines values of a type with arithmetic of its own. For an operator that the type lacks it
-// returns `a`; supports() refuses such calls on the host.
+// Combines two values of a type that has its own arithmetic. Returns `a` for an operator that the
+// type lacks; supports() rejects such calls on the host.
 template <class T>
 WEFT_DEVICE T combined_as(weft_gpu_op op, T a, T b) {
   switch (op) {
@@ -100,7 +100,7 @@ WEFT_DEVICE T combined(weft_gpu_op op, T a, T b) {
       return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
     }
     return combined_as(op, a, b);
-  } else if constexpr (std::is_same_v<T, std::uint16_t>) {  // which multiplies as int
+  } else if constexpr (std::is_same_v<T, std::uint16_t>) {  // its product would overflow int
     return static_cast<T>(combined_as<std::uint32_t>(op, a, b));
   } else if constexpr (std::is_arithmetic_v<T>) {
     return combined_as(op, a, b);
@@ -124,7 +124,7 @@ inline bool supports(weft_gpu_type type, weft_gpu_op op) {
          (is_integer(type) || !is_bitwise(op));
 }
 
-// Each entry has the kernel's name and the type, in the order of weft_gpu_type.
+// Each entry has the kernel's name and the element type, in the order of weft_gpu_type.
 // clang-format off
 #define WEFT_GPU_TYPES(X) \
   X(int8, std::int8_t) \

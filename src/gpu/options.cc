@@ -9,7 +9,7 @@
 namespace weft::gpu {
 namespace {
 
-// Returns the index of the variable's value among three words; `otherwise` if it is not set, -1 for
+// Returns the index of the variable's value among three words; `otherwise` if it is not set; -1 for
 // any other value.
 int chosen(const char* variable, const char* const (&words)[3], int otherwise) {
   const char* const given = std::getenv(variable);
@@ -20,7 +20,8 @@ int chosen(const char* variable, const char* const (&words)[3], int otherwise) {
   return -1;
 }
 
-// Reads a size; it stays unchanged if the variable is not set. Returns false if it is no number.
+// Reads a size, which stays unchanged if the variable is not set. Returns false if the value is not
+// a number.
 bool read_bytes(const char* variable, std::size_t* bytes) {
   const char* const given = std::getenv(variable);
   if (!given || !*given) return true;

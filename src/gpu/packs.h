@@ -1,5 +1,5 @@
-// Data that kernels move 16 bytes at a time, where they are aligned. The kernels and the tests'
-// stand-in use these same functions.
+// Packs: kernels move aligned data 16 bytes at a time. The kernels and the tests' host
+// implementation share these functions.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct alignas(kPackBytes) Pack {
   T elements[kElements];
 };
 
-// Returns up to a pack of elements from `first` on, as many as there are.
+// Returns the elements from `first` on, at most a pack.
 template <class T>
 WEFT_DEVICE Pack<T> pack_of(const T* data, std::uint64_t first, std::uint64_t count) {
   if (reinterpret_cast<std::uintptr_t>(data) % kPackBytes == 0 &&

@@ -18,7 +18,8 @@ void set_reason(const std::string& why, Offer* offer) {
   offer->why_not[length] = '\0';
 }
 
-// Looks for MPS's control daemon: drivers before CUDA 12.4 do not say whether the device is shared.
+// Looks for the MPS control daemon: drivers before CUDA 12.4 do not report whether the device is
+// shared.
 bool daemon_is_there() {
   const char* const given = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
   const std::string directory = given && *given ? given : "/tmp/nvidia-mps";
@@ -151,8 +152,8 @@ Sharing Peers::sharing(int spot, const Channel& channel) const {
   return made;
 }
 
-// Tells the other ranks that their regions are no longer used, and retires this rank's own until
-// they have all said so, too.
+// Tells the other ranks that this one no longer uses their regions, and retires its own until they
+// have all done so, too.
 Peers::~Peers() {
   std::vector<Address> waited_for;
   for (std::size_t rank = 0; rank < regions_.size(); ++rank) {

@@ -1,6 +1,6 @@
-// Device memory that the ranks of one communicator share inside a node: each rank has a region with
-// several spots and maps the regions of the others. Ranks exchange their descriptions as bytes; the
-// caller transfers these (mpi/one_kernel.h).
+// Device memory that the ranks of one communicator share on a node: each rank has a region with
+// several spots and maps the other ranks' regions. The caller exchanges the ranks' descriptions as
+// plain bytes (mpi/one_kernel.h).
 #pragma once
 
 #include <atomic>
@@ -23,13 +23,14 @@ inline constexpr int kSpots = 16;
 // A rank's region in device memory.
 struct Region {
   Spot spots[kSpots];
-  std::uint8_t closed[kMostPeers];  // by rank: it uses this region no more
+  std::uint8_t closed[kMostPeers];  // indexed by rank: non-zero if it no longer uses this region
 };
 
-// A rank's description of its region for all others, exchanged as plain bytes.
+// A rank's description of its region, exchanged as plain bytes.
 struct Offer {
   bool good = false;
-  bool runs_beside_others = false;  // kernels of other processes run on this device at one time
+  // Kernels of other processes run on this device at the same time.
+  bool runs_beside_others = false;
   MemoryHandle handle{};
   DeviceUuid device{};
   SegmentName marks{};
@@ -39,7 +40,7 @@ static_assert(std::is_trivially_copyable_v<Offer>);
 
 class Peers {
  public:
-  // Creates this rank's region; if the offer is not good, it says why.
+  // Creates this rank's region. If that fails, the offer says why.
   static std::unique_ptr<Peers> create(Context* context, int rank, const Options& options,
                                        Offer* offer);
   ~Peers();
@@ -48,23 +49,23 @@ class Peers {
 
   // Opens the regions of all ranks, in rank order. An error says what is missing.
   Result<bool> open(const std::vector<Offer>& offers);
-  // Tells that all ranks have opened all regions.
+  // Must be called when all ranks have opened all regions.
   void all_have_opened();
-  // Drops the regions where the ranks have agreed not to use them.
+  // Drops the regions if the ranks have agreed not to use them.
   void abandon() { regions_.clear(); }
 
   const Context* context() const { return context_; }
-  // Returns a bit mask of the spots that nothing on this rank uses.
+  // Returns a bit mask of the spots that no operation on this rank uses.
   std::uint32_t free_spots() const { return free_.load(std::memory_order_acquire); }
-  // Takes a spot that the ranks have agreed is free on all of them.
+  // Takes a spot that is free on all ranks, as agreed.
   void take(int spot) { free_.fetch_and(~(1U << spot), std::memory_order_acq_rel); }
   void give_back(int spot) { free_.fetch_or(1U << spot, std::memory_order_acq_rel); }
-  // Returns whether this rank has finished all that it published at this spot. No kernel of the
-  // operation may run any more.
+  // Returns whether this rank has finished all rounds that it published at this spot. No kernel of
+  // the operation may still run.
   bool is_finished(int spot) const;
   Sharing sharing(int spot, const Channel& channel) const;
-  // Tells all ranks permanently that this rank will not come to the spot again. It goes through
-  // host memory, since the device may be lost or its kernel may never run.
+  // Tells all ranks permanently that this rank gives up the operation at this spot. It uses host
+  // memory, since the device may be lost or its kernel may never run.
   void give_up(int spot);
   // Returns whether any rank has given up this spot.
   bool is_given_up(int spot) const;
@@ -76,8 +77,9 @@ class Peers {
   Context* const context_;
   const int rank_;
   Address own_ = 0;
-  std::vector<Address> regions_;  // by rank
-  std::vector<Segment> marks_;    // of all ranks, this one's first: one number for each spot
+  std::vector<Address> regions_;  // indexed by rank
+  // One segment per rank, this rank's first; each has one number per spot.
+  std::vector<Segment> marks_;
   std::atomic<std::uint32_t> free_{(1U << kSpots) - 1};
 };
 

@@ -67,7 +67,8 @@ Result<bool> Relay::advance(StagingBuffer* buffer) {
         buffer->stage = Stage::free;
         return true;
       }
-      if (buffer->chunk != begun_) return false;  // all ranks start them in one order
+      // All ranks must start the chunks in the same order.
+      if (buffer->chunk != begun_) return false;
       const auto started = collective_->start(buffer->chunk);
       if (!started || !*started) return started;
       ++begun_;
@@ -101,16 +102,17 @@ Result<bool> Relay::leave(StagingBuffer* buffer) {
   return copy(*buffer, chunks_[buffer->chunk].out, &Context::copy_out, streams_.out);
 }
 
-// It waits, even after a failure, for the copies that were enqueued before.
+// Enqueues copies. Even after a failure, it records or waits for those that were already enqueued.
 Result<bool> Relay::copy(const StagingBuffer& buffer, const std::vector<Copy>& copies, CopyOne one,
                          Stream stream) const {
-  context_->make_current();  // the collective may have made calls to CUDA
+  context_->make_current();  // the collective may have called CUDA
   Result<bool> good = true;
   for (const Copy& next : copies) {
     if (good) good = (context_->*one)(next, stream);
   }
   const auto recorded = record(buffer, stream);
-  if (!recorded) context_->driver().synchronise(stream);  // no event tells when they have ended
+  // Without an event nothing tells when the copies have ended.
+  if (!recorded) context_->driver().synchronise(stream);
   return good ? recorded : good;
 }
 
@@ -138,7 +140,7 @@ Result<bool> Relay::have_passed(const StagingBuffer& buffer) const {
   return driver.error("cuEventQuery", code);
 }
 
-// After a failure, copies under way still use the memory.
+// After a failure, copies in progress still use the memory.
 bool Relay::is_quiet() {
   context_->make_current();
   bool quiet = true;

@@ -1,6 +1,6 @@
-// A collective of many chunks that take turns on a few buffers in pinned memory. A stream could not
-// free a buffer for a later chunk: work behind the start would wait for the other ranks. So the
-// agent copies, on streams of Weft's own: chunk k + 1 is copied in while chunk k travels and chunk
+// A collective of many chunks that share a few pinned buffers in turn. A stream could not free a
+// buffer for a later chunk: work after the start would wait for the other ranks. So the agent makes
+// the copies in Weft's own streams: chunk k + 1 is copied in while chunk k is transferred and chunk
 // k - 1 is copied out.
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace weft::gpu {
 
-// The agent sees a collective with one chunk.
+// To the agent this is a collective with a single chunk.
 class Relay : public Collective {
  public:
-  // Chunk n uses the memory of chunk n + buffers.
+  // Chunks n and n + buffers use the same memory.
   static Result<std::unique_ptr<Relay>> create(Context* context, Agent* agent,
                                                std::vector<Chunk> chunks,
                                                std::unique_ptr<Collective> collective,
@@ -34,7 +34,7 @@ class Relay : public Collective {
  private:
   enum class Stage { free, coming, here, travelling, leaving };
   struct StagingBuffer {
-    Event event = nullptr;  // behind the last copies
+    Event event = nullptr;  // recorded after the last copies
     Stage stage = Stage::free;
     std::size_t chunk = 0;
   };
@@ -62,8 +62,8 @@ class Relay : public Collective {
   const std::unique_ptr<Collective> collective_;
   const CopyStreams streams_;
   std::vector<StagingBuffer> buffers_;
-  std::size_t next_ = 0, begun_ = 0, ended_ = 0;  // chunks of this round
-  bool has_failed_ = false;                       // nothing more begins
+  std::size_t next_ = 0, begun_ = 0, ended_ = 0;  // counts of chunks in this round
+  bool has_failed_ = false;                       // nothing more may start
 };
 
 }  // namespace weft::gpu

@@ -1,4 +1,4 @@
-// Weft's state in a process that uses devices: contexts, the agent and operations.
+// Weft's process-wide state for devices: contexts, the agent and operations.
 #pragma once
 
 #include <map>
@@ -33,23 +33,24 @@ class Runtime final : public OperationOwner {
   // Returns the context of the device that is current on the calling thread.
   Result<Context*> context();
 
-  // pinned: the memory for the chunks' copies, which the operation takes over. buffers: the number
-  // of pieces of that memory which the chunks share in turn (relay.h); 0 if each chunk has its own.
+  // Adds an operation. pinned: the memory for the chunks' copies, which the operation takes over.
+  // buffers: the number of pieces of that memory which the chunks share in turn (relay.h); 0 if
+  // each chunk has its own.
   Result<Operation*> add(Context* context, std::vector<Chunk> chunks,
                          std::unique_ptr<Collective> collective, Pinned pinned,
                          std::shared_ptr<Order> order, std::size_t buffers = 0);
-  // make() and watch() are add() in two steps: make() allocates everything, and watch() cannot
+  // make() and watch() are the two steps of add(): make() allocates everything, and watch() cannot
   // fail.
   Result<std::unique_ptr<Operation>> make(Context* context, std::vector<Chunk> chunks,
                                           std::unique_ptr<Collective> collective, Pinned pinned,
                                           std::shared_ptr<Order> order, std::size_t buffers = 0);
   Operation* watch(std::unique_ptr<Operation> made);
-  // Replaces watch() if the operation is not used after all.
+  // Must be called in place of watch() if the operation is not used after all.
   static void drop(std::unique_ptr<Operation> made) { give_back(made.release()); }
   // Allocates the resources of an operation that kernels alone carry out. Must precede the ranks'
-  // agreement, since no rank may fail afterwards.
+  // agreement, after which no rank may fail.
   Result<Holdings> hold(Context* context);
-  // Adds an operation that kernels alone carry out; it holds its spot until it is gone.
+  // Adds an operation that kernels alone carry out; it holds its spot until it is destroyed.
   Operation* add(Context* context, ByKernel by_kernel, Holdings held);
   void release(Operation* operation) override;
 
@@ -62,12 +63,12 @@ class Runtime final : public OperationOwner {
 
   const Driver& driver_;
   const Options options_;
-  std::mutex mutex_;  // guards the next two
-  // The key includes the driver's number of the context, if it has one: after a reset a device's
-  // context may have an earlier address again.
+  std::mutex mutex_;  // guards the next two members
+  // The key includes the driver's ID of the context, if it has one: after a reset a device's
+  // context may reuse an earlier address.
   std::map<std::pair<void*, unsigned long long>, std::unique_ptr<Context>> contexts_;
   std::vector<std::unique_ptr<Context>> gone_;
-  std::mutex released_mutex_;  // guards the next; never held while the driver is called
+  std::mutex released_mutex_;  // guards the next member; never held while the driver is called
   std::vector<Operation*> released_;
   Untold untold_;
   Agent agent_;

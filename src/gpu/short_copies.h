@@ -1,6 +1,6 @@
 // The kernels, of one block each, that announce a start and wait for an end. They make short copies
-// themselves: a copy by the driver adds a node to the stream, which takes longer than the bytes do.
-// The kernels and the tests' stand-in share these functions.
+// themselves: a copy by the driver adds a node to the stream, which takes longer than the transfer.
+// The kernels and the tests' host implementation share these functions.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct ShortCopies {
   int count;
 };
 
-// Copies this thread's share. It keeps several loads in flight, since host memory has a long
-// latency.
+// Copies this thread's share. It keeps several loads in flight to hide the long latency of host
+// memory.
 WEFT_DEVICE void copy_share(const ShortCopy& one, std::uint64_t thread, std::uint64_t threads) {
   constexpr std::uint64_t kAtATime = 8;
   using Bytes = Pack<std::uint8_t>;
@@ -49,7 +49,7 @@ WEFT_DEVICE void copy_all(const ShortCopies& copies, std::uint64_t thread, std::
   for (int i = 0; i < copies.count; ++i) copy_share(copies.all[i], thread, threads);
 }
 
-// Copies the data and announces the start, once all earlier work in the stream has ended. sync is a
+// Copies the data and announces the start, after all earlier work in the stream. sync() is a
 // barrier of the block.
 template <class Sync>
 WEFT_DEVICE void copy_and_start(weft_gpu_flags flags, const ShortCopies& copies,

@@ -1,4 +1,4 @@
-// Untold: why collectives in streams have failed where no call has said so.
+// Untold: the errors of collectives in streams that no call has returned to the user.
 #pragma once
 
 #include <mutex>
@@ -7,16 +7,16 @@
 
 namespace weft::gpu {
 
-// The reasons of failed collectives that no call has reported to the user yet.
+// Holds the reasons of failed collectives that no call has reported to the user yet.
 class Untold {
  public:
   void add(const std::string& why);
   void remove(const std::string& why);
-  // Returns a sentence about the failures, or an empty string if there are none.
+  // Returns a sentence about these failures; empty if there are none.
   std::string sentence();
 
  private:
-  std::mutex mutex_;  // guards the next
+  std::mutex mutex_;  // guards the next member
   std::multiset<std::string> all_;
 };
 

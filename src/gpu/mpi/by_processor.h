@@ -1,5 +1,5 @@
-// Copies that the agent's thread makes itself, for data in host memory that do not lie as the
-// chunks of a call need them.
+// Copies made by the agent's thread, for data in host memory that are not laid out as the chunks
+// need them.
 #pragma once
 
 #include <mpi.h>
@@ -13,15 +13,15 @@
 
 namespace weft::gpu {
 
-// A packed copy of data whose type has gaps, so that they can be split at any byte, like the data
-// of the other ranks.
+// A packed copy of data whose datatype has gaps, so that they can be divided at any byte, like the
+// data of other ranks.
 class Packing {
  public:
   // is_changed: the collective writes to the buffer.
   Packing(void* buffer, std::int64_t elements, MPI_Datatype type, bool is_read, bool is_changed);
 
   std::byte* bytes() { return bytes_.data(); }
-  // pack() must be called before the first chunk is sent, unpack() when the last one has arrived.
+  // pack() must be called before the first chunk is sent, unpack() after the last one has arrived.
   Result<bool> pack();
   Result<bool> unpack();
 
@@ -38,11 +38,11 @@ class Packing {
 };
 
 struct ByProcessor {
-  // Their copies; the addresses of the device's memory are the processor's here.
+  // The host's copies of each chunk; Copy::device holds host addresses here.
   std::vector<Chunk> chunks;
   std::vector<Packing> packings;
 
-  // bring() must be called before a chunk starts, take() when it has ended.
+  // bring() must be called before a chunk starts, take() after it has ended.
   Result<bool> bring(std::size_t chunk);
   Result<bool> take(std::size_t chunk);
 

@@ -1,4 +1,4 @@
-// Calls collectives by their plain names, so that Weft carries them out where it is preloaded.
+// Calls collectives by their MPI_ names, so that Weft carries them out if it is preloaded.
 #pragma once
 
 #include <mpi.h>
@@ -8,12 +8,12 @@
 namespace weft::gpu {
 
 int start_by_mpi(const Call& call, MPI_Request* request);
-// Calls the persistent form.
+// Calls the persistent form of the collective.
 int prepare_by_mpi(const Call& call, MPI_Request* request);
 
-// Returns whether the MPI library has calls with MPI_Count.
+// Returns whether the MPI library has the functions with MPI_Count arguments.
 bool has_large_counts();
-// Returns the form of this kind with int counts.
+// Returns the function with int counts for this kind.
 CallId with_ints(Kind kind);
 
 }  // namespace weft::gpu

@@ -10,10 +10,10 @@ namespace weft::gpu {
 namespace {
 
 constexpr std::int64_t kChunkBytes = 1 << 20;
-// The least bytes per block and chunk, on average: smaller messages do not transfer faster.
+// The least average number of bytes per block and chunk: smaller messages do not transfer faster.
 constexpr std::int64_t kLeastBytes = 16 << 10;
-// A call of up to this many bytes gets pinned memory for all of them and is copied in the stream.
-// The chunks of a longer call use kPinnedBuffers pinned buffers in turn.
+// A call of up to this many bytes gets pinned memory for all of them, and the stream makes the
+// copies. The chunks of a longer call use kPinnedBuffers pinned buffers in turn.
 constexpr std::int64_t kMostInStream = 32 << 20;
 constexpr std::int64_t kPinnedBuffers = 8;
 // Chunks begin at multiples of this many bytes.
@@ -25,8 +25,8 @@ bool is_elementwise(Kind kind) {
          kind == Kind::scan || kind == Kind::exscan;
 }
 
-// Returns the bytes of the block that this rank sends to the root or receives from it, where all
-// blocks have one size.
+// Returns the bytes of the block that this rank sends to the root or receives from it, if all
+// blocks have equal size.
 std::int64_t block_bytes(const Call& call, const Group& group) {
   const bool at_root = group.rank == call.root;
   const bool by_sender =
@@ -35,21 +35,21 @@ std::int64_t block_bytes(const Call& call, const Group& group) {
   return counts.at(0) * measures_of(by_sender ? call.sendtype : call.recvtype).size;
 }
 
-// A range of a side's blocks.
+// A range of blocks of one side (send or receive).
 struct Span {
   int first = 0, count = 0;
 };
 
-// A buffer of the call, and how it is divided.
+// A buffer of the call and its division into chunks.
 struct CutSide {
   Side given;
-  int first = 0, blocks = 0;  // of the division's
+  int first = 0, blocks = 0;  // range of the division's blocks
   Span read{}, changed{};
-  enum class By { nobody, device, processor } by = By::nobody;  // who copies
-  std::vector<Address> at{};  // of each block; empty: the call has no such buffer
+  enum class By { nobody, device, processor } by = By::nobody;  // who makes the copies
+  std::vector<Address> at{};  // address of each block; empty if the call has no such buffer
 };
 
-// Finds where the side's blocks lie and who copies them.
+// Finds the addresses of the side's blocks and who copies them.
 Result<bool> place(const Division& division, const Context& context, CutSide* side,
                    Staged* staged) {
   const Side& given = side->given;
@@ -84,7 +84,7 @@ Result<bool> place(const Division& division, const Context& context, CutSide* si
   return true;
 }
 
-// The share of a side that one chunk transfers, and where it lies for the call: the blocks' ranges,
+// The share of a side that one chunk transfers, and its place in memory: the ranges of all blocks,
 // one after the other.
 class Cut {
  public:
@@ -169,7 +169,7 @@ CutSide receiving_side(const Call& call, const Group& group) {
 
 // Measures the blocks. Returns false if not all ranks know their sizes.
 bool measure_blocks(const Call& call, const Group& group, Division* made) {
-  if (reduces(call.kind)) {  // of one data type on all ranks
+  if (reduces(call.kind)) {  // all ranks use one datatype
     const Measures type = measures_of(call.recvtype);
     made->type = call.recvtype;
     made->size = type.size, made->extent = type.extent;
@@ -192,7 +192,7 @@ bool measure_blocks(const Call& call, const Group& group, Division* made) {
       made->elements = {block_bytes(call, group)};
       return true;
     case Kind::reduce_scatter:
-      // In place, the result of one chunk would overwrite what another chunk has yet to send.
+      // In place, the result of one chunk would overwrite data that another chunk has yet to send.
       if (call.sendbuf == MPI_IN_PLACE) return false;
       [[fallthrough]];
     case Kind::allgatherv: {
@@ -207,7 +207,7 @@ bool measure_blocks(const Call& call, const Group& group, Division* made) {
   }
 }
 
-// Returns the counts or displacements for the call's forms with arrays.
+// Returns the array of counts or displacements of a chunk's call.
 Numbers kept(const Cut& cut, int blocks, bool displacements, Staged* staged) {
   std::vector<int> numbers;
   for (int block = 0; block < blocks; ++block) {
@@ -250,7 +250,7 @@ Result<Staged> stage_in_chunks(const Call& call, const Group& group, const Divis
       return placed.error();
     }
   }
-  std::int64_t from_bytes = 0, to_bytes = 0;  // of a buffer
+  std::int64_t from_bytes = 0, to_bytes = 0;  // bytes of one buffer
   for (std::int64_t chunk = 0; chunk < division.chunks; ++chunk) {
     from_bytes = std::max(from_bytes, aligned(Cut(from, division, chunk, nullptr).bytes()));
     to_bytes = std::max(to_bytes, aligned(Cut(to, division, chunk, nullptr).bytes()));

@@ -1,7 +1,7 @@
-// A long call in chunks of which one travels while the next is copied: each chunk is a range of
-// every block that the call exchanges. How it is divided depends on facts alone that all ranks
-// share: kind, bytes of the blocks, number of ranks. Where buffers lie, and which data types
-// describe them, may differ.
+// Divides a long call into chunks, so that one chunk is transferred while the next one is copied.
+// Each chunk is a range of every block that the call exchanges. The division depends only on facts
+// that all ranks share: the kind, the bytes of the blocks and the number of ranks. Addresses and
+// datatypes may differ between ranks.
 #pragma once
 
 #include <mpi.h>
@@ -16,18 +16,18 @@
 namespace weft::gpu {
 
 struct Division {
-  MPI_Datatype type;                  // of what travels
-  std::int64_t size = 1, extent = 1;  // of an element
+  MPI_Datatype type;                  // datatype of the transferred data
+  std::int64_t size = 1, extent = 1;  // bytes of an element
   bool reduces = false;
-  bool takes_turns = false;              // its chunks do, on a few buffers
-  std::vector<std::int64_t> elements{};  // of each block; one number where all are alike
+  bool takes_turns = false;              // chunks share a few buffers in turn
+  std::vector<std::int64_t> elements{};  // elements of each block; a single number if all are equal
   std::int64_t chunks = 0;
 
   bool alike() const { return elements.size() == 1; }
   std::int64_t of(int block) const {
     return elements[alike() ? 0 : static_cast<std::size_t>(block)];
   }
-  // Elements of a block that precede this chunk's.
+  // Returns the elements of a block that precede this chunk's range.
   std::int64_t before(int block, std::int64_t chunk) const;
 };
 

@@ -13,7 +13,8 @@ void reduce(void* in, void* inout, int* count, MPI_Datatype*) {
   for (int i = 0; i < *count; ++i) all[i] = combined(op, given[i], all[i]);
 }
 
-// The MPI type and operators of a 16-bit floating-point type. They exist until the process ends.
+// The MPI datatype and operators made for a 16-bit floating-point type. They exist until the
+// process ends.
 struct ShortFloat {
   MPI_Datatype type;
   MPI_Op ops[WEFT_GPU_MAX + 1];
@@ -53,7 +54,8 @@ MPI_Datatype datatype_of(weft_gpu_type type) {
   return type == WEFT_GPU_FLOAT ? MPI_FLOAT : MPI_DOUBLE;
 }
 
-// Looks at C's types, Fortran's, which a library may lack, and Weft's two 16-bit types.
+// Compares with the types of C, those of Fortran, which a library may lack, and Weft's two 16-bit
+// types.
 std::optional<weft_gpu_type> type_of(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return std::nullopt;
   for (const weft_gpu_type one : {WEFT_GPU_HALF, WEFT_GPU_BFLOAT16}) {
@@ -101,7 +103,7 @@ Result<Call> known_to_mpi(Call call) {
   const auto type = type_of(call.recvtype);
   if (type != WEFT_GPU_HALF && type != WEFT_GPU_BFLOAT16) return call;
   const auto op = op_of(call.op);
-  if (!op) return call;  // the user's own
+  if (!op) return call;  // a user-defined operator
   if (!reduces_by_mpi(*type, *op)) {
     return Error{"half and bfloat16 have no such operator", MPI_ERR_OP};
   }

@@ -1,8 +1,8 @@
-// The public functions. Collectives use internal communicators, since the agent starts them while
-// the application's threads use the application's communicators. The one for enqueued collectives
-// is made without blocking, at the first use. Persistent collectives have another one: the
-// application's thread prepares them at once, while on some ranks the agent may not have come to
-// earlier enqueued ones yet.
+// Implements the public functions. Collectives use internal communicators, since the agent starts
+// them while the application's threads use the application's communicators. The communicator for
+// enqueued collectives is duplicated by a non-blocking call at the first use. Persistent
+// collectives use another one: the application's thread initialises them at once, while the agent
+// of some ranks may still have earlier enqueued collectives to start.
 #include "gpu/mpi/enqueue.h"
 
 #include <dlfcn.h>
@@ -45,11 +45,11 @@ Result<bool> checked(int code) {
   return Error{std::string(words, static_cast<std::size_t>(length)), code};
 }
 
-// The runtime is never destroyed: callbacks of graphs may come while the process exits.
+// The runtime is never destroyed, since graphs may call back while the process exits.
 Runtime* made_runtime = nullptr;
 std::atomic<bool> finalised{false};
 
-// Ends Weft's part. No MPI call follows it.
+// Ends Weft's part; no MPI call follows.
 void end(std::chrono::milliseconds patience) {
   if (finalised.exchange(true) || !made_runtime) return;
   const int under_way = made_runtime->agent().stop(patience);
@@ -61,8 +61,8 @@ void end(std::chrono::milliseconds patience) {
   if (const std::string untold = made_runtime->untold().sentence(); !untold.empty()) say(untold);
 }
 
-// Runs as a delete callback of the library's MPI_Finalize where the one below was not called. There
-// is no time left to wait for operations under way.
+// Runs as a delete callback in the library's MPI_Finalize if the wrapper below was not called. It
+// cannot wait for operations in progress.
 int end_within(MPI_Comm, int, void*, void*) {
   end({});
   return MPI_SUCCESS;
@@ -94,7 +94,8 @@ Result<Runtime*> runtime() {
   return made;
 }
 
-// Under Weft the copies are made here, since Weft's collectives work in host memory.
+// Returns whether the MPI library takes device memory. If Weft is preloaded the copies are made
+// here, since Weft's collectives use host memory.
 bool ask_whether_library_takes_device_memory() {
   if (weft_version) return false;
   using Query = int();
@@ -111,7 +112,7 @@ bool library_takes_device_memory() {
 }
 
 // Returns whether the library takes device memory for this collective. Open MPI's non-blocking and
-// persistent reductions and its alltoallw access such buffers by the processor regardless.
+// persistent reductions and its alltoallw access the buffers from the host regardless.
 bool library_takes_device_memory(Kind kind) {
 #ifndef WEFT_FAMILY_MPICH
   const bool is_w = kind == Kind::alltoallw || kind == Kind::neighbor_alltoallw;
@@ -120,8 +121,8 @@ bool library_takes_device_memory(Kind kind) {
   return library_takes_device_memory();
 }
 
-// Duplicates the communicator with engine `function`: the agent tests what is under way, so that
-// Weft needs no progress thread there and no start has to wake one.
+// Duplicates the communicator with engine `function`: the agent tests the operations in progress,
+// so Weft needs no progress thread there, and no start has to wake one.
 Result<bool> duplicate(MPI_Comm comm, MPI_Comm* made) {
   const char* const engine = std::getenv("WEFT_ENGINE");
   if (!weft_version || (engine && std::string(engine) == "native")) {
@@ -138,7 +139,7 @@ Result<bool> duplicate(MPI_Comm comm, MPI_Comm* made) {
 class InternalCommunicator {
  public:
   static Result<std::shared_ptr<InternalCommunicator>> of(MPI_Comm comm);
-  // Waits until the communicator is made: all ranks free theirs together.
+  // The destructor waits until the duplicate exists, since all ranks must free theirs together.
   ~InternalCommunicator() {
     if (finalised) one_node_.forget();
     if (finalised || !is_made()) return;
@@ -159,17 +160,18 @@ class InternalCommunicator {
     }
     return ready_ = made != 0;
   }
-  // Waits until the communicator is made. Returns false if that failed.
+  // Waits until the duplicate exists. Returns false if the duplication failed.
   bool is_made() {
     auto made = ready();
     for (; made && !*made; made = ready()) std::this_thread::yield();
     return static_cast<bool>(made);
   }
-  // Returns the communicator for operations enqueued from now on; MPI_COMM_NULL means first(), once
-  // that is ready.
+  // Returns the communicator for operations enqueued from now on; MPI_COMM_NULL stands for first(),
+  // once that is ready.
   MPI_Comm later() const { return deferred_step_; }
   MPI_Comm first() const { return comm_; }
-  // Returns the communicator for persistent collectives. It is collective over `applications`.
+  // Returns the communicator for persistent collectives. The call is collective over
+  // `applications`.
   Result<MPI_Comm> persistent(MPI_Comm applications) {
     if (!is_made()) return ready().error();
     if (agreements_ != MPI_COMM_NULL) return persistent_;
@@ -181,7 +183,7 @@ class InternalCommunicator {
     if (!made) return made.error();
     return persistent_;
   }
-  // Returns an error on all ranks if any rank has one. All ranks must call it together.
+  // Returns an error on all ranks if any rank has one. The call is collective.
   template <class T>
   Result<bool> all_have(const Result<T>& mine) {
     int there = mine ? 1 : 0, all = 0;
@@ -194,15 +196,15 @@ class InternalCommunicator {
   OneNode& one_node() { return one_node_; }
 
  private:
-  std::mutex mutex_;  // guards the next three
+  std::mutex mutex_;  // guards the next three members
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Request making_ = MPI_REQUEST_NULL;
   bool ready_ = false;
   MPI_Comm persistent_ = MPI_COMM_NULL;
-  MPI_Comm agreements_ = MPI_COMM_NULL;  // on which the agent starts nothing
-  // Weft carries out nothing on a communicator that was made without blocking until a persistent
-  // operation has been prepared there. All ranks switch to this one at the same point of their
-  // calls.
+  MPI_Comm agreements_ = MPI_COMM_NULL;  // communicator on which the agent starts nothing
+  // Weft carries out nothing on a communicator that was duplicated without blocking until a
+  // persistent operation has been initialised there. All ranks switch to this communicator at the
+  // same point of their calls.
   MPI_Comm deferred_step_ = MPI_COMM_NULL;
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
   OneNode one_node_;
@@ -254,7 +256,7 @@ class MpiCollective : public Collective {
     }
   }
 
-  // Makes the collective persistent. All ranks must call it.
+  // Makes the collective persistent. The call is collective.
   Result<bool> become_persistent() {
     const auto comm = internal_->persistent(calls_.front().comm);
     if (!comm) return comm.error();
@@ -263,7 +265,8 @@ class MpiCollective : public Collective {
     for (std::size_t chunk = 0; chunk < calls_.size(); ++chunk) {
       calls_[chunk].comm = *comm;
       const auto made = checked(prepare_by_mpi(calls_[chunk], &requests_[chunk]));
-      if (all && !made) all = made;  // the other ranks come to the next chunk, too
+      // No early return: the other ranks continue with the next chunk.
+      if (all && !made) all = made;
     }
     return all;
   }
@@ -304,11 +307,11 @@ Operation* operation_of(weft_gpu_request request) {
   return reinterpret_cast<Operation*>(request);
 }
 
-// A collective prepared for MPI. Everything it needs is allocated, so that later steps cannot fail
-// on this process alone.
+// A collective to be carried out by MPI. All resources it needs are allocated, so later steps
+// cannot fail on this process alone.
 struct ByMpi {
   std::unique_ptr<Operation> operation;
-  MpiCollective* collective = nullptr;  // the operation's
+  MpiCollective* collective = nullptr;  // owned by the operation
 };
 
 Result<ByMpi> stage_by_mpi(const Call& call, const Kept& internal, bool persistent,
@@ -344,11 +347,11 @@ Result<Operation*> make_alone(const Call& call, const Kept& internal, Context* c
               : made.error();
 }
 
-// Makes a persistent collective. All ranks call it together and may choose a single kernel. Each
-// rank takes part in every step, even if an earlier one failed there or elsewhere.
+// Makes a persistent collective, perhaps as a single kernel. The call is collective: each rank
+// takes part in every step, even if an earlier one failed there or elsewhere.
 Result<Operation*> make_together(const Call& call, const Kept& internal,
                                  const Result<Context*>& context) {
-  // Open MPI hangs if ranks make another communicator while one is being made.
+  // Open MPI hangs if ranks make another communicator while this one is being made.
   if (!internal->is_made()) return internal->ready().error();
   if (const auto comm = internal->persistent(call.comm); !comm) return comm.error();
   if (const auto all = internal->all_have(context); !all) return all.error();
@@ -364,14 +367,15 @@ Result<Operation*> make_together(const Call& call, const Kept& internal,
   if (all) {
     all = internal->all_have(made->collective->become_persistent());
     if (!all)
-      internal->order()->break_next();  // what comes next would meet what some have prepared
+      // Later collectives would match the ones that some ranks have initialised.
+      internal->order()->break_next();
   }
   if (all) return watched(std::move(*made), why_not);
   if (made) made_runtime->drop(std::move(made->operation));
   return all.error();
 }
 
-// Returns the context that a collective needs, after it has checked this process and the arguments.
+// Checks this process and the arguments. Returns the context that the collective needs.
 Result<Context*> context_for(const Call& call, const Kept& internal,
                              const weft_gpu_request* request) {
   const auto mine = runtime();
@@ -386,8 +390,8 @@ Result<Context*> context_for(const Call& call, const Kept& internal,
   return context;
 }
 
-// Returns the communicator by which ranks tell each other whether they can go on; it does not
-// depend on whether this rank has a device.
+// Returns the communicator by which ranks agree whether they can continue; it does not depend on
+// whether this rank has a device.
 Result<Kept> internal_of(const Call& call) {
   if (const auto good = check_mpi(); !good) return good.error();
   int between_groups = 0;
@@ -398,7 +402,7 @@ Result<Kept> internal_of(const Call& call) {
   return InternalCommunicator::of(call.comm);
 }
 
-// Lets this thread call MPI, which may call CUDA, during a capture.
+// Allows this thread to call MPI, which may call CUDA, during a capture.
 void leave_capture(std::optional<OutsideCapture>* outside) {
   if (const auto found = driver()) outside->emplace(**found);
 }
@@ -436,12 +440,13 @@ int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request)
   auto context = context_for(call, *internal, request);
   const auto status = capture_status(stream);
   if (context && !status) context = status.error();
-  const bool captures = status && *status != kNotCapturing;  // as the streams of the other ranks
+  // The streams of all ranks are captured alike.
+  const bool captures = status && *status != kNotCapturing;
   if (context && captures && *status == kCaptureBroken) {
     context = Error{"the stream's capture has been invalidated by an earlier call"};
   }
   if (!context && !captures) {
-    // A wrong argument (an error with an MPI code) is refused on all ranks. After any other error
+    // A wrong argument (an error with an MPI code) is rejected on all ranks. After any other error
     // the other ranks have enqueued the collective.
     if (context.error().mpi_code == 0) (*internal)->order()->break_next();
     return failed(context.error());
@@ -473,13 +478,14 @@ int code_of(const weft::Result<bool>& result) {
 
 extern "C" {
 
-// Weft calls this before its own end where it is preloaded; MPI_Finalize below calls it otherwise.
+// Weft calls this before its own end if it is preloaded; otherwise the wrapper of MPI_Finalize
+// below does.
 WEFT_GPU_API void weft_gpu_finalize(void) {
   end(std::chrono::seconds(1));
 }
 
-// Wraps the library's MPI_Finalize: MPICH takes no locks once its own has begun, even while other
-// threads are in calls, so that the agent must not be in one.
+// Wraps the library's MPI_Finalize. MPICH takes no locks once MPI_Finalize has begun, even while
+// other threads are in calls, so the agent must have left MPI by then.
 WEFT_GPU_API int MPI_Finalize(void) {
   weft_gpu_finalize();
   static auto* const next = reinterpret_cast<int (*)()>(dlsym(RTLD_NEXT, "MPI_Finalize"));

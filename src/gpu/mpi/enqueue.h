@@ -8,7 +8,7 @@
 
 namespace weft::gpu {
 
-// Return an MPI error code; weft_gpu_error() then returns the sentence.
+// Return an MPI error code; weft_gpu_error() then returns the message.
 int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request);
 int prepare(const Call& call, weft_gpu_request* request);
 

@@ -9,9 +9,9 @@
 namespace weft::gpu {
 namespace {
 
-// A rank's contribution to a decision, exchanged as plain bytes.
+// A rank's contribution to the decision, exchanged as plain bytes.
 struct Vote {
-  std::uint32_t spots = 0;  // those that are free; 0: no
+  std::uint32_t spots = 0;  // bit mask of the free spots; 0: the rank refuses
   char why_not[200] = "";
 };
 
@@ -39,7 +39,8 @@ Result<std::vector<Message>> all_of(const Message& mine, MPI_Comm comm) {
   return all;
 }
 
-// Returns the bit mask of spots that are free on all ranks. If there is none, `why_not` says why.
+// Returns the bit mask of spots that are free on all ranks. If there are none, `why_not` gives the
+// reason.
 Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_not) {
   const auto all = all_of(mine, comm);
   if (!all) return all.error();
@@ -49,17 +50,18 @@ Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_n
   *why_not = "all spots for collectives in one kernel are taken on this communicator";
   for (std::size_t rank = 0; rank < all->size(); ++rank) {
     if ((*all)[rank].spots != 0) continue;
-    if ((*all)[rank].why_not[0] == '\0') continue;  // its spots are all taken
+    if ((*all)[rank].why_not[0] == '\0') continue;  // all of its spots are in use
     const std::string said = (*all)[rank].why_not;
-    const bool names_a_rank = said.rfind("rank ", 0) == 0;  // of an offer that all have seen
+    // The reason comes from an Offer that all ranks have seen.
+    const bool names_a_rank = said.rfind("rank ", 0) == 0;
     *why_not = names_a_rank ? said : "rank " + std::to_string(rank) + ": " + said;
     break;
   }
   return spots;
 }
 
-// Returns the bytes per rank, which all ranks know; 0 if no kernel carries this call out. The
-// result may exceed an int.
+// Returns the bytes per rank, which all ranks know; 0 if no kernel supports this call. The result
+// may exceed an int.
 std::int64_t bytes_of(const Call& call) {
   if (call.kind != Kind::allreduce && call.kind != Kind::allgather && call.kind != Kind::bcast) {
     return 0;
@@ -78,7 +80,7 @@ bool is_dense(MPI_Datatype type) {
   return size == extent && begin == 0 && true_begin == 0 && true_extent == size;
 }
 
-// Describes this rank's side of the call; an error says why its kernel cannot take it.
+// Describes this rank's part of the call. An error says why its kernel cannot carry it out.
 Result<OneKernelCall> described(const Call& call, const Context& context, MPI_Comm comm) {
   using What = OneKernelCall::What;
   const bool in_place = call.sendbuf == MPI_IN_PLACE;
@@ -125,10 +127,10 @@ OneNode::~OneNode() {
 
 void OneNode::forget() {
   comm_ = MPI_COMM_NULL;
-  if (peers_) new std::shared_ptr<Peers>(std::move(peers_));  // until the process ends
+  if (peers_) new std::shared_ptr<Peers>(std::move(peers_));  // kept until the process ends
 }
 
-// Only facts that all ranks share decide how far each of them goes here.
+// How far a rank gets here depends only on facts that all ranks share.
 Result<bool> OneNode::gather(MPI_Comm comm, const Options& options) {
   int ranks = 1, beside = 0;
   MPI_Comm_size(comm, &ranks);

@@ -16,8 +16,8 @@
 
 namespace weft::gpu {
 
-// The state of a communicator whose collectives may be carried out in one kernel. It is set up by
-// the first persistent collective that qualifies.
+// The state of a communicator whose collectives may run in one kernel. The first persistent
+// collective that qualifies sets it up.
 class OneNode {
  public:
   OneNode() = default;
@@ -25,7 +25,8 @@ class OneNode {
   OneNode(const OneNode&) = delete;
   OneNode& operator=(const OneNode&) = delete;
 
-  // Collective. Returns nullptr if MPI carries the call out, with the reason in `why_not`.
+  // Returns nullptr if MPI carries out the call; `why_not` then gives the reason. The call is
+  // collective.
   Result<Operation*> decide(const Call& call, Context* context, Runtime* runtime,
                             std::string* why_not);
   // Drops the state after MPI_Finalize, when the communicator is gone and the device may be, too.
@@ -37,11 +38,11 @@ class OneNode {
   Result<std::uint32_t> vote(const Result<OneKernelCall>& mine, const Result<Holdings>& held,
                              const Context* context, std::string* why_not);
 
-  MPI_Comm comm_ = MPI_COMM_NULL;  // the ranks of this node, for Weft's agreements
-  // The limit in bytes per rank: the least of those that the ranks were given.
+  MPI_Comm comm_ = MPI_COMM_NULL;  // the ranks of this node, for internal collectives
+  // The limit in bytes per rank: the minimum over all ranks.
   std::uint64_t most_bytes_ = ~std::uint64_t{};
   bool met_ = false;
-  std::string why_never_;  // empty: peers_ are there
+  std::string why_never_;  // reason why no kernel is ever used; empty if peers_ exist
   std::shared_ptr<Peers> peers_;
 };
 

@@ -1,4 +1,4 @@
-// Describes a buffer of a call: how many blocks it has, and how they lie.
+// Describes a buffer of a call: its number of blocks, and their layout.
 #pragma once
 
 #include <mpi.h>
@@ -12,12 +12,12 @@ namespace weft::gpu {
 
 struct Group {
   int rank = 0, size = 1;
-  int sources = 0, targets = 0;  // of a neighbourhood
+  int sources = 0, targets = 0;  // neighbours of a topology
 };
 
 Group group_of(const Call& call);
 
-// Return the number of ranks to which this rank sends, or from which it receives, a block each.
+// Return the number of blocks that this rank sends or receives, one per peer.
 int senders_blocks(const Call& call, const Group& group);
 int receivers_blocks(const Call& call, const Group& group);
 
@@ -25,7 +25,8 @@ struct Side {
   const void* buffer;
   Numbers counts, displacements;
   MPI_Datatype type;
-  const MPI_Datatype* types;  // one for each rank; displacements are then bytes
+  // Datatype per rank; displacements are then in bytes; nullptr if `type` holds for all.
+  const MPI_Datatype* types;
 };
 
 Side sending(const Call& call, const Group& group);
@@ -41,7 +42,7 @@ Measures measures_of(MPI_Datatype type);
 // Returns whether the call changes the receive buffer on this rank.
 bool is_changed(const Call& call, const Group& group);
 
-// Rounds up to the alignment at which the second buffer begins in pinned memory.
+// Rounds up to the alignment of the second buffer in pinned memory.
 inline std::int64_t aligned(std::int64_t bytes) {
   constexpr std::int64_t kAlignment = 128;
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;

@@ -34,7 +34,7 @@ Result<std::vector<Block>> blocks_of(const Side& side, int count) {
   return blocks;
 }
 
-// Merges ranges that touch.
+// Merges adjacent and overlapping ranges.
 std::vector<Block> joined(std::vector<Block> blocks) {
   std::sort(blocks.begin(), blocks.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
   std::vector<Block> all;
@@ -52,11 +52,11 @@ std::int64_t span_of(const std::vector<Block>& blocks) {
   return blocks.empty() ? 0 : blocks.back().end - blocks.front().begin;
 }
 
-// A device buffer and the host memory that stands in for it.
+// A device buffer and the host memory that replaces it.
 struct Copied {
   std::vector<Block> blocks;
   Address device = 0;
-  std::byte* host = nullptr;  // of the buffer's address
+  std::byte* host = nullptr;  // host address that stands for the buffer's address
 
   void add(std::vector<Copy>* copies) const {
     for (const Block& one : blocks) {
@@ -78,7 +78,7 @@ Result<Copied> copied(const Driver& driver, const Side& side, int blocks) {
   return made;
 }
 
-// Converts the numbers of a call to ints. is_used: MPI reads them on this rank.
+// Converts the counts or displacements of a call to ints. is_used: MPI reads them on this rank.
 Result<bool> narrow(Numbers* numbers, int count, bool is_used, KeptArrays* kept) {
   const bool is_array = numbers->is_array();
   if (!is_used && is_array) return true;
@@ -100,8 +100,8 @@ Result<bool> narrow(Numbers* numbers, int count, bool is_used, KeptArrays* kept)
   return true;
 }
 
-// Turns the call into one that the MPI library has, with int counts. Must follow keep_arrays() with
-// equal numbers of blocks.
+// Changes the call to a function with int counts if the MPI library has no other. Must follow
+// keep_arrays() with equal numbers of blocks.
 Result<bool> make_known(Call* call, const Group& group, int sends, int recvs, KeptArrays* kept) {
   const CallId ints = with_ints(call->kind);
   if (call->form == ints || has_large_counts()) return true;
@@ -110,15 +110,16 @@ Result<bool> make_known(Call* call, const Group& group, int sends, int recvs, Ke
   const bool received = call->recvbuf != MPI_IN_PLACE && receivers_blocks(*call, group) > 0;
   auto good = narrow(&call->sendcounts, sends, sent, kept);
   if (good) good = narrow(&call->recvcounts, recvs, received, kept);
-  if (call->kind == Kind::neighbor_alltoallw) return good;  // its displacements are MPI_Aint
+  // Its displacements are of type MPI_Aint.
+  if (call->kind == Kind::neighbor_alltoallw) return good;
   if (good) good = narrow(&call->senddispls, sends, sent, kept);
   if (good) good = narrow(&call->recvdispls, recvs, received, kept);
   return good;
 }
 
-// Duplicates the call's data types; arguments that MPI ignores need not be types. Must follow
-// keep_arrays(). Types handed to a user-defined operator stay the user's own: it may know them by
-// their handles.
+// Duplicates the call's datatypes; arguments that MPI ignores need not be datatypes. Must follow
+// keep_arrays(). Datatypes passed to a user-defined operator stay the user's own, since it may
+// compare handles.
 void keep_types(Call* call, const Group& group, KeptTypes* kept) {
   if (reduces(call->kind)) return;
   const auto keep_side = [kept](const void* buffer, int blocks, MPI_Datatype* type,
@@ -126,7 +127,7 @@ void keep_types(Call* call, const Group& group, KeptTypes* kept) {
     if (blocks == 0 || buffer == MPI_IN_PLACE) return;
     if (!types) *type = kept->keep(*type);
     for (int i = 0; types && i < blocks; ++i) {
-      auto& one = const_cast<MPI_Datatype&>(types[i]);  // in an array of Weft's
+      auto& one = const_cast<MPI_Datatype&>(types[i]);  // the array was allocated by Weft
       one = kept->keep(one);
     }
   };
@@ -153,7 +154,7 @@ MPI_Datatype KeptTypes::keep(MPI_Datatype type) {
 
 namespace {
 
-// Stages the call as one chunk. Of a buffer with gaps only the blocks are copied.
+// Stages the call as one chunk. If a buffer has gaps, only its blocks are copied.
 Result<Staged> stage_whole(const Call& given, const Group& group, Context* context, bool copies) {
   Call call = given;
   const bool in_place = call.sendbuf == MPI_IN_PLACE || call.recvbuf == MPI_IN_PLACE;
@@ -183,7 +184,7 @@ Result<Staged> stage_whole(const Call& given, const Group& group, Context* conte
     call.recvbuf = to.host;
   }
   const bool neighborhood = is_neighborhood(call.kind);
-  // Arguments that MPI ignores on this rank may be missing.
+  // Arguments that MPI ignores on this rank may be invalid.
   const bool sends = call.kind != Kind::scatterv || group.rank == call.root;
   const bool receives = call.kind != Kind::gatherv || group.rank == call.root;
   const int targets = neighborhood ? group.targets : group.size;
@@ -200,7 +201,7 @@ Result<Staged> stage_whole(const Call& given, const Group& group, Context* conte
 
   Chunk chunk;
   from.add(&chunk.in);
-  // A missing neighbour, such as at the end of a line, leaves its block unchanged.
+  // The block of a missing neighbour, such as at the end of a line, stays unchanged.
   if (in_place || bcast_root || is_neighborhood(call.kind)) to.add(&chunk.in);
   if (is_changed(call, group)) to.add(&chunk.out);
   staged.chunks.push_back(std::move(chunk));

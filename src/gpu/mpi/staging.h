@@ -1,5 +1,5 @@
-// A call on memory that the MPI library reaches: buffers of the device are replaced by pinned
-// memory, and copies say what goes in and out. In chunks, where it is long (chunks.h).
+// Prepares a call on memory that the MPI library can access: device buffers are replaced by pinned
+// memory, and copies transfer the data. Long calls are divided into chunks (chunks.h).
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace weft::gpu {
 
-// Duplicates of derived data types: MPI lets the caller free its own when the collective has been
-// enqueued, while the agent makes the call later.
+// Duplicates of derived datatypes: the caller may free its own once the collective has been
+// enqueued, while the agent calls MPI later.
 class KeptTypes {
  public:
   KeptTypes() = default;
@@ -23,7 +23,7 @@ class KeptTypes {
   KeptTypes& operator=(KeptTypes&&) = delete;
   ~KeptTypes();
 
-  // Predefined types are not duplicated.
+  // Predefined datatypes are not duplicated.
   MPI_Datatype keep(MPI_Datatype type);
 
  private:
@@ -32,18 +32,18 @@ class KeptTypes {
 
 struct Staged {
   Staged() = default;
-  Staged(Staged&&) = default;  // a copy's calls would point to the arrays of this one
+  Staged(Staged&&) = default;  // not copyable, since the calls point into `arrays`
 
-  std::vector<Call> calls;  // one for each chunk
+  std::vector<Call> calls;  // one per chunk
   std::vector<Chunk> chunks;
-  std::size_t buffers = 0;  // of Runtime::add
+  std::size_t buffers = 0;  // argument `buffers` of Runtime::add
   ByProcessor by_processor;
-  KeptArrays arrays;  // of the calls
-  KeptTypes types;    // of the calls
+  KeptArrays arrays;  // counts and displacements that the calls use
+  KeptTypes types;    // datatypes that the calls use
   Pinned pinned;
 };
 
-// copies: the MPI library cannot reach device memory, on any rank.
+// copies: the MPI library cannot access device memory on any rank.
 Result<Staged> stage(const Call& call, Context* context, bool copies);
 
 }  // namespace weft::gpu
