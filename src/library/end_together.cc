@@ -1,6 +1,6 @@
-// After MPI_Finalize ranks cannot communicate. A process that has returned from it says so by its
-// name, which all others of the node can read, and the first one names the time to end in the same
-// way.
+// After MPI_Finalize ranks cannot communicate. A process that has returned from it therefore sets
+// its process name, which all others of the node can read. The first process then announces the
+// time to exit in the same way.
 #include "library/end_together.h"
 
 #include <fcntl.h>
@@ -33,10 +33,11 @@ using Milliseconds = std::chrono::milliseconds;
 
 constexpr auto kPatience = std::chrono::seconds(5);
 constexpr std::int64_t kNotice_ms = 20, kWrap_ms = 1'000'000;
-const std::string kOut = "weft-out";  // a name has at most 15 letters
+const std::string kOut = "weft-out";  // a process name has at most 15 characters
 
 struct Process {
-  std::uint64_t node;  // where process numbers mean the same
+  // Identifies the kernel and the process namespace; process numbers are comparable if it is equal.
+  std::uint64_t node;
   std::int64_t number;
 };
 
@@ -48,8 +49,8 @@ Process this_process() {
   return {std::hash<std::string>()(kernel + std::to_string(status.st_ino)), getpid()};
 }
 
-// Uses non-blocking calls: if ranks have asked for different thread levels, MPICH's blocking
-// collectives hang.
+// Returns the processes of all ranks. It uses non-blocking calls: MPICH's blocking collectives hang
+// if ranks have requested different thread levels.
 std::vector<Process> processes_of_job(const Process& own) {
   int ranks = 1, done = 0;
   library_calls.Comm_size(handles.comm_world, &ranks);
@@ -91,7 +92,8 @@ void wait_until(const std::function<bool()>& done) {
     std::this_thread::sleep_for(Milliseconds(1));
 }
 
-// The first process of a node names the instant once all are out, in milliseconds of their clock.
+// Waits until all other processes have left MPI_Finalize, announces the time to exit (milliseconds
+// of the node's clock), and waits for it.
 void name_instant(const std::vector<Process>& others) {
   wait_until([&] { return std::ranges::all_of(others, is_out); });
   const std::int64_t instant = now_ms() + kNotice_ms;
@@ -99,7 +101,7 @@ void name_instant(const std::vector<Process>& others) {
   std::this_thread::sleep_until(Clock::time_point(Milliseconds(instant)));
 }
 
-// Returns the time in the first process's name; nothing if it has not named one yet.
+// Returns the exit time in the first process's name; nothing if it has not announced one yet.
 std::optional<std::int64_t> instant_in(const std::string& name) {
   if (!name.starts_with(kOut)) return std::nullopt;
   std::int64_t instant = 0;
@@ -128,7 +130,7 @@ void end_together(int (*finalize)(), int status) {
   finalize();
   std::fflush(nullptr);
   take_name(kOut);
-  // Ranks on other nodes cannot be seen; they leave MPI_Finalize at about the same time.
+  // Ranks on other nodes cannot be observed; they leave MPI_Finalize at about the same time.
   if (elsewhere > 0) std::this_thread::sleep_for(Milliseconds(300));
   if (processes.front().number == own.number)
     name_instant(processes);

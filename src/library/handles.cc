@@ -1,4 +1,4 @@
-// The table of predefined handles, filled for each MPI family.
+// Looks up the predefined handles, which each MPI family defines differently.
 #include "library/handles.h"
 
 #include <type_traits>

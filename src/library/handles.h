@@ -1,6 +1,6 @@
-// The few predefined handles that the library itself needs, looked up at start.
-// Why not the macros of mpi.h: in Open MPI they are addresses of the library's variables, and a
-// preloaded library that refers to them cannot be loaded into a program without MPI.
+// The few predefined MPI handles that Weft itself needs, looked up at start. The macros of mpi.h
+// are not used: in Open MPI they are addresses of the library's variables, and a preloaded library
+// that refers to them cannot be loaded into a program without MPI.
 #pragma once
 
 #include <mpi.h>
@@ -27,7 +27,8 @@ struct Handles {
 
 extern Handles handles;
 
-// `find` looks a symbol up in the MPI library; false where it lacks one that is needed.
+// `find` looks up a symbol in the MPI library. Returns false if the library lacks a required
+// symbol.
 bool bind_handles(void* (*find)(const char* name));
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// Copies of MPI_COMM_SELF do not get the attribute.
+// Duplicates of MPI_COMM_SELF do not inherit the attribute.
 int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
@@ -14,7 +14,7 @@ int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
 
 }  // namespace
 
-// A freed key lives as long as the attribute.
+// MPI keeps a freed key until its last attribute is deleted.
 bool call_in_finalize(MPI_Comm_delete_attr_function* callback) {
   int key = 0;
   if (library_calls.Comm_create_keyval(copy_nothing, callback, &key, nullptr) != MPI_SUCCESS)

@@ -1,6 +1,6 @@
-// The C library's jumps, which the application calls here first: one may leave a call of MPI's, out
-// of an error handler, say (base/left_calls.h). <setjmp.h> is left out: where calls are fortified
-// it gives one of these another's name.
+// Wraps the C library's longjmp functions, since a jump may leave an MPI call, for instance from an
+// error handler (base/left_calls.h). <setjmp.h> is not included: in fortified builds it renames one
+// of these functions.
 #include <dlfcn.h>
 
 #include <bit>
@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-// Returns where the stack ends after a jump; nullptr: unknown. glibc keeps that place in the jump's
-// buffer, mixed with a secret of the process.
+// Returns the stack pointer after the jump; nullptr if unknown. glibc stores it in the jump buffer,
+// mixed with a secret of the process.
 const void* destination([[maybe_unused]] const void* to) {
 #if defined(__x86_64__) && defined(__GLIBC__)
   constexpr int kStack = 6, kTurned = 17;
@@ -27,14 +27,15 @@ const void* destination([[maybe_unused]] const void* to) {
 #endif
 }
 
-// Looked up when the library is loaded, since a jump may be made in a signal's handler.
+// The wrapped functions are looked up when the library is loaded, since a jump may be made in a
+// signal handler.
 class Jump {
  public:
   constexpr explicit Jump(const char* name) : name_(name) {}
   void find() { next_ = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_)); }
   [[noreturn]] void operator()(void* to, int value) {
     leaves_frames(destination(to));
-    if (!next_) find();  // before that
+    if (!next_) find();  // called before the library's initialisation
     next_(to, value);
     __builtin_unreachable();
   }

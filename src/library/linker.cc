@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// dlsym(RTLD_NEXT) cannot be used: it is what is looked for.
+// Searches the objects directly, since dlsym(RTLD_NEXT) is itself being looked for.
 template <class Function>
 void find_behind(const link_map* object, const char* name, Function& function) {
   for (object = object->l_next; object; object = object->l_next)
@@ -36,8 +36,8 @@ const link_map* object_of(const void* address) {
                                                                                      : nullptr;
 }
 
-// No static whose initialisation is guarded: some compilers' guards lock a mutex, and a sanitizer's
-// runtime looks functions up before its own pthread_mutex_lock works.
+// No guarded static variable is used here: some compilers' guards lock a mutex, and a sanitizer's
+// runtime looks up functions before its own pthread_mutex_lock works.
 Linker linker() {
   static constinit std::atomic<decltype(Linker::dlsym)> dlsym{};
   static constinit std::atomic<decltype(Linker::dlopen)> dlopen{};

@@ -1,5 +1,5 @@
-// The dynamic linker's own calls. Weft's library shows the program calls of the same names
-// (interpose/looked_up.cc), so Weft itself calls these.
+// Finds the dynamic linker's own dlsym and dlopen. Weft's library exports functions of the same
+// names (interpose/looked_up.cc), so Weft itself must call these.
 #pragma once
 
 #include <dlfcn.h>
@@ -12,11 +12,11 @@ struct Linker {
   void* (*dlopen)(const char* file, int mode);
 };
 
-// The next definitions behind this library, which may be another tool's.
+// Returns the next definitions after this library; they may belong to another tool.
 Linker linker();
 
-// The loaded object that holds an address, or nullptr. They are linked in the order in which the
-// program's own are searched.
+// Returns the loaded object that holds an address; nullptr if there is none. Objects are linked in
+// search order.
 const link_map* object_of(const void* address);
 
 }  // namespace weft

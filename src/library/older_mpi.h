@@ -1,5 +1,5 @@
 // Declares types that mpi.h of MPI 3.1 lacks: MPICH 3.4 and Open MPI 4.1 have no sessions. The
-// wrappers name the type; the libraries of such headers have no call that takes one.
+// wrappers need the type, although no function of these libraries takes it.
 #pragma once
 
 #include <mpi.h>

@@ -1,7 +1,7 @@
-// Wrappers are bound to the next definition in the chain (MPI_X), so that other PMPI tools keep
-// working; wrappers called as PMPI_X, and Weft's own calls, are bound to the library's PMPI_X, past
-// Weft's. An interpreter loads the MPI library late and in a local scope, where a plain look-up
-// finds nothing: it is then looked up by name.
+// Wrappers call the next definition of MPI_X in the chain, so that other PMPI tools keep working.
+// Wrappers called as PMPI_X, and Weft's own calls, use the library's PMPI_X and skip Weft's. An
+// interpreter loads the MPI library late and in a local scope, where a plain look-up finds nothing:
+// it is then looked up by its file name.
 #include "library/search.h"
 
 #include <link.h>
@@ -51,8 +51,7 @@ void* find_behind_weft(const char* name) {
   return library ? linker().dlsym(library, name) : nullptr;
 }
 
-// Variables are looked up in the global order, not behind Weft: the program may hold the valid
-// copy.
+// Variables are looked up in the global scope, not after Weft: the program may hold the valid copy.
 void* find_variable(const char* name) {
   if (void* first = linker().dlsym(RTLD_DEFAULT, name)) return first;
   void* library = late_library();
@@ -61,10 +60,10 @@ void* find_variable(const char* name) {
 
 namespace {
 
-// The address range of the MPI library. Written once; `end` is written last and makes it visible.
+// The address range of the MPI library, written once. `end` is written last and publishes it.
 struct Known {
   std::uintptr_t begin = 0;
-  std::atomic<std::uintptr_t> end = 0;  // 0: not known; pairs with the acquire in from_library()
+  std::atomic<std::uintptr_t> end = 0;  // 0: unknown; pairs with the acquire in from_library()
 };
 Known known_library;
 
@@ -84,8 +83,8 @@ Extent object_around(void* address) {
   return search.found;
 }
 
-// Returns a call that only the MPI library defines by this name: some tools define PMPI_Init and
-// the calls for files themselves.
+// Returns the address of a function that only the MPI library defines: some tools define PMPI_Init
+// and the MPI-IO functions themselves.
 void* within_library() {
   return find_behind_weft("PMPI_Get_library_version");
 }
@@ -107,8 +106,8 @@ Extent library_extent() {
   return check_family() ? object_around(within_library()) : Extent();
 }
 
-// If the Fortran layer is part of the library itself, its calls cannot be told from the library's
-// own: then no calls are taken for the library's.
+// If the Fortran binding is part of the library itself, the application's Fortran calls cannot be
+// told from the library's own calls. Then no call is attributed to the library.
 void note_library() {
   void* const within = within_library();
   if (!within) return;
@@ -133,8 +132,8 @@ bool is_fortran_binding(const void* address) {
 
 namespace {
 
-// Returns the name by which programs are linked to the object that holds `address`; its file may
-// have another name, such as libmpi.so.
+// Returns the name by which programs are linked to the object that holds `address`. Its file may be
+// named differently, such as libmpi.so.
 std::string linked_name_of(void* address) {
   const link_map* const object = address ? object_of(address) : nullptr;
   const char* const name = object ? LoadedObject(*object).linked_name() : nullptr;
@@ -144,7 +143,7 @@ std::string linked_name_of(void* address) {
 bool of_this_family(const std::string& file) {
   for (const char* name : kLibraryNames)
     if (file.compare(0, std::strlen(name), name) == 0) return true;
-  // Some implementations link the library under names of their own (libmpich.so, libpmpi.so).
+  // Some implementations have other library names (libmpich.so, libpmpi.so).
   return file.find(".so.12") != std::string::npos && std::string(WEFT_FAMILY) == "mpich";
 }
 
@@ -153,7 +152,7 @@ bool of_this_family(const std::string& file) {
 void bind_now() {
   // std::call_once is avoided: it makes a system call to wake waiters even if there are none.
   [[maybe_unused]] static const bool bound = (bind_next_calls(find), true);
-  // The first attempt is repeated if the library was not loaded then.
+  // Binds again if the library was not loaded at the first attempt.
   if (!next_calls.Init) bind_next_calls(find);
 }
 

@@ -11,17 +11,18 @@
 
 namespace weft {
 
-// Returns the next definition of a function behind this library; nullptr if there is none.
+// Returns the next definition of a function after this library; nullptr if there is none.
 void* find(const char* name);
-// Returns the MPI library's own function, past all of Weft's libraries: the advisor's may come
-// before the engines'.
+// Returns the MPI library's own function. It skips all of Weft's libraries, since the advisor's may
+// precede the engines'.
 void* find_behind_weft(const char* name);
-// Looks in the global order, not behind Weft: the program may hold the valid copy.
+// Searches the global scope rather than the objects after Weft: the program may hold the valid
+// copy.
 void* find_variable(const char* name);
-// Returns the name, without directory, of the file from which an address was loaded.
+// Returns the file, without its directory, from which an address was loaded.
 std::string file_of(void* address);
-// Returns whether the address is in the Fortran binding. That tells the library only after a call
-// that the callbacks are Fortran's, which are called differently.
+// Returns whether the address is in the Fortran binding. The binding tells the library only after a
+// call that the callbacks are Fortran's, which have another calling convention.
 bool is_fortran_binding(const void* address);
 // The address range of a loaded object.
 struct Extent {
@@ -37,15 +38,15 @@ Extent library_extent();
 // Stores the MPI library's address range for from_library().
 void note_library();
 
-// Binds next_calls; several threads may call it at the same time.
+// Binds next_calls. It is thread-safe.
 void bind_now();
 // Returns whether the address is in the MPI library, which calls itself by PMPI_ names.
 bool from_library(const void* caller);
-// Reports that the application called a function that no library in the chain has, and aborts.
+// Reports that the application called a function that no library in the chain defines, and aborts.
 [[noreturn]] void missing_call(CallId id);
 
-// Returns an error if the process runs another MPI family than this library was built for: handles
-// then have another size, so that no call may go through Weft.
+// Returns an error if the process runs another MPI family than this library was built for. Handles
+// then have another size, so no call may go through Weft.
 Result<bool> check_family();
 
 }  // namespace weft

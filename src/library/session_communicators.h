@@ -1,6 +1,6 @@
-// Communicators of sessions: those that are made of a group alone, and all that are made of these.
-// Their groups must meet no group of MPI_COMM_WORLD's in a call, so that they have to be known from
-// where they come from. Sessions may be there before MPI_Init and after MPI_Finalize.
+// Tracks communicators of sessions: those made from a group alone, and all made from these. Their
+// groups must not be combined with groups of MPI_COMM_WORLD, so they are recognised by their
+// origin. Sessions may exist before MPI_Init and after MPI_Finalize.
 #pragma once
 
 #include <mpi.h>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// The number of known ones; 0 in programs without sessions.
+// The number of tracked communicators; 0 in programs without sessions.
 inline std::atomic<int> session_communicators{0};
 
 bool is_known_of_session(MPI_Comm comm);
@@ -19,7 +19,8 @@ inline bool is_of_session(MPI_Comm comm) {
   return session_communicators.load(std::memory_order_relaxed) != 0 && is_known_of_session(comm);
 }
 
-// The library returned `code` and, if that is success, a communicator made of `parent`.
+// Must be called when the library has made a communicator from `parent`. Returns `code`, the
+// library's result.
 inline int made_of(MPI_Comm parent, const MPI_Comm* made, int code) {
   if (session_communicators.load(std::memory_order_relaxed) != 0 && code == MPI_SUCCESS)
       [[unlikely]]
@@ -27,7 +28,7 @@ inline int made_of(MPI_Comm parent, const MPI_Comm* made, int code) {
   return code;
 }
 
-// Groups of sessions are known in the same way.
+// Must be called when the library has made a communicator from a session's groups.
 inline int made_of_groups(const MPI_Comm* made, int code) {
   if (code == MPI_SUCCESS) note_of_session(*made, true);
   return code;
@@ -39,8 +40,8 @@ inline void forget_if_of_session(MPI_Comm comm) {
     note_of_session(comm, false);
 }
 
-// Frees `comm` by `free`. Its handle is forgotten before, since another communicator may get it,
-// and known again if the library refuses.
+// Frees `comm` by `free`. The handle is forgotten first, since another communicator may get it, and
+// tracked again if the library refuses.
 template <class Free>
 int free_of_session(MPI_Comm* comm, Free free) {
   const MPI_Comm handle = *comm;
