@@ -1,4 +1,4 @@
-// Borders of nearly equal blocks.
+// Computes the borders of nearly equal blocks.
 #include "patterns/blocks.h"
 
 #include <algorithm>

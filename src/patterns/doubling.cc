@@ -1,4 +1,4 @@
-// Powers of two and folding.
+// Computes powers of two, and folds a number of ranks to one of them.
 #include "patterns/doubling.h"
 
 #include <bit>

@@ -1,25 +1,25 @@
-// Powers of two, and the fold that brings any number of ranks to one.
-// Why the pairs are neighbours: partial results then always belong to runs of consecutive ranks,
-// which keeps the order of operands for operators that do not commute.
+// Powers of two, and the fold of any number of ranks to one. Neighbouring ranks form the folded
+// pairs, so that partial results always cover runs of consecutive ranks. This keeps the order of
+// operands for non-commutative operators.
 #pragma once
 
 namespace weft {
 
 bool is_power_of_two(int n);
-int power_of_two_below(int n);  // the largest that is <= n
+int power_of_two_below(int n);  // the largest one that is <= n
 
-// With `extra` ranks more than a power of two, the first 2 * extra ranks form pairs (2i, 2i + 1),
-// and one of each acts for both: `preferred` in its own pair, else the odd one.
+// If there are `extra` ranks more than a power of two, the first 2 * extra ranks form pairs (2i, 2i
+// + 1). One rank of each pair acts for both: `preferred` in its own pair, otherwise the odd one.
 class Fold {
  public:
   explicit Fold(int size, int preferred = 1)
       : power_(power_of_two_below(size)), extra_(size - power_), preferred_(preferred) {}
 
   int power() const { return power_; }
-  // Position among the ranks that act, -1 for a rank that its partner acts for.
+  // Returns the position among the acting ranks; -1 for a rank whose partner acts for it.
   int position(int rank) const;
   int rank_at(int position) const;
-  // The other rank of the pair, -1 outside the pairs.
+  // Returns the other rank of the pair; -1 for a rank without a pair.
   int partner(int rank) const { return rank < 2 * extra_ ? rank ^ 1 : -1; }
 
  private:

@@ -1,4 +1,4 @@
-// Neighbours on a line cut out of the circle.
+// Finds the neighbours in a chain of ranks, which is a ring cut open.
 #include "patterns/ring.h"
 
 namespace weft {

@@ -1,15 +1,15 @@
-// Ring and chain: the ranks in a circle or a line.
+// Ranks arranged in a ring or a chain.
 #pragma once
 
 namespace weft {
 
-// `rank + distance` around a circle of `size`; the distance may be negative.
+// Returns the rank at `distance` around a ring of `size` ranks; the distance may be negative.
 inline int ring_at(int rank, int distance, int size) {
   const int at = (rank + distance) % size;
   return at < 0 ? at + size : at;
 }
 
-// Neighbours on the line that begins at rank `first` of a circle; -1 at its ends.
+// Return the neighbour in the chain that begins at rank `first` of the ring; -1 at its ends.
 int chain_previous(int rank, int first, int size);
 int chain_next(int rank, int first, int size);
 

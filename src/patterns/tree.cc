@@ -1,4 +1,4 @@
-// Binomial tree arithmetic.
+// Computes parents, children and subtrees of binomial and k-nomial trees.
 #include "patterns/tree.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Number of ranks that a full subtree of this node would have.
+// Returns the number of ranks in a complete subtree of this node.
 int reach(int node, int size) {
   return node == 0 ? size : node & -node;
 }

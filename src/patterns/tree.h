@@ -1,5 +1,5 @@
-// The binomial tree over relative ranks 0..size-1, rooted at 0. Node v has the children v + 2^k
-// for all 2^k below v's lowest set bit; the subtree of each node is a run of consecutive ranks.
+// The binomial tree over relative ranks 0..size-1 with root 0. Node v has the children v + 2^k for
+// all 2^k below v's lowest set bit. The subtree of each node is a run of consecutive ranks.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,15 @@ namespace weft {
 
 int binomial_parent(int node);                           // -1 for the root
 std::vector<int> binomial_children(int node, int size);  // smallest subtree first
-int binomial_subtree(int node, int size);                // number of nodes, the node included
+int binomial_subtree(int node, int size);  // number of nodes in the subtree, including `node`
 
-// The k-nomial tree, with digits to base `radix` in place of bits: node v has the children v + j *
+// The k-nomial tree has digits to base `radix` in place of bits: node v has the children v + j *
 // radix^k, 0 < j < radix, for all k below v's lowest non-zero digit.
 int knomial_parent(int node, int radix);
 std::vector<int> knomial_children(int node, int size, int radix);  // nearest first
 
-// Returns the level of the message between a node other than 0 and its parent: 1 for leaves, plus
-// one for each zero digit after the node's last non-zero digit.
+// Returns the level of the message between a node other than 0 and its parent: 1 plus the number of
+// zero digits after the node's last non-zero digit. Leaves may have level 1.
 int knomial_level(int node, int radix);
 
 }  // namespace weft
