@@ -1,6 +1,6 @@
-// This part is native because it starts once per rank. The first rank of a job, and a command that
-// starts a launcher, run Python, which starts this program again with --directory and shows the
-// report afterwards.
+// Implements the native part of `weft advise`, which starts once per rank. The first rank of a job,
+// and a command that starts a launcher, run Python. Python starts this program again with
+// --directory and shows the report afterwards.
 #include "launch/advise.h"
 
 #include <signal.h>
@@ -22,14 +22,16 @@ namespace {
 
 struct Arguments {
   std::string directory, overhead, mpi;
-  // These replace the program: replay, a plan, as library or auto, with this MPI library.
+  // Arguments of a replay: its program, form (library or auto), plan, and the directories of its
+  // MPI library.
   std::string replay, form, plan, libraries;
-  bool check = false;  // set by weft check
+  bool check = false;  // set by `weft check`
   bool verify = false, refused = false, help = false;
   std::vector<std::string> command;
 };
 
-// Returns whether one of Python's options takes the next word: "--out FILE", not "--out=FILE".
+// Returns whether one of Python's options takes the next word as its value: "--out FILE", not
+// "--out=FILE".
 bool has_value_behind(std::string_view word) {
   for (const std::string_view flag :
        {"--check", "--verify", "--sample", "--no-sample", "--help", advise::kRefusedOption})
@@ -38,7 +40,7 @@ bool has_value_behind(std::string_view word) {
   return word.substr(0, 2) == "--" || word.size() == 2;
 }
 
-// Reads the options that the ranks need; all others are Python's.
+// Reads the options that the ranks need; all others are for Python.
 Arguments read(int argc, char** argv) {
   Arguments found;
   const auto value_of = [&](int& i, std::string_view name) -> const char* {
@@ -77,21 +79,21 @@ Arguments read(int argc, char** argv) {
   return found;
 }
 
-// Returns whether the command is weft lab run.
+// Returns whether the command is `weft lab run`.
 bool starts_lab(const std::vector<std::string>& command) {
   const std::string& program = command[0];
   return command.size() > 2 && program.substr(program.rfind('/') + 1) == "weft" &&
          command[1] == "lab" && command[2] == "run";
 }
 
-// Makes this process end with its Python parent: the first rank is its child, and a job that is
-// ended ends the parent.
+// Makes this process end with its Python parent. The first rank is a child of Python, and a killed
+// job kills only the parent.
 void end_with_parent() {
   const char* const parent = std::getenv(advise::kParentVariable);
   if (parent && std::to_string(getppid()) == parent) prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-// Replays on the program's own MPI library, with Weft if the form says so.
+// Runs a replay on the program's own MPI library, with Weft if the form is auto.
 int replay(const std::string& self, const Arguments& arguments) {
   std::string directories = arguments.libraries;
   if (const char* before = std::getenv("LD_LIBRARY_PATH")) directories += std::string(":") + before;
@@ -99,7 +101,7 @@ int replay(const std::string& self, const Arguments& arguments) {
   RunOptions options;
   options.command = {arguments.replay, arguments.form, arguments.plan, arguments.plan + ".times"};
   if (arguments.form == "auto") {
-    // DeferredStep replays reuse what one has learnt, as in a long-running program; the user's own
+    // Later replays reuse what this one has learnt, as a long-running program does. The user's own
     // file is not touched.
     setenv("WEFT_PLAN_CACHE", (arguments.plan + ".learnt").c_str(), 1);
     return start_program(self, options);
@@ -110,21 +112,21 @@ int replay(const std::string& self, const Arguments& arguments) {
   return become(arguments.replay, words.data());
 }
 
-// Starts the program with the advisor's library preloaded, as in other ranks.
+// Starts the program with the advisor's library preloaded, as the other ranks do.
 int start_watched(const std::string& self, const Arguments& arguments) {
   auto options = watching_options(arguments.mpi, arguments.command);
   if (!options) return refuse(options.error().message);
   return start_program(self, *options);
 }
 
-// Is called after Python has refused the command line in a rank: the other ranks are on their way
-// to MPI_Init, where this rank tells them through the advisor's library in its own program.
+// Is called in a rank whose command line Python has refused. The other ranks are about to enter
+// MPI_Init, where this rank tells them through the advisor's library in its own program.
 int end_with_all(const std::string& self, const Arguments& arguments) {
   const auto& command = arguments.command;
   if (command.empty() || launcher_of_command(command[0]) != Launcher::none || starts_lab(command))
     return 2;
   setenv(advise::kRefusedVariable, "1", 1);
-  Arguments plain;  // what was refused may be --mpi
+  Arguments plain;  // --mpi is left out, since it may be what was refused
   plain.command = command;
   return start_watched(self, plain);
 }
@@ -137,7 +139,7 @@ std::optional<int> advise(const std::string& self, int argc, char** argv) {
   if (arguments.command.empty() || arguments.help) return std::nullopt;
   const Launcher launcher = launcher_of_command(arguments.command[0]);
   const bool prepared = !arguments.directory.empty();
-  // In a batch script, which starts a job, the variables are those of a rank, too.
+  // In a batch script that starts a job, the environment looks like a rank's, too.
   const bool starts_job = launcher != Launcher::none || starts_lab(arguments.command);
   if (arguments.verify && launched_rank() && !starts_job)
     return refuse("weft advise --verify starts a job: put weft advise before the launcher");

@@ -1,5 +1,5 @@
-// `weft advise`: in front of a rank's program, the program with the advisor's library loaded; in
-// front of a launcher, or for what the user sees, the part in Python.
+// Runs `weft advise`. Before a rank's program, it starts the program with the advisor's library
+// preloaded. Before a launcher, or for the parts that the user sees, it runs Python.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,8 @@
 
 namespace weft::launch {
 
-// Returns only if nothing was started: a status as run() does, or nothing if Python is to do it.
+// Returns only if nothing was started: an exit status as from run(), or nothing if Python is to
+// continue.
 std::optional<int> advise(const std::string& self, int argc, char** argv);
 
 }  // namespace weft::launch

@@ -1,4 +1,4 @@
-// The names of each kind's algorithms, without their code.
+// Lists the names of each collective's algorithms without linking their code.
 #pragma once
 
 #include <vector>

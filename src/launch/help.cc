@@ -1,4 +1,4 @@
-// Help as text, 80 columns wide, and as JSON.
+// Prints help as text, 80 columns wide, and as JSON.
 #include "launch/help.h"
 
 #include <algorithm>
@@ -25,8 +25,8 @@ constexpr const char* kExitStatus =
     "The exit status is the program's own; 2 when Weft refuses; 126 or 127 when the program cannot "
     "be started or is not found.";
 
-// `text` in lines that fit, each after the first behind `indent` spaces; the first one begins in
-// column `used`.
+// Wraps `text` into lines that fit. Each line after the first is indented by `indent` spaces; the
+// first one begins in column `used`.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t used) {
   std::string lines;
   while (!text.empty()) {
@@ -51,7 +51,7 @@ std::string synopsis(const Option& option) {
   return option.name + (option.alone ? "[=" + argument + "]" : " " + argument);
 }
 
-// "E: native, assist; default: auto; variable: WEFT_ENGINE"
+// Returns a text such as "E: native, assist; default: auto; variable: WEFT_ENGINE".
 std::string facts(const Option& option) {
   std::string text;
   const auto add = [&](const char* what, const char* fact) {
@@ -104,7 +104,7 @@ std::string algorithms_json(Kind kind) {
   return "    " + in_quotes(kind_name(kind)) + ": [" + names + "]";
 }
 
-// Entries with a comma between them.
+// Joins entries with commas.
 class Entries {
  public:
   void add(const std::string& entry) { text_ += (text_.empty() ? "\n" : ",\n") + entry; }

@@ -1,4 +1,5 @@
-// `weft run --help`, from the table of options, and the same as JSON for tools/generate_reference.
+// Makes the texts of `weft run --help`, from the table of options, and its JSON form for
+// tools/generate_reference.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@ namespace weft::launch {
 
 std::string run_help();
 
-// `weft run --help=json`: options, hints and algorithms. Existing members keep their names and
-// meanings.
+// Returns the text of `weft run --help=json`: options, hints and algorithms. Existing members keep
+// their names and meanings.
 std::string run_help_json();
 
 }  // namespace weft::launch

@@ -17,7 +17,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr int kMostAbove = 8;  // processes between a rank and its launcher
+constexpr int kMostAbove = 8;  // most processes between a rank and its launcher
 
 bool is_weft(const std::string& word) {
   return word.substr(word.rfind('/') + 1) == "weft";
@@ -52,7 +52,8 @@ int parent_of(int process) {
   return parent;
 }
 
-// Returns the words of the launcher that started this rank; empty if it is not an ancestor.
+// Returns the command line of the launcher that started this rank; empty if no ancestor is a
+// launcher.
 Words launcher_above() {
   int process = getppid();
   for (int i = 0; i < kMostAbove && process > 1; ++i, process = parent_of(process)) {

@@ -1,5 +1,5 @@
-// The job's command line as a user would type it without Weft, for the sentence of the summary that
-// names the next command.
+// Finds the job's command line as a user would type it without Weft. The summary suggests the next
+// command from it.
 #pragma once
 
 #include <string>
@@ -7,12 +7,13 @@
 
 namespace weft::launch {
 
-// Returns the words in one line for a shell, without `weft run [OPTIONS] --` before a program;
-// empty if `weft run` lacks the `--` that ends its options.
+// Joins the words to one line for a shell and removes `weft run [OPTIONS] --` before programs.
+// Returns an empty string if `weft run` lacks the `--` that ends its options.
 std::string typed_without_weft(const std::vector<std::string>& words);
 
-// Stores it in the environment for the preloaded library, unless it is there already. started: the
-// command that `weft run` starts. In a rank, an ancestor process has the launcher's words.
+// Stores the command line in the environment for the preloaded library, unless it is there already.
+// started: the command that `weft run` starts; in a rank, the launcher's words are read from an
+// ancestor process instead.
 void tell_job_command(const std::vector<std::string>& started);
 
 }  // namespace weft::launch

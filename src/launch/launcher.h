@@ -1,7 +1,7 @@
-// Launchers (mpiexec, mpirun, srun): recognising them, on the command line and from inside a rank,
-// and putting `weft run` in front of the programs they start.
-// Why: LD_PRELOAD belongs into the ranks. In the launcher it would load MPI's collectives into a
-// program that has none, and stay with every process that it starts.
+// Recognises launchers (mpiexec, mpirun, srun) on the command line and from inside a rank, and
+// inserts `weft run` before the programs that they start. LD_PRELOAD must be set in the ranks only:
+// in the launcher it would load MPI collectives into a program that has none, and every process
+// that it starts would inherit the setting.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ namespace weft::launch {
 enum class Launcher { none, hydra, openmpi, slurm, any };  // any: mpiexec of unknown origin
 const char* launcher_name(Launcher launcher);
 
-// Returns the launcher that `command` is; none if it is an ordinary program.
+// Returns which launcher `command` is; none if it is an ordinary program.
 Launcher launcher_of_command(const std::string& command);
 
-// Returns the launcher that started this process, as its environment shows.
+// Returns the launcher that started this process, according to its environment.
 Launcher launcher_of_environment();
 
-// `command` (a launcher and its arguments) with `prefix` in front of each program that it starts.
-// Unchanged if it starts none (mpiexec --version).
+// Returns `command` (a launcher and its arguments) with `prefix` inserted before each program that
+// it starts; unchanged if it starts none (mpiexec --version).
 Result<std::vector<std::string>> insert_before_programs(Launcher launcher,
                                                         const std::vector<std::string>& command,
                                                         const std::vector<std::string>& prefix);

@@ -1,6 +1,6 @@
-// The launchers' options and how many arguments each takes: all that is needed to see where the
-// program starts. Left out on purpose: options whose argument may or may not be there (Intel's
-// -tune, -trace) and those that name the programs in a file (-configfile, --app, --multi-prog).
+// Lists the launchers' options with their numbers of arguments, which is all that is needed to find
+// the program. Options with an optional argument (Intel's -tune, -trace) and those that name
+// programs in a file (-configfile, --app, --multi-prog) are left out on purpose.
 #include <algorithm>
 #include <string_view>
 
@@ -9,7 +9,7 @@
 namespace weft::launch {
 namespace {
 
-// Words between spaces; a word matches as a whole.
+// Returns whether `word` is one of the space-separated words.
 bool listed(std::string_view words, std::string_view word) {
   if (word.empty() || word.find(' ') != std::string_view::npos) return false;
   const std::string bounded = " " + std::string(word) + " ";
@@ -29,7 +29,8 @@ constexpr std::string_view kHydraOne =
     "outfile-pattern outfile gpus-per-proc gpu-subdevs-per-proc iface localhost nameserver "
     "order-nodes ppn perhost grr prepend-pattern usize output-from memory-alloc-kinds gtool "
     "gtoolfile gdb-args s cpu-bind branch-count path gpath umask ";
-constexpr std::string_view kHydraEnvironment = " genv env ";  // NAME VALUE, or NAME=VALUE
+// Followed by NAME VALUE or NAME=VALUE.
+constexpr std::string_view kHydraEnvironment = " genv env ";
 
 constexpr std::string_view kOpenMpiNone =
     " h help v verbose V version p parseable parsable allow-run-as-root enable-recovery "
@@ -83,7 +84,7 @@ bool same_name_any_case(std::string_view words, std::string_view name) {
   return listed(words, name) || listed(words, lower);
 }
 
-// Hydra: any number of dashes, any case, and -option=value.
+// Hydra accepts any number of dashes, any case, and -option=value.
 int hydra_arguments(std::string_view argument, std::string_view next) {
   const std::string_view option = without_dashes(argument);
   const auto equals = option.find('=');
@@ -106,7 +107,7 @@ int openmpi_arguments(std::string_view argument) {
   return listed(kOpenMpiTwo, name) ? 2 - taken : -1;
 }
 
-// srun follows getopt: -n4, -n 4, --ntasks=4, --ntasks 4, and optional values only when attached.
+// srun follows getopt: -n4, -n 4, --ntasks=4, --ntasks 4. Optional values must be attached.
 int slurm_arguments(std::string_view argument) {
   const bool is_long = argument.substr(0, 2) == "--";
   const std::string_view option = without_dashes(argument);
@@ -138,7 +139,8 @@ int arguments_of_option(Launcher launcher, const std::string& argument, const st
     default:
       break;
   }
-  // A launcher of unknown origin: an option that two launchers read differently stays unknown.
+  // The launcher's origin is unknown: an option that two launchers interpret differently counts as
+  // unknown.
   const int hydra = hydra_arguments(argument, next);
   const int openmpi = openmpi_arguments(argument);
   if (hydra < 0 || openmpi < 0) return std::max(hydra, openmpi);

@@ -1,6 +1,6 @@
-// The `weft` command: `run` is done here, and what of `advise` starts a rank; `schedule` by its own
-// program, the rest by Python.
-// Why: `weft run` starts once per rank, on thousands of ranks from a shared file system.
+// Implements the `weft` command. `run`, and the part of `advise` that starts a rank, are done here;
+// `schedule` is a program of its own; Python does the rest. `weft run` is native since it starts
+// once per rank, on thousands of ranks from a shared file system.
 #include <unistd.h>
 
 #include <climits>
@@ -34,7 +34,8 @@ int become_part(const std::string& path, const std::vector<const char*>& argumen
   return weft::launch::become(path, command.data());
 }
 
-// Below the prefix of an installation; in a build, beside the command.
+// Returns the path of weft-schedule: below the prefix of an installation, or beside the command in
+// a build tree.
 std::string schedule_printer(const std::string& directory) {
   const std::string installed = directory + "../libexec/weft/weft-schedule";
   return access(installed.c_str(), X_OK) == 0 ? installed : directory + "weft-schedule";
@@ -53,7 +54,7 @@ int main(int argc, char** argv) {
   if (verb == "run") return weft::launch::run(self, argc - 2, argv + 2);
   if (verb == "advise")
     if (const auto status = weft::launch::advise(self, argc - 2, argv + 2)) return *status;
-  // Python builds it in the source tree.
+  // If the printer is missing, as in a source tree, Python builds it.
   const std::string printer = schedule_printer(directory);
   if (verb == "schedule" && access(printer.c_str(), X_OK) == 0)
     return become_part(printer, {argv + 2, argv + argc});

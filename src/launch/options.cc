@@ -1,4 +1,4 @@
-// Turns options into variables, which the library's own Config checks.
+// Converts options to environment variables, which the library's own Config checks.
 #include "launch/options.h"
 
 #include <array>

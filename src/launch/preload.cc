@@ -1,5 +1,5 @@
-// Sanitizers' runtimes are preloaded, too: they refuse to start behind another library, and the
-// loader takes preloaded ones before those that the program is linked to.
+// Sanitizers' runtimes are preloaded, too: they refuse to run unless they come first, and the
+// loader puts preloaded libraries before those that the program is linked to.
 #include "launch/preload.h"
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 namespace weft::launch {
 namespace {
 
-// Returns the user's own value, without what an outer `weft run` has added.
+// Returns the user's own LD_PRELOAD, without libraries that an outer `weft run` has added.
 std::string preload_of_user() {
   for (const char* const variable : {kPreloadBeforeVariable, "LD_PRELOAD"})
     if (const char* const value = std::getenv(variable)) return value;

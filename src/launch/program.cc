@@ -1,5 +1,5 @@
-// Reads the ELF program headers and the dynamic section of a file; where these name no MPI library,
-// also its symbols, among which a library that is linked in shows itself.
+// Reads the ELF program headers and the dynamic section of a file. If these name no MPI library, it
+// also reads the symbols, which show a library that is linked statically.
 #include "launch/program.h"
 
 #include <elf.h>
@@ -19,7 +19,7 @@
 namespace weft::launch {
 namespace {
 
-// The file's bytes, mapped; unmapped at the end. Every access is checked against the length.
+// Maps a file, and unmaps it at the end. Every access is checked against the file's length.
 class MappedFile {
  public:
   MappedFile(int fd, std::size_t bytes) : bytes_(bytes) {
@@ -56,7 +56,7 @@ constexpr Elf64_Half kOwnMachine = EM_X86_64;
 #endif
 
 struct DynamicPart {
-  std::string_view interpreter;  // the path of the loader; empty: there is none
+  std::string_view interpreter;  // path of the loader; empty if there is none
   bool soname = false;
   std::vector<std::string_view> needed;
 };
@@ -102,7 +102,7 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-// libmpi.so.12, and its C++ and Fortran companions, share the family's number.
+// libmpi.so.12 and its C++ and Fortran companions carry the family's number.
 Family family_of(std::string_view library) {
   if (library.substr(0, 6) != "libmpi") return Family::unknown;
   if (library.find("_abi.so") != std::string_view::npos) return Family::abi;
@@ -126,7 +126,8 @@ bool defines(const MappedFile& file, const Elf64_Shdr& table, std::uint64_t name
   return false;
 }
 
-// Only a library defines the calls that other tools may not replace.
+// Returns whether an MPI library is linked statically. Only a library defines functions that tools
+// must not replace.
 bool holds_an_mpi_library(const MappedFile& file, const Elf64_Ehdr& elf) {
   const auto section = [&](std::uint64_t index, Elf64_Shdr& header) {
     return index < elf.e_shnum && file.read(elf.e_shoff + index * elf.e_shentsize, header);
@@ -146,7 +147,7 @@ bool has_capabilities(const std::string& path) {
 // Returns why the loader would not load Weft; empty if it would. File capabilities do not matter
 // for root, which has all rights anyway.
 std::string why_not(const DynamicPart& part, const std::string& path, const struct stat& status) {
-  // The dynamic loader itself has no interpreter either, but a name as a library.
+  // The dynamic loader itself has no interpreter either, but it has a library name.
   if (part.interpreter.empty() && !part.soname)
     return "is a static program: Weft cannot be loaded into it; link it dynamically";
   if (part.interpreter.find("/ld-musl") != std::string_view::npos)
@@ -195,7 +196,8 @@ bool is_program(const std::string& path) {
 
 }  // namespace
 
-// GCC's and Clang's. That of undefined behaviour replaces no calls, and may come anywhere.
+// Recognises the runtimes of GCC and Clang. The runtime for undefined behaviour replaces no
+// functions, and may come anywhere.
 bool is_sanitizer(std::string_view library) {
   library.remove_prefix(library.rfind('/') + 1);
   for (const std::string_view start :
@@ -222,7 +224,7 @@ std::string find_in_path(const std::string& name) {
 
 Result<Program> look_at_program(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  // A program may be executable and not readable; then the loader decides.
+  // A file may be executable but not readable; then only the loader can tell.
   if (fd < 0)
     return errno == EACCES ? Result<Program>(Program{})
                            : Result<Program>(Error{path + ": " + std::strerror(errno)});

@@ -1,6 +1,6 @@
 // Reads from a program file whether it is a script or static, its processor and C library, and the
-// MPI library to which it is linked. It reads ELF headers, since preloading the library of another
-// MPI family would have no effect and give no message.
+// MPI library to which it is linked. ELF headers are read, since preloading the library of another
+// MPI family would silently have no effect.
 #pragma once
 
 #include <string>
@@ -16,18 +16,19 @@ std::string find_in_path(const std::string& name);
 
 struct Program {
   bool preloadable = true;
-  std::string why_not;  // set when not preloadable, for the user
+  std::string why_not;  // message for the user if the program is not preloadable
   Family family = Family::unknown;
-  std::string mpi_library;  // the name the family was seen in, such as libmpi.so.12
+  std::string mpi_library;  // name that revealed the family, such as libmpi.so.12
   // The runtime of a sanitizer that must be loaded before all other libraries, such as
   // libasan.so.8; empty if the program needs none.
   std::string sanitizer;
 };
 
-// Returns whether a library is such a runtime, by its name or path.
+// Returns whether a library, given by name or path, is a sanitizer's runtime.
 bool is_sanitizer(std::string_view library);
 
-// A file that is not ELF, such as a script, counts as preloadable, of unknown family.
+// Returns an error if the file cannot be read. A file that is not ELF, such as a script, counts as
+// preloadable, with unknown family.
 Result<Program> look_at_program(const std::string& path);
 
 }  // namespace weft::launch

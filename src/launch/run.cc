@@ -1,5 +1,5 @@
-// The flow of `weft run`: after the options, either the launcher's command line is rewritten, or
-// the program is examined, the library of its MPI family chosen, and the program started.
+// Implements `weft run`. After the options, it either rewrites the launcher's command line, or
+// examines the program, chooses the library of its MPI family, and starts the program.
 #include "launch/run.h"
 
 #include <sys/stat.h>
@@ -67,7 +67,7 @@ Result<Choice> choose_family(const std::string& name, const Program& program, Fa
   return Choice{program.family, linked};
 }
 
-// Returns the places beside the installed command (lib/weft) and the build's (lib).
+// Returns the library directories of an installation (lib/weft) and of a build tree (lib).
 std::vector<std::string> library_directories(const std::string& self) {
   const std::string prefix = self.substr(0, self.rfind('/', self.rfind('/') - 1));
   return {prefix + "/lib/weft/", prefix + "/lib/"};
@@ -87,7 +87,7 @@ std::string families_there(const std::string& directory) {
   return names.empty() ? "none" : names;
 }
 
-// what: a family, or "heap".
+// what: an MPI family, or "heap".
 Result<std::string> find_library(const std::string& self, const std::string& what) {
   const auto directories = library_directories(self);
   for (const auto& directory : directories) {
@@ -108,7 +108,7 @@ Result<std::string> find_library(const std::string& self, const std::string& wha
                            : "build")};
 }
 
-// Returns whether the heap's library is wanted and can work: sanitizers allocate all memory
+// Returns whether the heap library is requested and can work: sanitizers allocate all memory
 // themselves.
 bool wants_heap(const std::string& name, const Program& program) {
   const char* const bytes = std::getenv("WEFT_SHARED_HEAP");
@@ -119,8 +119,8 @@ bool wants_heap(const std::string& name, const Program& program) {
   return false;
 }
 
-// Returns the libraries to preload: the advisor's, which must see the application's calls before
-// Weft's does; the family's; and with --shared-heap the heap's.
+// Returns the libraries to preload: the advisor's first, which must see the application's calls
+// before Weft's does, then the family's, then with --shared-heap the heap's.
 Result<std::string> find_libraries(const std::string& self, Family family, const Program& program,
                                    const RunOptions& options) {
   const std::string name = family_name(family);
@@ -137,8 +137,8 @@ Result<std::string> find_libraries(const std::string& self, Family family, const
   return found;
 }
 
-// The advisor shows Weft's threads from the trace, unless the user wants the trace elsewhere. All
-// ranks trace, and the first one writes.
+// Enables the trace, from which the advisor shows Weft's threads, unless the user writes the trace
+// elsewhere. All ranks trace, and the first one writes the file.
 void trace_for_advisor() {
   const char* const directory = std::getenv(advise::kDirectoryVariable);
   const std::string file = std::string(directory ? directory : "") + advise::kThreadsFile;
@@ -146,8 +146,7 @@ void trace_for_advisor() {
   if (!asked || !*asked) setenv("WEFT_TRACE", file.c_str(), 1);
 }
 
-// Returns the words to insert before programs of a launcher started by `weft run` under the
-// advisor.
+// Returns the words that `weft run` under the advisor inserts before a launcher's programs.
 std::vector<std::string> watching_words(const std::string& self) {
   const char* const directory = std::getenv(advise::kDirectoryVariable);
   const char* const overhead = std::getenv(advise::kOverheadVariable);
@@ -194,13 +193,13 @@ int start_program(const std::string& self, const RunOptions& options) {
   const std::string& name = options.command[0];
   const std::string path = find_in_path(name);
   const auto command = pointers(options.command);
-  // The launcher starts `weft run` again, which finds these options in its environment.
+  // The launcher starts `weft run` in each rank, which finds these options in its environment.
   if (options.watched) setenv(advise::kWatchedVariable, "1", 1);
   if (path.empty() || same_file(path, self)) return become(path, command.data());
   auto program = look_at_program(path);
   if (!program) return refuse(program.error().message);
   if (!program->preloadable) return refuse(name + " " + program->why_not);
-  // In a rank the library reports it, once for the job.
+  // In a rank the preloaded library reports the mistake, once for the job.
   const bool is_said_later = launched_rank() && program->family != Family::unknown;
   if (!options.refusal.empty() && !is_said_later) return refuse(options.refusal);
   auto choice = choose_family(name, *program, options.mpi, launcher_of_environment());
@@ -233,7 +232,7 @@ int become(const std::string& path, const char* const* command) {
     say_why_it_ends(command[0] + std::string(": not found"), Of::node);
     return kNotFound;
   }
-  // execvp also starts scripts without a first line that names their interpreter.
+  // execvp also starts scripts that lack a first line with their interpreter.
   execvp(path.c_str(), const_cast<char* const*>(command));
   const int error = errno;
   say_why_it_ends(path + ": " + std::strerror(error), Of::node);

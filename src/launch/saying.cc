@@ -17,7 +17,8 @@ namespace {
 
 constexpr int kRefused = 2;
 
-// Ranks of one job start and end within this time on a node; for so long the first rank may speak.
+// The ranks of one job start within this time on a node; the first rank keeps the right to print
+// for as long.
 constexpr useconds_t kTogetherUs = 500'000;
 
 void say(const std::string& message, const std::string& of_whom) {
@@ -34,8 +35,8 @@ std::string node() {
   return " (node " + std::string(name.data()) + ")";
 }
 
-// Takes a name that only one process of the node can have at a time, and that ends with it. The
-// launcher, as the parent, distinguishes jobs.
+// Takes a socket name that only one process of the node can have at a time and that vanishes with
+// it. The name contains the launcher's process number, which distinguishes jobs.
 bool has_the_word(const std::string& message) {
   const std::string name = "weft-" + std::to_string(getuid()) + "-" + std::to_string(getppid()) +
                            "-" + std::to_string(std::hash<std::string>{}(message));
@@ -61,7 +62,7 @@ void say_why_it_ends(const std::string& message, Of whom) {
     say(message, whom == Of::node  ? node()
                  : is_first_rank() ? in_words(launched_ranks())
                                    : " (rank " + std::string(rank) + ")");
-  usleep(kTogetherUs);  // the launcher ends the others with the first that ends
+  usleep(kTogetherUs);  // the launcher kills the other ranks when the first one ends
 }
 
 int refuse(const std::string& message, Of whom) {
