@@ -1,4 +1,4 @@
-// Appends steps, lays out the temp buffer, and counts what an executor wants to know.
+// Appends steps, lays out the temporary buffer, and collects the properties that executors need.
 #include "schedule/builder.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ std::int64_t align(std::int64_t bytes, std::int64_t alignment = kAlignment_bytes
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// FNV-1a over the words.
+// Returns the FNV-1a hash of facts that all ranks share.
 std::uint32_t fingerprint(const Schedule& schedule) {
   const Shape& s = schedule.shape;
   const Tuning& tuning = schedule.tuning;
@@ -110,7 +110,7 @@ void Builder::recv(int peer, Location to, std::int64_t count, Unit unit) {
   message(StepKind::recv, peer, {to, count, unit});
 }
 
-// Other ranks may wait for this call.
+// Other ranks may wait for this rank's call.
 void Builder::leaders(Kind collective, int root, const Operand& gives, const Operand& gets) {
   ++posted_;
   ++schedule_.leader_calls;
@@ -139,7 +139,7 @@ void Builder::copy(Location from, Location to, std::int64_t count, Unit unit) {
   copy({from, count, unit}, {to, count, unit});
 }
 
-// Others wait for this rank's progress wherever it signals after it has waited.
+// Other ranks wait for this rank's progress if it signals after it has waited.
 std::uint32_t Builder::signal() {
   use_slots();
   if (has_waited_) schedule_.sends_after_first_round = true;
@@ -185,7 +185,7 @@ Location Builder::result_of(int rank) const {
 
 void Builder::library(StepKind kind) {
   append({.kind = kind});
-  schedule_.sends_after_first_round = true;  // for all we know
+  schedule_.sends_after_first_round = true;  // assumed
 }
 
 void Builder::end_round() {
@@ -232,7 +232,7 @@ void Builder::append(const Step& step) {
 }
 
 // Returns whether `copy` copies the result of the last step, a reduction, to a place that does not
-// overlap its operands, except element by element.
+// overlap its operands or coincides with them element by element.
 bool Builder::copies_result_of_last(const Step& copy) const {
   const std::size_t begin = schedule_.round_ends.empty() ? 0 : schedule_.round_ends.back();
   if (copy.kind != StepKind::copy || schedule_.steps.size() < begin + 2) return false;
@@ -242,7 +242,7 @@ bool Builder::copies_result_of_last(const Step& copy) const {
   if (weft::result_of(last) != copy.first || to.buffer != Buffer::recv) return false;
   const auto apart = [&](const Location& operand) {
     if (operand.rank != to.rank) return true;
-    // Another rank's input may be its result buffer, in place; both then begin at the same address.
+    // In place, another rank's input is its result buffer, and both begin at the same address.
     // Equal offsets are then equal elements, each of which is read before it is overwritten.
     return to.is_own() ? operand == to || operand.buffer != to.buffer : operand.offset == to.offset;
   };

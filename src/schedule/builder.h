@@ -1,6 +1,6 @@
-// Builder: receives the steps of an algorithm. Steps that move nothing are dropped: with few
-// elements some blocks are empty, and since both ends of a message agree on its bytes, both drop
-// it. Only a barrier's messages are sent empty.
+// Builder: receives the steps of an algorithm. Empty steps are dropped: with few elements some
+// blocks are empty, and since both ends of a message agree on its bytes, both drop it. Only
+// barriers send empty messages.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ class Builder {
  public:
   Builder(Shape shape, const char* algorithm, const Tuning& tuning = {});
 
-  // Reserves memory for the expected number of steps. Growing it step by step makes the kernel
-  // supply memory twice, which takes longer than the building.
+  // Reserves memory for the expected number of steps. Growing the memory step by step would take
+  // longer than building.
   void expect_steps(std::size_t steps) { schedule_.steps.reserve(steps); }
 
-  // Builds a batch only: `iterations` iterations after the first `done` ones. Steps before all
+  // Builds a single batch: `iterations` iterations after the first `done` ones. Steps before all
   // iterations belong to the first batch, those after them to the last.
   void only_iterations(std::int32_t done, std::int32_t iterations);
   // Returns whether steps are left for a next batch.
@@ -30,17 +30,18 @@ class Builder {
   const Shape& shape() const { return schedule_.shape; }
   const Tuning& tuning() const { return schedule_.tuning; }
 
-  // Returns where the whole input of a reduction lies: the receive buffer if in place, else the
-  // send buffer. Other collectives have outgoing(), block by block.
+  // Returns the place of the whole input of a reduction: the receive buffer if in place, otherwise
+  // the send buffer. For other collectives use outgoing(), block by block.
   Location input() const { return outgoing(shape(), 0).at; }
 
-  // Allocates `count` elements of `unit` in the temp buffer, from an element-aligned origin.
+  // Allocates `count` elements of `unit` in the temporary buffer, element-aligned.
   Location temp(std::int64_t count, Unit unit);
   std::int64_t extent(Unit unit) const;
-  // Allocates node memory, at the same place on all ranks of the node if all request the same
-  // sizes.
+  // Allocates node memory. It lies at the same place on all ranks of the node if all request the
+  // same sizes.
   Location node(std::int64_t bytes, std::int64_t alignment = kLineBytes);
-  // Turns node memory at `at`, and that at `stride` bytes after it, into half_a and half_b.
+  // Declares the node memory at `at` as half_a, and the memory `stride` bytes after it as half_b.
+  // change: they swap after this use.
   void halve(Location at, std::int64_t stride, bool change);
   // Returns the payload (kSlotPayloadBytes) of the slot of the rank with this node rank.
   Location slot(int node_rank);
@@ -49,40 +50,42 @@ class Builder {
   void send(int peer, Location from, std::int64_t count, Unit unit = Unit::recv);
   void recv(int peer, const Operand& to) { message(StepKind::recv, peer, to); }
   void recv(int peer, Location to, std::int64_t count, Unit unit = Unit::recv);
-  // Calls a collective of the MPI library between the ranks with this node rank on all nodes, which
-  // must all begin theirs in the same order. `root`: that of bcast and reduce, one of these ranks.
+  // Calls a collective of the MPI library between the ranks with this node rank on all nodes. All
+  // of them must start their calls in the same order. root: the root of bcast and reduce, one of
+  // these ranks.
   void leaders(Kind collective, int root, const Operand& gives, const Operand& gets);
   // Computes inout = in op inout, element-wise, in Unit::recv. `in` holds the lower ranks' part.
   void reduce(Location in, Location inout, std::int64_t count) { reduce(in, inout, inout, count); }
-  // Computes into = lower op higher. `into` may overlap `higher` wholly or not at all; likewise
-  // `lower` if the data are plain, and otherwise not at all.
+  // Computes into = lower op higher. `into` must equal `higher` or not overlap it. If the data are
+  // plain it may also equal `lower`; otherwise it must not overlap it.
   void reduce(Location lower, Location higher, Location into, std::int64_t count);
   void copy(const Operand& from, const Operand& to);
   void copy(Location from, Location to, std::int64_t count, Unit unit = Unit::recv);
-  // Publishes what this rank has written to the node's memory. Returns the value to wait for.
+  // Publishes what this rank has written to the node's memory. Returns the counter value to wait
+  // for.
   std::uint32_t signal();
-  // Waits for a signal; dropped if this rank has waited for it already.
+  // Waits until `peer` has signalled `value`; dropped if this rank has waited for it already.
   void wait(int peer, std::uint32_t value);
-  // Shows this rank's input and result to others, as far as they use them, and finds theirs. All
-  // ranks show, if nothing, and all find all. If some buffer cannot be seen, no rank goes further.
+  // Shows this rank's input and result to the other ranks as far as they use them, and finds
+  // theirs. All ranks must call it, even with `nothing`. If some rank cannot access a shown buffer,
+  // no rank continues.
   enum class Shows : std::uint8_t { nothing, input, result, both };
   void meet(Shows shows);
   // Return another rank's buffers. Must follow meet().
   Location input_of(int rank) const;
   Location result_of(int rank) const;
-  // Declares that no rank ends before all have begun; the verifier proves it.
+  // Declares that no rank completes before all have entered; the verifier proves it.
   void synchronizes() { schedule_.synchronizing = true; }
-  // Declares, on all ranks alike, that each rank signals once, before it first waits.
+  // Declares that each rank signals once, before its first wait. All ranks must declare it alike.
   void exchanges_once() { schedule_.exchanges_once = true; }
   void library(StepKind kind);
   void end_round();  // an empty round is dropped
-  // Returns the iterations of a loop with at least one iteration per rank: for (const int iteration
-  // : b.iterations(1, size)). The steps of an iteration may depend only on its number, and it must
-  // end its rounds. A batch contains only the iterations that belong to it; the others cost
-  // nothing.
+  // Returns the iterations of a loop with about one iteration per rank: for (const int iteration :
+  // b.iterations(1, size)). The steps of an iteration may depend only on its number, and it must
+  // end its rounds. A batch contains only its own iterations; the others cost nothing.
   class Iterations;
   Iterations iterations(int begin, int end);
-  // Declare that the steps so far, or those to come, are the caller's part.
+  // Declare that the steps so far, or the following ones, are the caller's part.
   void caller_begins();
   void caller_continues();
 
@@ -101,9 +104,9 @@ class Builder {
   Schedule schedule_;
   std::uint32_t posted_ = 0;
   std::uint32_t signals_ = 0;
-  std::vector<std::uint32_t> waited_for_;  // by rank, the highest value
-  bool has_waited_ = false;                // an earlier round posted something
-  std::int32_t iteration_ = 0;             // of all loops together
+  std::vector<std::uint32_t> waited_for_;  // highest value waited for, indexed by rank
+  bool has_waited_ = false;                // set if an earlier round posted something
+  std::int32_t iteration_ = 0;             // counts the iterations of all loops
   std::int32_t batch_begin_ = 0, batch_end_ = INT32_MAX;
   bool leaves_more_ = false;
 };
@@ -136,7 +139,7 @@ class Builder::Iterations {
  private:
   Builder& builder_;
   int begin_, end_;
-  int left_out_;  // after the end
+  int left_out_;  // iterations after `end` that do not belong to the batch
 };
 
 }  // namespace weft

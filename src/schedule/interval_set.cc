@@ -1,4 +1,4 @@
-// Adjacent intervals are merged, so that one that is contained lies in a single entry.
+// Adjacent intervals are merged, so that a contained interval always lies in a single entry.
 #include "schedule/interval_set.h"
 
 #include <algorithm>

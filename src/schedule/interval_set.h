@@ -1,5 +1,5 @@
-// A set of integers as disjoint half-open intervals, by which the verifier tracks written bytes
-// without storing each of them.
+// A set of integers stored as disjoint half-open intervals. The verifier tracks written bytes by it
+// without storing each one.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class IntervalSet {
  public:
   void add(Interval added);
   void remove(Interval removed);
-  bool contains(Interval all) const;  // an empty one is contained
+  bool contains(Interval all) const;  // true for an empty interval
   bool intersects(Interval any) const;
 
  private:

@@ -1,4 +1,5 @@
-// Maps ranks to nodes. Tables are built first, and replaced by a rule that gives the same result.
+// Maps ranks to nodes. Tables are built first, and then replaced by a rule if that gives the same
+// result.
 #include "schedule/nodes.h"
 
 #include <algorithm>
@@ -47,10 +48,10 @@ bool Nodes::try_rule(Dealt dealt) {
   Nodes by_rule = *this;
   by_rule.dealt_ = dealt;
   by_rule.per_node_ = ranks_on(0);
-  std::vector<Home>().swap(by_rule.homes_);  // an assignment would keep the room
+  std::vector<Home>().swap(by_rule.homes_);  // an assignment would keep the capacity
   std::vector<int>().swap(by_rule.ranks_);
   std::vector<int>().swap(by_rule.begins_);
-  // If all nodes have equally many ranks, the first one shows the rule.
+  // If all nodes have equally many ranks, the first node determines the rule.
   const int here = ranks_on(0);
   bool in_order = true;
   std::vector<std::uint16_t> local_ranks(static_cast<std::size_t>(here)),

@@ -1,8 +1,8 @@
-// Nodes: which ranks of a communicator share memory, if some but not all do; Domains: the same
-// inside a node, by NUMA domain. All numbers are rank-invariant, since algorithms by levels must
-// find the same leaders on every rank. Rules replace tables where possible: a job of a thousand
-// nodes has more than a hundred thousand ranks, and each process would keep tables for each
-// communicator. Launchers distribute ranks in blocks, or round-robin.
+// Nodes: which ranks of a communicator share memory, if some but not all do. Domains: the same by
+// NUMA domain inside a node. All numbers are equal on all ranks, since hierarchical algorithms must
+// find the same leaders everywhere. Rules replace tables where possible: a job of a thousand nodes
+// has more than a hundred thousand ranks, and each process would keep tables for each communicator.
+// Launchers place ranks in blocks or round-robin.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ namespace weft {
 class Nodes {
  public:
   // node_of_rank: any number per node, equal for ranks that share memory. domain_of_rank: ranks of
-  // one domain get adjacent local ranks on each node; empty: no domains.
+  // one domain get adjacent local ranks on their node; empty if there are no domains.
   explicit Nodes(const std::vector<int>& node_of_rank, const std::vector<int>& domain_of_rank = {});
   // Puts all ranks on one node.
   static Nodes one(int ranks) { return Nodes(std::vector<int>(static_cast<std::size_t>(ranks))); }
 
-  // The ranks of a node by local rank; valid as long as the Nodes.
+  // The ranks of a node, ordered by local rank; valid as long as the Nodes object.
   class Ranks {
    public:
     class Iterator {
@@ -68,8 +68,8 @@ class Nodes {
     if (dealt_ == Dealt::in_blocks) return rank / per_node_;
     return dealt_ == Dealt::in_turn ? rank % count_ : home(rank).node;
   }
-  // Returns the number of a rank among those of its node: local ranks count from 0 in the order of
-  // ranks, domain by domain if these were given.
+  // Returns the number of a rank among those of its node. Local ranks count from 0 in the order of
+  // ranks, domain by domain if domains were given.
   int local_rank(int rank) const {
     if (dealt_ == Dealt::anyhow) return home(rank).local_rank;
     const int number = dealt_ == Dealt::in_blocks ? rank % per_node_ : rank / count_;
@@ -81,10 +81,10 @@ class Nodes {
 
   bool some_share() const { return size_ > count_; }  // some node has several ranks
   bool all_alike() const;                             // all nodes have the same number of ranks
-  // Returns whether the ranks of each node are consecutive, and so are their local ranks.
+  // Returns whether the ranks of each node are consecutive and ordered by local rank.
   bool are_in_order() const;
 
-  std::size_t bytes() const;  // that it takes
+  std::size_t bytes() const;  // memory used by the object
 
   bool operator==(const Nodes& other) const = default;
 
@@ -101,16 +101,17 @@ class Nodes {
 
   int size_ = 0, count_ = 0;
   Dealt dealt_ = Dealt::anyhow;
-  int per_node_ = 1;  // in blocks, of which the last one may be shorter
-  // With a rule: the local ranks of each node's ranks in rank order, and the inverse; empty if both
-  // agree.
+  int per_node_ = 1;  // ranks per node if they are placed in blocks; the last node may have fewer
+  // Used with a rule: the local ranks of a node's ranks in rank order, and the inverse; empty if
+  // both orders agree.
   std::vector<std::uint16_t> local_ranks_, numbers_;
-  // Without a rule: homes by rank; the ranks node by node, and where each node's begin.
+  // Used without a rule: the home of each rank; all ranks node by node; and the index at which each
+  // node begins.
   std::vector<Home> homes_;
   std::vector<int> ranks_, begins_;
 };
 
-// NUMA domains: ranks bound to cores for which the same memory is local.
+// NUMA domains: groups of ranks whose cores have the same local memory.
 using Domains = Nodes;
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Computes the layout of an operand, and the bytes that it touches, from the shape alone.
+// Computes the layout of an operand, and the bytes that it accesses, from the shape alone.
 #include "schedule/schedule.h"
 
 #include <algorithm>
@@ -73,7 +73,8 @@ int blocks_in_recv(const Shape& shape) {
       return shape.size;
     case Kind::reduce_scatter:
     case Kind::reduce_scatter_block:
-      return shape.in_place ? shape.size : 1;  // in place: the input
+      // In place, the receive buffer holds the input of all blocks.
+      return shape.in_place ? shape.size : 1;
     case Kind::reduce:
       return is_root ? 1 : 0;
     case Kind::exscan:
@@ -83,7 +84,7 @@ int blocks_in_recv(const Shape& shape) {
   }
 }
 
-// Returns whether the block of a neighbourhood has no peer, and so is left unchanged.
+// Returns whether the block of a neighborhood collective has no peer, and so stays unchanged.
 bool is_left_alone(const std::vector<int>& peers, int block) {
   return !peers.empty() && peers[static_cast<std::size_t>(block)] < 0;
 }

@@ -1,14 +1,14 @@
 // Schedule: one rank's immutable list of rounds of steps for a collective call. An algorithm builds
-// it, a cache keeps it, and any executor runs it (LibNBC's idea: Hoefler, Lumsdaine, Rehm, SC07).
-// Steps of a round start in order; sends and receives are posted, and complete at the end of the
-// round; reductions and copies are carried out when reached. So a local step must not touch data of
-// a send or receive of the same round.
-// Ranks of one node also communicate in shared memory: each has a slot there, a counter with a few
-// bytes of payload. A rank publishes its stores by a signal (which increments its counter), and
-// waits until another's counter has reached a value; a wait blocks the following steps. Jocksch,
-// Piccinali, shared-memory persistent allreduce (the barrier is integrated in the data's flow).
-// If the users' buffers themselves are in shared memory, a schedule may be direct: each rank shows
-// where its buffers lie, finds those of the others, and reads and writes there.
+// it, a cache keeps it, and any executor runs it (as in LibNBC: Hoefler, Lumsdaine, Rehm, SC07).
+// The steps of a round start in order. Sends and receives are posted and complete at the end of the
+// round; reductions and copies run immediately. So a local step must not access data of a send or
+// receive of the same round. The ranks of a node also communicate through shared memory. Each rank
+// has a slot there: a counter with a few bytes of payload. A signal increments the rank's counter
+// and publishes its earlier stores. A wait blocks the following steps until another rank's counter
+// has reached a value. Jocksch, Piccinali, shared-memory persistent allreduce (the barrier is
+// integrated in the data's flow). If the users' buffers themselves are in shared memory, a schedule
+// may be direct: each rank shows where its buffers are, finds those of the others, and accesses
+// them in place.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@
 
 namespace weft {
 
-// Operands are (buffer, offset), never addresses: a schedule outlives the call for which it was
-// built. node: the memory that the ranks of a node share. half_a, half_b: two parts of it that swap
-// from one use of that memory to the next (Halves).
+// Operands are (buffer, offset), never addresses, since a schedule outlives the call for which it
+// was built. node: the memory shared by the ranks of a node. half_a, half_b: two parts of it that
+// swap from one use to the next (Halves).
 enum class Buffer : std::uint8_t { send, recv, temp, node, half_a, half_b };
 inline constexpr int kBuffers = 6;
 const char* buffer_name(Buffer buffer);  // "send"
@@ -34,9 +34,11 @@ inline bool is_in_node(Buffer buffer) {
 
 struct Location {
   Buffer buffer = Buffer::send;
-  std::int64_t offset = 0;  // bytes from the buffer's origin; may be negative with negative lb
-  // The owner of the buffer, which must have been found before. Another rank's `send` is its input
-  // wherever that lies, beginning at its outgoing(shape, 0), which only that rank knows.
+  // In bytes from the buffer's origin; may be negative if the datatype's lower bound is.
+  std::int64_t offset = 0;
+  // The rank that owns the buffer, which must have been found before. For another rank, `send` is
+  // its input wherever that lies; the offset counts from its outgoing(shape, 0), which only that
+  // rank knows.
   std::int32_t rank = kOwn;
 
   static constexpr std::int32_t kOwn = -1;
@@ -46,7 +48,7 @@ struct Location {
   bool operator==(const Location&) const = default;
 };
 
-// Returns the layout of one element of `unit`; a byte is an element without holes.
+// Returns the layout of one element of `unit`; a byte is an element without gaps.
 const Layout& layout_of(const Shape& shape, Unit unit);
 
 struct Operand {
@@ -58,18 +60,20 @@ struct Operand {
 };
 
 enum class StepKind : std::uint8_t {
-  send,     // first -> peer
-  recv,     // peer -> first
-  reduce,   // into = first op second (first is the lower-ranked operand)
-  copy,     // first -> second; packs or unpacks when one side's unit is byte
-  signal,   // this rank's counter becomes `value`; what it wrote before is visible
-  wait,     // until the counter of `peer`, of the same node, is at least `value`
-  show,     // this rank tells where its buffers lie, or that others cannot see them
-  find,     // what `peer` has told; buffers that cannot be seen end the schedule
-  agree,    // that all ranks reach all they have found, or it ends on all ranks alike
-  leaders,  // a collective of the MPI library's between the ranks with one node rank on all nodes
-  library_blocking,     // the whole collective, by the MPI library, blocking
-  library_nonblocking,  // the whole collective, by the MPI library, non-blocking
+  send,    // sends first to peer
+  recv,    // receives first from peer
+  reduce,  // computes into = first op second; first is the lower-ranked operand
+  copy,    // copies first to second; packs or unpacks if one side's unit is byte
+  signal,  // sets this rank's counter to `value` and publishes its earlier writes
+  wait,    // waits until the counter of `peer`, on the same node, is at least `value`
+  show,    // publishes where this rank's buffers are, or that others cannot access them
+  find,    // reads what `peer` has shown; buffers that cannot be accessed end the schedule
+  // Checks that all ranks can access all shown buffers; otherwise the schedule ends on all ranks.
+  agree,
+  // Calls a collective of the MPI library between the ranks of equal node rank on all nodes.
+  leaders,
+  library_blocking,     // calls the MPI library's blocking collective for the whole operation
+  library_nonblocking,  // calls the MPI library's non-blocking collective for the whole operation
 };
 
 inline bool is_library(StepKind kind) {
@@ -90,8 +94,8 @@ inline bool is_local(StepKind kind) {
   return kind == StepKind::reduce || kind == StepKind::copy;
 }
 
-// Marks a reduction of plain data and the copy of its result that follows: a kernel does both at
-// once.
+// Marks a reduction of plain data and the following copy of its result, which one kernel carries
+// out together.
 enum class Fused : std::uint8_t { no, with_next, with_before };
 
 struct Step {
@@ -99,29 +103,29 @@ struct Step {
   int peer = -1;
   Operand first{};
   Operand second{};
-  Location into{};          // of a reduce: as many elements as second, which it may overwrite
-  std::uint32_t value = 0;  // of a signal or wait
-  // A step `leaders` sends `first` and receives `second`; either is empty if it is not used, and
-  // they are equal if in place. peer: the root.
+  Location into{};  // result of a reduce, with as many elements as `second`, which it may overwrite
+  std::uint32_t value = 0;  // counter value of a signal or wait
+  // The collective of a step `leaders`, which sends `first` and receives `second`. An unused
+  // operand is empty; in place, both are equal. peer: the root.
   Kind collective = Kind::barrier;
-  bool plain = false;  // a local step between plain operands: it may be done on bytes
+  bool plain = false;  // a local step between plain operands, which may be done on bytes
   Fused fused = Fused::no;
-  std::int64_t bytes = 0;  // payload of `first`, of a local step
+  std::int64_t bytes = 0;  // payload of `first` in a local step
 };
 
-// Return the operand that a posted step reads, and the one that is written at the end of its round.
+// Return the operand that a posted step reads, and the one that it writes by the end of its round.
 Operand given_by(const Step& step);
 Operand got_by(const Step& step);
 
 // Returns the operand that a local step writes.
 Operand result_of(const Step& step);
 
-inline constexpr std::int64_t kLineBytes = 64;  // a cache line
-// The node's memory begins with a slot for each rank, a cache line: the counter, a word that nobody
-// reads (shm/node_buffers.h), and payload.
+inline constexpr std::int64_t kLineBytes = 64;  // size of a cache line
+// The node's memory begins with a slot per rank, one cache line each: the counter, an unused word
+// (shm/node_buffers.h), and payload.
 inline constexpr std::int64_t kSlotBytes = kLineBytes;
-inline constexpr int kSignalBits = 20;       // most signals of a rank in one schedule: 2^20 - 1
-inline constexpr int kFingerprintBits = 12;  // never 0
+inline constexpr int kSignalBits = 20;  // a rank signals at most 2^20 - 1 times in one schedule
+inline constexpr int kFingerprintBits = 12;  // a fingerprint is never 0
 inline constexpr std::int64_t kSpareOffset = 8;
 inline constexpr std::int64_t kSlotHeaderBytes = 16;
 inline constexpr std::int64_t kSlotPayloadBytes = kSlotBytes - kSlotHeaderBytes;
@@ -129,14 +133,15 @@ inline constexpr std::int64_t kSlotPayloadBytes = kSlotBytes - kSlotHeaderBytes;
 // (SharedRanges), or in a process's own memory, of which others attach the pages that they need
 // (ProcessMemory).
 struct ShownBuffer {
-  static constexpr std::int64_t kNotUsed = -1;  // by no other rank: it may lie anywhere
+  static constexpr std::int64_t kNotUsed = -1;  // no other rank uses it, so it may lie anywhere
   static constexpr std::int64_t kNotShared = -2;
-  static constexpr std::int64_t kOfProcess = -3;  // of rank 0 in MPI_COMM_WORLD; of rank 1: -4, …
+  // Memory of rank 0 in MPI_COMM_WORLD; rank 1 has -4, and so on.
+  static constexpr std::int64_t kOfProcess = -3;
 
-  std::int64_t memory = kNotUsed;  // its number
-  std::int64_t offset = 0;         // there; of a process: the address
-  std::int32_t first_page = 0;     // the pages to attach, counted from that of offset
-  std::uint32_t pages = 0;         // 0: all ranks of the call have them already
+  std::int64_t memory = kNotUsed;  // number of the shared range or process
+  std::int64_t offset = 0;         // offset in the shared range; address in a process
+  std::int32_t first_page = 0;     // first page to attach, relative to the page of `offset`
+  std::uint32_t pages = 0;         // number of pages; 0 if all ranks of the call have them already
 
   bool is_of_process() const { return memory <= kOfProcess; }
   int process() const { return static_cast<int>(kOfProcess - memory); }
@@ -144,12 +149,12 @@ struct ShownBuffer {
 struct ShownBuffers {
   ShownBuffer input, result;
 };
-// Behind its shown buffers, in the same cache line, a rank answers whether it reaches the others'
+// After its shown buffers, in the same cache line, a rank answers whether it can access the others'
 // shown buffers.
 inline constexpr std::int64_t kAnswerOffset = kLineBytes - 8;
 static_assert(sizeof(ShownBuffers) <= kAnswerOffset);
-// The most node memory per rank that a schedule may use besides the slots, which then take whole
-// pages: two chunks of 256 KiB (select/selector.h).
+// The most node memory per rank that a schedule may use in addition to the slots, which then take
+// whole pages: two chunks of 256 KiB (select/selector.h).
 inline constexpr std::int64_t kNodeBytesPerRank = 512 * 1024;
 inline constexpr std::int64_t kPageBytes = 4096;
 constexpr std::int64_t to_pages(std::int64_t bytes) {
@@ -161,11 +166,11 @@ inline constexpr std::int64_t most_node_bytes(int ranks) {
 }
 
 // In an exchange between two ranks each writes next time where it has read: a core gains ownership
-// of cache lines that it has read last more cheaply than of those that another core has read since.
+// of a cache line more cheaply if it was the last to read it.
 struct Halves {
-  std::int64_t offset = 0;  // of the first one, in the node's memory
-  std::int64_t stride = 0;  // from there to the second; 0: none
-  bool change = false;      // in the next use
+  std::int64_t offset = 0;  // offset of the first half in the node's memory
+  std::int64_t stride = 0;  // distance from the first to the second half; 0: none
+  bool change = false;      // the halves swap for the next use
 };
 
 struct Schedule {
@@ -174,78 +179,82 @@ struct Schedule {
   Tuning tuning;
   std::vector<Step> steps;                // all rounds, one after the other
   std::vector<std::uint32_t> round_ends;  // index past the last step of each round
-  Program program;                        // of one that may stand alone (engine/alone.h)
-  std::int64_t temp_bytes = 0;            // size of the temp buffer, 64-byte aligned
-  std::int64_t node_bytes = 0;            // of the node's memory, slots included; 0: none
+  // Compiled steps; empty if the schedule needs more than memory (schedule/program.h).
+  Program program;
+  std::int64_t temp_bytes = 0;  // size of the temporary buffer, 64-byte aligned
+  std::int64_t node_bytes = 0;  // bytes of node memory, including the slots; 0: none
   Halves halves;
-  bool is_long = false;   // known to all ranks alike
-  bool is_short = false;  // all that it has in the node's memory is in the slots
-  // A hash of facts that all ranks of a call share, by which they notice a mismatch; for schedules
+  bool is_long = false;   // equal on all ranks
+  bool is_short = false;  // all of its data in node memory fit into the slots
+  // A hash of facts that all ranks of a call share, by which they detect mismatched calls. Set only
   // with node_bytes.
   std::uint32_t fingerprint = 0;
-  std::uint32_t most_posted = 0;   // in one round
-  std::uint32_t leader_calls = 0;  // collectives between leaders
-  // Set if a send follows a round that waits. If not, no other rank waits for this rank's data.
+  std::uint32_t most_posted = 0;   // most steps posted in one round
+  std::uint32_t leader_calls = 0;  // number of collectives between leaders
+  // Set if a send follows a round that waits. Otherwise no other rank waits for this rank's later
+  // progress.
   bool sends_after_first_round = false;
-  // Set if a receive follows a round that waits: the sender of a long message waits for it.
+  // Set if a receive follows a round that waits: the sender of a long message waits for that
+  // receive.
   bool receives_after_first_round = false;
-  // No rank ends before all have begun, so that the end implies that the previous call is over on
-  // all ranks.
+  // No rank completes before all have entered, so completion implies that the previous call is over
+  // on all ranks.
   bool synchronizing = false;
-  // Describe a direct schedule, which all ranks begin by finding all buffers, so that all know
-  // whether it can be carried out; and which buffers of this rank the others use.
+  // is_direct: all ranks first find all buffers, so that all know whether the schedule can run.
+  // shows_input, shows_result: the buffers of this rank that others use.
   bool is_direct = false, shows_input = false, shows_result = false;
-  // Set on all ranks alike: each signals once, before it first waits, and sends nothing. So nobody
-  // waits for a rank after its first advance.
+  // Set on all ranks alike: each signals once, before its first wait, and sends nothing. So no rank
+  // waits for another one after that one's first step of progress.
   bool exchanges_once = false;
 
-  // The caller's part: the call that starts the collective helps with the first rounds for a while,
-  // and rounds from left_from_round on are left to callers, unless one of them blocks elsewhere.
+  // The caller's part: the call that starts the collective helps with the first rounds_at_start
+  // rounds for a while. Rounds from left_from_round on are left to callers, unless one of them
+  // blocks elsewhere.
   static constexpr std::uint32_t kNever = UINT32_MAX;
   std::uint32_t rounds_at_start = 0;
   std::uint32_t left_from_round = kNever;
   bool is_split() const { return rounds_at_start > 0 || left_from_round != kNever; }
 
-  // Returns whether others wait for later steps of this rank, or will wait in another collective
-  // for the node buffer that this one uses.
+  // Returns whether other ranks wait for later steps of this rank, or will wait in another
+  // collective for the node buffer that this one uses.
   bool is_awaited() const {
     return sends_after_first_round || receives_after_first_round || node_bytes > 0;
   }
 
-  // Returns whether progress inside a round cannot be seen: parts in the node's memory, or the MPI
+  // Returns whether progress inside a round is invisible, because it uses node memory or the MPI
   // library's own rounds.
   bool hides_rounds() const {
     return node_bytes > 0 || is_direct || (steps.size() == 1 && is_library(steps.front().kind));
   }
 
-  // Builds the batch that follows this one while the collective is in progress
-  // (Builder::iterations); nullptr if there is none.
+  // Builds the next batch while the collective is in progress (Builder::iterations); nullptr if
+  // there is none.
   Schedule (*next_batch)(Schedule batch) = nullptr;
-  std::int32_t iterations = 0;       // so many a batch
-  std::int32_t iterations_done = 0;  // up to the end of this one
+  std::int32_t iterations = 0;       // iterations per batch
+  std::int32_t iterations_done = 0;  // iterations up to the end of this batch
 
   std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }
 };
 
-// Return block `index` of this rank's input (in place: in the receive buffer) and of its output.
+// Return block `index` of this rank's input (in place, in the receive buffer) or output.
 // Collectives with a single block use it for every index. Reductions count in elements, and so does
-// the block of a reduce_scatter. Neighbourhoods take their blocks from send_blocks and recv_blocks
-// where these are given.
+// the block of a reduce_scatter. Neighborhood collectives use send_blocks and recv_blocks if these
+// are given.
 Operand outgoing(const Shape& shape, int index);
 Operand incoming(const Shape& shape, int index);
 
-// Resolves half_a and half_b to node memory, for uses in which half_a comes first; other places are
-// returned unchanged.
+// Translates half_a and half_b to node memory, for uses in which half_a comes first; other
+// locations are returned unchanged.
 Location in_node(const Schedule& schedule, const Location& at);
 
-// Returns the data of the collective in a user's buffer on this rank, without empty blocks and with
+// Returns the collective's data in a user's buffer of this rank, without empty blocks and with
 // contiguous ones merged; nothing if MPI ignores the buffer.
 std::vector<Operand> buffer_runs(const Shape& shape, Buffer buffer);
 
-// Returns the bytes of an operand in a message.
+// Returns an operand's size in bytes as a message.
 std::int64_t payload_bytes(const Shape& shape, const Operand& operand);
 
-// A range of bytes, relative to the buffer's origin, that an operand touches, including holes.
+// A range of bytes, relative to the buffer's origin, that an operand spans, including gaps.
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;

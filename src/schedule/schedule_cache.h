@@ -1,7 +1,6 @@
 // ScheduleCache: the schedules that a communicator used last, by shape and algorithm. It is bounded
-// in bytes, since a schedule has a step for each message: with many ranks, up to hundreds of bytes
-// for each of them, on every communicator. There is a limit for each cache and one for all caches
-// of a process.
+// in bytes, since a schedule has a step for each message: with many ranks, hundreds of bytes per
+// rank, on every communicator. There is a limit for each cache and one for all caches of a process.
 #pragma once
 
 #include <atomic>
@@ -13,7 +12,7 @@
 
 namespace weft {
 
-// Returns the memory that the schedule takes, including its shape.
+// Returns the memory of the schedule, including its shape.
 std::size_t bytes_of(const Schedule& schedule);
 
 class ScheduleCache {
@@ -29,9 +28,8 @@ class ScheduleCache {
 
   // Returns the cached schedule, or the result of `build`, which replaces the least recently used
   // ones. Once all caches together have reached their limit, each keeps only its last schedule, and
-  // none longer than kMost_bytes; otherwise the last one is kept whatever its length, since
-  // programs repeat their calls. `algorithm` distinguishes builders of different schedules for one
-  // shape.
+  // none longer than kMost_bytes. Otherwise the last one is kept whatever its length, since
+  // programs repeat their calls. `algorithm` distinguishes different schedules for one shape.
   template <class Build>
   std::shared_ptr<const Schedule> find_or(const Shape& shape, const void* algorithm, Build build) {
     if (auto found = find(shape, algorithm)) return found;
@@ -56,7 +54,7 @@ class ScheduleCache {
 
   void drop_last();
 
-  std::list<Entry> entries_;  // the last used first
+  std::list<Entry> entries_;  // most recently used first
   std::size_t bytes_ = 0;
   static inline std::atomic<std::size_t> all_bytes_{0};
 };

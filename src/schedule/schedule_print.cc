@@ -1,4 +1,4 @@
-// The printed form of a schedule. Ranges are half-open, in bytes from the buffer's origin.
+// Prints a schedule. Ranges are half-open, in bytes from the buffer's origin.
 #include <array>
 #include <cstdio>
 

@@ -1,4 +1,5 @@
-// Finds the run that an operand lies in; blocks to be sent may overlap, so there may be several.
+// Finds the run that contains an operand. Blocks to be sent may overlap, so several runs may
+// contain it.
 #include "schedule/user_buffer.h"
 
 #include <algorithm>

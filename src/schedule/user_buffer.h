@@ -1,6 +1,6 @@
-// The payload of a user's buffer as one line of bytes, for the verifier: run after run of elements,
-// without the holes in and between them.
-// Why: elements of datatypes with holes may interleave, and so may blocks, without overlapping.
+// Maps a user's buffer to its payload bytes, for the verifier: run after run of elements, without
+// the gaps in and between them. Elements of datatypes with gaps may interleave without overlapping,
+// and so may blocks.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ namespace weft {
 
 class UserBuffer {
  public:
-  // The shape must outlive it.
+  // The shape must outlive this object.
   UserBuffer(const Shape& shape, Buffer buffer);
 
   struct Found {
-    Interval region;      // in payload bytes
-    std::string failure;  // empty: the operand lies inside one run, in whole elements of it
+    Interval region;      // range in payload bytes
+    std::string failure;  // empty if the operand consists of whole elements of one run
   };
   Found find(const Operand& operand) const;
 
@@ -27,16 +27,16 @@ class UserBuffer {
  private:
   struct Run {
     Operand elements;
-    std::int64_t lowest = 0;  // origin of the element that lies first in memory
-    std::int64_t begin = 0;   // in payload bytes
+    std::int64_t lowest = 0;  // origin of the element with the lowest address
+    std::int64_t begin = 0;   // offset in payload bytes
   };
 
   Found find_in(const Run& run, const Operand& operand) const;
   std::int64_t lowest_origin(const Operand& operand) const;
 
   const Shape& shape_;
-  std::string outside_;    // the failure
-  std::vector<Run> runs_;  // by `lowest`
+  std::string outside_;    // message of a failure
+  std::vector<Run> runs_;  // sorted by `lowest`
   std::int64_t bytes_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// Checks the schedules of all ranks together: one call, matching messages, and their order.
+// Checks the schedules of all ranks together: that they belong to one call, that messages match,
+// and their order.
 #include "schedule/verify.h"
 
 #include <algorithm>
@@ -13,13 +14,13 @@
 namespace weft {
 namespace {
 
-// The payloads of a pair's messages in bytes, in order.
+// The payloads in bytes of the messages between two ranks, in order.
 struct Pair {
   std::vector<std::int64_t> sends;
   std::vector<std::int64_t> recvs;
 };
 
-using Pairs = std::map<std::pair<int, int>, Pair>;  // by sender and receiver
+using Pairs = std::map<std::pair<int, int>, Pair>;  // indexed by sender and receiver
 
 Pairs messages(std::span<const Schedule> all) {
   Pairs pairs;
@@ -45,7 +46,8 @@ std::string mismatch(const Pair& pair) {
          " received";
 }
 
-// Each rank and those with its node rank must call the same collectives in the same order.
+// Returns how collectives between leaders differ: ranks of equal node rank must call the same ones
+// in the same order.
 std::string mismatch_of_leaders(std::span<const Schedule> all) {
   const auto calls = [&](int rank) {
     std::vector<std::array<std::int64_t, 3>> made;
@@ -71,7 +73,7 @@ std::string mismatch_of_leaders(std::span<const Schedule> all) {
   return "";
 }
 
-// In tests each rank may have its own copy of the map.
+// Compares by value, since in tests each rank may have its own copy of the maps.
 bool of_one_map(const Shape& one, const Shape& other) {
   const auto same = [](const auto& a, const auto& b) { return a == b || (a && b && *a == *b); };
   return one.on_one_node == other.on_one_node && one.has_leaders == other.has_leaders &&

@@ -1,6 +1,6 @@
-// Verifier: proves a schedule right before it runs, since a wrong schedule hangs or corrupts data
-// only for some numbers of ranks, and rarely where the error is. Debug builds verify every
-// schedule; so does every test of an algorithm.
+// Verifier: checks a schedule before it runs, since a wrong schedule hangs or corrupts data only
+// for some numbers of ranks, and rarely where the error is. Debug builds verify every schedule, and
+// so does every test of an algorithm.
 #pragma once
 
 #include <span>

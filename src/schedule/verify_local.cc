@@ -1,5 +1,5 @@
-// Checks one rank's schedule by itself, round by round. Regions are counted in bytes in temp, and
-// as UserBuffer says in the user's buffers.
+// Checks one rank's schedule by itself, round by round. Regions are counted in bytes in the
+// temporary buffer, and in payload bytes (UserBuffer) in the user's buffers.
 #include <algorithm>
 #include <array>
 
@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-using Failure = std::string;  // empty: none
+using Failure = std::string;  // message; empty if there is no failure
 
 bool moves_data_only(Kind kind) {
   return !reduces(kind) && kind != Kind::barrier;
@@ -45,7 +45,7 @@ class LocalVerifier {
   }
 
  private:
-  using Sets = std::array<IntervalSet, kBuffers>;  // by Buffer
+  using Sets = std::array<IntervalSet, kBuffers>;  // indexed by Buffer
 
   static int index(const Operand& operand) { return static_cast<int>(operand.at.buffer); }
   static bool is_users(const Operand& operand) {
@@ -95,7 +95,7 @@ class LocalVerifier {
     return inside ? "" : "an operand outside the temp buffer";
   }
 
-  // The extent of another rank's buffers is only known from all schedules together.
+  // The size of another rank's buffers is known only from all schedules together.
   Failure check_peer(const Operand& operand) const {
     if (!agrees_) return "a buffer of another rank before all have agreed";
     if (!is_users(operand)) return "another rank's temp";
@@ -149,7 +149,7 @@ class LocalVerifier {
     const Operand result = result_of(step);
     if (Failure failure = check_bounds(result); !failure.empty()) return failure;
     if (result.at.buffer == Buffer::send) return "a write to the send buffer";
-    const bool to_second = result.at == step.second.at;  // so it is for every copy
+    const bool to_second = result.at == step.second.at;  // as in every copy
     const bool to_first = step.plain && result.at == step.first.at && !to_second;
     const bool apart = to_first || !overlap(step.first, result);
     return apart && (to_second || !overlap(step.second, result)) ? "" : "operands that overlap";
@@ -207,7 +207,7 @@ class LocalVerifier {
     return {step.first};
   }
 
-  // The node's memory and found buffers may hold other ranks' data, which verify() checks.
+  // Node memory and other ranks' buffers may hold data of other ranks, which verify() checks.
   Failure read(const Operand& operand) const {
     if (operand.at.buffer == Buffer::send || is_in_node(operand.at.buffer)) return "";
     if (is_peers(operand)) return "";
@@ -257,8 +257,8 @@ class LocalVerifier {
 
   bool is_exscan_of_nothing() const { return shape_.kind == Kind::exscan && shape_.rank == 0; }
 
-  // Returns the part of the receive buffer that is the result; an in-place reduce_scatter has more
-  // there.
+  // Returns the result's range in the receive buffer, which holds more than that in an in-place
+  // reduce_scatter.
   Interval output() const {
     if (is_exscan_of_nothing()) return {};
     return reduces(shape_.kind) && recv_.bytes() > 0 ? own_block() : whole();
@@ -297,7 +297,7 @@ class LocalVerifier {
   }
 
   Failure check_output() {
-    if (schedule_.shows_result) return "";  // others may write there; verify() sees to it
+    if (schedule_.shows_result) return "";  // other ranks may write there, which verify() checks
     output_.add(finished_beforehand());
     const Interval all = output();
     return output_.contains(all) ? "" : "an output that nothing writes";
@@ -311,10 +311,10 @@ class LocalVerifier {
   std::uint32_t signals_ = 0;
   bool shows_ = false;
   bool agrees_ = false;
-  IntervalSet found_;   // ranks
-  IntervalSet kept_;    // of the receive buffer: no step may write it
-  Sets written_;        // by a step, or input
-  IntervalSet output_;  // of the receive buffer, by a step
+  IntervalSet found_;   // ranks whose buffers were found
+  IntervalSet kept_;    // range of the receive buffer that no step may write
+  Sets written_;        // written by a step, or filled with input
+  IntervalSet output_;  // range of the receive buffer that a step has written
 };
 
 }  // namespace

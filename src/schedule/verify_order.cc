@@ -1,6 +1,6 @@
-// Runs all ranks in turn on an abstract machine, with a vector clock each, which tells what happens
-// before what in every run. A signal or a send passes the clock on; a wait, or the end of the round
-// of a receive, takes it over. Two accesses that no clock orders are a race.
+// Simulates all ranks on an abstract machine with one vector clock each, which shows what happens
+// before what in every run. A signal or a send passes the clock on; a wait, or the end of a
+// receive's round, takes it over. Two accesses that no clock orders are a race.
 // Lamport, CACM 21(7), 1978; Mattern, Virtual Time and Global States, 1989
 #include "schedule/verify_order.h"
 
@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-using Clock = std::vector<std::uint32_t>;  // by rank: how many of its steps have happened before
+// Indexed by rank: number of its steps that have happened before.
+using Clock = std::vector<std::uint32_t>;
 
 void take_over(Clock& own, const Clock& other) {
   for (std::size_t i = 0; i < own.size(); ++i) own[i] = std::max(own[i], other[i]);
@@ -27,10 +28,10 @@ struct Event {
   }
 };
 
-// Memory that several ranks use, with the last write to each range and the reads since then.
+// Memory used by several ranks, with the last write to each range and the reads since then.
 class SharedMemory {
  public:
-  // Adds a range that exists from `event` on. filled: it may be read.
+  // Adds a range that exists from `event` on. filled: it already holds data.
   void place(Range range, const Event& event, bool filled) {
     cells_[range.begin] = {range.end, event, {}, filled};
   }
@@ -47,7 +48,8 @@ class SharedMemory {
     return known_to >= range.end;
   }
 
-  // Returns false if some of the range was never written, or by a write that is not ordered before.
+  // Returns false if part of the range was never written, or its write is not ordered before this
+  // read.
   bool read(Range range, const Event& event, const Clock& clock) {
     std::int64_t known_to = range.begin;
     for (auto it = cut(range); it != cells_.end() && it->first < range.end; ++it) {
@@ -74,7 +76,7 @@ class SharedMemory {
     return true;
   }
 
-  // Returns whether all accesses are ordered before `clock` and everything is filled.
+  // Returns whether all accesses are ordered before `clock` and all ranges hold data.
   bool is_settled(const Clock& clock) const {
     const auto before = [&](const Event& event) { return event.happened_before(clock); };
     return std::all_of(cells_.begin(), cells_.end(), [&](const auto& entry) {
@@ -91,7 +93,7 @@ class SharedMemory {
     std::vector<Event> read;
     bool filled = true;
   };
-  using Cells = std::map<std::int64_t, Cell>;  // by begin
+  using Cells = std::map<std::int64_t, Cell>;  // indexed by their beginning
 
   void cut(std::int64_t at) {
     auto it = cells_.lower_bound(at);
@@ -112,21 +114,21 @@ class SharedMemory {
   Cells cells_;
 };
 
-// The messages of an ordered pair of ranks.
+// The messages from one rank to another.
 struct Channel {
   std::vector<Clock> sent;
-  std::size_t awaited = 0;  // receives posted
+  std::size_t awaited = 0;  // number of receives posted
 };
 
 // The ranks that have called a collective between leaders, with their clocks.
-using Callers = std::map<int, Clock>;  // by rank
+using Callers = std::map<int, Clock>;  // indexed by rank
 
 class Machine {
  public:
   explicit Machine(std::span<const Schedule> all) : all_(all), ranks_(all.size()) {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       ranks_[rank].clock.resize(all.size());
-      ranks_[rank].clock[rank] = 1;  // it has begun
+      ranks_[rank].clock[rank] = 1;  // the rank's first event
       place_buffers(static_cast<int>(rank));
     }
   }
@@ -142,7 +144,7 @@ class Machine {
   }
 
  private:
-  // Identifies a collective by its leaders' node rank and its number among theirs.
+  // Identifies a collective between leaders by their node rank and its sequence number.
   using CollectiveId = std::pair<int, std::uint32_t>;
 
   struct RankState {
@@ -150,17 +152,18 @@ class Machine {
     std::uint32_t next = 0;
     std::uint32_t round = 0;
     std::vector<Clock> signals;
-    std::vector<std::pair<int, std::size_t>> sends, recvs;  // of this round: peer, number
+    // Messages of this round: peer and number.
+    std::vector<std::pair<int, std::size_t>> sends, recvs;
     std::uint32_t collectives = 0;
-    std::vector<std::pair<CollectiveId, const Step*>> called;  // of this round
-    SharedMemory send, recv;                                   // those that are shown
+    std::vector<std::pair<CollectiveId, const Step*>> called;  // collectives of this round
+    SharedMemory send, recv;                                   // buffers shown to other ranks
   };
 
   int size() const { return static_cast<int>(all_.size()); }
   const Schedule& schedule(int rank) const { return all_[static_cast<std::size_t>(rank)]; }
   RankState& state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
-  // Input exists from the beginning on.
+  // Registers the user's buffers; input exists from the beginning.
   void place_buffers(int rank) {
     const Schedule& of_rank = schedule(rank);
     const Shape& shape = of_rank.shape;
@@ -202,7 +205,7 @@ class Machine {
     return true;
   }
 
-  // The shown buffers lie after the schedules' node memory.
+  // Returns the place of a rank's shown buffers, which follow the schedule's node memory.
   Operand shown_by(int rank) const {
     const std::int64_t at = schedule(rank).node_bytes + rank * kSlotBytes;
     return {{Buffer::node, at}, sizeof(ShownBuffers), Unit::byte};
@@ -234,11 +237,12 @@ class Machine {
     own.called.emplace_back(id, &step);
   }
 
-  // A collective may keep any of its ranks until all have come.
+  // Returns whether a collective may complete on a rank. The library may keep any rank until all
+  // have called it.
   bool is_over(const CollectiveId& id, int rank) {
     return callers_[id].size() == static_cast<std::size_t>(schedule(rank).shape.nodes->count());
   }
-  // Takes over the clocks of the ranks whose data reach this rank.
+  // Merges the clocks of the ranks whose data reach this rank.
   void take_over_callers(Clock& clock, const CollectiveId& id, const Step& step, int rank) {
     for (const auto& [caller, called] : callers_[id]) {
       const bool from_root = step.collective != Kind::bcast || caller == step.peer;
@@ -247,7 +251,8 @@ class Machine {
     }
   }
 
-  // Messages read what they send and write what they receive until the end of the round.
+  // Ends a round if its messages can complete. They read sent data and write received data until
+  // the end of the round.
   bool end_round(int rank) {
     RankState& own = state(rank);
     for (const auto& [peer, number] : own.sends)
@@ -290,14 +295,15 @@ class Machine {
     access(operand, event, &SharedMemory::write, "writes what another may be using");
   }
 
-  // Translates another rank's input to that rank's own view, and half buffers to node memory.
+  // Translates a location in another rank's input to that rank's own view, and half buffers to node
+  // memory.
   Location as_owner_says(const Location& at, int rank) const {
     if (at.is_own() || at.buffer != Buffer::send) return in_node(schedule(rank), at);
     return outgoing(schedule(at.rank).shape, 0).at + at.offset;
   }
 
-  // Returns the memory of a place that `rank` owns, as its owner sees it; nullptr if no other rank
-  // sees it.
+  // Returns the memory that contains a location of `rank`, in its owner's view; nullptr if no other
+  // rank can access it.
   SharedMemory* memory_of(const Location& at, int rank) {
     if (at.buffer == Buffer::node) return &memories_[node_of(schedule(rank).shape)];
     const Schedule& owners = schedule(rank);
@@ -347,9 +353,9 @@ class Machine {
 
   std::span<const Schedule> all_;
   std::vector<RankState> ranks_;
-  std::map<std::pair<int, int>, Channel> channels_;  // by sender and receiver
+  std::map<std::pair<int, int>, Channel> channels_;  // indexed by sender and receiver
   std::map<CollectiveId, Callers> callers_;
-  std::map<int, SharedMemory> memories_;  // by node
+  std::map<int, SharedMemory> memories_;  // indexed by node
   std::string failure_;
 };
 

@@ -1,4 +1,4 @@
-// Checks the order in which the steps of all ranks happen, for the verifier.
+// Checks the order of all ranks' steps, for the verifier.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// Requires schedules whose messages match. Returns an empty string if none of them waits for ever
-// and no two accesses to the node's memory or to shown buffers, one of them a write, can race.
+// Returns an empty string if no rank waits forever and no two accesses to node memory or to shown
+// buffers, one of them a write, can race. Requires schedules whose messages match.
 std::string find_disorder(std::span<const Schedule> all_ranks);
 
 }  // namespace weft
