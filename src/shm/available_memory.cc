@@ -1,4 +1,4 @@
-// /proc/meminfo, and memory.max and memory.current of the control groups (version 2).
+// Reads /proc/meminfo, and memory.max and memory.current of the control groups (version 2).
 #include "shm/available_memory.h"
 
 #include <algorithm>
@@ -22,14 +22,16 @@ std::int64_t of_the_system() {
   return kNoLimit;
 }
 
-// "max", or no such file: no limit.
+// Returns the number in a file; `otherwise` if there is no such file or it holds "max", which means
+// no limit.
 std::int64_t number_in(const std::string& path, std::int64_t otherwise) {
   std::ifstream file(path);
   std::int64_t value = 0;
   return file >> value ? value : otherwise;
 }
 
-// Returns the process's control group from the root, such as "/user.slice/job"; empty if unknown.
+// Returns the path of the process's control group below the root, such as "/user.slice/job"; empty
+// if unknown.
 std::string own_group() {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);)

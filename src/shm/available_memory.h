@@ -1,5 +1,6 @@
-// Returns how much memory can be used now without taking any from other processes: the less of the
-// system's and that of this process's control groups, if a batch system or container limits it.
+// Returns how much memory can be used now without taking any from other processes: the minimum of
+// the system's and, if a batch system or container limits it, that of this process's control
+// groups.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Copies in and out of the node's memory.
+// Copies data into and out of the node's memory.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,16 @@
 
 namespace weft {
 
-// Says who reads the copied data.
+// Says who will read the copied data.
 enum class Reader : std::uint8_t { self, others };
 
 void copy_long(void* to, const void* from, std::int64_t bytes, Reader reader);
 
-// The buffers may overlap, as for memmove().
+// Copies `bytes` bytes. The buffers may overlap, as for memmove().
 inline void copy_bytes(void* to, const void* from, std::int64_t bytes,
                        Reader reader = Reader::self) {
   constexpr std::int64_t kLong_bytes = 4096;
-  if (bytes == sizeof(std::uint64_t))  // one element, most often: no call
+  if (bytes == sizeof(std::uint64_t))  // most often one element: avoids a function call
     std::memcpy(to, from, sizeof(std::uint64_t));
   else if (bytes < kLong_bytes)
     std::memmove(to, from, static_cast<std::size_t>(bytes));

@@ -1,12 +1,13 @@
-// Reduction kernels: their type, and the element types and operators that there are.
+// Declares the type of reduction kernels, and the element types and operators that they support.
 #pragma once
 
 #include <cstdint>
 
 namespace weft {
 
-// The representation of a datatype. The caller maps datatypes to elements; whether MPI defines an
-// operator for a *datatype* (MPI_AINT is an int64, but not logical) is checked by the library.
+// The representation of a datatype. The caller maps datatypes to elements. The MPI library checks
+// whether MPI defines an operator for a *datatype* (MPI_AINT is an int64, but has no logical
+// operators).
 enum class Element : std::uint8_t {
   int8,
   int16,
@@ -19,14 +20,14 @@ enum class Element : std::uint8_t {
   byte,      // MPI_BYTE: bitwise operators only
   boolean,   // C bool, C++ bool: logical operators only
   float16,   // computed as float, each result rounded to nearest even
-  bfloat16,  // likewise
+  bfloat16,  // computed like float16
   float32,
   float64,
   long_double,
   float_complex,
   double_complex,
   long_double_complex,
-  float_int,  // struct { float value; int index; }, and so on
+  float_int,  // struct { float value; int index; }; the following types are alike
   double_int,
   long_int,
   two_int,
@@ -53,12 +54,13 @@ inline constexpr int kOperators = 12;
 
 enum class InstructionSet : std::uint8_t { baseline, avx2 };
 
-// Operands may have any alignment. `out` and `also` (a second copy of the result, or nullptr) may
-// be equal to `lower` or `higher`; otherwise nothing may overlap. Results are those of MPICH's
-// MPI_Reduce_local, except for ties of bfloat16, which MPICH rounds up: integers wrap around; max
-// and min take the lower operand where neither is greater (NaN, zeros); maxloc and minloc take the
-// smaller index for equal values, and the higher operand for a NaN. Open MPI's vectorised operators
-// saturate sums of 8 and 16 bits, and their max and min take the higher operand.
+// Reduces `count` elements. Operands may have any alignment. `out` and `also` (a second copy of the
+// result, or nullptr) may be equal to `lower` or `higher`; otherwise nothing may overlap. Results
+// are those of MPICH's MPI_Reduce_local, except for ties of bfloat16, which MPICH rounds up.
+// Integers wrap around. max and min take the lower operand if neither is greater (NaN, zeros).
+// maxloc and minloc take the smaller index for equal values, and the higher operand for a NaN. Open
+// MPI's vectorised operators saturate sums of 8 and 16 bits, and their max and min take the higher
+// operand.
 using Kernel = void (*)(const void* lower, const void* higher, void* out, void* also,
                         std::int64_t count);
 

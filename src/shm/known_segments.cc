@@ -1,4 +1,4 @@
-// Entries of segments that nobody holds any more are dropped when a further segment is added.
+// Entries of released segments are dropped when another segment is added.
 #include "shm/known_segments.h"
 
 namespace weft {
@@ -26,7 +26,7 @@ std::shared_ptr<Segment> KnownSegments::find(std::uint64_t token) {
   return found == by_token_.end() ? nullptr : found->second.lock();
 }
 
-// The object is never destroyed: threads may use it while the process exits.
+// The object is never destroyed, since threads may use it while the process exits.
 KnownSegments& known_segments() {
   static auto* instance = new KnownSegments;
   return *instance;

@@ -1,5 +1,5 @@
-// KnownSegments: the segments that this process maps, by their tokens. Processes map a segment at
-// different addresses, so that a place in it is described to others by token and offset.
+// KnownSegments: the segments that this process maps, by token. Processes map a segment at
+// different addresses, so a place in it is described to others by token and offset.
 #pragma once
 
 #include <cstddef>
@@ -20,20 +20,20 @@ class KnownSegments {
     std::int64_t offset = 0;  // in bytes
   };
 
-  // All functions are thread-safe. Does not keep the segment alive.
+  // All functions are thread-safe. Registers the segment without keeping it alive.
   void add(const std::shared_ptr<Segment>& segment);
-  // Returns the place of an address; nullopt if it is in none of the segments.
+  // Returns the place of an address; nullopt if it is in no registered segment.
   std::optional<Place> place_of(const std::byte* address);
-  // Returns nullptr if this process maps no such segment.
+  // Returns nullptr if this process maps no segment of this token.
   std::shared_ptr<Segment> find(std::uint64_t token);
 
  private:
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members below
   std::map<const std::byte*, std::weak_ptr<Segment>> by_address_;
   std::map<std::uint64_t, std::weak_ptr<Segment>> by_token_;
 };
 
-// Returns the object of this process.
+// Returns the only object of this process.
 KnownSegments& known_segments();
 
 }  // namespace weft

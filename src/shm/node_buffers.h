@@ -1,16 +1,16 @@
-// NodeBuffers: memory that all ranks of a node share, divided into buffers that operations use in
+// NodeBuffers: memory shared by all ranks of a node, divided into buffers that operations use in
 // turn. A buffer holds one slot per rank (a counter and a few bytes of payload, schedule.h), then
-// what the schedule asked for, then a further slot per rank that tells where the rank's own buffers
-// are. (This one is separate so that a schedule which continues after unsuccessful sharing may use
-// the first slots while others still read what was shown.)
-// Buffers take turns since an operation may begin on one rank while another rank still reads for
-// the previous one. With several buffers nobody waits for that unless a rank runs far ahead. Long
+// the memory that the schedule needs, then another slot per rank in which it shows where its own
+// buffers are. (The latter is separate, so that a schedule which continues after unsuccessful
+// sharing can use the first slots while others still read what was shown.) Buffers are used in
+// turn, since an operation may start on one rank while another rank still reads data of the
+// previous one. With several buffers no rank waits for that unless another is far behind. Long
 // operations use only the first two: their memory is then more likely to be in a cache, which
-// matters more.
-// Each rank publishes in few slots which operations it has ended, since the next write to a slot
-// that others read costs a transfer between caches. Operations in order are covered by the last
-// one. Of the others, one that ends while no other is under way announces that all before it have
-// ended, too; otherwise it announces its own end in a slot of its buffer.
+// matters more. Each rank publishes in few slots which operations it has completed, since each
+// write to a slot that others read costs a cache line transfer. For operations that complete in
+// order the last number suffices. Among the others, an operation that completes while no other is
+// in progress announces that all before it have completed, too; otherwise it announces only itself,
+// in a slot of its buffer.
 #pragma once
 
 #include <array>
@@ -27,27 +27,28 @@ namespace weft {
 
 class NodeBuffers;
 
-// The use of a node buffer by an operation. A counter holds, from the highest bits to the lowest,
-// the number of the use, the fingerprint of the call and the number of signals: no use begins at
-// zero again before 2^32 - 1 others.
+// The use of a node buffer by one operation. A counter holds, from the highest bits to the lowest,
+// the number of the use, the fingerprint of the call and the number of signals. The number of the
+// use repeats only after 2^32 - 1 uses.
 class NodeTurn {
  public:
   NodeTurn() = default;
 
-  std::byte* memory() const { return memory_; }  // Buffer::node; nullptr: no turn
+  // Start of Buffer::node; nullptr if there is no turn.
+  std::byte* memory() const { return memory_; }
   NodeBuffers* node_buffers() const { return buffers_; }
-  // Returns the same turn by another process's node buffers over the same memory, made for the same
+  // Returns the same turn for another process's NodeBuffers over the same memory, made for the same
   // rank.
   NodeTurn in(NodeBuffers& others) const;
-  bool is_odd() const;  // every other use of that memory
+  bool is_odd() const;  // true in every other use of this buffer
 
   // Sets the counter of this rank. A rank that sees the value also sees all earlier writes.
   void signal(std::uint32_t value) const {
     counter_at(own_slot_).store(base_ + value, std::memory_order_release);
   }
-  // other_call: that rank takes part in a call with another fingerprint.
+  // other_call: the rank takes part in a call with another fingerprint.
   enum class Seen : std::uint8_t { no, yes, other_call };
-  // polls: the maximum number of reads.
+  // Returns whether the rank's counter has reached `value`. polls: the maximum number of reads.
   Seen look_for(int rank, std::uint32_t value, int polls) const {
     if (polls == 0) return Seen::no;
     return is_seen(counter_of(rank), value) ? Seen::yes : look_again(rank, value, polls);
@@ -55,30 +56,31 @@ class NodeTurn {
 
   // Returns the slot in which the rank with this node rank shows its buffers.
   std::byte* shown_by(int node_rank) const;
-  // answer() publishes whether this rank reaches all shown buffers; answer_of() returns another
-  // rank's answer, or nothing if it has not answered yet.
+  // answer() publishes whether this rank can access all shown buffers. answer_of() returns another
+  // rank's answer; nothing if it has not answered yet.
   void answer(bool reaches) const;
   std::optional<bool> answer_of(int node_rank) const;
-  // worth_looking() says whether this operation should try shared buffers; looked() notes the
-  // result. Both may be called only between may_begin() and end(): all earlier events in the node
-  // buffer are then over on all ranks, so that all come to the same answer.
+  // worth_looking() returns whether this operation should try shared buffers; looked() records the
+  // result. Both may be called only between may_begin() and end(): then all earlier events in the
+  // node buffer are over on all ranks, so all get the same answer.
   bool worth_looking() const;
   void looked(bool found) const;
 
-  // Returns true once no rank uses the node buffer for an earlier operation any more.
+  // Returns true once no rank uses the node buffer for an earlier operation.
   bool may_begin() const;
-  // Must precede end(). The next operation most likely begins by writing this rank's slot, which
-  // other cores have read. A write to its spare word now makes this core own the cache line by
-  // then. (A prefetch for writing took longer.) It only pays for operations within slots: during a
-  // longer one, waiting ranks take it back.
+  // Must precede end(). The next operation probably begins by writing this rank's slot, which other
+  // cores have read. Writing its spare word now lets this core own the cache line in time. (A
+  // prefetch for writing took longer.) It pays only for operations whose data fit into slots:
+  // during a longer one, waiting ranks read the line again.
   void own_next_slot() const;
-  // Ends this rank's use of the node buffer. synchronizing: no rank ends before all have begun.
+  // Ends this rank's use of the node buffer. synchronizing: no rank completes before all have
+  // entered.
   void end(bool synchronizing) const;
 
  private:
   friend class NodeBuffers;
 
-  // The comparison also holds when the counter has wrapped around.
+  // Compares counters; correct even if the counter has wrapped around.
   static bool is_reached(std::uint64_t value, std::uint64_t counter) {
     return static_cast<std::int64_t>(counter - value) >= 0;
   }
@@ -101,16 +103,16 @@ class NodeTurn {
   std::byte* memory_ = nullptr;
   std::byte* own_slot_ = nullptr;
   std::uint64_t base_ = 0;
-  std::uint64_t number_ = 0;  // of the operation, from 1 on
-  std::uint64_t before_ = 0;  // of the one that used the node buffer before; 0: none
+  std::uint64_t number_ = 0;  // number of the operation, counted from 1
+  std::uint64_t before_ = 0;  // number of the operation that used the node buffer before; 0: none
   std::uint32_t buffer_ = 0;
   bool in_order_ = false;
-  bool after_in_order_ = false;  // so was the one before
+  bool after_in_order_ = false;  // the operation that used the node buffer before ends in order
 };
 
-// The order in which an operation ends relative to others in the same node buffers.
+// Says when an operation completes relative to others in the same node buffers.
 enum class Ends : std::uint8_t {
-  in_order,  // on each rank before the next one begins: blocking calls, starts of one request
+  in_order,  // on each rank before the next one starts: blocking calls, starts of one request
   any_time,
 };
 
@@ -118,27 +120,27 @@ class NodeBuffers {
  public:
   static std::int64_t bytes(int ranks, std::int64_t buffer_bytes);
 
-  // `memory` must be page-aligned, of bytes(), initially zero, and outlive this object.
-  // buffer_bytes: the size of the slots and what follows them.
+  // `memory` must be page-aligned, have bytes() bytes, be zero at first, and outlive this object.
+  // buffer_bytes: the size of the slots and the memory after them.
   NodeBuffers(std::byte* memory, int rank, int ranks, std::int64_t buffer_bytes);
   NodeBuffers(const NodeBuffers&) = delete;
   NodeBuffers& operator=(const NodeBuffers&) = delete;
 
   std::byte* memory() const { return memory_; }
-  // These are the arguments with which other processes make node buffers over the same memory.
+  // Return the arguments with which other processes can construct NodeBuffers over the same memory.
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   std::int64_t buffer_bytes() const { return buffer_bytes_ - ranks_ * kSlotBytes; }
 
-  // Return the number of turns that this rank has taken, and whether all ranks have ended all of
-  // them.
+  // Return the number of turns that this rank has taken, and whether all ranks have completed all
+  // turns.
   std::uint64_t taken() const { return taken_; }
   bool are_at_rest();
-  // Prepares node buffers at rest for other operations than before. anew: the memory is zero again.
+  // Prepares node buffers at rest for reuse by another communicator. anew: the memory was zeroed.
   void begin_again(bool anew);
 
   // Returns the turn of the next operation. All ranks must take the same turns in the same order.
-  // `schedule` is the operation's, or the one that is tried first.
+  // `schedule` is the operation's, or the first one to be tried.
   NodeTurn next(Ends ends, const Schedule& schedule) {
     NodeTurn turn;
     next(ends, schedule, &turn);
@@ -152,27 +154,28 @@ class NodeBuffers {
   friend class NodeTurn;
   using Counter = std::atomic_ref<std::uint64_t>;
   static constexpr std::int64_t kOverOffset = 8;
-  static constexpr unsigned kCount = 4, kCountOfLong = 2;  // powers of two: turns are cheap to tell
+  // Powers of two, so that the buffer of a turn is computed by a mask.
+  static constexpr unsigned kCount = 4, kCountOfLong = 2;
 
-  // This rank's view of a node buffer; all ranks have the same.
+  // This rank's view of a node buffer; equal on all ranks.
   struct View {
     std::byte* memory = nullptr;
     std::uint64_t uses = 0;
-    std::uint64_t last = 0;  // the number of the operation that used it last
+    std::uint64_t last = 0;  // number of the operation that used it last
     bool last_in_order = true;
   };
 
-  Counter passed(int rank) const;  // the last operation in order that the rank has ended
-  // For operations that end at any time: the one up to which the rank has ended all, and the last
-  // one in the node buffer that announced its own end.
+  Counter passed(int rank) const;  // the rank's last completed operation that ends in order
+  // For operations that end at any time. over(): the number up to which the rank has completed all.
+  // released(): the last one in the node buffer that announced only itself.
   Counter over(int rank) const;
   Counter released(std::uint32_t buffer, int rank) const;
   bool all_have_passed(std::uint64_t number) {
     return all_passed_.load(std::memory_order_acquire) >= number || look_who_passed(number);
   }
   bool look_who_passed(std::uint64_t number);
-  // Returns whether all ranks have ended this operation, which may end at any time and is the last
-  // one in its node buffer.
+  // Returns whether all ranks have completed this operation, which may end at any time and is the
+  // last one in its node buffer.
   bool all_have_ended(std::uint32_t buffer, std::uint64_t number) {
     return all_over_.load(std::memory_order_acquire) >= number || look_who_ended(buffer, number);
   }
@@ -180,20 +183,21 @@ class NodeBuffers {
   void end_at_any_time(std::uint32_t buffer, std::uint64_t number);
 
   std::byte* const
-      memory_;  // begins with what each rank has ended; the node buffers lie behind that
+      memory_;  // begins with the numbers of completed operations; the node buffers follow
   const int rank_;
   const int ranks_;
-  const std::int64_t buffer_bytes_;  // what is shown included
+  const std::int64_t buffer_bytes_;  // includes the slots for shown buffers
   std::uint64_t taken_ = 0;
-  // The number of turns that end at any time, and how many of them have ended here. (An agent ends
-  // turns by node buffers of its own, which have taken none; later ones then announce their own
-  // ends.)
+  // The number of turns that end at any time, and how many of them this process has completed. (An
+  // agent completes turns by NodeBuffers of its own, which take none; later operations then
+  // announce only themselves.)
   std::atomic<std::uint32_t> taken_at_any_time_{0}, ended_at_any_time_{0};
   std::array<View, kCount> views_{};
-  std::array<std::unique_ptr<RetryBackoff>, kCount> backoffs_;  // made where buffers are looked for
-  // The highest number up to which all ranks have ended all operations: all_passed_ for operations
-  // that end in order, all_over_ for those that end at any time. Each is written after reading the
-  // ranks' counters (release), and read where it is relied on (acquire).
+  // Allocated when buffers are first looked for.
+  std::array<std::unique_ptr<RetryBackoff>, kCount> backoffs_;
+  // The highest number up to which all ranks have completed all operations: all_passed_ for
+  // operations that end in order, all_over_ for those that end at any time. They are stored after
+  // reading the ranks' counters (release) and loaded before relying on them (acquire).
   std::atomic<std::uint64_t> all_passed_{0}, all_over_{0};
 };
 
@@ -230,9 +234,9 @@ inline NodeBuffers::Counter NodeBuffers::released(std::uint32_t buffer, int rank
   return NodeTurn::counter_at(memory_ + slot * kSlotBytes);
 }
 
-// The operation counts as ended after its end was published: one that finds no other under way has
-// thus seen all that they published. The number taken is read after that, and so includes all that
-// have ended.
+// An operation counts as completed after its end was published. An operation that finds no other in
+// progress has thus seen all published ends. taken_at_any_time_ is read afterwards, so it includes
+// all completed ones.
 inline void NodeBuffers::end_at_any_time(std::uint32_t buffer, std::uint64_t number) {
   const std::uint32_t ended = ended_at_any_time_.load(std::memory_order_acquire);
   const bool alone = taken_at_any_time_.load(std::memory_order_relaxed) - ended == 1;
@@ -252,8 +256,8 @@ inline std::byte* NodeTurn::shown_by(int node_rank) const {
   return memory_ + buffers_->buffer_bytes_ - (buffers_->ranks_ - node_rank) * kSlotBytes;
 }
 
-// The answer is stored as a counter, so that one of an earlier use of the node buffer is not
-// mistaken.
+// The answer is stored as a counter, so that an answer from an earlier use of the node buffer is
+// not mistaken for this one.
 inline void NodeTurn::answer(bool reaches) const {
   counter_at(shown_by(buffers_->rank_) + kAnswerOffset)
       .store(base_ + (reaches ? 1 : 2), std::memory_order_release);
@@ -302,7 +306,7 @@ inline void NodeTurn::end(bool synchronizing) const {
   NodeBuffers& all = *buffers_;
   if (!in_order_) return all.end_at_any_time(buffer_, number_);
   all.passed(all.rank_).store(number_, std::memory_order_release);
-  // All ranks have begun this operation, so that all have ended the previous ones.
+  // All ranks have entered this operation, so all have completed the previous ones.
   if (synchronizing) all.all_passed_.store(number_ - 1, std::memory_order_release);
 }
 

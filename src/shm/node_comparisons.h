@@ -1,12 +1,12 @@
-// NodeComparisons: the ranks of one node exchange numbers and each gets the maximum of each,
-// without waiting. Ranks look for the result at certain calls of the program, the same ones on all
-// ranks. The first rank to look decides for all: either all have written their numbers, or the next
-// look decides. So a late rank gets the same answer.
-// Two places, used in turn, suffice, however far ranks drift apart: a rank begins a comparison when
-// it knows the outcome of the previous one. Once all have written in one, nobody reads the previous
-// one any more, and the last rank to write clears that place for the next.
-// It is separate from MPI and from memory so that the search over all orders of accesses can run
-// this code.
+// NodeComparisons: the ranks of one node exchange numbers, and each gets the maximum of each
+// number, without waiting. Ranks look for the result at certain calls of the program, the same ones
+// on all ranks. The first rank to look decides for all: either all have written their numbers, or
+// the decision is left to the next look. So a late rank gets the same answer. Two places, used in
+// turn, suffice however far ranks drift apart: a rank begins a comparison only when it knows the
+// result of the previous one. Once all have written in one place, no rank reads the previous one
+// any more, and the last rank to write clears that place for the next comparison. The class is
+// independent of MPI and of the kind of memory, so that a test can run it in all orders of
+// accesses.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-// Words in memory that ranks share, initially zero.
+// Words in memory shared by the ranks, initially zero.
 class SharedWords {
  public:
   explicit SharedWords(std::byte* memory) : words_(reinterpret_cast<std::int64_t*>(memory)) {}
@@ -26,11 +26,11 @@ class SharedWords {
   void set(std::size_t word, std::int64_t value) const {
     at(word).store(value, std::memory_order_release);
   }
-  // Returns the word's previous value.
+  // Increments the word and returns its previous value.
   std::int64_t add_one(std::size_t word) const {
     return at(word).fetch_add(1, std::memory_order_acq_rel);
   }
-  // Changes the word if it has the expected value.
+  // Changes the word only if it has the expected value.
   void change(std::size_t word, std::int64_t expected, std::int64_t value) const {
     at(word).compare_exchange_strong(expected, value, std::memory_order_acq_rel);
   }
@@ -47,11 +47,11 @@ class NodeComparisons {
  public:
   using Numbers = std::array<std::int64_t, kNumbers>;
 
-  // The words of a place; the numbers follow them.
+  // The words of a place; the exchanged numbers follow them.
   enum Word : std::size_t {
-    kTold,      // so many ranks
-    kComplete,  // all have told, and the other place is ready
-    kOutcome,   // of looks: state_after()
+    kTold,      // number of ranks that have written
+    kComplete,  // 1 if all ranks have written and the other place is cleared
+    kOutcome,   // result of the looks so far, encoded by state_after()
     kFirstNumber,
     kWordsOfPlace = kFirstNumber + kNumbers
   };
@@ -69,8 +69,8 @@ class NodeComparisons {
     shared_.set(word(kComplete), 1);
   }
 
-  // Looks for the result, with the same outcome on all ranks. Returns the maxima, which ends the
-  // comparison, or nothing if it is to be looked at again.
+  // Looks for the result; the outcome is the same on all ranks. Returns the maxima, which ends the
+  // comparison, or nothing if the ranks must look again later.
   std::optional<Numbers> look() {
     const bool is_complete = shared_.get(word(kComplete)) != 0;
     const std::int64_t before = state_after(looks_, false);
@@ -88,7 +88,7 @@ class NodeComparisons {
   }
 
  private:
-  // Encodes that so many looks were made, and whether the last one ended the comparison.
+  // Encodes the number of looks, and whether the last one ended the comparison.
   static std::int64_t state_after(std::int64_t looks, bool is_over) {
     return 2 * looks + (is_over ? 1 : 0);
   }
@@ -102,8 +102,8 @@ class NodeComparisons {
 
   Shared shared_;
   int ranks_;
-  std::int64_t number_ = 0;  // of the comparison
-  std::int64_t looks_ = 0;   // at it
+  std::int64_t number_ = 0;  // number of this comparison
+  std::int64_t looks_ = 0;   // looks at this comparison
 };
 
 }  // namespace weft

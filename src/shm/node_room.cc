@@ -1,6 +1,7 @@
-// A room is reused only when each of its ranks has left it, as its page says. The numbering of its
-// node buffers continues, since all ranks have taken the same turns; so their pages stay warm.
-// Memory of the room that was handed out must be zero when it is handed out again.
+// A room is reused only after all of its ranks have left it, which its first page records. The
+// numbering of its node buffers continues, since all ranks have taken the same turns, so their
+// pages stay in use. Memory of the room that was handed out is zeroed before it is handed out
+// again.
 #include "shm/node_room.h"
 
 #include <pthread.h>
@@ -11,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Needs no system call, unlike getpid().
+// Returns whether this process is a forked child. It needs no system call, unlike getpid().
 bool is_forked_child() {
   static bool is_child = false;
   [[maybe_unused]] static const int watched =
@@ -70,7 +71,7 @@ void NodeRoom::leave() {
   if (left == static_cast<std::uint64_t>(node_buffers_.ranks())) settle();
 }
 
-// Is called by the last rank to leave. Another rank may give the room up meanwhile.
+// Must be called by the last rank to leave. Another rank may give up the room at the same time.
 void NodeRoom::settle() {
   Shared& page = shared();
   std::uint64_t state = page.state.load();
@@ -96,11 +97,11 @@ std::shared_ptr<NodeRoom> NodeRooms::add(std::shared_ptr<Segment> segment, NodeR
 }
 
 std::shared_ptr<NodeRoom> NodeRooms::lend(std::unique_ptr<NodeRoom> room) {
-  is_forked_child();  // from now on it is known
+  is_forked_child();  // starts the detection of forks
   return {room.release(), [this](NodeRoom* lent) { put(std::unique_ptr<NodeRoom>(lent)); }};
 }
 
-// Searches from the most recent one, whose lines are more likely to be in the caches.
+// Searches from the most recently used room, whose lines are more likely to be in cache.
 std::shared_ptr<NodeRoom> NodeRooms::take(const NodeRoom::Group& group) {
   const std::lock_guard lock(mutex_);
   for (auto one = kept_.end(); one != kept_.begin();)
@@ -124,7 +125,7 @@ std::shared_ptr<NodeRoom> NodeRooms::take(Kept::iterator one) {
 }
 
 void NodeRooms::put(std::unique_ptr<NodeRoom> room) {
-  if (is_forked_child()) return;  // it has no part in what its parent shares
+  if (is_forked_child()) return;  // a forked child does not own what its parent shares
   Kept gone;
   const std::lock_guard lock(mutex_);
   room->leave();
@@ -132,9 +133,9 @@ void NodeRooms::put(std::unique_ptr<NodeRoom> room) {
   gone = surplus();
 }
 
-// Returns the rooms to unmap: those that nobody will use any more, then the oldest, beginning with
-// those that all ranks have left. A room that this rank gives up may still be waited for by others,
-// as long as no rank was told to take it.
+// Returns the rooms to unmap: those that no rank will use again, then the oldest, starting with
+// those that all ranks have left. Other ranks may still wait for a room that this rank gives up, as
+// long as no rank was told to take it.
 NodeRooms::Kept NodeRooms::surplus() {
   Kept gone;
   std::size_t left = kept_.size();
@@ -157,7 +158,7 @@ std::size_t NodeRooms::kept() {
   return kept_.size();
 }
 
-// The object is never destroyed: rooms may come back while the process exits.
+// The object is never destroyed, since rooms may be returned while the process exits.
 NodeRooms& node_rooms() {
   static auto* instance = new NodeRooms;
   return *instance;

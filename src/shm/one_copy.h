@@ -1,9 +1,9 @@
 // OneCopy: lets the kernel copy from other processes' memory on the node (process_vm_readv): one
-// copy instead of two through shared memory. Nothing is mapped, so that any buffer can be used from
-// its first call on. Nobody writes into another process's memory: a program that tracks its pages
-// by SIGSEGV would not notice. The kernel permits it by its rules for debuggers (ptrace(2)): the
-// users must be equal, Yama may restrict it further, and containers may forbid it. So each process
-// tries it when another first shows it a buffer. Weft does not ask for more permissions.
+// copy instead of two through shared memory. Nothing is mapped, so any buffer can be used from its
+// first call on. No process writes into another one's memory: a program that tracks its pages by
+// SIGSEGV would not notice. The kernel permits the access by its rules for debuggers (ptrace(2)):
+// the users must be equal, Yama may restrict it further, and containers may forbid it. So each
+// process tries it when another first shows it a buffer. Weft does not ask for more permissions.
 #pragma once
 
 #include <atomic>
@@ -23,15 +23,15 @@ namespace weft {
 
 class OneCopy {
  public:
-  // Describes a process to others, with a word that they read to try access.
+  // Describes a process to others, with the address of a word that they read to try access.
   struct Name {
-    std::int64_t process = 0;  // 0: none
+    std::int64_t process = 0;  // process ID; 0: none
     std::uint64_t address = 0;
-    std::uint64_t token = 0;  // what is there
+    std::uint64_t token = 0;  // value of the word at `address`
   };
 
-  // rank: this process's in MPI_COMM_WORLD. Returns nullptr if other processes may not read its
-  // memory (PR_SET_DUMPABLE).
+  // rank: this process's rank in MPI_COMM_WORLD. Returns nullptr if other processes may not read
+  // its memory (PR_SET_DUMPABLE).
   static std::unique_ptr<OneCopy> create(int rank);
   OneCopy(const OneCopy&) = delete;
   OneCopy& operator=(const OneCopy&) = delete;
@@ -46,13 +46,12 @@ class OneCopy {
   }
 
   // All functions from here on are thread-safe. Returns false if the kernel does not let this
-  // process read that one's memory, or if the process number leads to another process (each
-  // container has its own numbers). Access is tried once.
+  // process read that one's memory, or if the process ID belongs to another process (each container
+  // has its own IDs). Access is tried once.
   bool reaches(int rank);
-  // Describes a buffer of this process to others. The identifying numbers lie below those of
-  // attached processes. `origin` is the address from which others count. ranks: those that will
-  // read it, as sorted ranks in MPI_COMM_WORLD; the ones that may not have tried access yet are
-  // told to try it.
+  // Describes a buffer of this process to others, with numbers below those of attached processes.
+  // `origin` is the address from which others count. ranks: the readers, as sorted ranks in
+  // MPI_COMM_WORLD. If some may not have tried access yet, the description tells them to try.
   ShownBuffer shown(const std::byte* begin, std::int64_t bytes, const std::byte* origin,
                     std::span<const int> ranks = {}) const {
     return shown_by_pages(kOfRank_0 - 2 * rank_ - (all_reach_it(ranks) ? 0 : 1), begin, bytes,
@@ -66,14 +65,14 @@ class OneCopy {
   static bool is_to_be_asked(const ShownBuffer& shown) {
     return (kOfRank_0 - shown.memory) % 2 != 0;
   }
-  // Notes that these ranks (sorted) have tried to access this process's memory, and can.
+  // Records that these ranks (sorted) have tried to access this process's memory, and can.
   void all_reach(std::span<const int> ranks);
   bool is_own(const ShownBuffer& shown) const { return owner_of(shown) == rank_; }
 
   // Copies from a registered process. If the kernel refuses now, the memory does not exist, and
   // this process ends with a message, as it would by a load.
   void read(int rank, const std::byte* there, std::byte* here, std::int64_t bytes);
-  // Count the bytes copied since the last trial.
+  // Count the bytes copied since begin_count().
   void begin_count() { copied_bytes_.store(0, std::memory_order_relaxed); }
   std::int64_t copied_bytes() const { return copied_bytes_.load(std::memory_order_relaxed); }
 
@@ -94,13 +93,13 @@ class OneCopy {
 
   const int rank_;
   const std::uint64_t token_;
-  std::map<int, Peer> peers_;    // by rank in MPI_COMM_WORLD; final once all are expected
+  std::map<int, Peer> peers_;    // indexed by rank in MPI_COMM_WORLD; final once all are registered
   mutable std::mutex mutex_;     // guards reached_by_
-  std::vector<int> reached_by_;  // in order
+  std::vector<int> reached_by_;  // sorted
   std::atomic<std::int64_t> copied_bytes_{0};
 };
 
-// Returns whether this process permits others of its user to read its memory.
+// Returns whether this process permits other processes of its user to read its memory.
 bool may_be_read();
 
 }  // namespace weft

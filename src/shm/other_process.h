@@ -1,6 +1,5 @@
-// OtherProcess: the memory of another process of this node and user, read and written by the kernel
-// (process_vm_readv, process_vm_writev), since buffers of the application lie in memory that is not
-// shared.
+// OtherProcess: lets the kernel read and write the memory of another process of this node and user
+// (process_vm_readv, process_vm_writev), since the application's buffers are not in shared memory.
 #pragma once
 
 #include <sys/types.h>
@@ -14,14 +13,14 @@ namespace weft {
 
 class OtherProcess {
  public:
-  // refused: the kernel does not permit it, or some of the memory may not be accessed there; bytes
-  // before that may have been moved. ended: the process does not exist any more.
+  // refused: the kernel does not permit it, or some of the memory is not accessible there; bytes
+  // before that may have been copied. ended: the process does not exist any more.
   enum class Moved : std::uint8_t { all, refused, ended };
 
   explicit OtherProcess(pid_t process) : process_(process) {}
 
-  // address: in the other process. left: the number of bytes that were not moved; errno then says
-  // why.
+  // Copy between this process and `address` in the other one. left: the number of bytes not copied;
+  // errno then gives the reason.
   Moved read(std::byte* to, std::uintptr_t address, std::int64_t bytes,
              std::int64_t* left = nullptr) const {
     return move(to, address, bytes, left, [this](const iovec& here, const iovec& there) {
@@ -37,7 +36,7 @@ class OtherProcess {
   }
 
  private:
-  // Moves the bytes in several calls if a signal or the kernel's own limit cuts one short.
+  // Copies the bytes in several calls if a signal or the kernel's limit cuts one short.
   template <class Call>
   static Moved move(std::byte* own, std::uintptr_t address, std::int64_t bytes, std::int64_t* left,
                     Call call) {

@@ -1,5 +1,5 @@
-// Pages are asked for by process_vm_readv of this process itself, which takes them as XPMEM does
-// for others, but answers by an error where it cannot.
+// Pages are checked by process_vm_readv on this process itself: it takes pages as XPMEM does for
+// others, but returns an error if it cannot.
 #include "shm/process_memory.h"
 
 #include <sys/uio.h>
@@ -34,8 +34,8 @@ std::size_t bytes_of(const ShownBuffer& shown) {
   return shown.pages * page_bytes();
 }
 
-// The first word of an attached page; nothing where there is no page behind it, which a plain read
-// would be ended for.
+// Returns the first word of an attached page; nothing if there is no page behind it, where a plain
+// load would end the process.
 std::optional<std::int64_t> first_word(std::byte* attached) {
   std::int64_t word = 0;
   const iovec from{attached, sizeof word}, to{&word, sizeof word};
@@ -88,7 +88,8 @@ ShownBuffer ProcessMemory::shown(const std::byte* begin, std::int64_t bytes,
 
 ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int64_t bytes,
                            const std::byte* origin) {
-  constexpr std::int64_t kMost_bytes = std::int64_t{1} << 42;  // so that pages can be counted
+  // The number of pages must fit into an int.
+  constexpr std::int64_t kMost_bytes = std::int64_t{1} << 42;
   if (bytes <= 0 || bytes >= kMost_bytes) return {ShownBuffer::kNotShared};
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
   const auto address = reinterpret_cast<std::uintptr_t>(origin);
@@ -98,7 +99,7 @@ ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int
           static_cast<std::uint32_t>(page_of(last) - page_of(first) + 1)};
 }
 
-// Checks the first and the last page of each, since a buffer is of one kind.
+// Checks only the first and the last page of each buffer, since a buffer has one kind of memory.
 ShownBuffers confirmed(const ShownBuffers& shown) {
   constexpr ShownBuffers kNothing{{ShownBuffer::kNotShared}, {ShownBuffer::kNotShared}};
   std::array<iovec, 4> from;
@@ -136,7 +137,8 @@ std::shared_ptr<const Attachment> ProcessMemory::attach(const ShownBuffer& shown
   auto made = attach(peer->second, begin, bytes);
   if (!made) return nullptr;
   kept.push_front(made);
-  if (kept.size() > kMostKept) kept.pop_back();  // an operation that uses it holds it, too
+  // An operation in progress holds its attachment as well.
+  if (kept.size() > kMostKept) kept.pop_back();
   return made;
 }
 

@@ -1,11 +1,10 @@
 // ProcessMemory: attaches memory that other processes of the node show (XPMEM), so that buffers
-// need no special allocation.
-// An attachment shows what its owner has at these addresses now: when the owner unmaps pages, the
-// kernel removes them from all attachments, and new mappings of the owner appear at the next
-// access. So attachments are kept, as in MPI libraries and UCX: the first access to each page costs
-// about as much as the copies of several calls. Memory that cannot appear (memory that the owner
-// has attached itself, device memory) would end this process by SIGBUS; so owners only show memory
-// from which the kernel can take pages.
+// need no special allocation. An attachment shows the owner's current memory at these addresses:
+// when the owner unmaps pages, the kernel removes them from all attachments, and new mappings of
+// the owner appear at the next access. So attachments are kept, as in MPI libraries and UCX: the
+// first access to each page costs about as much as the copies of several calls. Memory that cannot
+// appear (memory that the owner has attached itself, device memory) would end this process by
+// SIGBUS; so owners only show memory from which the kernel can take pages.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +25,7 @@ namespace weft {
 // Pages of another process, which are detached when the last holder releases them.
 class Attachment {
  public:
-  // begin, bytes: whole pages of the other process; here: where they are mapped.
+  // begin, bytes: whole pages of the other process; here: the address at which they are mapped.
   Attachment(const Xpmem& xpmem, std::uintptr_t begin, std::size_t bytes, std::byte* here)
       : xpmem_(&xpmem), begin_(begin), bytes_(bytes), here_(here) {}
   ~Attachment() { xpmem_->detach(here_); }
@@ -37,7 +36,7 @@ class Attachment {
     return begin >= begin_ && begin + bytes <= begin_ + bytes_;
   }
   std::byte* here() const { return here_; }
-  // Returns the local address of an address in the other process, which may lie outside these
+  // Returns the local address for an address in the other process, which may lie outside these
   // pages.
   std::byte* at(std::uintptr_t address) const {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(here_) + address - begin_);
@@ -54,18 +53,19 @@ class ProcessMemory {
  public:
   // Attaching a shorter buffer costs more than copying it; MPICH has the same limit.
   static constexpr std::int64_t kLeast_bytes = 64 * 1024;
-  // A buffer is shown from this call on: earlier it is unknown whether it will be used again. MPICH
-  // has the same limit.
+  // A buffer is shown from this number of calls on: earlier it is unknown whether it will be used
+  // again. MPICH has the same limit.
   static constexpr int kRepeats = 5;
   // The number of attachments kept per process, including those in use.
   static constexpr std::size_t kMostKept = 64;
 
-  // rank: this process's in MPI_COMM_WORLD. Returns nullptr if its memory cannot be made available.
+  // rank: this process's rank in MPI_COMM_WORLD. Returns nullptr if its memory cannot be made
+  // available.
   static std::unique_ptr<ProcessMemory> create(const Xpmem& xpmem, int rank);
   ProcessMemory(const ProcessMemory&) = delete;
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
-  // Describes a process to others: its segment, and a page in it for trying access.
+  // Describes a process to others: its segment, and a page in it to try access.
   struct Name {
     std::int64_t segment = 0;  // 0: none
     std::uint64_t trial = 0;
@@ -89,8 +89,8 @@ class ProcessMemory {
 
  private:
   struct Peer {
-    std::int64_t permit = 0;                            // 0: not asked for yet
-    std::list<std::shared_ptr<const Attachment>> kept;  // the last used first
+    std::int64_t permit = 0;                            // 0: not requested yet
+    std::list<std::shared_ptr<const Attachment>> kept;  // most recently used first
     std::int64_t segment = 0;
   };
 
@@ -104,15 +104,15 @@ class ProcessMemory {
   std::unique_ptr<Segment> trial_;
   Repeats repeats_;
   std::mutex mutex_;           // guards peers_
-  std::map<int, Peer> peers_;  // by rank in MPI_COMM_WORLD
+  std::map<int, Peer> peers_;  // indexed by rank in MPI_COMM_WORLD
 };
 
-// Describes a buffer by its pages in the memory of this number; `origin` is the address from which
-// others count.
+// Describes a buffer by its pages in the memory with this number; `origin` is the address from
+// which others count.
 ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int64_t bytes,
                            const std::byte* origin);
-// Returns those shown buffers that others can reach. It takes a system call or two if some are in
-// memory of this process.
+// Returns the shown buffers that others can access. It takes one or two system calls if some are in
+// this process's memory.
 ShownBuffers confirmed(const ShownBuffers& shown);
 
 }  // namespace weft

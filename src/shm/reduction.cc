@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// __builtin_cpu_supports checks both the processor and the system's saving of registers.
+// __builtin_cpu_supports checks the processor and whether the system saves its registers.
 Kernel find_kernel(Element element, Operator op, InstructionSet set) {
 #ifdef __x86_64__
   if (set == InstructionSet::avx2 && __builtin_cpu_supports("avx2"))

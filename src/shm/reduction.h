@@ -1,8 +1,7 @@
 // Element-wise reduction kernels, out[i] = lower[i] op higher[i], for the predefined types and
-// operators of MPI-4.1, section 6.9.2.
-// MPI_Reduce_local cannot be used: it overwrites one operand, while in shared memory the operands
-// lie in two processes' parts and the result in a third one.
-// All instruction sets give bitwise identical results, except for the choice of a NaN.
+// operators of MPI-4.1, section 6.9.2. MPI_Reduce_local cannot be used: it overwrites one operand,
+// while in shared memory the operands belong to two processes and the result to a third one. All
+// instruction sets give bitwise identical results, except for the choice of a NaN.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +11,15 @@
 
 namespace weft {
 
-const char* element_name(Element element);  // "float64"
-const char* operator_name(Operator op);     // "sum"
+const char* element_name(Element element);  // such as "float64"
+const char* operator_name(Operator op);     // such as "sum"
 
 std::int64_t bytes_of(Element element);
 
 // Returns the fastest kernel on this processor; nullptr if MPI defines no such reduction.
 Kernel find_kernel(Element element, Operator op);
-// Names a kernel for another process; name_of() returns nullopt for other functions.
+// Names a kernel in a form that another process understands; name_of() returns nullopt for other
+// functions.
 struct KernelName {
   Element element;
   Operator op;

@@ -1,5 +1,5 @@
-// Repeats: counts how often a place has come lately, so that work which pays only for repeated
-// places is not done for others.
+// Repeats: counts how often an address was used lately, so that work which pays only for repeated
+// addresses is not done for others.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@ namespace weft {
 
 class Repeats {
  public:
-  // Returns how often the place has come, including now, at most 255; it starts again at 1 once
-  // another place has taken its slot. Thread-safe; of two concurrent counts one may be lost.
+  // Returns how often `place` was used, including now, at most 255. The count starts again at 1
+  // after another place has taken its slot. Thread-safe; of two concurrent counts one may be lost.
   int count(std::uint64_t place) {
     const std::uint64_t mixed = place * 0x9e3779b97f4a7c15u;
     std::atomic<std::uint64_t>& slot = slots_[mixed >> (64 - kSlotBits)];

@@ -1,6 +1,6 @@
-// RetryBackoff: decides whether calls like this one look for shared buffers. After failures it is
-// tried more and more rarely; after a success, every time. Each call has a habit of its own, since
-// another one's result says nothing about it.
+// RetryBackoff: decides whether calls with a given fingerprint try shared buffers. After failures
+// they try more and more rarely; after a success, every time. Each fingerprint has its own state,
+// since the result of another call says nothing about it.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace weft {
 
 class RetryBackoff {
  public:
-  // Must be called once for each call.
+  // Returns whether to try. Must be called once per call.
   bool worth_trying(std::uint32_t fingerprint) {
     Habit& usual = habit(fingerprint);
     if (usual.left == 0) return true;
@@ -31,10 +31,10 @@ class RetryBackoff {
   static constexpr int kLongestPause = 63;
 
   struct Habit {
-    std::uint8_t pause = 0;  // calls to let pass after one in vain
-    std::uint8_t left = 0;   // of these
+    std::uint8_t pause = 0;  // calls to skip after a failure
+    std::uint8_t left = 0;   // calls still to skip
   };
-  // Fingerprints are odd.
+  // Fingerprints are odd, so half of the entries suffice.
   Habit& habit(std::uint32_t fingerprint) { return backoffs_[fingerprint >> 1]; }
 
   std::array<Habit, 1u << (kFingerprintBits - 1)> backoffs_{};

@@ -1,4 +1,4 @@
-// A segment is a memfd with a sealed size; its identity is checked on the opened descriptor.
+// A segment is a memfd with a sealed size. Its identity is checked on the opened descriptor.
 #include "shm/segment.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<SegmentName>);
 
-constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems insist on it
+constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems require it
 
 Error failure(const std::string& what) {
   return {"shared memory: " + what + ": " + std::generic_category().message(errno)};
@@ -46,7 +46,7 @@ std::string path_of(const std::string& process, std::int64_t descriptor) {
   return "/proc/" + process + "/fd/" + std::to_string(descriptor);
 }
 
-// Returns what the /proc link of the memfd shows after "/memfd:".
+// Returns the label that the memfd's link in /proc shows after "/memfd:".
 std::string label(std::uint64_t token) {
   return "weft-" + std::to_string(token);
 }
@@ -76,7 +76,8 @@ int create_memfd(const std::string& text) {
   return memfd_create(text.c_str(), kFlags);
 }
 
-// Growing a file beyond RLIMIT_FSIZE would raise a signal that ends the program.
+// Returns whether the size is allowed: growing a file beyond RLIMIT_FSIZE would raise a signal that
+// ends the program.
 bool fits_file_limit(std::int64_t bytes) {
   rlimit limit;
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
@@ -97,7 +98,7 @@ Result<Segment> Segment::create(std::int64_t bytes, Mapped mapped) {
   if (memory.get() < 0) return failure("memfd_create was refused");
   if (ftruncate(memory.get(), name.bytes) != 0)
     return failure("no segment of " + std::to_string(name.bytes) + " bytes");
-  // A fixed size protects readers from SIGBUS; systems without seals do without that.
+  // A fixed size protects readers from SIGBUS; systems without seals lack that protection.
   fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   struct stat file;
   if (fstat(memory.get(), &file) != 0) return failure("fstat");
@@ -109,8 +110,8 @@ Result<Segment> Segment::create(std::int64_t bytes, Mapped mapped) {
   return made;
 }
 
-// The link is read first, so that a path that leads to a pipe or a device is not opened. The
-// mapping does not keep a descriptor, of which processes may have few.
+// The link is read first, so that a path to a pipe or a device is not opened. The descriptor is
+// closed after mapping, since processes may have few.
 Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
   const std::string owner = "process " + std::to_string(name.process);
   const std::string path = path_of(std::to_string(name.process), name.descriptor);
@@ -127,9 +128,9 @@ Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
   return map(name, memory.get(), mapped);
 }
 
-// Maps one page first and grows it after setting its properties. If the process locks all its
-// mappings (mlockall), every page would otherwise be allocated at once. The system call is made
-// directly, so that nobody intercepts it: no library has seen the page.
+// Maps one page first and grows the mapping after setting its properties. If the process locks all
+// its mappings (mlockall), every page would otherwise be allocated at once. The system call is made
+// directly, past other tools' wrappers: no library has seen the page.
 Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped mapped) {
   const std::int64_t page = sysconf(_SC_PAGESIZE);
   const auto failed = [&] {
@@ -149,11 +150,11 @@ Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped map
   return made;
 }
 
-// Maps a part without a descriptor: mremap() with an old size of 0 maps the first page's memory
-// again, as long as asked for. The pages before the part are unmapped at once.
+// Maps a part without a descriptor: mremap() with an old size of 0 maps the same memory again, from
+// the first page on. The pages before the part are unmapped at once.
 std::byte* Segment::map_part(std::int64_t offset, std::int64_t bytes) const {
   munlock(data_,
-          static_cast<std::size_t>(mapped_bytes_));  // the application may lock what it finds
+          static_cast<std::size_t>(mapped_bytes_));  // the application may have locked all mappings
   void* const from_begin =
       mremap(data_, 0, static_cast<std::size_t>(offset + bytes), MREMAP_MAYMOVE);
   if (from_begin == MAP_FAILED) return nullptr;
@@ -165,7 +166,8 @@ bool Segment::clear_pages(std::int64_t offset, std::int64_t bytes) const {
   return syscall(SYS_madvise, data_ + offset, bytes, MADV_REMOVE) == 0;
 }
 
-// Uses a call to which libraries with registered memory listen.
+// madvise() is intercepted by libraries with registered memory, which then drop their
+// registrations.
 void Segment::forget_pages() const {
   if (!is_private_) madvise(data_, static_cast<std::size_t>(mapped_bytes_), MADV_DONTNEED);
 }
@@ -195,8 +197,8 @@ Segment::~Segment() {
     munmap(data_, static_cast<std::size_t>(mapped_bytes_));
 }
 
-// Programs that close every descriptor may have reused the number for a file of theirs, which must
-// not be closed.
+// Returns whether the descriptor is still the segment's. Programs that close every descriptor may
+// have reused the number for a file of theirs, which must not be closed.
 bool Segment::owns_descriptor() const {
   return descriptor_ >= 0 && same_file(name_, descriptor_);
 }

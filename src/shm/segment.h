@@ -26,7 +26,7 @@ struct SegmentName {
 
 class Segment {
  public:
-  // Says how much of the segment data() maps; the rest takes no addresses until map_part().
+  // Says how much of the segment data() maps; the rest uses no addresses until map_part().
   enum class Mapped : std::uint8_t { all, first_page };
 
   // Creates a zeroed segment; `bytes` must be positive and is rounded up to whole pages.
@@ -39,25 +39,26 @@ class Segment {
   ~Segment();
 
   std::byte* data() const { return data_; }
-  std::int64_t bytes() const { return name_.bytes; }  // mapped or not
+  std::int64_t bytes() const { return name_.bytes; }  // including pages that are not mapped
   // Maps some of the pages at other addresses, for the life of the process, even if this object
   // ends. Returns nullptr if the system refuses.
   std::byte* map_part(std::int64_t offset, std::int64_t bytes) const;
   // Describes this segment to others; it is valid until its creator calls close_to_others() or
   // ends.
   const SegmentName& name() const { return name_; }
-  // Returns the creator's descriptor; -1 in other processes and once it is closed.
+  // Returns the creator's descriptor; -1 in other processes and after it was closed.
   int descriptor() const { return owns_descriptor() ? descriptor_ : -1; }
-  // Invalidates the name; processes that are attached stay so.
+  // Invalidates the name; attached processes stay attached.
   void close_to_others();
   // Promises that the MPI library never sees an address in the segment, so that it need not be told
-  // when they go. UCX would queue each such note until it registers memory next.
+  // when pages are unmapped. UCX would queue each such notice until it registers memory next.
   void keep_from_library() { is_private_ = true; }
-  // Zeroes these pages for all who map them and returns them to the system until the next access.
-  // Returns false if the system refuses, for instance because the application has locked them.
+  // Zeroes these pages for all processes that map them and returns them to the system until the
+  // next access. Returns false if the system refuses, for instance because the application has
+  // locked them.
   bool clear_pages(std::int64_t offset, std::int64_t bytes) const;
-  // Tells the library, if it may have seen the segment, that this process is about to see other
-  // pages in it.
+  // Tells the library, if it may have seen the segment, that the pages at these addresses will
+  // change.
   void forget_pages() const;
 
  private:
@@ -68,12 +69,12 @@ class Segment {
 
   SegmentName name_;
   std::int64_t mapped_bytes_;
-  int descriptor_ = -1;      // its maker's; the application may have closed it behind our back
-  bool is_private_ = false;  // kept from the library
-  std::byte* data_;          // nullptr: moved from
+  int descriptor_ = -1;      // creator's descriptor; the application may have closed it
+  bool is_private_ = false;  // the MPI library never sees it
+  std::byte* data_;          // nullptr after a move
 };
 
-// Returns whether addresses are limited (ulimit -v), which counts them even if unused.
+// Returns whether the address space is limited (ulimit -v); the limit counts even unused addresses.
 bool addresses_are_limited();
 
 }  // namespace weft

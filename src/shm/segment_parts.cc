@@ -1,4 +1,4 @@
-// Mapping a part, and finding the part of an address.
+// Maps parts of a segment, and finds the part that contains an address.
 #include "shm/segment_parts.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::byte* SegmentParts::map(int part) {
   return made;
 }
 
-// Most addresses that are asked for lie in no part.
+// The range is checked first, since most addresses lie in no part.
 std::int64_t SegmentParts::offset_of(const void* address) const {
   const auto* const looked_for = static_cast<const std::byte*>(address);
   if (looked_for >= end_.load(std::memory_order_acquire) || looked_for < lowest_.load()) return -1;

@@ -1,8 +1,7 @@
-// SegmentParts: a long segment of which each process maps, permanently, the parts that are used.
-// Addresses matter where a system limits them or a user looks at them, even if they are unused, and
-// mapping a whole machine's memory for each rank would take many. The first part is short, and each
-// further one is as long as all before it together: so there are few parts, and an offset
-// determines its part.
+// SegmentParts: a long segment of which each process maps only the parts in use, permanently. Even
+// unused addresses count if a system limits them or a user looks at them, and mapping a whole
+// machine's memory for each rank would take many. The first part is short, and each further one is
+// as long as all before it together: so there are few parts, and an offset determines its part.
 #pragma once
 
 #include <array>
@@ -32,7 +31,7 @@ class SegmentParts {
     return part == 0 ? kFirst_bytes : bytes_of_all(part);
   }
 
-  // The segment must have only its first page mapped, and the length of some number of parts.
+  // The segment must have only its first page mapped, and the length of a whole number of parts.
   explicit SegmentParts(Segment segment) : segment_(std::move(segment)) {}
   SegmentParts(const SegmentParts&) = delete;
   SegmentParts& operator=(const SegmentParts&) = delete;
@@ -55,9 +54,9 @@ class SegmentParts {
 
  private:
   Segment segment_;
-  std::mutex mutex_;  // held by who maps
+  std::mutex mutex_;  // held while a part is mapped
   std::array<std::atomic<std::byte*>, kMost> at_{};
-  std::atomic<const std::byte*> lowest_{nullptr}, end_{nullptr};  // of all that is mapped
+  std::atomic<const std::byte*> lowest_{nullptr}, end_{nullptr};  // bounds of all mapped parts
 };
 
 }  // namespace weft

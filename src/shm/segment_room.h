@@ -1,6 +1,6 @@
 // SegmentRoom: a segment that is handed out piece by piece, from beginning to end. Creating a
 // segment and mapping it on all ranks takes a dozen system calls and an agreement; a piece takes
-// none. No piece is handed out twice, so that all are initially zero, like fresh memory.
+// none. No piece is handed out twice, so all are initially zero, like fresh memory.
 #pragma once
 
 #include <memory>
@@ -18,14 +18,14 @@ class SegmentRoom {
     std::int64_t next = 0;
   };
 
-  SegmentRoom() = default;  // there is none
+  SegmentRoom() = default;  // without a segment
   explicit SegmentRoom(std::shared_ptr<Space> space) : space_(std::move(space)) {}
-  // Hands out the whole segment.
+  // Makes the whole segment available.
   explicit SegmentRoom(std::shared_ptr<Segment> segment)
       : space_(std::make_shared<Space>(std::move(segment))) {}
 
   bool fits(std::int64_t bytes) const { return bytes <= left(); }
-  // Takes whole pages; they must fit. The segment lives as long as the room and all its pieces.
+  // Takes whole pages, which must fit. The segment lives as long as the room and all its pieces.
   std::shared_ptr<std::byte> take(std::int64_t bytes) {
     std::byte* const piece = space_->segment->data() + space_->next;
     space_->next += bytes;

@@ -1,5 +1,5 @@
 // Allocation is first fit by address, in whole pages: blocks are large and few. Free pages are kept
-// up to a limit for the next block, then all are given back at once.
+// up to a limit for the next block, then all are returned to the system at once.
 #include "shm/shared_heap.h"
 
 #include <pthread.h>
@@ -41,8 +41,8 @@ bool under_valgrind() {
   return preloaded && std::strstr(preloaded, "vgpreload_");
 }
 
-// Returns the length of the segment, such that one part has room for the longest block. The length
-// of a file costs nothing.
+// Returns a segment length such that one part has room for the longest block. The length of a file
+// costs nothing.
 std::int64_t bytes_for(std::int64_t most_bytes) {
   int parts = 1;
   while (SegmentParts::bytes_of(parts - 1) < most_bytes && parts < SegmentParts::kMost) ++parts;
@@ -71,7 +71,7 @@ bool SharedHeap::may_be_made() {
   return !under_valgrind();
 }
 
-// A part takes more addresses than its blocks need.
+// Returns an error if addresses are limited: a part takes more addresses than its blocks need.
 Result<SharedHeap*> SharedHeap::create() {
   if (addresses_are_limited())
     return Error{"shared memory: the process has a limit on its addresses (ulimit -v)"};
@@ -86,8 +86,8 @@ Result<SharedHeap*> SharedHeap::create() {
   return heap;
 }
 
-// Asks for large pages, where the system gives them on request: parts inherit it from the first
-// page.
+// Requests huge pages if the system grants them on request: parts inherit the setting from the
+// first page.
 SharedHeap::SharedHeap(Segment segment, std::int64_t most_bytes)
     : parts_(std::move(segment)), most_bytes_(most_bytes) {
   madvise(parts_.segment().data(), size(page_bytes()), MADV_HUGEPAGE);
@@ -140,7 +140,7 @@ std::int64_t SharedHeap::take_free(std::int64_t wanted, std::int64_t alignment, 
   return -1;
 }
 
-// A forked child maps no further parts: they would be its parent's.
+// Maps another part. A forked child maps none, since they would be its parent's.
 bool SharedHeap::add_part(std::int64_t bytes) {
   for (int part = 0; shared_ && part < parts_.count(); ++part) {
     if (parts_.at(part) || SegmentParts::bytes_of(part) < bytes) continue;
@@ -237,7 +237,7 @@ std::int64_t SharedHeap::bytes_with_pages() const {
   return sum;
 }
 
-// Pages that were never allocated are skipped in the copy.
+// Copies a block; pages that were never allocated are skipped.
 void SharedHeap::copy_block(std::int64_t offset, std::int64_t bytes) {
   void* const made = mmap(nullptr, size(bytes), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -251,10 +251,10 @@ void SharedHeap::copy_block(std::int64_t offset, std::int64_t bytes) {
 }
 
 // Copies the blocks for the child, since shared memory would stay shared after a fork. Most
-// children execute another program at once, so that the copy must not exhaust the memory.
+// children execute another program at once, so the copy must not exhaust the memory.
 void SharedHeap::before_fork() {
   const std::int64_t available = has_blocks() ? available_memory_bytes() : INT64_MAX;
-  mutex_.lock();  // from here on, no more than a few bytes are allocated
+  mutex_.lock();  // no more than a few bytes may be allocated while the lock is held
   if (!shared_ || used_.empty()) return;
   const std::int64_t wanted = bytes_with_pages();
   if (wanted <= available / 2 / sharers_) {
@@ -272,8 +272,8 @@ void SharedHeap::after_fork_in_parent() {
   mutex_.unlock();
 }
 
-// Replaces free ranges by private memory, too. Blocks that were not copied become private page by
-// page, when the child writes to them.
+// Replaces shared memory by private memory, including free ranges. Blocks that were not copied
+// become private page by page, when the child writes to them.
 void SharedHeap::after_fork_in_child() {
   if (!shared_) return mutex_.unlock();
   for (auto& [offset, room] : free_) {

@@ -1,8 +1,8 @@
 // SharedHeap: memory of this process that other processes of the node can map. Blocks come from one
-// segment, which is mapped part by part as needed (SegmentParts), and has pages only where it is
-// used. A part never moves: a process that has mapped it sees all its later blocks at fixed
-// offsets, so that no mapping becomes outdated. A forked child gets a copy of the blocks, as of all
-// memory; nobody else sees its changes.
+// segment, which is mapped part by part as needed (SegmentParts) and has pages only where it is
+// used. A part never moves: a process that has mapped it sees all later blocks at fixed offsets, so
+// no mapping becomes outdated. A forked child gets a copy of the blocks, as of all memory; no other
+// process sees its changes.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +25,16 @@ class SharedHeap {
   SharedHeap(const SharedHeap&) = delete;
   SharedHeap& operator=(const SharedHeap&) = delete;
 
-  // Sets the number of processes of this node that have such a heap, and may fork at the same time.
+  // Sets the number of processes of this node that have such a heap and may fork at the same time.
   void set_sharers(int processes) { sharers_ = processes; }
 
-  // Returns nullptr if there is no room. alignment: a power of two. This and all below are
+  // Returns nullptr if there is no room. alignment: a power of two. This function and all below are
   // thread-safe.
   void* allocate(std::int64_t bytes, std::int64_t alignment);
   // Returns memory whose bytes are all 0.
   void* allocate_zeroed(std::int64_t bytes);
   void release(void* block);
-  std::int64_t bytes_of(void* block);  // of room, at least what was asked for
+  std::int64_t bytes_of(void* block);  // usable bytes, at least those requested
   // Returns true if the block now has room for `bytes`, and no more than twice that.
   bool resize(void* block, std::int64_t bytes);
 
@@ -53,14 +53,15 @@ class SharedHeap {
  private:
   struct Room {
     std::int64_t bytes = 0;
-    bool clean = true;  // never used since its pages were given back: all bytes 0
+    bool clean = true;  // not used since its pages were returned to the system: all bytes are 0
   };
-  using Rooms = std::map<std::int64_t, Room>;  // by offset
+  using Rooms = std::map<std::int64_t, Room>;  // indexed by offset
 
   SharedHeap(Segment segment, std::int64_t most_bytes);
-  std::int64_t take(std::int64_t bytes, std::int64_t alignment, bool* clean);  // -1: no room
+  // Returns the offset; -1 if there is no room.
+  std::int64_t take(std::int64_t bytes, std::int64_t alignment, bool* clean);
   std::int64_t take_free(std::int64_t wanted, std::int64_t alignment, bool* clean);
-  bool add_part(std::int64_t bytes);  // of at least so many
+  bool add_part(std::int64_t bytes);  // maps a part of at least this size
   void give_back(std::int64_t offset, Room room);
   void give_pages_back();
   std::byte* address_of(std::int64_t offset) const {
@@ -72,15 +73,15 @@ class SharedHeap {
   void copy_block(std::int64_t offset, std::int64_t bytes);
 
   SegmentParts parts_;
-  const std::int64_t most_bytes_;  // in blocks: the machine's memory
+  const std::int64_t most_bytes_;  // longest block: the size of the machine's memory
   int sharers_ = 1;
   bool shared_ = true;
-  std::mutex mutex_;                           // guards the rest
-  Rooms free_;                                 // no two of one part touch
-  std::map<std::int64_t, std::int64_t> used_;  // bytes by offset
+  std::mutex mutex_;                           // guards the members below
+  Rooms free_;                                 // adjacent ranges of one part are merged
+  std::map<std::int64_t, std::int64_t> used_;  // bytes indexed by offset
   std::int64_t used_bytes_ = 0;
-  std::int64_t unclean_bytes_ = 0;             // free, but with pages
-  std::map<std::int64_t, std::byte*> copies_;  // of blocks by offset, while a fork is under way
+  std::int64_t unclean_bytes_ = 0;             // bytes of free ranges that have pages
+  std::map<std::int64_t, std::byte*> copies_;  // copies of blocks by offset, during a fork
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Lists: there are as many heaps as ranks of a node, and a few windows.
+// Sorted lists suffice: there are as many heaps as ranks of a node, and a few windows.
 #include "shm/shared_ranges.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool includes(const std::vector<int>& all, std::span<const int> some) {
   return std::includes(all.begin(), all.end(), some.begin(), some.end());
 }
 
-constexpr std::int64_t kHeapPage_bytes = 4096;  // what pages of a heap are counted in
+constexpr std::int64_t kHeapPage_bytes = 4096;  // size of the pages in which heaps are counted
 
 constexpr auto is_before = [](const auto& one, const auto& other) {
   return one.number < other.number;
@@ -61,7 +61,7 @@ void SharedRanges::insert(const Heap& heap) {
   heaps_.insert(std::upper_bound(heaps_.begin(), heaps_.end(), heap, is_before), heap);
 }
 
-// Attaches the heap permanently, like every part of it.
+// Attaches the heap permanently, as it does each of its parts.
 SegmentParts* SharedRanges::attached(Heap& heap) const {
   if (heap.parts || !heap.name) return heap.parts;
   const SegmentName& name = *std::exchange(heap.name, nullptr);
@@ -92,7 +92,7 @@ ShownBuffer SharedRanges::shown(const std::byte* begin, std::int64_t bytes,
   return shown_of_heap(begin, bytes, ranks, to_origin);
 }
 
-// A block lies in one part.
+// A block must lie in one part.
 ShownBuffer SharedRanges::shown_of_heap(const std::byte* begin, std::int64_t bytes,
                                         std::span<const int> ranks, std::int64_t to_origin) const {
   const std::int64_t offset = own_.parts ? own_.parts->offset_of(begin) : -1;

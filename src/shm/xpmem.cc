@@ -1,4 +1,4 @@
-// Opening the library, and the constants of its interface.
+// Opens the XPMEM library and defines the constants of its interface.
 #include "shm/xpmem.h"
 
 #include <dlfcn.h>

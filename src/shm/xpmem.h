@@ -14,8 +14,8 @@ namespace weft {
 // Pointers to the library's functions. All of them return -1 on failure.
 struct Xpmem {
   struct Address {
-    std::int64_t permit;  // of get()
-    std::int64_t offset;  // in the segment, in whole pages
+    std::int64_t permit;  // result of get()
+    std::int64_t offset;  // offset in the segment, in whole pages
   };
   using Make = std::int64_t(void* begin, std::size_t bytes, int permit_type, void* permit_value);
   using Get = std::int64_t(std::int64_t segment, int flags, int permit_type, void* permit_value);
@@ -29,7 +29,7 @@ struct Xpmem {
 
   static constexpr std::string_view kOfSystem = "auto", kNone = "off";
   // which: kOfSystem, kNone, or the path of a library, which finds its device itself. For kOfSystem
-  // this returns whether the machine has the module's device.
+  // it returns whether the machine has the module's device.
   static bool may_be_there(std::string_view which);
   // Opens the library for the life of the process. Must only be called if may_be_there().
   static Result<Xpmem> open(std::string_view which);

@@ -1,6 +1,6 @@
-// The kernels of reductions and copies: plain loops that the compiler vectorises, compiled once per
-// instruction set (CMakeLists.txt). So nothing here may be shared by the linker with another
-// compilation: all is in an unnamed namespace, and no inline function of a library is used.
+// Defines the reduction and copy kernels: plain loops that the compiler vectorises, compiled once
+// per instruction set (CMakeLists.txt). The linker must not share code between these compilations,
+// so everything is in an unnamed namespace and no inline function of a library is used.
 #include "shm/kernels/kernels.h"
 
 #include "shm/kernels/small_floats.h"
@@ -8,13 +8,13 @@
 namespace weft::WEFT_INSTRUCTION_SET {
 namespace {
 
-// An element where it may lie: at any address, under any type of the application's.
+// An element in memory at any address, of any type of the application.
 template <class T>
 struct [[gnu::packed, gnu::may_alias]] Stored {
   T value;
 };
 
-// `simd`: iterations are independent, also where `out` or `also` is one of the operands.
+// `simd`: iterations are independent, even if `out` or `also` is one of the operands.
 template <class T, class Combine>
 void combine(const void* lower, const void* higher, void* out, void* also, std::int64_t count) {
   const auto* a = static_cast<const Stored<T>*>(lower);
@@ -31,7 +31,7 @@ void combine(const void* lower, const void* higher, void* out, void* also, std::
     second[i].value = result[i].value = Combine()(a[i].value, b[i].value);
 }
 
-// Integers wrap around (-fwrapv), also small ones, which are promoted to int.
+// Integers wrap around (-fwrapv), including small ones, which are promoted to int.
 template <class T>
 Kernel arithmetic(Operator op) {
   using Sum = decltype([](T lower, T higher) { return T(lower + higher); });
@@ -85,7 +85,7 @@ struct Pair {
   int index;
 };
 
-// Better: whether the lower value wins. Padding of the result stays as it was.
+// Better: returns whether the lower value wins. Padding of the result is left unchanged.
 template <class Value, class Better>
 void locate(const void* lower, const void* higher, void* out, void* also, std::int64_t count) {
   const auto* a = static_cast<const Stored<Pair<Value>>*>(lower);
@@ -112,15 +112,16 @@ Kernel pair(Operator op) {
   return nullptr;
 }
 
-// C's own: a product with an infinity is infinite (annex G), as in the MPI libraries.
+// C's complex types are used: a product with an infinity is infinite (annex G), as in the MPI
+// libraries.
 __extension__ using ComplexFloat = __complex__ float;
 __extension__ using ComplexDouble = __complex__ double;
 __extension__ using ComplexLongDouble = __complex__ long double;
 
 }  // namespace
 
-// Copies like the function above; the last iterations overlap, so that `to` is aligned to vectors
-// in all but the first and the last. `bytes`: at least one iteration's.
+// Copies like the function above. `to` is aligned to vectors in all but the first and the last
+// iteration, which overlaps the one before. `bytes` must be at least one iteration's.
 void copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
   struct [[gnu::packed, gnu::may_alias]] Vector {
     long long words __attribute__((vector_size(32)));

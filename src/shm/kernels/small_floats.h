@@ -1,7 +1,7 @@
-// The 16-bit floating-point types in storage, computed as float: each operation is then rounded
-// once, correctly, since float has more than twice their digits.
-// Part of kernels.cc: in an unnamed namespace, so that each instruction set has its own. Packed:
-// Stored<T> may lie at any address.
+// The 16-bit floating-point types, stored in 16 bits and computed as float. Each operation is then
+// rounded once, correctly, since float has more than twice their digits. This is part of
+// kernels.cc: it is in an unnamed namespace, so that each instruction set has its own, and packed,
+// since Stored<T> may lie at any address.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// value as bits, and back, without a library's inline function
+// converts between a value and its bits without a library's inline function
 inline std::uint32_t bits_of(float value) {
   return __builtin_bit_cast(std::uint32_t, value);
 }
@@ -35,7 +35,8 @@ struct [[gnu::packed]] Float16 {
   std::uint16_t bits;
 
   Float16() = default;
-  // Subnormal: adding 0.5, whose last digit is worth as much as the result's, rounds to it.
+  // Converts from float. For subnormal results, adding 0.5, whose last digit equals theirs, rounds
+  // correctly.
   explicit Float16(float value) {
     const std::uint32_t sign = bits_of(value) & 0x80000000;
     const std::uint32_t all = bits_of(value) ^ sign;
@@ -46,8 +47,9 @@ struct [[gnu::packed]] Float16 {
     const std::uint32_t rest = all < (143u << 23) ? finite : infinite;
     bits = static_cast<std::uint16_t>(sign >> 16 | rest);
   }
-  // Subnormal: the fraction in the last digits of 0.5, and 0.5 taken away. No subnormal float
-  // is met, so that programs that flush these to zero get the same.
+  // Converts to float. For a subnormal value, the fraction is put into the last digits of 0.5, and
+  // 0.5 is subtracted. No subnormal float occurs, so programs that flush these to zero get the same
+  // result.
   operator float() const {
     const std::uint32_t all = bits & 0x7fffu;
     const std::uint32_t subnormal = bits_of(float_of(bits_of(0.5f) + all) - 0.5f);
