@@ -1,8 +1,8 @@
-// CallClassesInUse: the call classes of one communicator, in bounded number: those that are no
-// longer called make room for others. All ranks must have the same call classes in the same call,
-// so that forgetting depends only on the order of the application's calls; a rank that defers calls
-// learns results later than others. It is separate from MPI so that the search over all orders of
-// events can run this code.
+// CallClassesInUse: the call classes of one communicator. Their number is bounded: unused ones make
+// room for others. All ranks must have the same call classes in the same call, so forgetting
+// depends only on the order of the application's calls; a rank that defers calls learns results
+// later than others. The class is independent of MPI, so that a test can run it in all orders of
+// events.
 #pragma once
 
 #include <algorithm>
@@ -20,26 +20,26 @@ struct CallsMade {
   bool since_last_look() const { return all > before_last_look; }
 };
 
-// `Call class` must have the members `key` and `CallsMade made`.
+// `CallClass` must have the members `key` and `CallsMade made`.
 template <class CallClass>
 class CallClassesInUse {
  public:
   struct Limits {
     std::uint32_t most = 64;
-    std::uint32_t calls_between_looks = 8192;  // of all call classes
-    std::uint32_t most_forgotten = 16;         // at one look
+    std::uint32_t calls_between_looks = 8192;  // calls of all call classes together
+    std::uint32_t most_forgotten = 16;         // most call classes forgotten at one look
   };
 
   CallClassesInUse() = default;
   explicit CallClassesInUse(const Limits& limits) : limits_(limits) {}
 
-  // Disables forgetting, for communicators that can have few call classes only. Must precede the
+  // Disables forgetting, for communicators that can have only few call classes. Must precede the
   // first call class.
   void have_room_for_all() { limits_.most = UINT32_MAX; }
 
   // Returns the call class of the application's current call, or nullptr if there is no room. This
   // and the following functions may only be called by the thread that makes the calls.
-  template <class Key, class Make>  // makes a std::unique_ptr<Call class>
+  template <class Key, class Make>  // `make` returns a std::unique_ptr<CallClass>
   CallClass* find_or_make(const Key& key, Make make) {
     for (const auto& call_class : call_classes_)
       if (call_class->key == key) return call_class.get();
@@ -56,24 +56,24 @@ class CallClassesInUse {
     return --calls_to_look_ == 0 && look();
   }
 
-  // Frees forgotten call classes once `is_done(call class)` says that no earlier call uses them any
-  // more.
+  // Frees forgotten call classes once `is_done(call class)` says that no earlier call uses them.
   template <class IsDone>
   void free_forgotten(IsDone is_done) {
     std::erase_if(forgotten_, [&](const auto& call_class) { return is_done(*call_class); });
   }
 
-  // Returns whether any call class was forgotten; the answer is the same on all ranks.
+  // Returns whether any call class was forgotten; equal on all ranks.
   bool some_were_forgotten() const { return some_were_forgotten_; }
 
   template <class Do>
-  void for_each(Do what) const {  // also of those that have been forgotten
+  void for_each(Do what) const {  // includes forgotten call classes
     for (const auto& call_class : call_classes_) what(*call_class);
     for (const auto& call_class : forgotten_) what(*call_class);
   }
 
  private:
-  // Forgets the least used of the call classes that have not been called since the last look.
+  // Forgets the least used of the call classes that were not called since the last look. Returns
+  // true if it forgot any.
   bool look() {
     calls_to_look_ = limits_.calls_between_looks;
     std::vector<const CallClass*> unused;
@@ -102,8 +102,8 @@ class CallClassesInUse {
   Limits limits_{};
   std::vector<std::unique_ptr<CallClass>> call_classes_, forgotten_;
   std::uint32_t calls_to_look_ = limits_.calls_between_looks;
-  // Set when a call class did not fit since the last forgetting. A look does not clear it: some
-  // ranks cache plans for longer than others, and would not ask again.
+  // Set when a call class did not fit since the last forgetting. A look alone does not clear it:
+  // some ranks cache plans for longer than others, and would not ask again.
   bool was_full_ = false;
   bool some_were_forgotten_ = false;
 };

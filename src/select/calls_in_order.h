@@ -1,7 +1,7 @@
-// CallsInOrder: the deferred calls of one communicator. Once one is deferred, all later ones are,
-// too, and they continue in the order in which the application made them: the ranks' messages and
-// the library's collectives are matched by that order. It is separate from MPI so that the search
-// over all orders of events can run this code.
+// CallsInOrder: the deferred calls of one communicator. Once one call is deferred, all later ones
+// are, too, and they start in the order in which the application made them, since messages and the
+// library's collectives are matched by that order. The class is independent of MPI, so that a test
+// can run it in all orders of events.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,12 @@ namespace weft {
 template <class Deferred>
 class CallsInOrder {
  public:
-  // Is called by the thread that makes the calls. Returns true if the next call must be deferred.
+  // Returns true if the next call must be deferred. Must be called by the thread that makes the
+  // calls.
   bool any() const { return any_.load(std::memory_order_acquire); }
 
-  // Is called by the same thread. Returns true if no other call is deferred.
+  // Defers a call. Returns true if no other call is deferred. Must be called by the thread that
+  // makes the calls.
   bool defer(Deferred call) {
     const std::lock_guard lock(mutex_);
     calls_.push_back(std::move(call));
@@ -26,7 +28,7 @@ class CallsInOrder {
     return calls_.size() == 1;
   }
 
-  // May be called by any thread: starts all calls that can start. Returns true if none is left.
+  // Starts all calls that can start. Returns true if none is left. May be called by any thread.
   bool release() {
     const std::lock_guard lock(mutex_);
     if (calls_.empty()) return false;
@@ -38,7 +40,7 @@ class CallsInOrder {
 
  private:
   std::mutex mutex_;           // guards calls_
-  std::list<Deferred> calls_;  // no deque, which takes memory for nothing
+  std::list<Deferred> calls_;  // not a deque, which allocates memory even if empty
   std::atomic<bool> any_{false};
 };
 

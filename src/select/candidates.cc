@@ -1,4 +1,4 @@
-// Lists every algorithm with every chunk size, or every radix, that makes a difference.
+// Lists every algorithm with every chunk size or radix that makes a difference.
 #include "select/candidates.h"
 
 #include <algorithm>
@@ -11,17 +11,18 @@
 namespace weft {
 namespace {
 
-// The radices of trees, defaults first: within a NUMA domain or node, and between domains.
+// The radices of trees, the default first: within a NUMA domain or node, and between domains.
 constexpr std::array<int, 4> kRadices = {Tuning{}.radix, 2, 8, Tuning::kAll};
 constexpr std::array<int, 3> kRadicesAcross = {Tuning{}.radix_across, 2, 4};
 
 // Longer calls are measured by shorter ones: more bytes would tell no more and leave time for fewer
-// repetitions. Between nodes a byte takes longer.
+// repetitions. Between nodes the limit is lower, since a byte takes longer.
 std::int64_t most_on_trial_bytes(const Shape& shape) {
   return shape.on_one_node ? 1024 * 1024 : 256 * 1024;
 }
 
-// Scales `count` down as the whole, `bytes`, exceeds the limit; no block becomes empty.
+// Scales `count` down by the factor by which `bytes`, the size of the whole call, exceeds the
+// limit. No block becomes empty.
 std::int64_t shortened(const Shape& shape, std::int64_t count, std::int64_t bytes) {
   const std::int64_t most = most_on_trial_bytes(shape);
   if (bytes <= most || count == 0) return count;
@@ -41,23 +42,23 @@ std::vector<Block> shortened_blocks(const Shape& shape, const Layout& layout, st
   return blocks;
 }
 
-// Returns the bytes of a block, from a size that all ranks know: counts may differ between ranks,
-// or be known at the root only.
+// Returns the bytes of a block, derived from a size that all ranks know: counts may differ between
+// ranks, or be known only at the root.
 std::int64_t block_bytes(const Shape& shape) {
   const std::int64_t bytes = *agreed_bytes(shape);
   return shape.kind == Kind::bcast ? bytes : bytes / shape.size;
 }
 
-// Returns whether the algorithm is compared. Direct access to shared buffers is tested before;
-// collectives between leaders need a communicator of their own; reductions in rank order by
-// messages are only for users who ask for them.
+// Returns whether the algorithm is measured. Direct access to shared buffers is tested before;
+// collectives between leaders need their own communicator; message-based reductions in rank order
+// are used only on request.
 bool competes(const Algorithm& algorithm, const Shape& shape) {
   if (is_direct(algorithm) || algorithm.needs == Needs::nodes_leaders) return false;
   if (!applies(algorithm, shape)) return false;
   return shape.on_one_node ? needs_node(algorithm.needs) : !is_in_order(algorithm);
 }
 
-// Drops radices that give the same tree for so many ranks.
+// Drops radices that give the same tree for `size` ranks.
 template <std::size_t kCount>
 std::vector<int> different(const std::array<int, kCount>& radices, int size) {
   std::vector<int> kept;
@@ -71,7 +72,7 @@ std::vector<int> different(const std::array<int, kCount>& radices, int size) {
   return kept;
 }
 
-// Tells trees by their names, as the table of algorithms has it.
+// Recognises tree algorithms by their names in the table.
 bool is_tree(const Algorithm& algorithm) {
   return std::string_view(algorithm.name).ends_with("-tree");
 }
@@ -99,8 +100,8 @@ std::vector<Tuning> tunings_of(const Algorithm& algorithm, const Shape& shape) {
   return all;
 }
 
-// Returns a rank that shares a node with others, the same one on all ranks: schedules built for it
-// show the effect of tuning.
+// Returns a rank that shares a node with others, the same on all ranks. Schedules built for it show
+// the effect of tuning.
 int rank_in_company(const Nodes& nodes) {
   int node = 0;
   while (nodes.ranks_on(node) == 1) ++node;
@@ -186,7 +187,7 @@ std::int64_t Candidates::node_bytes(const Candidate& candidate, const Schedule& 
 }
 
 // Compares schedules for a call of two iterations: one iteration has too few steps to show a
-// difference, and longer calls only repeat both chunks of the memory.
+// difference, and longer calls only repeat the two chunks in memory.
 bool chunks_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
                    const Tuning& other) {
   constexpr std::int32_t kIterations = 2;

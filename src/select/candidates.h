@@ -1,4 +1,4 @@
-// Candidates: the algorithms and tunings from which a persistent collective may choose when it is
+// Candidates: the algorithms and tunings among which a persistent collective may choose when it is
 // initialised, and the shorter call by which they are compared. A further algorithm, chunk size or
 // radix is one more entry here; measuring, agreement, the cache and the reports are shared by all.
 #pragma once
@@ -24,30 +24,30 @@ struct Candidate {
 inline constexpr std::array<std::int64_t, 3> kChunkBytes = {Tuning{}.chunk_bytes,
                                                             kNodeBytesPerRank / 2, 16 * 1024};
 
-// Returns the call to be measured: `shape` itself if it is short, else the same call with shorter
-// blocks, which are counted in bytes except in reductions. Requires that all ranks know the size of
+// Returns the call to be measured: `shape` itself if it is short, otherwise the same call with
+// shorter blocks, counted in bytes except in reductions. Requires that all ranks know the size of
 // the data (agreed_bytes).
 Shape shape_on_trial(const Shape& shape);
 
 // The candidates for a call; on one node those that use its memory. All ranks have the same ones in
-// the same order. The first schedule of this rank exists at once; the others are built on request
-// and kept, so that no time is spent on what the budget does not reach. Only the first batch is
-// built (build_in_batches).
+// the same order. The first schedule of this rank is built at once, the others on request, so that
+// no time is spent on those beyond the budget. Only the first batch is built (build_in_batches).
 class Candidates {
  public:
-  // shape: must outlive this object. first: becomes the first candidate. at_once: leaves out those
-  // that may need a caller's later help (needs_no_later_help). iterations: the length of a batch.
+  // shape: must outlive this object. first: becomes the first candidate. at_once: excludes
+  // candidates that may need a caller's later help (needs_no_later_help). iterations: the length of
+  // a batch.
   Candidates(const Shape& shape, const Candidate& first, bool at_once, std::int32_t iterations);
 
   std::size_t count() const { return all_.size(); }
   const Candidate& operator[](std::size_t number) const { return all_[number].candidate; }
-  // Makes `one` the second candidate, unless it is the first or none of them. Must be called before
-  // the second is built.
+  // Makes `one` the second candidate, unless it is the first or is not a candidate. Must be called
+  // before the second one is built.
   void bring_forward(const Candidate& one);
 
   bool is_built(std::size_t number) const { return all_[number].is_built; }
-  // Returns nullptr, on all ranks alike, if the candidate needs later help or equals one that was
-  // built before: a short call, for instance, is the same for all chunk sizes.
+  // Returns nullptr, on all ranks alike, if the candidate needs later help or equals one built
+  // before; a short call, for instance, is the same for all chunk sizes.
   const Schedule* schedule(std::size_t number);
 
  private:
@@ -76,14 +76,14 @@ class Candidates {
   std::vector<Looks> seen_;
 };
 
-// Returns whether two tunings of different chunk sizes give different schedules for the call. The
-// answer is the same on all ranks.
+// Returns whether two tunings with different chunk sizes give different schedules for the call;
+// equal on all ranks.
 bool chunks_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
                    const Tuning& other);
 
 // Returns whether times of the shortened call tell which of two candidates is faster for the call
-// itself. For longer calls, candidates of different chunk sizes alone have been seen to change
-// places (docs/decisions.md).
+// itself. For longer calls, the order of candidates that differ only in chunk size was seen to
+// change (docs/decisions.md).
 bool trial_tells_apart(const Shape& shape, const Candidate& one, const Candidate& other);
 
 // Returns the candidate of this name and tuning, if the call has one.

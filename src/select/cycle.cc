@@ -1,4 +1,4 @@
-// Finds the shortest cycle that explains how the periods of a call class's calls vary.
+// Finds the shortest cycle that explains how the times between a call class's calls vary.
 #include "select/cycle.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::size_t cycle_in(const std::vector<std::int64_t>& periods, std::uint64_t fir
     if (*most * 2 <= *least * 3) continue;
     std::int64_t left = 0, all = 0;
     for (std::size_t i = 0; i < periods.size(); ++i) {
-      // A period longer than any position's is counted as an exception, not as a cycle.
+      // A period longer than that of any position is an exception, not a cycle.
       const std::int64_t ns = std::min(periods[i], *most);
       left += std::abs(ns - medians[(first_call + i) % length]);
       all += std::abs(ns - median);

@@ -1,4 +1,4 @@
-// Recognises Python's command line options, and prints settings as their options spell them.
+// Recognises Python's command line options, and prints settings in the form of their options.
 #include "select/job_words.h"
 
 #include <string_view>
@@ -10,10 +10,10 @@ std::string file_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// An option with a value, which is the rest of its word or the next word: "-m app", "-mapp" and,
+// An option with its value, which is the rest of its word or the next word: "-m app", "-mapp" and,
 // after other options, "-Bm app".
 struct Option {
-  char name = 0;  // 0: it has no value
+  char name = 0;  // 0: an option without a value
   std::string value;
 };
 
@@ -31,7 +31,7 @@ Option option_at(const std::vector<std::string>& command_line, std::size_t* i) {
 }
 
 // Returns the script or module. A module may run a script, as in "python3 -m mpi4py app.py": then
-// the first later word that names a script counts.
+// it is the first later word that names a script.
 std::string script_words(const std::vector<std::string>& command_line) {
   std::string module;
   for (std::size_t i = 1; i < command_line.size(); ++i) {

@@ -1,5 +1,5 @@
-// Builds the part of a plan's key that identifies a job: its program, and those of the user's
-// settings that change which variant is the fastest.
+// Builds the part of a plan's key that identifies a job: its program, and the user's settings that
+// change which variant is the fastest.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace weft {
 
-// Returns "app", or for Python also its script or module: "python3 app.py".
+// Returns the program's name, such as "app"; for Python also its script or module: "python3
+// app.py".
 std::string program_words(const std::vector<std::string>& command_line);
 
 // Returns for instance ", placement numa, backoff spin"; "" if all settings are the defaults.

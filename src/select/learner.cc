@@ -1,6 +1,7 @@
-// The stages of a call class. It is watched to see how it is called, tries variants in turn
-// (learner_trials.cc), and settles on one of them, with a check now and then of whether the program
-// still behaves the same. A call class where nothing can be won rests, and is watched again later.
+// Implements the stages of a call class. It is watched to see how it is called, tries variants in
+// turn (learner_trials.cc), and settles on one of them; then it is checked now and then whether the
+// program still behaves the same. A call class that cannot gain anything rests, and is watched
+// again later.
 #include "select/learner.h"
 
 #include <algorithm>
@@ -16,47 +17,50 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t kWatched = 4, kWatchedLonger = 12;  // calls
+constexpr std::uint64_t kWatched = 4, kWatchedLonger = 12;  // numbers of calls
 constexpr std::uint64_t kLooked =
-    8;  // calls, of each in flight, at which a settled call class is looked at
-constexpr std::uint64_t kLookedOfShort = 32;      // at very short ones
-constexpr std::uint64_t kFirstCheckOfKnown = 16;  // all of which are looked at
-constexpr std::uint64_t kLeastTogether = 4;       // cycles, or batches that are in flight together
+    8;  // calls of a settled call class that are timed at a check, per call in flight
+constexpr std::uint64_t kLookedOfShort = 32;      // the same for very short calls
+constexpr std::uint64_t kFirstCheckOfKnown = 16;  // number of calls, all of which are timed
+constexpr std::uint64_t kLeastTogether = 4;       // cycles, or batches of calls in flight together
 constexpr std::uint64_t kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
-// The first check comes early; each next one comes after four times as long.
+// The first check comes early; the time before each further one is four times as long.
 constexpr std::int64_t kFirstCheck_ns = 1'000'000;
-// A resting call class tries variants that need no thread after this many rests.
+// After this many rests a resting call class tries variants that need no thread.
 constexpr int kRestsBeforeTrials = 3;
-// If calls follow each other within this time, a call after one by another variant takes longer:
-// ranks drift apart, and caches hold the data of the previous variant. So a slot consists of
-// several calls, of which the first quarter does not count.
+// If calls follow each other within this time, the first call after a change of variant takes
+// longer: ranks drift apart, and caches hold the data of the previous variant. So a slot
+// (consecutive calls that use the same variant) has several calls, of which the first quarter does
+// not count.
 constexpr std::int64_t kShortPeriod_ns = 100'000;
 constexpr int kCallsOfShortSlot = 4;
-// If a collective waits for all ranks, only the time of the rank that arrived last counts. A
-// variant that releases a rank late makes the next call's time short, not its own. So two calls
-// make a slot and the first does not count: the same variant then decides who arrives last.
+// If a collective waits for all ranks, only the time of the rank that arrives last counts. A
+// variant that releases a rank late shortens the next call's time, not its own. So a slot has two
+// calls and the first does not count: the same variant then determines who arrives last.
 constexpr int kCallsOfSlotByLeastTime = 2;
-// A settled variant may take another time than it did in trials, since its calls now follow each
-// other. Then slots of four times as many consecutive calls are tried, up to this limit.
+// A settled variant may take another time than in trials, since its calls now follow each other.
+// Then slots of four times as many consecutive calls are tried, up to this limit.
 constexpr int kMostInARow = 16;
-// Below kLeastPeriod_ns a slot takes this long, within the following numbers of calls.
+// If the period is below kLeastPeriod_ns, a slot takes this long, within the following numbers of
+// calls.
 constexpr std::int64_t kShortestSlot_ns = 200'000;
 constexpr std::int64_t kLeastCallsOfSlot = 12, kMostCallsOfSlot = 64;
-// At a resting call class one call in this many is watched.
+// In a resting call class one in this many calls is watched.
 constexpr std::uint64_t kOneWatchedOf = 64;
 // The longest rest takes about this time, within the following numbers of calls.
 constexpr std::int64_t kLongestRest_ns = 20'000'000;
 constexpr std::int64_t kLeastLongestRest = 1 << 11, kMostLongestRest = 1 << 14;
-// So many calls plus one show whether more are in flight than the limit, although calls that the
+// This many calls plus one show whether more are in flight than the limit, although calls that the
 // library began earlier are not counted.
 constexpr std::uint64_t kWatchedSeveral = 2 * Learner::kMostInFlight;
-// After a rest no decision waits for the result, so that short calls need not be delayed for it.
+// number of calls before the result of a comparison after a rest takes effect: no decision waits
+// for it, so short calls need not be delayed
 constexpr std::uint64_t kDelayAfterRest = 32;
-// The longest delay before the comparison is looked at again if some rank lags behind.
+// The most calls before the ranks look at the comparison again if some rank lags behind.
 constexpr std::uint64_t kMostDelay = 64;
 
-// These words follow those of the slots.
+// Indices of the words that follow those of the slots.
 constexpr std::size_t kInFlightWord = Learner::kMostSlots, kBatchWord = kInFlightWord + 1,
                       kElapsedWord = kInFlightWord + 2, kElsewhereWord = kInFlightWord + 3,
                       kUnableWord = kInFlightWord + 4;
@@ -101,7 +105,7 @@ Learner::Learner(std::size_t variants, int native, const Settings& settings, Tri
     begin_stage(Stage::watching, switches_ ? 1 : kWatched);
 }
 
-// Makes one position per period. Nothing has been tried there, and the variants in use stay.
+// Makes one position per period, at which nothing has been tried. The variants in use stay.
 void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
   positions_.renew(period_ns);
   if (is_unable_) positions_.leave_out(conditional_);
@@ -110,7 +114,7 @@ void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
   is_put_off_ = false;
 }
 
-// Sets the position's slots by its watched period.
+// Sets the position's slots according to its measured period.
 void Learner::set_slots(Position& position) const {
   const std::int64_t ns = position.period_ns;
   position.slot_calls = depth_;
@@ -127,7 +131,7 @@ void Learner::set_slots(Position& position) const {
   position.slot_warm_ups = is_pair ? in_a_row_ : position.slot_calls / 4;
 }
 
-// For tests: makes one or two positions, with any variant at each.
+// For tests: makes one or two positions, with a random variant at each.
 void Learner::have_any_positions() {
   have_positions(std::vector<std::int64_t>(1 + random() % 2));
   position_ = random() % positions_.cycle();
@@ -151,8 +155,8 @@ void Learner::have_known(const std::vector<Known>& known) {
   for (Position& position : positions_) set_slots(position);
 }
 
-// Returns the number of calls with whose first one trials must begin: a batch in flight, or a
-// cycle.
+// Returns the number of calls after which trials may begin again: the calls in flight together, or
+// a cycle.
 std::uint64_t Learner::calls_together() const {
   return positions_.cycle() > 1 ? positions_.cycle() : static_cast<std::uint64_t>(depth_);
 }
@@ -205,7 +209,7 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
   return step;
 }
 
-// Notes the time of the previous call, which ends where this one begins.
+// Records the time of the previous call, which ends where this one begins.
 void Learner::note_time(std::int64_t now_ns, int in_flight) {
   if (last_ns_ != 0 && !by_own_time_ && counts_last_call()) add_time(now_ns - last_ns_);
   last_ns_ = now_ns;
@@ -218,8 +222,8 @@ bool Learner::counts_last_call() const {
   return calls_ > counts_from_ && calls_ <= compares_at_;
 }
 
-// Returns whether single calls or batches are looked at. Their median ignores a program that does
-// something else for a moment, such as writing a file. For all other calls only the sum is kept.
+// Returns whether single calls or batches are timed. Their median ignores a short interruption of
+// the program, such as writing a file. For all other calls only the sum is kept.
 bool Learner::looks_at_each() const {
   return positions_.mean_period_ns() >= kShortPeriod_ns &&
          compares_at_ - counts_from_ <= kMostSlots * static_cast<std::uint64_t>(depth_);
@@ -246,15 +250,15 @@ void Learner::add_time(std::int64_t ns) {
     slot = call / in_slot;
     const std::uint64_t own_call = call % in_slot / positions_.cycle();
     if (own_call < static_cast<std::uint64_t>(slot_warm_ups_)) return;
-    // Time that the program spends otherwise between two calls is not caused by a variant, and is
-    // cut off. For calls in flight together, the time of the whole batch may be one call's.
+    // Time that the program spends elsewhere between two calls is not caused by a variant, and is
+    // cut off. For calls in flight together, the time of the whole batch may appear in one call.
     const std::int64_t usual_ns = on_trial().period_ns * depth_;
     if (usual_ns > 0) ns = std::min(ns, kMostOfUsual * usual_ns);
   }
   if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(ns, 1);
 }
 
-// Negates the times, since the ranks agree on the greatest of each word: that yields the least
+// Negates the times, since the ranks agree on the maximum of each word: that gives the minimum
 // time.
 void Learner::turn_around(Words& words) const {
   if (!by_least_time_) return;
@@ -290,7 +294,7 @@ void Learner::leave_out_conditional() {
   if (is_unable_) positions_.leave_out(conditional_);
 }
 
-// Decisions that were agreed on take effect from the next call on.
+// Applies decisions that were agreed on, from the next call on.
 void Learner::move_on(TrialTurn& turn) {
   if (calls_ == effective_at_) {
     leave_out_conditional();
@@ -320,14 +324,14 @@ void Learner::agreed_on_watch() {
   const std::int64_t depth = agreed_[kInFlightWord];
   const auto watched = static_cast<std::ptrdiff_t>(compares_at_ - begins_at_);
   const std::vector<std::int64_t> periods(agreed_.begin(), agreed_.begin() + watched);
-  // The first period is left out: a deferred call may have waited in it.
+  // The first period is excluded: a deferred call may have waited in it.
   const std::int64_t mean_ns =
       std::accumulate(periods.begin() + 1, periods.end(), std::int64_t{}) / (watched - 1);
   const bool several = depth >= static_cast<std::int64_t>(kWatched) - 1;
   const bool is_first_watch = watched <= static_cast<std::ptrdiff_t>(kWatched);
   depth_ = static_cast<int>(std::clamp<std::int64_t>(depth, 1, kMostInFlight));
   if (depth > kMostInFlight) return rest(several, mean_ns);
-  // More calls may be in flight than were seen, since the time after the last of them is unknown.
+  // More calls may be in flight than were seen, since the time after the last one is unknown.
   if (several && is_first_watch) return watch_again(kWatchedLonger);
   const bool may_have_cycle = depth_ == 1 && mean_ns >= kLeastPeriod_ns;
   const std::size_t cycle = may_have_cycle ? cycle_in(periods, begins_at_) : 1;
@@ -336,15 +340,15 @@ void Learner::agreed_on_watch() {
     return;
   }
   is_very_short_ = mean_ns < kLeastPeriod_ns;
-  // A call class that has not learnt yet is not delayed by mere noise.
+  // A call class without a result is not delayed for mere noise.
   const bool is_uneven = may_have_cycle && is_first_watch && may_be_cycle(periods);
   if (is_uneven && (times_settled_ > 0 || looks_like_turns(periods)))
     return watch_again(kWatchedForCycle);
   is_uneven_ = is_uneven;
-  // Between calls that are in flight together there is no time to speak of.
+  // Between calls in flight together there is no meaningful period.
   have_positions(depth_ > 1 ? std::vector{mean_ns} : medians_in_cycle(periods, begins_at_, cycle));
   if (is_very_short_ && (depth_ > 1 || rests_ < kRestsBeforeTrials)) return rest(several, mean_ns);
-  // Positions with so short a period cannot hide anything.
+  // Positions with such a short period cannot hide any communication.
   for (Position& position : positions_)
     position.is_done = positions_.cycle() > 1 && position.period_ns < kLeastPeriod_ns;
   for (int variant = 0; is_very_short_ && variant < static_cast<int>(on_trial().tried.variants());
@@ -375,7 +379,7 @@ void Learner::rest(bool several, std::int64_t mean_ns) {
 }
 
 // Sets the interval between checks: longer if the period changes again and again; for very short
-// calls at least as long as if the call class rested.
+// calls at least as long as a rest.
 void Learner::choose_checks() {
   const std::uint64_t most =
       is_very_short_ ? static_cast<std::uint64_t>(kMostLongestRest) : kMostBetweenChecks;
@@ -409,8 +413,8 @@ std::uint64_t Learner::first_check_of_known() const {
   return std::max(kFirstCheckOfKnown / calls_together(), kLeastTogether) * calls_together();
 }
 
-// Uses what earlier runs have found if all ranks can take the conditional variant; otherwise
-// discards it.
+// Uses the results of earlier runs if all ranks can use the conditional variant; otherwise discards
+// them.
 void Learner::settle_on_known() {
   const std::vector<Known> known = std::move(*known_);
   known_.reset();
@@ -430,7 +434,7 @@ void Learner::begin_settled() {
   begin_stage(Stage::settled, std::min(calls_between_checks_, calls_before_check_));
 }
 
-// The program has changed if the period of its calls has.
+// Evaluates a check. The program has changed if the period of its calls has.
 void Learner::agreed_on_check(const TrialTurn& turn) {
   bool moved = false;
   for (std::size_t i = 0; i < positions_.cycle(); ++i)
@@ -440,7 +444,7 @@ void Learner::agreed_on_check(const TrialTurn& turn) {
   if (!moved) {
     if (calls_before_check_ < kMostBetweenChecks) calls_before_check_ *= 4;
     const bool was_known = times_settled_ == 0 && !is_put_off_;
-    if (was_known) times_settled_ = 1;  // it holds
+    if (was_known) times_settled_ = 1;  // the result of an earlier run is confirmed
     if (calls_between_checks_ == 0 || was_known)
       calls_between_checks_ = calls_in(kLeastBetweenChecks_ns);
     if (is_put_off_ || find_rival(turn)) after_ = Stage::waiting;
@@ -448,7 +452,7 @@ void Learner::agreed_on_check(const TrialTurn& turn) {
   }
   const bool was_misled = is_first && depth_ == 1 && in_a_row_ < kMostInARow;
   if (was_misled) in_a_row_ *= 4;
-  // When the call class was misled for the first time, its trials were in vain and do not count.
+  // If the call class was misled for the first time, its trials were useless and do not count.
   if (!was_misled || in_a_row_ > 4) slots_before_ += positions_.slots_tried();
   learn_again();
 }
@@ -459,7 +463,7 @@ void Learner::learn_again() {
   watch_again(kWatched);
 }
 
-// Returns false while trials are under way for the first time.
+// Returns false while trials run for the first time.
 bool Learner::says_last_found() const {
   return times_settled_ > 0 || calls_on_trial_ == 0;
 }
@@ -476,8 +480,8 @@ void Learner::have_found() {
   on_trial_before_ = calls_on_trial_;
 }
 
-// Returns the time won against the rule's variant, from the times of both in trials. It counts
-// calls that are no trials, also while other variants are tried again.
+// Returns the time saved compared with the rule's variant, according to the times of both in
+// trials. It counts calls outside trials, also while other variants are tried again.
 std::int64_t Learner::won_since_found_ns() const {
   if (times_settled_ == 0) return 0;
   const std::uint64_t calls = calls_ - found_at_ - (calls_on_trial_ - on_trial_before_);
@@ -500,7 +504,7 @@ Learner::Found Learner::found(std::size_t position) const {
   return found;
 }
 
-// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+// Returns a random number by SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 std::uint64_t Learner::random() {
   std::uint64_t mixed = random_state_ += 0x9e3779b97f4a7c15;
   mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;

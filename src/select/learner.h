@@ -1,11 +1,11 @@
-// Learner: finds out while the program runs which variant the calls of one call class should take.
-// A variant is a choice of engine and algorithm. The learner minimises the time from one call of
-// the call class to the next, on the slowest rank, since the application's run time consists of
-// these. For blocking calls it is the duration of the call, which is called a period as well; where
-// all ranks wait for the last one, it is the duration on that rank. Source: Okuma and Nanri, toward
-// adaptive selection (TCC); docs/inside/learning.md. It is separate from MPI because all ranks must
-// take the same variant in the same call: a learner depends only on the number of the call and on
-// times that the ranks have agreed on, and is tested without a clock.
+// Learner: finds out while the program runs which variant the calls of one call class should use. A
+// variant is a choice of engine and algorithm. The learner minimises the time from one call of the
+// class to the next on the slowest rank, since the application's run time consists of these
+// periods. For blocking calls the period is the duration of the call; if all ranks wait for the
+// last one, it is the duration on that rank. Source: Okuma and Nanri, toward adaptive selection
+// (TCC); docs/inside/learning.md. The class is independent of MPI: all ranks must use the same
+// variant in the same call, so it depends only on the number of the call and on times that the
+// ranks have agreed on, and is tested without a clock.
 #pragma once
 
 #include <array>
@@ -24,40 +24,40 @@ namespace weft {
 class Learner {
  public:
   static constexpr std::size_t kMostVariants = 10;
-  static constexpr int kMostInFlight = 8;  // at call classes with more of them nothing is tried
+  static constexpr int kMostInFlight = 8;  // nothing is tried if more calls are in flight
   static constexpr int kMostSlots = 32;
-  // At least this many slots of a position, or this many of each variant, are tried whatever they
-  // cost: otherwise short programs would learn nothing.
+  // At least this many slots (consecutive calls of one variant) of a position, or this many of each
+  // variant, are tried whatever they cost: otherwise short programs would learn nothing.
   static constexpr int kFreeSlots = 20, kFreeOfEach = 3;
 
-  // The data that ranks exchange: of each word the maximum over all ranks is agreed on. Times are
+  // The data that ranks exchange: they agree on the maximum of each word over all ranks. Times are
   // in ns.
   using Words = std::array<std::int64_t, kMostSlots + 5>;
 
-  struct Known {  // from an earlier run
+  struct Known {  // a result of an earlier run
     int variant = 0;
     std::int64_t period_ns = 0;
-    int depth = 1;                            // so many calls were in flight together
-    std::vector<std::int64_t> variants_ns{};  // of each variant; 0, or empty: not known
+    int depth = 1;                            // number of calls in flight together
+    std::vector<std::int64_t> variants_ns{};  // time of each variant; 0 or missing: unknown
   };
   struct Settings {
-    // The index of a variant that some rank may be unable to take, which the ranks find out in
-    // their first comparison; -1 if there is none.
+    // The index of a variant that some rank may be unable to use, which the first comparison shows;
+    // -1 if there is none.
     int conditional = -1;
-    std::uint64_t seed = 0;  // the same on all ranks
-    // The results of earlier runs for each position of the cycle, the same on all ranks; empty if
+    std::uint64_t seed = 0;  // equal on all ranks
+    // The results of earlier runs for each position of the cycle, equal on all ranks; empty if
     // there are none.
     std::vector<Known> known{};
-    bool tries = true;         // else the variant is the known one, or the rule's
-    bool by_own_time = false;  // a call takes what took() says
-    // Set where no rank returns before all have begun. The least time over all ranks then counts:
-    // in the rest of theirs the other ranks waited for a late one.
+    bool tries = true;         // false: the variant is the known one, or the rule's
+    bool by_own_time = false;  // the time of a call is its own duration, passed to took()
+    // Set if no rank returns before all have entered. Then the minimum time over all ranks counts:
+    // the other ranks' times include waiting for the last one.
     bool by_least_time = false;
     bool has_free_slots = true;
     // A bit mask of the variants that are tried if calls follow each other very soon: those
     // progressed by callers, and the library's.
     std::uint32_t variants_of_short = 0;
-    bool switches = false;  // for tests: another variant every few calls, whatever the times
+    bool switches = false;  // for tests: changes the variant every few calls, whatever the times
   };
 
   // The first variant is the rule's. native: the index of the variant that leaves the call to the
@@ -66,15 +66,16 @@ class Learner {
 
   struct Step {
     int variant = 0;
-    bool compare = false;  // the ranks begin to compare: each has words(), agreed() gets the result
+    // The ranks start a comparison: each exchanges words(), and agreed() takes the result.
+    bool compare = false;
   };
-  // Returns the variant of the call class's next call, which began at now_ns while in_flight
-  // earlier calls were incomplete. Returns nothing if the variant depends on a comparison that has
-  // not completed on this rank. The state is then unchanged, and the caller must ask for this call
-  // again before any later one.
+  // Returns the variant of the class's next call, which began at now_ns while in_flight earlier
+  // calls were incomplete. Returns nothing if the variant depends on a comparison that has not
+  // completed on this rank. The state is then unchanged, and the caller must ask again for this
+  // call before any later one.
   std::optional<Step> next(std::int64_t now_ns, int in_flight, TrialTurn& turn);
-  // Does what next() does at a settled or resting call class where no time is needed and no trial
-  // is under way. Returns nothing if next() must be called.
+  // Does the same as next() for a settled or resting call class if no time is needed and no trial
+  // is running. Returns nothing if next() must be called.
   std::optional<int> next_at_once() {
     const std::optional<int> variant = variant_at_once();
     if (variant) ++calls_;
@@ -86,49 +87,51 @@ class Learner {
     return positions_.variant_of(calls_);
   }
 
-  // If by_own_time is set: wants_own_time() returns whether the last call that next() was asked for
-  // is to be measured, and took() records its duration.
+  // Are used if by_own_time is set. wants_own_time() returns whether the last call passed to next()
+  // is to be measured; took() records its duration.
   bool wants_own_time() const { return by_own_time_ && counts_last_call(); }
   void took(std::int64_t ns) { add_time(ns); }
 
   const Words& words() const { return words_; }
-  // Notes that this rank cannot take the conditional variant. Must be called before words() are
+  // Records that this rank cannot use the conditional variant. Must be called before words() are
   // exchanged.
   void say_unable();
   void agreed(const Words& greatest);
-  // Replaces agreed() after next() has returned nothing and some rank has not published its words
-  // yet; all ranks must do so alike. The calls keep their variants until a later call looks again;
-  // the delay doubles each time.
+  // Must be called in place of agreed(), on all ranks alike, if next() has returned nothing and
+  // some rank has not published its words yet. The calls keep their variants until a later call
+  // looks again; the delay doubles each time.
   void agreed_to_look_later();
 
   // The results so far at a position of the cycle, for reports.
   using Found = weft::Found;
   Found found(std::size_t position = 0) const;
-  // Returns the length of the cycle in which the call class's calls repeat, for reports; 1 if they
-  // are all alike.
+  // Returns the length of the cycle in which the class's calls repeat, for reports; 1 if they are
+  // all alike.
   std::size_t cycle() const {
     if (switches_) return 1;
     return says_last_found() ? last_found_.size() : positions_.cycle();
   }
-  // Returns, after next(), whether the number of calls in flight matters now, including the
+  // Returns, after next(), whether the number of calls in flight is needed now, including the
   // library's.
   bool is_watching() const {
     if (stage_ == Stage::watching) return calls_ > begins_at_;
     return stage_ == Stage::settled && depth_ > 1 && calls_ > counts_from_ && calls_ < compares_at_;
   }
-  // Returns whether the call class is neither settled nor resting, that is, tries variants or is
+  // Returns whether the call class is neither settled nor resting, that is, it tries variants or is
   // about to.
   bool is_learning() const { return stage_ != Stage::settled && wants_time(); }
   // Returns whether the last call's variant was on trial.
   bool was_on_trial() const { return calls_ > 0 && is_on_trial(calls_ - 1); }
-  // Returns whether the variants in use were found, by this run or an earlier one; otherwise the
+  // Returns whether the variants in use were found by this run or an earlier one; otherwise the
   // rule's is in use.
   bool has_result() const { return (times_settled_ > 0 || is_known_) && !was_in_vain_; }
   // Returns whether next() needs the time at which the next call begins.
   bool wants_time() const { return calls_ >= next_timed_; }
-  // Returns whether calls follow each other so soon that nothing could be hidden behind them.
+  // Returns whether calls follow each other so soon that no communication could be hidden behind
+  // computation.
   bool is_very_short() const { return is_very_short_; }
-  // Returns a number that is unique in this process, unlike the address, which may be reused.
+  // Returns a number that is unique in this process, unlike the object's address, which may be
+  // reused.
   std::uint64_t number() const { return number_; }
 
  private:
@@ -148,7 +151,7 @@ class Learner {
   bool may_meet(const Position& position, int rival, const TrialTurn& turn) const;
   bool find_rival(const TrialTurn& turn);
   void compare_again_later();
-  int left_out() const { return is_unable_ ? conditional_ : -1; }  // -1: no variant is
+  int left_out() const { return is_unable_ ? conditional_ : -1; }  // -1: no variant
   bool is_free(int slots, const TrialTurn& turn) const;
   bool may_try(const Position& position, const TrialTurn& turn) const;
   bool find_position(const TrialTurn& turn);
@@ -191,11 +194,11 @@ class Learner {
   std::uint64_t random();
 
   static constexpr std::uint64_t kNever = ~std::uint64_t{};
-  static constexpr std::uint64_t kLeastBetweenChecks = 48;  // calls
-  // A call class with a shorter period has nothing that could be hidden, and rests.
+  static constexpr std::uint64_t kLeastBetweenChecks = 48;  // number of calls
+  // A call class with a shorter period has nothing to hide, and rests.
   static constexpr std::int64_t kLeastPeriod_ns = 20'000;
-  // A call counts as at most so many times the least time of its variant, and a call on trial as at
-  // most so many usual ones.
+  // The time of a call is capped at kMostOfLeast times the least time of its variant; that of a
+  // call on trial at kMostOfUsual usual periods.
   static constexpr std::int64_t kMostOfLeast = 3, kMostOfUsual = 4;
 
   const std::uint64_t number_;
@@ -209,48 +212,54 @@ class Learner {
   TrialBudget& budget_;
   std::uint64_t random_state_;
 
-  Positions positions_;                      // which are tried one after the other
-  std::size_t position_ = 0;                 // that is on trial
-  std::optional<std::vector<Known>> known_;  // until the ranks know that all can take it
-  bool is_unable_ = false;                   // some rank: to take the conditional variant
-  std::optional<TriedVariants> again_;   // the variant in use and a rival, while they are compared
-  int rival_ = -1;                       // that one
-  std::uint64_t compares_again_at_ = 0;  // call, or a check after that
-  bool is_known_ = false;                // an earlier run has found the variants
-  bool has_learnt_ = false;              // something was tried and settled on
-  int slots_before_ = 0;                 // that were tried before the call class was watched again
-  int in_a_row_ = 1;                     // a slot is so many times as long
-  bool is_unchecked_ = false;            // since it has settled
-  bool is_uneven_ = false;               // may have a cycle, which is looked for later
-  bool looks_for_cycle_ = false;         // having settled without one
-  bool is_very_short_ = false;           // the mean period that was watched
-  bool is_put_off_ = false;              // settled before the last stage of trials
-  std::int64_t cost_of_first_stage_ns_ = 0;  // the last time, by calls of which a slot has one
-  std::int64_t cost_expected_ns_ = 0;        // of the trials under way
-  int depth_ = 1;                            // so many calls are in flight together
-  int slot_calls_ = 1;                       // so many make a slot, since the trials began
-  int slot_own_calls_ = 1;                   // of these, those of the position
-  int slot_warm_ups_ = 0;                    // of these, the first, which do not count
+  Positions positions_;       // tried one after the other
+  std::size_t position_ = 0;  // index of the position on trial
+  // Results of earlier runs, until the ranks know whether all can use them.
+  std::optional<std::vector<Known>> known_;
+  bool is_unable_ = false;              // some rank cannot use the conditional variant
+  std::optional<TriedVariants> again_;  // the variant in use and a rival, while both are compared
+  int rival_ = -1;                      // that rival; -1: none
+  // First call at which the next comparison with a rival may start.
+  std::uint64_t compares_again_at_ = 0;
+  bool is_known_ = false;         // an earlier run has found the variants in use
+  bool has_learnt_ = false;       // variants were tried and one was settled on
+  int slots_before_ = 0;          // slots tried before the call class was watched again
+  int in_a_row_ = 1;              // factor by which slots are lengthened
+  bool is_unchecked_ = false;     // not checked since it settled
+  bool is_uneven_ = false;        // it may have a cycle, which is looked for later
+  bool looks_for_cycle_ = false;  // looks for a cycle after settling without one
+  bool is_very_short_ = false;    // the measured mean period is below kLeastPeriod_ns
+  bool is_put_off_ = false;       // it settled before the last stage of trials
+  // Cost of the last first stage, per counted call of a slot.
+  std::int64_t cost_of_first_stage_ns_ = 0;
+  std::int64_t cost_expected_ns_ = 0;  // expected cost of the running trials
+  int depth_ = 1;                      // number of calls in flight together
+  int slot_calls_ = 1;                 // calls per slot since the trials began
+  int slot_own_calls_ = 1;             // calls of this position per slot
+  int slot_warm_ups_ = 0;              // first calls of those, which do not count
   std::uint64_t calls_between_checks_ = 0;
-  std::uint64_t calls_before_check_ = ~std::uint64_t{};  // the next one, if that is sooner
+  // Calls before the next check if that is sooner.
+  std::uint64_t calls_before_check_ = ~std::uint64_t{};
 
   Stage stage_ = Stage::watching;
-  Stage after_ = Stage::waiting;  // agreed on: what comes once the comparison has its effect
+  Stage after_ = Stage::waiting;  // agreed stage that follows when the comparison takes effect
   bool is_agreed_ = false;
-  std::uint64_t calls_ = 0;        // begun
-  std::uint64_t begins_at_ = 0;    // the stage; later than now while the call class rests
-  std::uint64_t counts_from_ = 0;  // the stage's first call of which the time counts
-  std::uint64_t compares_at_ = 0;  // then the variant is the position's until
+  std::uint64_t calls_ = 0;  // number of calls begun
+  // First call of the stage; in the future while the call class rests.
+  std::uint64_t begins_at_ = 0;
+  std::uint64_t counts_from_ = 0;  // first call of the stage whose time counts
+  // Call at which the ranks compare; the position's variant is used from then until effective_at_.
+  std::uint64_t compares_at_ = 0;
   std::uint64_t effective_at_ = 0;
-  std::uint64_t delay_ = 0;  // up to then
+  std::uint64_t delay_ = 0;  // calls from the comparison until it takes effect
   std::uint64_t next_timed_ = 0;
-  std::vector<int> order_;          // of variants, by slot; in trials
-  std::uint64_t watched_ = 0;       // calls, when it is watched again
-  std::uint64_t rest_ = 0;          // calls before that
-  bool was_in_vain_ = false;        // what was tried last
-  int rests_ = 0;                   // one after the other
-  std::uint64_t begins_batch_ = 0;  // a call with nothing in flight
-  std::int64_t last_ns_ = 0;        // the call before; 0: not known
+  std::vector<int> order_;          // variant of each slot in the trials
+  std::uint64_t watched_ = 0;       // calls to watch when it is watched again
+  std::uint64_t rest_ = 0;          // calls to rest before that
+  bool was_in_vain_ = false;        // the last trials won nothing
+  int rests_ = 0;                   // number of consecutive rests
+  std::uint64_t begins_batch_ = 0;  // number of a call that began with nothing in flight
+  std::int64_t last_ns_ = 0;        // time of the previous call; 0: unknown
   int most_in_flight_ = 0;
   Words words_{};
   Words agreed_{};
@@ -258,10 +267,11 @@ class Learner {
   std::uint64_t calls_on_trial_ = 0;
   std::int64_t trials_cost_ns_ = 0;
   int times_settled_ = 0;
-  std::vector<Found> last_found_;      // at each position; before that, what was known
-  std::uint64_t found_at_ = 0;         // that call
-  std::uint64_t on_trial_before_ = 0;  // of the calls before
-  std::int64_t won_ns_ = 0;            // up to then
+  // Result at each position; before the first result, that of earlier runs.
+  std::vector<Found> last_found_;
+  std::uint64_t found_at_ = 0;         // call at which it was found
+  std::uint64_t on_trial_before_ = 0;  // calls on trial before that
+  std::int64_t won_ns_ = 0;            // time saved before that
 };
 
 }  // namespace weft

@@ -16,14 +16,14 @@ namespace {
 constexpr int kRounds[] = {2, 1, 3, 3};
 constexpr int kMostStages = 4, kStagesForAll = 2;
 // A variant in use is compared with a rival in one round and, if the rival wins that, in some more.
-// The comparison is repeated after as many calls again, but within this time. Free slots are only
-// for a rival that was not slower by three tenths.
+// The comparison is repeated after as many calls again, but within this time. Slots without cost
+// limit are granted only to a rival that was at most three tenths slower.
 constexpr int kRoundsWithRival = 5;
 constexpr std::int64_t kMostBeforeRival_ns = 10'000'000'000;
 
 }  // namespace
 
-// Selects the position with the longest period of those that have, and may have, more to try.
+// Selects the position with the longest period among those that have more to try and may try it.
 bool Learner::find_position(const TrialTurn& turn) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < positions_.cycle(); ++i) {
@@ -38,7 +38,7 @@ int Learner::rounds_of_next(const Position& position) const {
   if (again_)
     return again_->rounds_won(rival_, position.variant).second == 0 ? 1 : kRoundsWithRival - 1;
   if (switches_) return 2;
-  // A slot of several calls is no accident.
+  // The time of a slot of several calls is no accident.
   if (by_least_time_ && position.stages == 0 && position.slot_calls > 1) return 1;
   return kRounds[position.stages];
 }
@@ -80,14 +80,13 @@ void Learner::compare_again_later() {
       calls_ + std::min(std::max(calls_, kLeastBetweenChecks), calls_in(kMostBeforeRival_ns));
 }
 
-// Estimates the cost by the times known so far; at first, by the cost of the first stage before the
-// program changed.
+// Estimates the cost from the times known so far; at first, from the cost of the first stage before
+// the program changed.
 std::int64_t Learner::cost_expected_ns(const Position& position) const {
   const int calls = position.slot_calls;
   const TriedVariants& tried = position.tried;
   if (again_) return cost_of_rival_ns(position, rival_) * rounds_of_next(position);
-  // The cost of a position from when its period was longer means little; each call is taken to cost
-  // its period.
+  // The cost known from a longer period means little; each call is assumed to cost its period.
   if (position.stages == 0 && is_very_short_)
     return position.period_ns * tried.left() * rounds_of_next(position) * calls;
   if (position.stages == 0) return cost_of_first_stage_ns_ * calls;
@@ -99,13 +98,14 @@ std::int64_t Learner::cost_expected_ns(const Position& position) const {
   return cost_ns * rounds_of_next(position) * calls;
 }
 
-// Returns whether the position's first slots may be tried whatever they cost.
+// Returns whether the first slots of a position may be tried whatever they cost.
 bool Learner::is_free(int slots, const TrialTurn& turn) const {
   return !is_very_short_ && slots <= free_slots_ &&
          budget_.has_free_slots(turn.cost_elsewhere_ns, turn.elapsed_ns);
 }
 
-// Like all decisions it depends only on the number of the call and on what was agreed on.
+// Returns whether the budget allows the position's next trials. Like all decisions it depends only
+// on the number of the call and on agreed times.
 bool Learner::may_try(const Position& position, const TrialTurn& turn) const {
   const int slots = position.slots + position.tried.left() * rounds_of_next(position);
   if (switches_ || is_free(slots_before_ + slots, turn)) return true;
@@ -113,7 +113,7 @@ bool Learner::may_try(const Position& position, const TrialTurn& turn) const {
                         turn.elapsed_ns);
 }
 
-// Stops trying: the call class uses what it knows, and asks again when the ranks next compare.
+// Stops trying: the call class uses what is known, and asks again when the ranks next compare.
 void Learner::put_off() {
   bool was_tried = false;
   for (Position& position : positions_) {
@@ -140,7 +140,7 @@ void Learner::begin_trials(TrialTurn& turn) {
   slot_own_calls_ = position.slot_calls;
   slot_warm_ups_ = position.slot_warm_ups;
   slot_calls_ = slot_own_calls_ * static_cast<int>(positions_.cycle());
-  // The trials' cost counts from their beginning, since they may be broken off.
+  // The trials' cost is counted from their beginning, since they may be broken off.
   cost_expected_ns_ = cost_expected_ns(position);
   turn.cost_ns += cost_expected_ns_;
   budget_.spend(cost_expected_ns_);
@@ -188,8 +188,8 @@ void Learner::add_rounds(TriedVariants& tried) const {
   }
 }
 
-// Returns whether each variant has been measured by one call, which a hiccup of the machine may
-// have made slow.
+// Returns whether each variant was measured by a single call, which a disturbance of the machine
+// may have slowed.
 bool Learner::rests_on_one_call(const Position& position) const {
   return position.stages == 1 && counted_calls() == 1 &&
          static_cast<int>(order_.size()) == position.tried.left();
@@ -204,7 +204,7 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   const auto positions_tried =
       std::count_if(positions_.begin(), positions_.end(),
                     [](const Position& position) { return position.stages > 0; });
-  if (position.stages == 1)  // the dearest position's
+  if (position.stages == 1)  // cost of the most expensive position
     cost_of_first_stage_ns_ =
         positions_tried == 1 ? cost_ns : std::max(cost_of_first_stage_ns_, cost_ns);
   position.variant = tried.preferred();
@@ -233,14 +233,14 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   }
 }
 
-// Takes over the rival's new time as what it may cost from now on. If it clearly wins, the call
-// class learns anew.
+// Records the rival's new time as its expected cost. If the rival clearly wins, the call class
+// learns anew.
 void Learner::agreed_on_rival(TrialTurn& turn) {
   Position& position = on_trial();
   add_rounds(*again_);
   count_cost(*again_, turn);
   const auto [won, rounds] = again_->rounds_won(rival_, position.variant);
-  // After a single round the time is limited: a delay of the program is not the rival's fault.
+  // After a single round the time is capped: a delay of the program is not the rival's fault.
   const std::int64_t known_ns = position.ns_of(rival_);
   const std::int64_t took_ns = again_->median_ns(rival_);
   position.note(rival_,
@@ -255,9 +255,9 @@ void Learner::agreed_on_rival(TrialTurn& turn) {
   learn_again();
 }
 
-// Returns the cost of the completed trials compared with the variant in use before, per call of
-// which a slot has one. Times far above those of the same variant in another round had other causes
-// and are cut.
+// Returns the cost of the completed trials compared with the previous variant, per counted call of
+// a slot. Times far above those of the same variant in another round had other causes and are
+// capped.
 std::int64_t Learner::count_cost(const TriedVariants& tried, TrialTurn& turn) {
   const std::int64_t usual_ns = tried.median_ns(on_trial().variant);
   std::int64_t cost_ns = 0;
@@ -276,8 +276,8 @@ std::int64_t Learner::count_cost(const TriedVariants& tried, TrialTurn& turn) {
   return cost_ns;
 }
 
-// Returns whether the watched calls were shorter than those tried: they may have been the first
-// calls of the program, so that the trials mean nothing.
+// Returns whether the watched calls were shorter than those tried. The latter may have been the
+// first calls of the program, so the trials mean nothing.
 bool Learner::is_shorter_than_tried() const {
   return !is_very_short_ && positions_.mean_period_ns() * 2 < kLeastPeriod_ns;
 }

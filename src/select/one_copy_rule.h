@@ -14,17 +14,17 @@ namespace weft {
 struct OneCopyRule {
   // Sizes are bytes of a block.
   static constexpr std::int64_t kNever = INT64_MAX;
-  // Applies where one rank's data go to the others, or theirs to it: both copies of two-copy
-  // transfers then run on two cores at the same time.
+  // Applies if one rank's data go to the others, or theirs to it. With two copies, both then run on
+  // two cores at the same time.
   std::int64_t least_of_one = kNever;
-  // Applies where each rank has data for the others: each core then makes both copies.
+  // Applies if each rank has data for the others. With two copies, each core then makes both.
   std::int64_t least_of_all = kNever;
-  bool asked_for = false;  // by the user, whatever is faster
+  bool asked_for = false;  // the user asked for it, whichever is faster
 
   bool takes_any() const { return least_of_one < kNever || least_of_all < kNever; }
-  // Returns whether the kernel copies this call, whose size all ranks know; the answer is the same
-  // on all of them. In an in-place alltoall one of two ranks would write into the other's memory,
-  // which is not done.
+  // Returns whether the kernel copies this call, whose size all ranks know; equal on all of them.
+  // In an in-place alltoall one of two ranks would write into the other's memory, which Weft never
+  // does.
   bool takes(const Shape& shape) const {
     const std::int64_t bytes = agreed_bytes(shape).value_or(0);
     const std::int64_t block = shape.kind == Kind::bcast ? bytes : bytes / shape.size;
@@ -44,21 +44,21 @@ struct OneCopyRule {
   }
 };
 
-// The result of a trial of one kind of traffic.
+// The result of measuring one kind of traffic.
 struct OneCopyFound {
   struct Time {
-    // The least of a few measurements; a time is one rank's, for several consecutive calls.
+    // The least of a few measurements; each is one rank's time for several consecutive calls.
     std::int64_t bytes = 0, one_copy_ns = 0, two_copies_ns = 0;
 
     // Returns whether one copy is faster by a tenth; otherwise nothing changes.
     bool wins() const { return one_copy_ns * 10 <= two_copies_ns * 9; }
   };
-  std::vector<Time> times;  // the longest first, each half as long as the one before
-  bool is_whole = true;     // else there was no time for the next one
+  std::vector<Time> times;  // the longest first, each half as long as the previous one
+  bool is_whole = true;     // false if there was no time to measure further sizes
 
-  // Returns the least size for one copy. The limit lies half way (by ratio) between the
-  // shortest size that won and the next shorter one. Sizes below those measured stay with two
-  // copies, since the shorter a block, the less of its time is the copy's.
+  // Returns the least size for one copy. The limit lies half way (by ratio) between the shortest
+  // size that won and the next shorter one. Sizes below those measured stay with two copies, since
+  // copying takes a smaller part of the time of shorter blocks.
   std::int64_t least_bytes() const {
     std::int64_t least = OneCopyRule::kNever;
     for (const Time& time : times)

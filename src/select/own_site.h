@@ -1,11 +1,12 @@
-// The site file of the installation that this library belongs to.
+// Reads the site file of the installation that this library belongs to.
 #pragma once
 
 #include "base/site_file.h"
 
 namespace weft {
 
-// Returns what it says, read once. Below `weft run`, which has read it, nothing is read.
+// Returns the settings, which are read once. Nothing is read under `weft run`, which has read them
+// already.
 const SiteFile& own_site();
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 // The file is searched as text, so that a long one costs little. It is replaced as a whole by a
-// rename: readers see the old or the new file. A writer holds the lock of the file's directory.
+// rename, so readers see the old or the new file. A writer holds the lock of the file's directory.
 #include "select/plan_cache.h"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kHeader = "# weft plans, version 4\n";
-// Version 1 had no radices, version 2 no doubts, version 3 no remarks.
+// Version 1 lacked radices, version 2 doubts, version 3 remarks.
 constexpr std::string_view kOldHeaders[] = {
     "# weft plans, version 1\n", "# weft plans, version 2\n", "# weft plans, version 3\n"};
 constexpr std::int64_t kMostBytes = 16 << 20;
@@ -48,7 +48,7 @@ class Descriptor {
   const int number_;
 };
 
-// Takes the text up to `end` off the front, together with `end` itself.
+// Removes the text up to `end`, and `end` itself, from the front and returns it.
 std::string_view take_until(std::string_view& text, char end) {
   const auto at = text.find(end);
   const std::string_view taken = text.substr(0, at);
@@ -104,11 +104,11 @@ std::string line_of(const std::string& key, const MeasuredPlan& plan) {
   return plan.remarks.empty() ? line : line + plan.remarks + '\n';
 }
 
-// A file's contents, with what is wrong with them.
+// A file's contents and any fault in them.
 struct Contents {
-  std::string text;     // "" where it is nothing of ours
-  std::string fault{};  // what is wrong with it, behind its name in a sentence
-  bool may_go = true;   // it may be moved aside
+  std::string text;     // "" if it is not Weft's
+  std::string fault{};  // the fault, as the end of a sentence that begins with the file's name
+  bool may_go = true;   // the file may be moved aside
 };
 
 Contents contents_of(std::string text) {
@@ -154,7 +154,7 @@ bool is_of_another_version(std::string_view key) {
   return key.starts_with("weft ") && take_until(key, '|') != kOwnVersion;
 }
 
-// Returns the intact current lines, except those that `entries` replace.
+// Returns the intact lines of this version, except those that `entries` replace.
 std::string without(std::string_view text, const std::vector<PlanCache::Entry>& entries) {
   std::set<std::string_view> replaced;
   for (const auto& [key, plan] : entries) replaced.insert(key);
@@ -201,8 +201,8 @@ void make_directories(const std::string& name) {
   mkdir(name.c_str(), 0777);
 }
 
-// Returns false if others hold the lock for too long. Some file systems have no locks: there a plan
-// may be lost.
+// Returns false if others hold the lock for too long. On file systems without locks a plan may be
+// lost.
 bool lock_within(Milliseconds patience, int directory) {
   using Clock = std::chrono::steady_clock;
   using std::chrono::microseconds;
@@ -249,14 +249,14 @@ std::string fault_of(const Contents& contents) {
 
 enum class Says : std::uint8_t { all, what_has_moved };
 
-// The text that a new file may keep, the name under which the damaged one was put aside, and what
-// to say once the new one exists.
+// The text that a new file may keep, the name to which the damaged file was moved, and the message
+// to print once the new file exists.
 struct Sound {
   std::string text, aside{}, sentence{};
 };
 
-// Returns nothing if no new file can take the place of the damaged one. Only one process of the job
-// reports that a file was put aside.
+// Returns nothing if no new file can replace the damaged one. Only one process of the job reports
+// that a file was moved aside.
 std::optional<Sound> sound_text(const std::string& name, Says says) {
   Contents contents = read_file(name);
   const std::string fault = fault_of(contents);
@@ -280,7 +280,7 @@ std::string cannot_be_written(const std::string& name, int error) {
          "); name another file with --plan-cache, or none";
 }
 
-// Lines of a file that was put aside do not count as dropped.
+// Returns the message about dropped lines. Lines of a file that was moved aside do not count.
 std::string sentence_of(const std::string& name, const Sound& before) {
   const int gone = before.aside.empty() ? lines_of_other_versions(before.text) : 0;
   if (gone == 0) return before.sentence;
@@ -309,8 +309,8 @@ std::string_view newest(std::string_view lines) {
   return lines;
 }
 
-// Runs `what` with the lock of the file's directory, if it can be had in time. Returns why that
-// failed; "" on success.
+// Runs `what` with the lock of the file's directory if it is free in time. Returns the reason of a
+// failure; "" on success.
 template <class Do>
 std::string with_lock(const std::string& name, Milliseconds patience, Do what) {
   const Descriptor directory(open(directory_of(name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -319,7 +319,7 @@ std::string with_lock(const std::string& name, Milliseconds patience, Do what) {
   return "other processes have been writing " + name + " for a second";
 }
 
-// Writes the intact lines into a new file at once.
+// Replaces a damaged file at once by its intact lines.
 void mend_file(const std::string& name) {
   with_lock(name, kSoon, [&] {
     const auto before = sound_text(name, Says::all);
@@ -328,7 +328,8 @@ void mend_file(const std::string& name) {
   });
 }
 
-// Returns no reason if the plans were kept, or if that has been reported.
+// Merges the entries into the file. The reason is empty if the plans were kept, or if the failure
+// has been reported.
 PlanCache::Written merge_into_file(const std::string& name,
                                    const std::vector<PlanCache::Entry>& entries) {
   if (name == default_plan_cache()) make_directories(directory_of(name));
@@ -344,8 +345,7 @@ PlanCache::Written merge_into_file(const std::string& name,
   return {is_sound && why.empty(), why};
 }
 
-// Returns whether the file is there for reading only, such as one that an administrator keeps for
-// all users.
+// Returns whether the file may only be read, such as one that an administrator keeps for all users.
 bool is_only_read(const std::string& name) {
   return access(name.c_str(), W_OK) != 0 && (errno == EACCES || errno == EROFS) &&
          access(name.c_str(), R_OK) == 0;

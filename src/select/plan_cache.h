@@ -36,8 +36,8 @@ struct MeasuredPlan {
   std::string algorithm;
   Tuning tuning;
   std::vector<MeasuredCandidate> candidates;
-  int doubts = 0;         // how often it was measured and did not become certain; 0: it is
-  std::string remarks{};  // of whoever made the plan; no tab and no end of line in it
+  int doubts = 0;         // how often it was measured without becoming certain; 0: certain
+  std::string remarks{};  // free text of the plan's creator, without tabs and line ends
 
   bool operator==(const MeasuredPlan&) const = default;
 };
@@ -56,10 +56,11 @@ class PlanCache {
   // An empty name keeps plans in this process's memory only.
   explicit PlanCache(std::string file_name) : file_name_(std::move(file_name)) {}
 
-  // Reads the file, which the first find() does otherwise; reading takes longer than many a plan
-  // saves. One process of a job calls this; it also reports a faulty file and moves it aside.
+  // Reads the file; otherwise the first find() does, which would take longer than many plans save.
+  // One process of a job calls this; it also reports a faulty file and moves it aside.
   void read();
-  // Returns the plan that this process measured, else the one that the file had when it was read.
+  // Returns the plan that this process measured, otherwise the one that the file had when it was
+  // read.
   std::optional<MeasuredPlan> find(const std::string& key);
   // Returns the file's entries whose keys begin with `prefix`.
   std::vector<Entry> with_prefix(const std::string& prefix);
@@ -70,22 +71,23 @@ class PlanCache {
   // Returns the plans noted since the last call, and `more`, as lines for write(); empty if there
   // are none, or no file.
   std::string take_lines(const std::vector<Entry>& more = {});
-  // Merges lines of one or several processes into the file, where other jobs may have written; of
-  // equal keys the last one counts. Waits up to a second for other writers.
+  // Merges lines of one or several processes into the file, which other jobs may have changed. If
+  // keys are equal, the last line counts. Waits up to a second for other writers.
   struct Written {
-    bool is_kept = false;  // later runs find the lines
-    std::string why{};     // not, as a sentence for one process of the job to print; or empty
+    bool is_kept = false;  // later runs will find the lines
+    // Reason if not, as a sentence for one process of the job to print; or empty.
+    std::string why{};
   };
   Written write(std::string_view lines);
 
  private:
-  void read_once();  // with mutex_ held
+  void read_once();  // needs mutex_
 
   const std::string file_name_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members below
   bool read_ = false;
   bool is_whole_ = true;
-  std::string text_;  // of the file
+  std::string text_;  // contents of the file
   std::map<std::string, MeasuredPlan> own_, noted_;
 };
 

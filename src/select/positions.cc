@@ -1,4 +1,4 @@
-// Makes, merges and evaluates positions.
+// Creates, merges and evaluates positions.
 #include "select/positions.h"
 
 #include <algorithm>

@@ -12,21 +12,21 @@
 namespace weft {
 
 struct Position {
-  int variant = 0;  // outside trials
+  int variant = 0;  // variant used outside trials
   std::int64_t period_ns = 0;
   TriedVariants tried;
-  int slot_calls = 1;         // of its own, that take the same variant together
-  int slot_warm_ups = 0;      // of these, the first, which do not count
-  int stages = 0, slots = 0;  // that were tried
-  bool is_done = false;       // nothing more is to be tried
+  int slot_calls = 1;         // calls of this position that use the same variant together
+  int slot_warm_ups = 0;      // the first of these, whose times do not count
+  int stages = 0, slots = 0;  // stages and slots tried so far
+  bool is_done = false;       // nothing more will be tried
   // The time of each variant in an earlier run, or when it was last compared with the one in use;
-  // empty, or 0, if it is not known.
+  // empty or 0 if unknown.
   std::vector<std::int64_t> other_ns{};
 
-  // Returns the time of a call by this variant; 0 if it is not known.
+  // Returns the time of a call by this variant; 0 if unknown.
   std::int64_t ns_of(int variant) const;
   void note(int variant, std::int64_t ns);
-  // Takes the best variant of the trials.
+  // Chooses the best variant of the trials.
   void settle();
 };
 
@@ -41,14 +41,14 @@ struct Found {
   std::int64_t trials_cost_ns = 0;
   // The time that the variants found have saved compared with the rule's.
   std::int64_t won_ns = 0;
-  int depth = 1;                                        // so many calls are in flight together
-  bool is_learnt = false;                               // by this run
-  bool is_new() const { return settled && is_learnt; }  // not known before
+  int depth = 1;                                        // number of calls in flight together
+  bool is_learnt = false;                               // found by this run
+  bool is_new() const { return settled && is_learnt; }  // not known from an earlier run
   // These describe the position.
-  int rival = 0;                        // native, or the rule's variant, or the next best
-  int won = 0, pairs = 0;               // rounds in which both were tried, and it took less time
-  bool was_left = false;                // the rival, since it was clearly slower in all of them
-  std::vector<std::int64_t> median_ns;  // of each variant; 0: not tried
+  int rival = 0;           // variant compared with: native, or the rule's, or the second best
+  int won = 0, pairs = 0;  // rounds in which both were tried, and those that the chosen variant won
+  bool was_left = false;   // the rival was dropped since it was clearly slower in all rounds
+  std::vector<std::int64_t> median_ns;  // time of each variant; 0: not tried
 };
 
 class Positions {
@@ -72,7 +72,7 @@ class Positions {
   // Makes one position per period, at which nothing has been tried. Each takes the variant of the
   // previous position with the nearest period.
   void renew(const std::vector<std::int64_t>& period_ns);
-  void leave_out(int variant);  // at all of them
+  void leave_out(int variant);  // excludes it at all positions
   // Returns the variant with which the one in use is to be compared: the library's or, if that is
   // in use, the fastest other known one except `except`; -1 if there is none.
   int rival_of(const Position& position, int except) const;
@@ -82,8 +82,8 @@ class Positions {
   void merge_alike();
 
   std::int64_t mean_period_ns() const;
-  // Returns whether the program has changed: by three tenths of the position's period, and a tenth
-  // of the mean one.
+  // Returns whether the program has changed: the period differs by three tenths, and by a tenth of
+  // the mean period.
   bool has_moved(std::size_t position, std::int64_t now_ns) const;
   bool is_all_done() const;
   int slots_tried() const;

@@ -1,4 +1,4 @@
-// The static rules. All sizes are bytes of payload that all ranks know alike.
+// Defines the static rules. All sizes are bytes of payload, equal on all ranks.
 #include "select/selector.h"
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace {
 using namespace algorithm_names;
 
 constexpr std::int64_t kLong = 64 * 1024;
-constexpr std::int64_t kFlatInAll_bytes = 4 * 1024;  // of all ranks together
+constexpr std::int64_t kFlatInAll_bytes = 4 * 1024;  // bytes of all ranks together
 
 bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) > kLong;
 }
 
-// Returns whether the data are long enough for an algorithm with a round per rank, or per node. For
+// Returns whether the data are long enough for an algorithm with a round per rank or node. For
 // short blocks of many ranks the rounds would cost more than the bytes.
 bool is_worth_rounds(const Shape& shape, int rounds) {
   constexpr std::int64_t kWorthARound_bytes = 4 * 1024;
@@ -71,21 +71,23 @@ const AlgorithmName& reduce_scatter_name(const Shape& shape) {
   return is_worth_rounds(shape) ? kPairwise : kRecursiveHalving;
 }
 
-// The chain moves and reduces the data only once per rank, but takes p - 1 hops.
+// Chooses the scan. The chain transfers and reduces the data only once per rank, but takes p - 1
+// hops.
 const AlgorithmName& scan_name(const Shape& shape) {
   constexpr int kFewRanks = 16;
   return is_long(shape) && shape.size <= kFewRanks ? kChain : kRecursiveDoubling;
 }
 
-// In the flat scan each rank reads the data of all lower ranks and none waits for another's sum.
+// Chooses the scan in node memory. In the flat one each rank reads the data of all lower ranks, and
+// none waits for another's sum.
 const AlgorithmName& node_scan_name(const Shape& shape) {
   constexpr std::int64_t kShort_bytes = 32 * 1024;
   return shape.size == 2 || shape.recv.bytes() <= kShort_bytes ? kNodeFlat : kNodeChain;
 }
 
-// Copy-in with reduction moves the data once per rank, but takes as many steps as there are ranks;
-// the flat algorithm takes one step, in which each rank reads all data. Two ranks, which swap
-// their memory, gain by the latter up to some length.
+// Chooses the reduction in node memory. Copy-in with reduction moves the data once per rank, but
+// takes as many steps as there are ranks; the flat algorithm takes one step, in which each rank
+// reads all data. For two ranks, which swap their memory, the flat one is faster up to some length.
 const AlgorithmName& node_reduction_name(const Shape& shape) {
   constexpr std::int64_t kShort_bytes = 32 * 1024;
   const std::int64_t bytes = shape.recv.bytes();
@@ -123,9 +125,9 @@ const AlgorithmName* one_level_name(const Shape& shape) {
 }
 
 // Returns the two-level form of algorithm `name`, by NUMA domains; nullptr if one level is better.
-// It crosses the domains' borders least, in one or two more steps. That pays for long data, and for
-// short data of many ranks, which would read as many remote lines. Domains of hardly more than one
-// rank each stay with one level.
+// It crosses domain borders least, in one or two more steps. That pays for long data, and for short
+// data of many ranks, which would otherwise read as many remote cache lines. Domains with hardly
+// more than one rank each stay with one level.
 const AlgorithmName* two_level_name(const Shape& shape, const AlgorithmName& name) {
   constexpr int kFewRanks = 16;
   constexpr std::int64_t kLongBlock_bytes = 4 * 1024;
@@ -160,8 +162,8 @@ const AlgorithmName* node_name(const Shape& shape) {
   return applies_here ? two_levels : name;
 }
 
-// Returns whether reducing along the chain of nodes pays: fewer bytes go between nodes, but one
-// node after the other, so that vectors must be long enough to keep all of them busy.
+// Returns whether reducing along the chain of nodes pays. It sends fewer bytes between nodes, but
+// one node works after the other, so vectors must be long enough to keep all of them busy.
 bool saves_bytes_in_order(const Shape& shape) {
   constexpr std::int64_t kLongPerNode_bytes = 128 * 1024;
   const Algorithm* algorithm = kHierarchicalInOrder.of(shape.kind);
@@ -183,17 +185,17 @@ const AlgorithmName& in_order_name(const Shape& shape) {
     case Kind::reduce_scatter:
     case Kind::reduce_scatter_block:
       return in_memory ? kNodeFlat : kLinear;
-    default:  // scans
+    default:  // scan and exscan
       return in_memory ? kNodeChain : kChain;
   }
 }
 
 // Returns whether a hierarchical algorithm saves messages. It sends fewer messages between nodes,
-// and fewer bytes where the flat one sends the same bytes twice to a node. An allgather's blocks go
-// round the nodes, and in a reduce_scatter each node sends to each rank: short blocks of many nodes
-// take more messages than by doubling or halving. An alltoall sends as many bytes either way, and
-// copies its blocks once more. Short allgathervs and reduce_scatters took longer by levels on nodes
-// whose ranks share cores: each turn in memory needs another process.
+// and fewer bytes if the flat one sends the same bytes twice to a node. An allgather's blocks pass
+// through all nodes, and in a reduce_scatter each node sends to each rank: short blocks of many
+// nodes take more messages than by doubling or halving. An alltoall sends as many bytes either way,
+// and copies its blocks once more. Short allgathervs and reduce_scatters took longer hierarchically
+// on nodes whose ranks share cores: each turn in memory needs another process.
 bool saves_messages(const Shape& shape) {
   constexpr std::int64_t kLongBlock_bytes = 2 * 1024;
   const int nodes = shape.nodes->count();
@@ -256,7 +258,8 @@ const AlgorithmName& default_name(const Shape& shape) {
 
 bool names_one_twice(std::vector<int> peers) {
   std::sort(peers.begin(), peers.end());
-  peers.erase(peers.begin(), std::lower_bound(peers.begin(), peers.end(), 0));  // no peer
+  // Drops entries without a peer.
+  peers.erase(peers.begin(), std::lower_bound(peers.begin(), peers.end(), 0));
   return std::adjacent_find(peers.begin(), peers.end()) != peers.end();
 }
 
@@ -277,9 +280,9 @@ bool callers_are_cheaper(Library library, const Shape& shape, std::int64_t bytes
   }
 }
 
-// Returns whether a collective between leaders is the library's own. Where no ranks share memory
-// each leads its node, so that it is the whole collective, and the library may be able to offload
-// it on the application's communicator.
+// Returns whether a collective between leaders is the library's own. If no ranks share memory, each
+// rank leads its node, so it is the whole collective, which the library may be able to offload on
+// the application's communicator.
 bool is_the_librarys(const Config& config, const Shape& shape, const std::string* hinted) {
   const std::string& asked = config.algorithm[static_cast<std::size_t>(shape.kind)];
   const std::string& name = hinted && !hinted->empty() ? *hinted : asked;
@@ -294,7 +297,8 @@ bool runs_schedules(Engine engine) {
 const Algorithm* named(const std::string* name, const Shape& shape) {
   if (!name || name->empty()) return nullptr;
   const Algorithm* algorithm = find_algorithm(shape.kind, *name);
-  if (!algorithm || is_direct(*algorithm)) return nullptr;  // that is tried first anyway
+  // Direct algorithms are tried first anyway.
+  if (!algorithm || is_direct(*algorithm)) return nullptr;
   return applies(*algorithm, shape) ? algorithm : nullptr;
 }
 
@@ -345,12 +349,12 @@ bool needs_no_library(Kind kind, bool has_kernel) {
 }
 
 bool wins_as_request(Library library, const Shape& shape, bool ranks_share_cores) {
-  constexpr std::int64_t kShort = 8 * 1024;  // of all ranks
+  constexpr std::int64_t kShort = 8 * 1024;  // bytes of all ranks together
   if (!reduces(shape.kind) && !has_one_count(shape.kind)) return false;
   const bool is_short = agreed_bytes(shape).value_or(0) <= kShort;
   if (library == Library::mpich) return true;
-  // A rank that only sends can continue at once there, while each turn in memory needs another
-  // process.
+  // If ranks share cores, a rank that only sends a message can continue at once, while each turn in
+  // memory needs another process.
   if (is_short && ranks_share_cores && !waits_for_all(shape.kind)) return false;
   if (library == Library::openmpi) return true;
   return library == Library::intelmpi && (is_short || reduces(shape.kind));
@@ -372,8 +376,8 @@ const Algorithm& default_algorithm(const Shape& shape) {
   return *default_name(shape).of(shape.kind);
 }
 
-// On AMD a core reads another core's data faster once they have left that core's private cache for
-// the shared one, and long runs faster than short ones (docs/decisions.md).
+// On AMD processors a core reads another core's data faster once they have left that core's private
+// cache for the shared one, and reads long runs faster than short ones (docs/decisions.md).
 Tuning default_tuning(const Shape& shape, Processor processor) {
   Tuning tuning;
   const bool is_cut = agreed_bytes(shape).value_or(0) > tuning.chunk_bytes;

@@ -1,5 +1,5 @@
-// Selector: chooses engine and algorithm for each call, from rank-invariant facts only: all ranks
-// must come to the same answer without communication.
+// Selector: chooses engine and algorithm for each call. It uses only facts that are equal on all
+// ranks, so that all come to the same answer without communication.
 #pragma once
 
 #include "base/config.h"
@@ -8,87 +8,88 @@
 
 namespace weft {
 
-// The size of a whole call from which engine auto's rule takes the thread.
+// The size of a whole call in bytes from which the rule of engine auto chooses the thread.
 inline constexpr std::int64_t kWorthAThread_bytes = 128 * 1024;
 
 enum class Library : std::uint8_t { mpich, openmpi, intelmpi, other };
 
 struct Choice {
   Engine engine = Engine::native;
-  const Algorithm* algorithm = nullptr;  // engines function, thread and agent only
-  // The number of a tree's levels that the caller carries out; kByModel: as --split or the model
-  // says.
+  const Algorithm* algorithm = nullptr;  // used by engines function, thread and agent only
+  // The number of a tree's levels that the caller carries out; kByModel: as set by --split or the
+  // model.
   int split_levels = Config::kByModel;
-  // The bytes of a chunk in memory; 0: as default_tuning() says.
+  // The bytes of a chunk in memory; 0: as in default_tuning().
   std::int64_t chunk_bytes = 0;
 };
 
-// Returns an error if an algorithm was asked for that does not exist; it lists the existing ones.
+// Returns an error, which lists the existing algorithms, if one that does not exist was requested.
 Result<bool> check_algorithms(const Config& config);
-// Returns the configuration of the environment and the site file after its algorithms have been
+// Returns the configuration from the environment and the site file, after its algorithms have been
 // checked.
 Result<Config> checked_config();
 
-// Return whether engine `auto` keeps the thread level that the application asked for, inside one
-// node. MPI_THREAD_MULTIPLE makes the libraries' own calls up to several times as slow. The level
-// can stay if the application did not ask for the highest, and not all blocking collectives are to
-// be Weft's.
+// Return whether engine `auto` keeps the thread level that the application requested, inside one
+// node. MPI_THREAD_MULTIPLE makes the libraries' own calls up to several times slower. The level
+// can be kept if the application did not request the highest one, and not all blocking collectives
+// are to be Weft's.
 bool may_keep_level(const Config& config);
 bool keeps_level(const Config& config, bool one_node, bool highest_level_asked);
 
-// Returns whether a call in the node's memory can be left to callers below MPI_THREAD_MULTIPLE: it
+// Returns whether a call in node memory can be left to callers below MPI_THREAD_MULTIPLE: it
 // completes before the call returns, or needs nothing of this rank after its first steps.
 bool needs_no_later_help(const Schedule& schedule, bool blocking);
 
 // Returns whether no thread needs the MPI library to handle the data. Reductions with a kernel have
-// predefined types on all ranks. Where data are only moved, by one count, a caller packs other
-// types (runtime/call/packed_data.h).
+// predefined datatypes on all ranks. If data are only moved, with one count, the caller packs other
+// datatypes (runtime/call/packed_data.h).
 bool needs_no_library(Kind kind, bool has_kernel);
 
-// Returns whether Weft's variant in the node's memory was faster than the library's for this
-// non-blocking call. That cannot be measured while the program runs, since such a call must not
-// wait for other ranks. It rests on measurements between two ranks (docs/inside/choices.md);
-// another variant may be learnt. ranks_share_cores: two ranks run on one core somewhere.
+// Returns whether Weft's variant in node memory was faster than the library's for this non-blocking
+// call. That cannot be measured while the program runs, since such a call must not wait for other
+// ranks. It rests on measurements between two ranks (docs/inside/choices.md); another variant may
+// be learnt. ranks_share_cores: some core runs two ranks.
 bool wins_as_request(Library library, const Shape& shape, bool ranks_share_cores);
 
 // The static rule of engine `auto`, from measurements (docs/performance.md,
-// docs/inside/choices.md). Calls whose total size no rank knows get the thread; each rank then
+// docs/inside/choices.md). Calls whose total size no rank knows use the thread; each rank then
 // decides by its own bytes whether to wake it. replayed: the call is a start of a persistent
 // request.
 Engine static_rule(Library library, const Shape& shape, bool replayed = false);
 
-// Returns Weft's algorithm for a call for which none was asked.
+// Returns Weft's algorithm for a call for which none was requested.
 const Algorithm& default_algorithm(const Shape& shape);
 
-// Returns the algorithm for a call that is initialised once and replayed: blocks for one neighbour
-// form one message, and the largest message is sent first. Neighbours need not communicate for
-// that, since both know how many blocks they share.
+// Returns the algorithm for a call that is initialised once and started repeatedly: blocks for one
+// neighbour form one message, and the largest message is sent first. Neighbours need no
+// communication for that, since both know how many blocks they share.
 const Algorithm& replayed_algorithm(const Shape& shape);
 
-// Returns the tuning where nothing has been measured. processor: that of all ranks.
+// Returns the tuning to use if nothing has been measured. processor: that of all ranks.
 Tuning default_tuning(const Shape& shape, Processor processor);
 
-// Returns the tuning of a choice; levels that the model sets are not part of it.
+// Returns the tuning of a choice, without levels that the model sets.
 Tuning tuning_of(const Choice& choice, const Shape& shape, Processor processor);
 
-// Returns an address by which schedules are found again: it is unique for each algorithm, number of
+// Returns a key for caching schedules: an address that is unique for each algorithm, number of
 // levels and chunk size. The choice must have an algorithm.
 const void* schedule_key(const Choice& choice);
 
-// Returns the algorithm to try first where all ranks may access each other's buffers, or nullptr.
+// Returns the algorithm to try first if all ranks may access each other's buffers; nullptr if there
+// is none.
 const Algorithm* direct_algorithm(const Shape& shape);
 
-// Returns the algorithm of the communicator's hint, else of the configuration, else the default. A
-// name that is unknown or does not apply is skipped. Reproducible reductions have their own
-// algorithms.
+// Returns the algorithm of the communicator's hint, otherwise that of the configuration, otherwise
+// the default. A name that is unknown or does not apply is skipped. Reproducible reductions have
+// their own algorithms.
 const Algorithm& algorithm_for(const Config& config, const Shape& shape, bool replayed,
                                const std::string* hinted);
 
-// Returns why no other algorithm may be taken; nullptr if others would do as well.
+// Returns why no other algorithm may be used; nullptr if others may.
 const char* why_settled(const Config& config, const Shape& shape, const std::string* hinted);
 
-// Chooses engine and algorithm. `asked` must not be native. Neither reproducible reductions nor
-// whole neighbourhood collectives are left to the library: the internal communicators have no
+// Chooses engine and algorithm. `asked` must not be native. Reproducible reductions and whole
+// neighborhood collectives are never left to the library, since the internal communicators have no
 // topology.
 Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
               bool replayed = false, const std::string* hinted = nullptr);

@@ -1,4 +1,4 @@
-// Whole numbers wherever the paper rounds, so that no rounding of ours decides.
+// Uses integers wherever the paper rounds, so that floating-point rounding decides nothing.
 #include "select/split_model.h"
 
 #include <algorithm>
@@ -15,13 +15,13 @@ int divide_up(int number, int by) {
   return (number + by - 1) / by;
 }
 
-// Subtrees that are left when `levels` levels are done.
+// Returns the number of subtrees left after `levels` levels are done.
 int roots_after(int ranks, int levels, int arity) {
   for (int level = 0; level < levels; ++level) ranks = divide_up(ranks, arity);
   return ranks;
 }
 
-// Time of one message of a level, from 1.
+// Returns the time of one message of a level, counted from 1.
 double message_time(const SplitModel& model, int level) {
   const auto last = model.level_cost.size() - 1;
   double time = model.level_cost[std::min(static_cast<std::size_t>(level - 1), last)];
@@ -29,7 +29,7 @@ double message_time(const SplitModel& model, int level) {
   return time;
 }
 
-// Messages that the busiest rank of a level takes, one after the other.
+// Returns the number of messages that the busiest rank of a level receives, one after the other.
 int messages_in_a_row(int ranks, int level, int arity) {
   return std::min(arity, roots_after(ranks, level - 1, arity)) - 1;
 }
@@ -51,8 +51,9 @@ double levels_in_turn(const SplitModel& model, int ranks, int first, int last, i
   return time;
 }
 
-// The levels above the split as a list of messages that `cores` cores take as soon as they can: of
-// those that can go the lowest level first, as threads find them that look at their ranks in turn.
+// Simulates the levels above the split as a list of messages that `cores` cores take as soon as
+// possible. Among those that can start, the lowest level goes first, which is what threads find
+// that check their ranks in turn.
 class Dataflow {
  public:
   Dataflow(const SplitModel& model, int ranks, int first, int last)
@@ -83,7 +84,8 @@ class Dataflow {
 
  private:
   struct Message {
-    int level, sender;  // the how-manieth of its level that the root takes, from 1
+    // Number of the message among those that the root receives at its level, from 1.
+    int level, sender;
   };
 
   int stride(int level) const {
@@ -92,8 +94,8 @@ class Dataflow {
     return stride;
   }
 
-  // Returns whether `leaf` receives messages at this level: up to the level at which it sends to
-  // its parent, each leaf is the root of a subtree.
+  // Returns whether `leaf` receives messages at this level: each leaf is the root of a subtree up
+  // to the level at which it sends to its parent.
   bool takes_at(int leaf, int level) const {
     return level <= last_ && leaf % (stride(level) * model_.arity) == 0;
   }
@@ -105,7 +107,7 @@ class Dataflow {
     return !takes_at(leaf, next_[static_cast<std::size_t>(leaf)].level);
   }
 
-  // Passes over messages that this tree, which need not be full, does not have.
+  // Skips messages that this tree, which need not be complete, does not have.
   void settle(int root) {
     Message& next = next_[static_cast<std::size_t>(root)];
     while (!is_done(root) && (next.sender >= model_.arity || sender_of(root) >= leaves_))
@@ -122,7 +124,7 @@ class Dataflow {
     settle(root);
     offer(root);
     if (!is_done(root)) return;
-    // Now it can send; whoever waits for just that takes it.
+    // The root can now send; a receiver that waits for it takes the message.
     const int level = next_[static_cast<std::size_t>(root)].level;
     if (level > last_) return;
     const int receiver = root - root % (stride(level) * model_.arity);
@@ -132,9 +134,9 @@ class Dataflow {
   const SplitModel& model_;
   const int first_, last_;
   int leaves_ = 0;
-  std::vector<Message> next_;               // that each leaf takes
-  std::set<std::tuple<int, int>> ready_;    // level, root
-  using Running = std::tuple<double, int>;  // when it ends, root
+  std::vector<Message> next_;               // next message that each leaf receives
+  std::set<std::tuple<int, int>> ready_;    // level and root
+  using Running = std::tuple<double, int>;  // end time and root
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running_;
 };
 

@@ -1,4 +1,5 @@
-// The model's parameters for a communicator, and a bound on the time that its levels take.
+// Derives the model's parameters for a communicator, and a bound on the time of the caller's
+// levels.
 #include "select/split_rule.h"
 
 #include <algorithm>

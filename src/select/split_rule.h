@@ -1,5 +1,5 @@
 // Decides how many levels of a tree the caller carries out (coll/split_tree.h), and for how long
-// the starting call helps, by the model of the split tree unless the user says otherwise.
+// the starting call helps. It uses the model of the split tree unless the user says otherwise.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct NodeCores {
 
 // Returns the S with the least time by the model (select/split_model.h), for a tree of this arity
 // over all ranks of the shape. It assumes that the other nodes are like this one, and a computation
-// that takes as long as the blocking collective.
+// as long as the blocking collective.
 int best_split(const NodeCores& cores, const Shape& shape, int arity = 2);
 
-// Returns the longest time for which the starting call carries out the caller's levels: what their
-// messages take on a slow network. The thread carries out the messages of ranks that start later.
+// Returns the longest time for which the starting call carries out the caller's levels: the time of
+// their messages on a slow network. The thread carries out the messages of ranks that start later.
 std::int64_t most_time_at_start_ns(const Schedule& schedule);
 
 }  // namespace weft

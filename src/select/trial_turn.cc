@@ -1,4 +1,4 @@
-// Decides which call class has the turn, and when it loses it.
+// Decides which call class may try variants, and when it loses that turn.
 #include "select/trial_turn.h"
 
 #include "select/learner.h"
@@ -7,7 +7,7 @@ namespace weft {
 namespace {
 
 constexpr int kMostCallsOfOthers = 64;
-constexpr int kShortForOne = 64;  // calls of a very short call class
+constexpr int kShortForOne = 64;  // calls of a very short call class during one turn
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Measures round after round those candidates that are not far behind.
+// Measures the candidates round by round, except those that are far behind.
 #include "select/trials.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@ constexpr int kMostRepetitions = 32;
 constexpr std::int64_t kTrial_ns = 20'000;
 // The number of node buffers that calls use in turn (shm/node_buffers.h), and that of long calls.
 constexpr std::int64_t kNodeBuffers = 4, kNodeBuffersOfLong = 2;
-// Calls longer than this hardly find anything in the caches.
+// Calls longer than this hardly find any data in caches.
 constexpr std::int64_t kLongest_ns = 200'000;
-// The number of times after which a candidate may be judged for good.
+// The number of measurements after which a candidate may be judged for good.
 constexpr std::size_t kEnough = 4;
 
 // Returns whether `ns` is less by at least a tenth.
@@ -22,8 +22,8 @@ bool is_clearly_less(std::int64_t ns, std::int64_t other_ns) {
   return ns * 10 <= other_ns * 9;
 }
 
-// Returns the calls before a trial that put each node buffer's memory where consecutive calls have
-// it.
+// Returns the number of calls before a trial that bring each node buffer's memory into the state of
+// consecutive calls.
 int warm_ups_of(std::int64_t each_ns) {
   if (each_ns > kLongest_ns) return 0;
   const std::int64_t fitting = kTrial_ns / std::max<std::int64_t>(each_ns, 1);
@@ -72,8 +72,8 @@ void Trials::add(const Trial& trial, std::int64_t each_ns) {
                         each_ns);
 }
 
-// Returns whether the candidate is dropped: it is twice as slow as the best. The static rule's is
-// kept.
+// Returns whether the candidate is dropped because it is twice as slow as the best. The static
+// rule's candidate is kept.
 bool Trials::is_out(const Record& record) const {
   if (record.is_left_out) return true;
   if (!record.is_measured() || &record == records_.data()) return false;
@@ -82,7 +82,7 @@ bool Trials::is_out(const Record& record) const {
   });
 }
 
-// Estimates the time of a candidate that has not run yet by the slowest cold time so far.
+// Estimates the time of a candidate that has not run yet by the slowest first run so far.
 std::int64_t Trials::expected_ns(const Record& record) const {
   if (record.is_measured()) return record.least_ns();
   if (record.cold_ns > 0) return record.cold_ns;
@@ -103,7 +103,8 @@ bool Trials::beats_the_rule(const Record& record) const {
          record.median_ns() <= rule.median_ns();
 }
 
-// Compares with the rule's median, which is far above its least time if the machine was not quiet.
+// Returns whether the candidate may be faster than the rule's median, which is far above its least
+// time on a busy machine.
 bool Trials::could_beat_the_rule(const Record& record) const {
   if (record.is_left_out) return false;
   return !record.is_measured() || is_clearly_less(record.least_ns(), records_.front().median_ns());

@@ -1,9 +1,9 @@
 // Trials: decides in which order candidates are measured, how often and until when, and which is
-// best. All ranks must come to the same answers, so that these depend only on numbers that the
-// ranks have agreed on, and can be tested without a clock. Measurements are interleaved, so that a
-// change of the machine's state affects all candidates alike. A candidate's least time counts,
-// since any disturbance makes it slower. Its median counts as well, so that one lucky moment on a
-// busy machine does not decide.
+// best. All ranks must get the same answers, so these depend only on numbers that the ranks have
+// agreed on, and can be tested without a clock. Measurements are interleaved, so that a change of
+// the machine's state affects all candidates alike. A candidate's least time counts, since any
+// disturbance makes it slower. Its median counts as well, so that one lucky moment on a busy
+// machine does not decide.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,15 @@ class Trials {
   struct Trial {
     std::size_t candidate;
     int repetitions;
-    int warm_ups;  // before, not to be timed: the caches have what the one before left
+    // Calls before the timed ones: the caches still hold the previous candidate's data.
+    int warm_ups;
   };
-  // Returns the next trial; nothing when they are over. elapsed_ns: the time since the beginning,
-  // on the slowest rank.
+  // Returns the next trial; nothing when all are done. elapsed_ns: the time since the beginning on
+  // the slowest rank.
   std::optional<Trial> next(std::int64_t elapsed_ns);
   // Returns whether there is time left after a trial has been prepared.
   bool has_time(std::int64_t elapsed_ns) const { return elapsed_ns <= limit_ns_; }
-  // Drops a candidate that does not apply after all.
+  // Drops a candidate that turns out not to apply.
   void leave_out(std::size_t candidate) { records_[candidate].is_left_out = true; }
   // Returns whether at most one candidate is left.
   bool nothing_to_compare() const;
@@ -38,18 +39,20 @@ class Trials {
 
   // Returns whether at least one candidate has been compared with the static rule's.
   bool conclusive() const;
-  // Returns the fastest candidate if it is clearly faster than the static rule's, else that one.
+  // Returns the fastest candidate if it is clearly faster than the static rule's, otherwise the
+  // rule's.
   std::size_t best() const;
-  // Returns whether another measurement would give the same result: the static rule's is the best,
-  // all candidates were measured, and even at their best none is clearly faster than it usually is.
+  // Returns whether another measurement would give the same result: the static rule's candidate is
+  // the best, all candidates were measured, and none is clearly faster at its best than the rule's
+  // usually is.
   bool certain() const;
   // Returns the least time of a candidate; 0 if it was not measured.
   std::int64_t least_ns(std::size_t candidate) const;
 
  private:
   struct Record {
-    std::int64_t cold_ns = 0;           // the first time: it only tells what the next may take
-    std::vector<std::int64_t> each_ns;  // those after it, the least first
+    std::int64_t cold_ns = 0;           // first time, which only predicts the following ones
+    std::vector<std::int64_t> each_ns;  // later times, the least first
     bool is_left_out = false;
 
     bool is_measured() const { return !each_ns.empty(); }

@@ -8,12 +8,12 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostKept = 3;  // variants after the second stage
+constexpr std::size_t kMostKept = 3;  // variants kept after the second stage
 
-// So much slower than the best may the library's own variant be and stay, if the best won so many
-// rounds: the surer it is, the less. apart: of all rounds the best's slowest was faster than the
-// library's fastest. A call class may be one of many in an iteration: what it wins is little of a
-// period.
+// Returns by how many per cent the library's own variant may be slower than the best and still be
+// used. The surer the best's win, the less. apart: in all rounds the best's slowest time was below
+// the library's fastest. A call class may be one of many in an iteration, so its gain may be a
+// small part of a period.
 int librarys_percent(int won, int rounds, bool apart) {
   if (rounds >= 3 && apart) return 1;
   if (rounds >= 6 && won * 8 >= rounds * 7) return 2;
@@ -30,7 +30,7 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
   return *middle;
 }
 
-// Sums the probabilities from no round won upwards.
+// Sums the probabilities of winning at least `won` rounds.
 double chance_of(int won, int rounds) {
   double of_exactly = std::ldexp(1.0, -rounds), chance = 0;
   for (int k = 0; k <= rounds; ++k) {
@@ -52,7 +52,8 @@ int TriedVariants::left() const {
 
 // Judges by the least time of each variant. In the first stage, variants that take half as long
 // again are dropped; the library's and the rule's only if they take more than twice as long, and
-// not at all for blocking calls, whose single times say least. In the second only a few are kept.
+// never for blocking calls, whose single times are least reliable. In the second stage only a few
+// are kept.
 void TriedVariants::drop_the_slow(int stage) {
   std::vector<std::int64_t> sorted;
   for (std::size_t variant = 0; variant < variants_.size(); ++variant)

@@ -43,22 +43,22 @@ class TriedVariants {
   // if it were the library's.
   bool is_beaten(int variant) const;
   std::int64_t median_ns(int variant) const;  // 0: not tried
-  std::int64_t least_ns(int variant) const;   // very long: not tried
-  // Returns the variant to compare with: the library's, or the rule's, or the next best.
+  std::int64_t least_ns(int variant) const;   // a very large number if it was not tried
+  // Returns the variant to compare with: the library's, or the rule's, or the second best.
   int rival_of(int variant) const;
-  // Returns the rounds that `variant` won, and all rounds in which both were tried.
+  // Returns the number of rounds that `variant` won, and of all rounds in which both were tried.
   std::pair<int, int> rounds_won(int variant, int rival) const;
 
  private:
   struct Variant {
-    std::vector<std::int64_t> each_ns;  // by round, 0: left out
+    std::vector<std::int64_t> each_ns;  // time in each round; 0: not tried
     bool out = false, slow = false;
   };
   const Variant& of(int variant) const { return variants_[static_cast<std::size_t>(variant)]; }
   Variant& of(int variant) { return variants_[static_cast<std::size_t>(variant)]; }
   std::int64_t most_ns(int variant) const;
-  // Returns by how many per cent a variant may be slower and stay. won, rounds: those of the best
-  // variant; apart: the times of the two do not overlap.
+  // Returns by how many per cent a variant may be slower and still be used. won, rounds: those of
+  // the best variant; apart: the times of the two do not overlap.
   using Percent = int (*)(int won, int rounds, bool apart);
   bool stays(int variant, Percent percent_of) const;
 
@@ -67,7 +67,8 @@ class TriedVariants {
   std::vector<Variant> variants_;
 };
 
-// Returns the probability that of two equal variants one wins at least so many rounds (sign test).
+// Returns the probability that one of two equal variants wins at least `won` of `rounds` rounds
+// (sign test).
 double chance_of(int won, int rounds);
 
 // Returns the median of the values that are not 0; 0 if there are none.

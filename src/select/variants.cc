@@ -1,4 +1,4 @@
-// Lists the choices that are worth trying.
+// Lists the engines and algorithms that are worth trying.
 #include "select/variants.h"
 
 #include <algorithm>
@@ -33,10 +33,10 @@ constexpr std::int64_t kWorthOthers_bytes = 32 * 1024;
 constexpr int kManyRanks = 32;
 constexpr int kMostOthers = 2;
 
-// in_memory: only algorithms that need no message.
+// in_memory: only algorithms without messages.
 bool is_worth_trying(const Algorithm& algorithm, const Shape& shape, bool in_memory) {
   const bool long_chain = kLinear.names(algorithm) || kChain.names(algorithm);
-  // Recursive doubling has as many rounds as the way up a binomial tree alone.
+  // An allreduce up and down a binomial tree has twice the rounds of recursive doubling.
   const bool up_and_down = &algorithm == kBinomial.of(Kind::allreduce);
   return algorithm.kind == shape.kind && !is_direct(algorithm) && !is_in_order(algorithm) &&
          !up_and_down && (!in_memory || needs_node(algorithm.needs)) &&
@@ -48,7 +48,7 @@ bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) >= kWorthOthers_bytes;
 }
 
-// Adds, for long data, algorithms other than `known`.
+// For long data, adds algorithms other than `known`.
 void add_others(std::vector<Choice>& variants, Engine engine, const Shape& shape,
                 const Algorithm* known, bool in_memory = false) {
   if (!is_long(shape)) return;
@@ -61,8 +61,8 @@ void add_others(std::vector<Choice>& variants, Engine engine, const Shape& shape
   }
 }
 
-// Adds another chunk size for data longer than the default chunk, where ranks share memory: the
-// first one that makes a difference.
+// Adds another chunk size for data longer than the default chunk if ranks share memory: the first
+// one that makes a difference.
 void add_chunks(std::vector<Choice>& variants, Engine engine, const Shape& shape,
                 const Algorithm* algorithm, Processor processor) {
   if (!algorithm || !needs_memory(algorithm->needs) || is_direct(*algorithm)) return;
@@ -76,17 +76,18 @@ void add_chunks(std::vector<Choice>& variants, Engine engine, const Shape& shape
   }
 }
 
-// Returns whether a non-blocking call may become the library's blocking one on another thread. Open
-// MPI's allgathers hang if the ranks' types differ (docs/correctness.md). Under Intel MPI two
-// blocking collectives can hang in shared memory (runtime/job/whole_collectives.h), and with some
-// types they write beyond their buffers.
+// Returns whether a non-blocking call may be replaced by the library's blocking one on another
+// thread. Open MPI's allgathers hang if the ranks' datatypes differ (docs/correctness.md). Under
+// Intel MPI two blocking collectives can hang in shared memory (runtime/job/whole_collectives.h),
+// and with some datatypes they write beyond their buffers.
 bool may_be_blocking(Library library, Kind kind) {
   if (is_neighborhood(kind)) return false;
   const bool is_allgather = kind == Kind::allgather || kind == Kind::allgatherv;
   return library == Library::mpich || (library == Library::openmpi && !is_allgather);
 }
 
-// Returns the tree of Weft's thread, else one for short data; nullptr if none can be split.
+// Returns the tree algorithm of the thread's variant, otherwise a tree for short data; nullptr if
+// no tree can be split.
 const Algorithm* tree_for(const Choice& by_thread, const Shape& shape) {
   const Algorithm* const own = by_thread.algorithm;
   if (own && (kBinomial.names(*own) || kKnomial.names(*own))) return own;
@@ -127,10 +128,10 @@ std::vector<Choice> variants_for(const Config& config, Library library, const Sh
   if (!is_neighborhood(shape.kind)) add(variants, {Engine::assist, nullptr});
   add_others(variants, Engine::thread, shape, by_thread.algorithm);
   add_chunks(variants, Engine::thread, shape, by_thread.algorithm, resources.processor);
-  // An agent reaches only the node's memory.
+  // An agent can only access the node's memory.
   if (resources.agents && shape.on_one_node) add(variants, {Engine::agent, by_thread.algorithm});
   add_splits(variants, by_thread, shape, resources.cores);
-  // Handing a call over to a worker takes longer than transferring short data.
+  // Passing a call to a worker takes longer than transferring short data.
   if (is_long(shape) && may_be_blocking(library, shape.kind)) add(variants, {Engine::tcc, nullptr});
   return variants;
 }

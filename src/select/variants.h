@@ -13,11 +13,13 @@
 
 namespace weft {
 
-// The executors other than threads and callers, with facts for the rules; the same on all ranks.
+// The executors available beside threads and callers, and other facts for the rules; equal on all
+// ranks.
 struct JobResources {
-  bool agents = false;  // threads of several ranks share a core, somewhere
-  NodeCores cores{};    // of all nodes, where they are alike and the user leaves the split open
-  Processor processor = Processor::other;  // of all ranks of the communicator, as it has it
+  bool agents = false;  // progress threads of several ranks share a core somewhere
+  // Equal on all nodes; set if the nodes are alike and the user did not set the split.
+  NodeCores cores{};
+  Processor processor = Processor::other;  // processor of all ranks of the communicator
 };
 
 // Returns all variants that apply, the rule's choice first and without duplicates. The result is
@@ -43,13 +45,13 @@ int native_among(const std::vector<Choice>& variants);
 // -1 if there is none.
 int worker_among(const std::vector<Choice>& variants);
 
-// Returns a bit mask of the variants for which nothing but the calls themselves is needed.
+// Returns a bit mask of the variants that need nothing but the calls themselves for progress.
 std::uint32_t variants_by_callers(const std::vector<Choice>& variants);
 
-// Returns for instance "thread ring", "native", "thread binomial split 2" or "function node-ring
-// parts 256 KiB", as it is stored and shown to users.
+// Returns the name under which the variant is stored and shown to users, such as "thread ring",
+// "native", "thread binomial split 2" or "function node-ring parts 256 KiB".
 std::string variant_words(const Choice& variant);
-// Returns the variant's index, if there is such a variant.
+// Returns the index of the variant with this name; nothing if there is none.
 std::optional<int> find_variant(const std::vector<Choice>& variants, std::string_view words);
 
 }  // namespace weft

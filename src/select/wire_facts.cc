@@ -13,7 +13,7 @@ Fact fact(std::string name, const std::string& value) {
   return {std::move(name), value, value};
 }
 
-// Ranks name algorithms to each other by their indices in the table.
+// Ranks name algorithms to each other by their indices in the table, so the tables must agree.
 Fact table_fact() {
   Facts lines;
   for (const Algorithm& algorithm : algorithms())

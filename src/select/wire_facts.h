@@ -1,5 +1,5 @@
-// Lists the facts about a build and its options that decide what travels: all ranks must agree on
-// them.
+// Lists the facts about a build and its options that determine the messages between ranks. All
+// ranks must agree on them.
 #pragma once
 
 #include "base/config.h"
