@@ -1,5 +1,4 @@
-// A step that takes time is refused until the thread that advances the operation has spent that
-// time.
+// Refuses a step that takes time until the thread that advances the operation has spent that time.
 #include "sim/endpoint.h"
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 namespace weft::sim {
 namespace {
 
-// Shorter local steps are done as they come, without an event of their own.
+// Shorter local steps get no event of their own; their time is added to the core's debt.
 constexpr double kShort_bytes = 4096;
 
 bool is_message(const Step& step) {
@@ -56,7 +55,7 @@ Result<bool> Endpoint::start(const Step& step) {
   return true;
 }
 
-// A reduction and the copy of its result are done at once.
+// Carries out a local step. A reduction and the copy of its result are done together.
 bool Endpoint::local(const Step& step) {
   if (step.fused == Fused::with_before) return true;
   const bool reduces = step.kind == StepKind::reduce;

@@ -1,5 +1,5 @@
-// Endpoint: carries out one rank's steps in the simulator. It is a Transport under the same
-// Execution that runs rounds over MPI; if a step takes time, it says what has to be done.
+// Endpoint: carries out one rank's steps in the simulator. It implements Transport for the
+// Execution that also runs rounds over MPI. If a step takes time, it reports the work to be done.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace weft::sim {
 
-// Level-synchronous execution of a tree: messages of a level start after those of the previous
-// level have been received.
+// Level-synchronous execution of a tree: messages of a level start only after all messages of the
+// previous level were received.
 class Levels {
  public:
   Levels(int ranks, Kind kind, Told& told);
@@ -27,14 +27,14 @@ class Levels {
 
   const bool up_;
   Told& told_;
-  std::vector<std::int64_t> left_;  // messages, by level
+  std::vector<std::int64_t> left_;  // messages left, indexed by level
   int open_;
   std::vector<int> waiting_;
 };
 
 class Endpoint final : public Transport {
  public:
-  // levels: nullptr for dataflow. All must outlive this object.
+  // levels: nullptr for dataflow execution. All arguments must outlive this object.
   Endpoint(const Machine& machine, Messages& messages, const Schedule& schedule, Levels* levels)
       : machine_(machine), messages_(messages), schedule_(schedule), levels_(levels) {}
 
@@ -44,21 +44,22 @@ class Endpoint final : public Transport {
     look_at_us_ = kNever;
     is_at_limit_ = false;
   }
-  // Limits this stage: the steps from there on belong to another thread.
+  // Ends this stage before `step`: the following steps belong to another thread.
   void end_stage_at(std::uint32_t step) { limit_ = step; }
   void no_more_stages() { limit_ = kNoLimit; }
 
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
-  // Return the bytes to copy that stopped the last advance(), 0 for none; job_done() reports that
-  // they were copied.
+  // job_bytes() returns the bytes to copy that stopped the last advance(); 0 for none. job_done()
+  // reports that they were copied.
   double job_bytes() const { return job_ == Job::none ? 0 : job_bytes_; }
   void job_done(double now_us);
   double look_at_us() const { return look_at_us_; }
   // Returns whether nothing is in progress and the next step belongs to another thread.
   bool stage_is_over() const { return is_at_limit_ && posted_.empty(); }
-  // Returns the time that this rank's core has spent since at(); the caller must account for it.
+  // take_debt_us() returns the time that this rank's core has spent since at(), and resets it; the
+  // caller must account for it.
   double take_debt_us() { return std::exchange(debt_us_, 0); }
   double debt_us() const { return debt_us_; }
   void owe(double us) { debt_us_ += us; }

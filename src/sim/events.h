@@ -1,5 +1,5 @@
-// Events: what happens when, in virtual time. Events at the same time happen in the order in which
-// they were planned, so that runs are repeatable.
+// Events: a queue of events in virtual time. Events at the same time occur in the order in which
+// they were planned, so runs are repeatable.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Event {
   double at_us = 0;
   std::uint64_t order = 0;
   Kind kind = Kind::core;
-  std::int32_t index = 0;     // of the core, NUMA node or thread
-  std::uint32_t version = 0;  // planned anew since then: it does not happen
+  std::int32_t index = 0;     // index of the core, NUMA node or thread
+  std::uint32_t version = 0;  // the event is ignored if its target has been planned anew since then
 };
 
 class Events {

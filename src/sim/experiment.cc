@@ -1,4 +1,4 @@
-// Generates the demands of the application's and Weft's threads.
+// Produces the demands of the application's and Weft's threads for the scheduler.
 #include "sim/experiment.h"
 
 #include <algorithm>
@@ -20,11 +20,11 @@
 namespace weft::sim {
 namespace {
 
-// If the schedules of all ranks have more steps, they are built in batches.
+// Schedules with more steps over all ranks are built in batches.
 constexpr double kMostSteps = 4e6;
 constexpr std::int32_t kIterationsAtATime = 16;
 
-// While they wait, callers look and yield the core, as MPICH does in its blocking collectives.
+// Waiting callers poll and yield the core, as in MPICH's blocking collectives.
 constexpr Rest kPoll{.kind = Rest::Kind::yield};
 
 enum class Phase : std::uint8_t { call, start, submit, compute, wait, over };
@@ -37,12 +37,12 @@ struct Rank {
   NodeTurn turn;
   Endpoint endpoint;
   std::optional<Execution> execution;
-  int application = -1, thread = -1;  // of the scheduler
-  int busy = -1;                      // the thread that does what the endpoint asked for
-  int watches = -1;                   // the rank whose signal it waits for
-  Waiting waiting;                    // of its thread
+  int application = -1, thread = -1;  // numbers of the threads in the scheduler
+  int busy = -1;                      // thread that does the work requested by the endpoint
+  int watches = -1;                   // rank whose signal is waited for
+  Waiting waiting;                    // the progress thread's waiting policy
   Phase phase = Phase::call;
-  int looks = 0;  // while it computes
+  int looks = 0;  // polls made during the computation
   bool is_over = false, is_submitted = false, is_helped = false, stage_is_over = false;
 };
 
@@ -57,7 +57,7 @@ class Experiment final : public Threads, public Told {
   void tell(int rank, double at_us) override;
 
  private:
-  // Says how far an advance has come.
+  // Says why an advance has stopped.
   enum class Came : std::uint8_t { to_a_job, to_a_wait, to_the_limit, to_the_end, to_nothing };
 
   Result<bool> build(const Shape& shape);
@@ -99,9 +99,9 @@ class Experiment final : public Threads, public Told {
   std::deque<Rank> ranks_;
   std::vector<int> rank_of_thread_;
   std::vector<std::vector<int>>
-      served_;  // by agent: ranks whose collectives its thread goes on with
-  std::vector<std::vector<int>> watchers_;  // by the rank whose signal is waited for
-  std::vector<Trace::Track*> tracks_;       // by thread; none where nothing is traced
+      served_;  // for each agent, the ranks whose collectives its thread progresses
+  std::vector<std::vector<int>> watchers_;  // indexed by the rank whose signal is waited for
+  std::vector<Trace::Track*> tracks_;       // indexed by thread; empty without a trace
   std::mt19937_64 random_;
   std::optional<Error> error_;
   int unfinished_;
@@ -154,7 +154,7 @@ std::int64_t ns_of(double us) {
   return static_cast<std::int64_t>(std::llround(us * 1e3));
 }
 
-// The first rank has as many steps as any other.
+// Returns whether batches are needed. Rank 0 has as many steps as any other.
 bool has_too_many_steps(const Algorithm& algorithm, const Shape& of_first) {
   const Schedule first = weft::build(algorithm, of_first);
   return static_cast<double>(first.steps.size()) * of_first.size > kMostSteps;
@@ -184,7 +184,7 @@ Result<bool> Experiment::build(const Shape& of_first) {
 
 double Experiment::noisy(double amount) {
   if (setup_.noise <= 0) return amount;
-  constexpr double kSteps = 9007199254740992.0;  // 2^53: a double's own
+  constexpr double kSteps = 9007199254740992.0;  // 2^53, the integer precision of a double
   const double uniform = (static_cast<double>(random_() >> 11) + 0.5) / kSteps;
   return amount * (1 - setup_.noise * std::log(uniform));
 }
@@ -210,7 +210,7 @@ bool Experiment::advance(Rank& r) {
   }
 }
 
-// Each completed wait has fetched a line that another core wrote.
+// Accounts for cache misses: each completed wait has fetched a line that another core wrote.
 void Experiment::look_at_signals(int rank, std::uint32_t before, double now_us) {
   Rank& r = at(rank);
   const std::uint32_t after = r.execution->steps_done();
@@ -263,20 +263,21 @@ void Experiment::ended(int rank, double at_us) {
   if (r.thread >= 0) scheduler_.wake(r.application, at_us + setup_.machine.wake_us);
 }
 
-// The time owed for past steps comes before anything else.
+// Returns the time owed for past steps, which must be spent first.
 std::optional<Demand> Experiment::debt(int rank) {
   const double debt_us = at(rank).endpoint.take_debt_us();
   if (debt_us <= 0) return std::nullopt;
   return work(debt_us);
 }
 
-// If no other thread wants the core, the time owed needs no event of its own.
+// Returns the demand of a waiting thread. If no other thread wants the core, the time owed needs no
+// event of its own.
 Demand Experiment::idle(int rank, int thread, Rest rest, double now_us) {
   Endpoint& endpoint = at(rank).endpoint;
   const bool can_wait = rest.kind == Rest::Kind::yield && scheduler_.is_alone(thread);
   if (endpoint.debt_us() > 0 && !can_wait) return *debt(rank);
   const double owed_us = endpoint.take_debt_us(), rest_us = static_cast<double>(rest.ns) / 1e3;
-  // The next doze depends on when the thread wakes, so that each needs an event of its own.
+  // The next doze depends on when the thread wakes, so each one needs an event of its own.
   const bool dozes = rest.kind == Rest::Kind::doze;
   return {demand_for(rest.kind), rest_us, dozes ? now_us : endpoint.look_at_us(), now_us + owed_us};
 }
@@ -304,7 +305,7 @@ int Experiment::agent_of(int rank) const {
   return static_cast<int>(std::find(cores.begin(), own, *own) - cores.begin());
 }
 
-// Makes the sleepers on its thread's core look at once.
+// Wakes the sleeping threads on the core of the rank's thread, so that they poll at once.
 void Experiment::call_others(int rank, double now_us) {
   const auto core_of = [&](int of) {
     return places_.thread_core_of_rank[static_cast<std::size_t>(of)];
@@ -322,7 +323,7 @@ Demand Experiment::next(int thread, double now_us) {
     if (const auto demand = application(rank, now_us)) return *demand;
 }
 
-// Returns nothing if the next phase has begun.
+// Returns the next demand of the application's thread; nothing if the next phase has begun.
 std::optional<Demand> Experiment::application(int rank, double now_us) {
   Rank& r = at(rank);
   switch (r.phase) {
@@ -352,8 +353,8 @@ std::optional<Demand> Experiment::application(int rank, double now_us) {
   return Demand{};
 }
 
-// Handles the call that starts the collective: as far as it goes, or the first stage of a split
-// tree.
+// Handles the call that starts the collective: it progresses it as far as possible, or through the
+// first stage of a split tree.
 std::optional<Demand> Experiment::starts(int rank, double now_us) {
   Rank& r = at(rank);
   const bool has_stage = is_split_ && goes_up(kind_);
@@ -370,7 +371,7 @@ std::optional<Demand> Experiment::starts(int rank, double now_us) {
   return std::nullopt;
 }
 
-// Handles the end of a part of the computation; between two parts the caller looks once.
+// Handles the end of a part of the computation; the caller polls once between two parts.
 std::optional<Demand> Experiment::computes(int rank, double now_us) {
   Rank& r = at(rank);
   if (r.looks == setup_.calls) {
@@ -379,7 +380,8 @@ std::optional<Demand> Experiment::computes(int rank, double now_us) {
   }
   Demand demand;
   if (drive(rank, r.application, now_us, demand) == Came::to_a_job) return demand;
-  const int parts = r.is_over ? setup_.calls - r.looks : 1;  // what is over needs no look more
+  // A completed collective needs no further polls.
+  const int parts = r.is_over ? setup_.calls - r.looks : 1;
   r.looks += parts;
   const double look_us = setup_.machine.poll_us + r.endpoint.take_debt_us();
   return work(look_us + parts * part_of_computation_us());
@@ -403,8 +405,8 @@ std::optional<Demand> Experiment::waits(int rank, double now_us) {
   return idle(rank, r.application, kPoll, now_us);
 }
 
-// Advances the served collectives in turn, beginning with the one whose copy was just carried out;
-// the agent sleeps if none can continue.
+// Returns the next demand of an agent's thread. It advances the served collectives in turn,
+// starting with the one whose copy was just done, and sleeps if none can continue.
 Demand Experiment::agent(int rank, double now_us) {
   auto& served = served_[static_cast<std::size_t>(rank)];
   std::stable_partition(served.begin(), served.end(),
@@ -417,7 +419,7 @@ Demand Experiment::agent(int rank, double now_us) {
     Demand demand;
     const Came came = drive(of, r.thread, now_us, demand);
     if (came == Came::to_a_job) {
-      r.endpoint.owe(owed_us);  // after the job
+      r.endpoint.owe(owed_us);  // is spent after the job
       return demand;
     }
     owed_us += r.endpoint.take_debt_us();
@@ -558,7 +560,7 @@ Shape shape_of(Kind kind, int ranks, int nodes, const Machine& machine, std::int
   const std::vector<int> domains = domains_of(machine, *places);
   if (nodes == 1 && machine.numa_nodes > 1)
     shape.domains = std::make_shared<const Domains>(domains);
-  // As in the library, there are no levels if no ranks share a node.
+  // As in the library, hierarchical algorithms are used only if some ranks share a node.
   auto of_nodes = std::make_shared<const Nodes>(places->node_of_rank, domains);
   if (nodes > 1 && of_nodes->some_share()) shape.nodes = std::move(of_nodes);
   return shape;

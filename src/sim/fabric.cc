@@ -25,13 +25,14 @@ NetworkLinks::NetworkLinks(const Network& network, int nodes)
   if (network.fabric == Fabric::dragonfly) between_.resize(at(groups_) * at(groups_));
 }
 
-// Returns when the end of the message leaves the link.
+// Returns the time at which the end of the message leaves the link.
 double NetworkLinks::pass(Link& link, double ready_us, double duration_us) {
   link.free_us = std::max(link.free_us, ready_us) + duration_us;
   return link.free_us;
 }
 
-// Pieces are planned far ahead, sender by sender: each takes the first free time.
+// Returns the end of the first free interval that is long enough. Pieces are planned far ahead, one
+// sender after the other.
 double NetworkLinks::fit(Link& link, double ready_us, double duration_us) {
   constexpr std::size_t kMost = 4096;
   double from_us = ready_us;
@@ -43,7 +44,8 @@ double NetworkLinks::fit(Link& link, double ready_us, double duration_us) {
   return from_us + duration_us;
 }
 
-// The rest of the bucket drains at the difference of the two rates.
+// Returns the duration on a rate-limited link. The bucket drains at the difference of the two
+// rates.
 double NetworkLinks::limited_us(Link& link, double begin_us, double bytes) const {
   const double rate = network_.bytes_per_us;
   const double peak = std::max(rate, network_.burst_bytes_per_us);

@@ -1,7 +1,7 @@
-// The network between nodes: each node's link and, of a fabric that is thinner inside, the links on
-// the way. A message takes each of them in turn, for as long as its bytes need there; it goes
-// through without being stored, so that the slowest link counts once. (LogGP: Alexandrov, Ionescu,
-// Schauser, Scheiman, SPAA 1995; contention as first come, first served.)
+// The network between nodes: each node's link, and the links inside a fabric of limited bandwidth.
+// A message occupies each of them in turn for as long as its bytes need there. It passes through
+// without being stored, so only the slowest link adds its time. (LogGP: Alexandrov, Ionescu,
+// Schauser, Scheiman, SPAA 1995; contention is first come, first served.)
 #pragma once
 
 #include <deque>
@@ -15,8 +15,8 @@ class NetworkLinks {
  public:
   NetworkLinks(const Network& network, int nodes);
 
-  // When a message that is ready at `ready_us` has arrived. sent_us: when its sender's link is
-  // done. is_first: of a message that comes in pieces.
+  // Returns the time of arrival of a message that is ready at `ready_us`. sent_us: the time at
+  // which the sender's link is free. is_first: the first piece of a message sent in pieces.
   double deliver(int from, int to, double bytes, double ready_us, double* sent_us,
                  bool is_first = true);
 
@@ -26,8 +26,8 @@ class NetworkLinks {
   };
   struct Link {
     double free_us = 0;
-    double used_bytes = 0;    // of the burst, when it was last used
-    std::deque<Taken> taken;  // where messages come in pieces
+    double used_bytes = 0;    // bytes of the burst in use when the link was last used
+    std::deque<Taken> taken;  // occupied intervals, if messages are sent in pieces
   };
   // Returns the duration from `begin_us` on, alone on a rate-limited link; it uses up the burst.
   double limited_us(Link& link, double begin_us, double bytes) const;
@@ -37,8 +37,8 @@ class NetworkLinks {
 
   const Network& network_;
   int groups_;
-  std::vector<Link> out_, in_;             // of nodes
-  std::vector<Link> up_, down_, between_;  // of switches; between groups
+  std::vector<Link> out_, in_;             // links of nodes
+  std::vector<Link> up_, down_, between_;  // links of switches, and between groups
 };
 
 }  // namespace weft::sim

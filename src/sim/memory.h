@@ -1,4 +1,4 @@
-// Memory: the copies in progress in each NUMA node. They share its bandwidth evenly, and none is
+// Memory: the copies in progress on each NUMA node. They share its bandwidth evenly, and none is
 // faster than a core can copy.
 #pragma once
 
@@ -14,20 +14,20 @@ class Memory {
   Memory(Events& events, int domains, double core_rate, double domain_rate);
 
   void begin(int domain, int thread, double bytes, double now_us);
-  // Removes an interrupted copy; returns its remaining bytes.
+  // Removes an interrupted copy and returns its remaining bytes.
   double withdraw(int domain, int thread, double now_us);
-  // Handles an event: returns the thread whose copy has ended; -1 if the event is out of date.
+  // Handles an event. Returns the thread whose copy has ended; -1 if the event is out of date.
   int ended(int domain, std::uint32_t version, double now_us);
 
  private:
-  // `end` counts the bytes that a copy in progress since the beginning would have moved: all copies
-  // of a domain progress equally at any time.
+  // `end`: the value of Domain::moved at which the copy ends. All copies of a domain progress
+  // equally, so `moved` counts the bytes per copy since the beginning.
   struct Copy {
     double end;
     int thread;
   };
   struct Domain {
-    std::vector<Copy> copies;  // the one that ends first is the last
+    std::vector<Copy> copies;  // sorted: the copy that ends first is the last
     double moved = 0;
     double moved_at_us = 0;
     double planned_us = kNever;

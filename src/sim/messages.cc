@@ -1,4 +1,5 @@
-// Computes the cost of each kind of transfer for both sides, and when each may continue.
+// Computes the cost of each kind of transfer for both sides, and the time at which each may
+// continue.
 #include "sim/messages.h"
 
 #include <algorithm>
@@ -104,7 +105,7 @@ void Messages::matched(Message& m) {
   if (m.way == Way::taken) {
     m.ready_us = std::max(m.posted_us, m.asked_us) + machine_.cache_us;
   } else if (m.way == Way::network && m.ready_us == kNever) {
-    // The sender asks, the receiver answers, then the data are sent.
+    // Rendezvous: the sender asks, the receiver answers, then the data are sent.
     const double latency_us = machine_.network.latency_us;
     const double answered_us = std::max(m.posted_us + latency_us, m.asked_us) + latency_us;
     m.ready_us = links_.deliver(node_of_rank_[place(m.from)], node_of_rank_[place(m.to)], m.bytes,
@@ -115,7 +116,8 @@ void Messages::matched(Message& m) {
   if (m.way == Way::stream && is_short(m)) told_.tell(m.to, m.posted_us);
 }
 
-// Returns when a question or an answer arrives: it queues behind data on its sender's link.
+// Returns the time at which a request or an answer arrives: it queues behind data on its sender's
+// link.
 double Messages::word(int from, int to, double ready_us) {
   constexpr double kBytes = 64;
   double sent_us = 0;
@@ -123,12 +125,12 @@ double Messages::word(int from, int to, double ready_us) {
                         &sent_us);
 }
 
-// Progresses the sender's side: the kernel's buffers take as much as they have room for.
+// Progresses the sender's side: the kernel's buffers accept as many bytes as fit.
 Messages::Need Messages::push(Message& m, double now_us, double& debt_us) {
   if (m.granted_us > now_us + debt_us) return {Need::Kind::time, m.granted_us, 0};
   const auto window = static_cast<double>(machine_.network.window_bytes);
   const double piece = std::min(kPiece_bytes, window / 4);
-  // An empty message is a piece, too.
+  // An empty message is sent as one piece, too.
   while (m.into < m.bytes || !m.has_left) {
     const double bytes = std::min(piece, m.bytes - m.into);
     if (m.into - m.out + bytes > window) return {Need::Kind::time, kNever, 0};
@@ -144,7 +146,8 @@ Messages::Need Messages::push(Message& m, double now_us, double& debt_us) {
   return {};
 }
 
-// Progresses the receiver's side: it answers a sender that asks, and takes what has arrived.
+// Progresses the receiver's side: it answers a sender that asks, and takes the bytes that have
+// arrived.
 Messages::Need Messages::pull(Message& m, double now_us, double& debt_us) {
   const double latency_us = machine_.network.latency_us;
   if (!is_short(m) && !m.is_granted) {

@@ -1,7 +1,6 @@
-// Messages: matches sends and receives and moves each message: inside a node by copies that the
-// ranks' threads carry out, between nodes over links. A short message is delivered once it is
-// written; a longer one waits for its receive (the eager and rendezvous protocols of MPI
-// libraries).
+// Messages: matches sends and receives and transfers each message: within a node by copies that the
+// ranks' threads make, between nodes over links. A short message is delivered once it is written; a
+// longer one waits for its receive (the eager and rendezvous protocols of MPI libraries).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace weft::sim {
 
-// Is told that something has changed for a rank.
+// Interface that is called when the state of a rank's messages changes.
 class Told {
  public:
   virtual ~Told() = default;
@@ -29,21 +28,23 @@ class Messages {
   // The next requirement of one side of a message.
   struct Need {
     enum class Kind : std::uint8_t { nothing, time, copy } kind = Kind::nothing;
-    double at_us = kNever;  // time: nothing before then, as far as is known
-    double bytes = 0;       // copy
+    double at_us = kNever;  // for Kind::time: nothing can happen earlier, as far as is known
+    double bytes = 0;       // for Kind::copy: bytes to copy
   };
 
-  // domain_of_rank: numbered over all nodes.
+  // domain_of_rank: NUMA domains numbered over all nodes.
   Messages(const Machine& machine, std::vector<int> node_of_rank, std::vector<int> domain_of_rank,
            int nodes, Told& told);
 
-  // debt_us: the time of this rank's core spent since `now_us`; it grows.
+  // Posts a send or receive. debt_us: the time that this rank's core has spent since `now_us`; the
+  // call adds to it.
   Id post(Side side, int rank, int peer, double bytes, double now_us, double& debt_us);
-  // Progresses what moves only while its side looks after it, at the cost of that side's core.
+  // Returns the next need of this side. It progresses transfers that move only while their side
+  // attends to them, at the cost of that side's core.
   Need need(Id id, Side side, double now_us, double& debt_us);
-  // Notes that the required copy was carried out.
+  // Records that the required copy was made.
   void copied(Id id, Side side, double now_us);
-  // Notes that this side needs nothing more.
+  // Records that this side needs nothing more.
   void finish(Id id, Side side, double& debt_us);
 
   std::uint64_t messages() const { return messages_; }
@@ -53,23 +54,23 @@ class Messages {
   // stream: over TCP, progressed by either side; other network transfers progress by themselves.
   enum class Way : std::uint8_t { eager, taken, cells, network, stream };
   struct Piece {
-    double at_us;  // when it is there
+    double at_us;  // time of arrival
     double bytes;
   };
   struct Message {
     int from = 0, to = 0;
     Way way = Way::eager;
-    std::uint8_t unfinished = 2;  // sides
+    std::uint8_t unfinished = 2;  // sides that are not done
     double bytes = 0;
-    double posted_us = kNever;   // the send, when its core was done with that
-    double ready_us = kNever;    // for the receiver
-    double sent_us = kNever;     // the sender may go on
-    double into = 0, out = 0;    // bytes copied into cells and out of them
-    double asked_us = kNever;    // the receive was posted
-    double granted_us = kNever;  // stream: the sender may begin
+    double posted_us = kNever;  // time at which the send was posted, when its core was done with it
+    double ready_us = kNever;   // time at which the receiver can continue
+    double sent_us = kNever;    // time at which the sender can continue
+    double into = 0, out = 0;   // bytes copied into and out of cells
+    double asked_us = kNever;   // time at which the receive was posted
+    double granted_us = kNever;  // stream: time at which the sender may begin
     bool is_granted = false;
-    bool has_left = false, has_come = false;  // stream: its first piece
-    std::deque<Piece> pieces;                 // stream: on their way, or there and not taken
+    bool has_left = false, has_come = false;  // stream: the first piece has left, or arrived
+    std::deque<Piece> pieces;                 // stream: pieces in transit, or arrived and not taken
   };
   struct Waiting {
     int peer;
@@ -95,7 +96,8 @@ class Messages {
   Told& told_;
   std::vector<Message> messages_of_;
   std::vector<Id> free_;
-  std::vector<std::vector<Waiting>> waiting_;  // by receiving rank: posted on one side only
+  // Indexed by receiving rank: messages posted on one side only.
+  std::vector<std::vector<Waiting>> waiting_;
   std::uint64_t messages_ = 0;
   double bytes_ = 0;
 };

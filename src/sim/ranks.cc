@@ -1,4 +1,4 @@
-// Nodes with equally many ranks are placed once.
+// Computes placements; nodes with equally many ranks are placed once.
 #include "sim/ranks.h"
 
 #include <map>

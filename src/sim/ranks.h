@@ -1,4 +1,5 @@
-// The cores of all ranks and their threads: the library's placements, node by node.
+// The cores of all ranks and their threads, as the library's placement rules choose them node by
+// node.
 #pragma once
 
 #include <string>
@@ -10,11 +11,12 @@
 namespace weft::sim {
 
 struct Places {
-  std::vector<int> node_of_rank, core_of_rank, thread_core_of_rank;  // cores over all nodes
-  std::string note;  // of the first node that has one
+  // Cores are numbered over all nodes.
+  std::vector<int> node_of_rank, core_of_rank, thread_core_of_rank;
+  std::string note;  // note of the first node that has one
 };
 
-// Ranks are consecutive on each node, and distributed as evenly as possible.
+// Returns a rank's node. Ranks are consecutive on each node, and distributed as evenly as possible.
 int node_of(int rank, int ranks, int nodes);
 Result<Places> place_ranks(const Machine& machine, int ranks, int nodes,
                            const PlacementPolicy& policy);

@@ -1,5 +1,5 @@
-// A core either has a running thread, whose next end or interruption is planned, or its turn goes
-// round the waiting threads, and the first turn that matters is planned.
+// A core either has a running thread, whose next end or interruption is planned, or gives turns to
+// the waiting threads. In the latter case only the first turn that matters is planned.
 #include "sim/scheduler.h"
 
 #include <algorithm>
@@ -48,12 +48,12 @@ void Scheduler::plan(int core, double at_us) {
   events_.plan(at_us, Event::Kind::core, core, ++cores_[static_cast<std::size_t>(core)].version);
 }
 
-// Returns the time of a turn among several threads, or of a look of a single polling one.
+// Returns the duration of a turn among several threads, or of a poll of a single thread.
 double Scheduler::turn_us(const Core& core) const {
   return machine_.poll_us + (core.waiting.size() > 1 ? machine_.switch_us : 0);
 }
 
-// Plans the first turn in which a thread has work, or would see something new.
+// Plans the first turn in which a thread has work, or would find something new.
 void Scheduler::plan_turn(int index, double now_us) {
   Core& core = cores_[static_cast<std::size_t>(index)];
   ++core.version;
@@ -71,7 +71,7 @@ void Scheduler::plan_turn(int index, double now_us) {
     const bool polls = thread.state == State::polling;
     const double look_us = polls ? std::max(thread.look_at_us, thread.not_before_us) : now_us;
     if (look_us == kNever) continue;
-    // A thread looks at the end of its turn; its work begins once the core is switched.
+    // A thread polls at the end of its turn; its work begins once the core has switched to it.
     const double into = polls ? turn : turn - machine_.poll_us;
     std::uint64_t turns = turn > 0 ? turns_until(look_us - core.since_us - into, turn) : i;
     if (turns < i) turns = i;
@@ -138,7 +138,7 @@ void Scheduler::take_turn(int index, double now_us) {
   resume(index, now_us);
 }
 
-// Continues the running thread, which has no event planned.
+// Continues the running thread, for which no event is planned.
 void Scheduler::resume(int index, double now_us) {
   for (;;) {
     Core& core = cores_[static_cast<std::size_t>(index)];
@@ -162,7 +162,8 @@ void Scheduler::resume(int index, double now_us) {
   }
 }
 
-// Returns false if the thread continues to work.
+// Applies a demand by which the running thread may give up its core. Returns false if it continues
+// to work.
 bool Scheduler::give_up(int index, const Demand& demand, double now_us) {
   Core& core = cores_[static_cast<std::size_t>(index)];
   const int id = core.running;

@@ -1,7 +1,7 @@
-// Scheduler: threads take turns on cores, as under an operating system. Each runs until it gives up
-// its core, or until its time slice is over and others want the core. Polls are not events: a
-// thread that finds nothing and yields comes round again and again, and its next look that matters
-// follows from its place in the round.
+// Scheduler: threads take turns on cores, as under an operating system. A thread runs until it
+// gives up its core, or until its time slice is over and others want the core. Polls are not
+// events: a thread that finds nothing and yields gets its turn again and again, and the time of its
+// next poll that matters follows from its place in the round.
 #pragma once
 
 #include <cstddef>
@@ -17,27 +17,28 @@ namespace weft::sim {
 // The next thing that a thread does with its core.
 struct Demand {
   enum class Kind : std::uint8_t {
-    work,   // `amount` microseconds
-    copy,   // `amount` bytes
-    poll,   // nothing until it is notified: it yields after each look
-    spin,   // the same, but it keeps its core
-    nap,    // the same, but it sleeps `amount` microseconds after each look
-    sleep,  // until it is woken
+    work,   // computes for `amount` microseconds
+    copy,   // copies `amount` bytes
+    poll,   // waits to be notified, and yields after each poll
+    spin,   // waits to be notified, and keeps its core
+    nap,    // waits to be notified, and sleeps `amount` microseconds after each poll
+    sleep,  // sleeps until it is woken
     over,
   };
   Kind kind = Kind::over;
   double amount = 0;
-  double look_at_us = kNever;  // a look from then on will find something
-  double not_before_us = 0;    // of a poll: it is busy until then
+  double look_at_us = kNever;  // time from which a poll will find something
+  double not_before_us = 0;    // for polls: the thread is busy until then
 };
 
-// The activity of a thread as it is observed.
+// A thread's activity, for the trace.
 enum class Doing : std::uint8_t { working, polling, asleep, ready };
 
 class Threads {
  public:
   virtual ~Threads() = default;
-  // Is called when the thread has its core and has completed its last demand.
+  // Returns the thread's next demand. Is called when the thread has its core and has completed its
+  // last demand.
   virtual Demand next(int thread, double now_us) = 0;
   virtual void seen(int, Doing, double) {}
 };
@@ -47,12 +48,12 @@ class Scheduler {
   // Cores are numbered over all nodes.
   Scheduler(Events& events, const Machine& machine, int nodes, Threads& threads);
 
-  // Adds a thread; the first demands are asked for at time 0, in order of these calls. asleep: the
-  // thread must be woken first.
+  // Adds a thread. The first demands are requested at time 0, in the order of these calls. asleep:
+  // the thread must be woken first.
   int add(int core, bool asleep);
   void begin();
 
-  // Tells a polling thread that a look from `at_us` on will find something.
+  // Tells a polling thread that a poll from `at_us` on will find something.
   void notify(int thread, double at_us);
   // Wakes a sleeping thread; it is ready at `at_us`.
   void wake(int thread, double at_us);
@@ -68,18 +69,19 @@ class Scheduler {
     int core = 0;
     State state = State::ready;
     bool copies = false;
-    double left = 0;  // of its demand: microseconds, or bytes
+    double left = 0;  // rest of its demand, in microseconds or bytes
     double look_at_us = kNever;
     double not_before_us = 0;
     double nap_from_us = 0, nap_us = 0;
-    std::uint32_t version = 0;  // of its waking
+    std::uint32_t version = 0;  // version of its planned wake-up
   };
   struct Core {
-    std::vector<int> waiting;  // who wants it, in turn; those that poll, too
+    std::vector<int> waiting;  // threads that want the core, in turn, including polling ones
     int running = -1;
     int last = -1;
-    double since_us = 0;      // without a running thread: when the first of `waiting` had its turn
-    std::uint64_t turns = 0;  // and how many more, until the one that is planned
+    // Without a running thread: the time at which the first of `waiting` had its turn.
+    double since_us = 0;
+    std::uint64_t turns = 0;  // number of further turns until the planned one
     double run_from_us = 0;
     double slice_end_us = 0;
     std::uint32_t version = 0;

@@ -1,4 +1,4 @@
-// A child's lowest set bit in the tree of relative ranks determines the level (patterns/tree.h).
+// A child's lowest set bit in the tree of relative ranks determines its level (patterns/tree.h).
 #include "sim/stages.h"
 
 #include <algorithm>
