@@ -1,8 +1,8 @@
-// Decides which calls are timed: all that may wait and, of calls that never wait and turn out
-// short, about one in sixteen, since two readings of the clock would take as long as the call. An
-// untimed call only decrements a counter, without a lock, so that polling stays cheap. The untimed
-// calls are added to the totals when the next timed one returns, or when the job ends; the count is
-// then exact.
+// Decides which calls are timed: all that may wait, and about one in sixteen of those that never
+// wait and turn out short, since two readings of the clock would take as long as the call. An
+// untimed call only decrements a counter, without a lock, so polling stays cheap. The untimed calls
+// are added to the totals when the next timed one returns, or when the job ends; the count is then
+// exact.
 #pragma once
 
 #include <atomic>

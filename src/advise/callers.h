@@ -35,7 +35,8 @@ struct Called {
   const void* frame_end;
 };
 
-// Language bindings are skipped: the caller is the first frame outside them, or the interpreter's.
+// Returns the first caller outside language bindings; for an interpreted program, the line that the
+// interpreter runs.
 Caller find_caller(Called called);
 // Returns the address of find_caller() without asking an interpreter, whose lock may block; 0 if
 // only the interpreter knows the caller.

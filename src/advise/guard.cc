@@ -148,7 +148,7 @@ Unknown guards_off() {
 }
 
 bool guard_affordable(std::size_t bytes) {
-  constexpr std::int64_t kSetting = 60'000, kPerPage = 400;  // ns; kPerPage is per page
+  constexpr std::int64_t kSetting = 60'000, kPerPage = 400;  // ns; kPerPage is for each page
   const auto cost = kSetting + static_cast<std::int64_t>(bytes / kPage) * kPerPage;
   const std::int64_t head = bytes < 1 << 20 ? kHead : 0;
   if (spent_ns.load(std::memory_order_relaxed) + cost > allowed_ns() + head) {
@@ -188,7 +188,7 @@ void guard_sent(Site& site, const void* buffer, std::size_t bytes, bool may_shar
 }
 
 void guard_flight(int flight, const void* buffer, std::size_t bytes, bool read_only) {
-  static Site all;  // collects counts that are not shown
+  static Site all;  // collects the counts for buffers in flight, which are not shown
   Guard wanted = by_pages(all, buffer, bytes);
   wanted.flight = flight;
   wanted.read_only = read_only;

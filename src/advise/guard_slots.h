@@ -29,8 +29,8 @@ inline constexpr std::int64_t kInCall = INT64_MAX;
 
 // The cost of observing an access, from the end of the call to the handler's reading of the clock.
 struct Cost {
-  std::int64_t least_ns = 0;  // minimum
-  std::int64_t most_ns = 0;   // usual
+  std::int64_t least_ns = 0;  // least time
+  std::int64_t most_ns = 0;   // usual time
 };
 // Closed pages and breakpoints have different costs (guard_cost.h).
 extern Cost fault_cost, breakpoint_cost;

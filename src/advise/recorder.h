@@ -23,7 +23,7 @@ struct Communicator {
   int rank = 0, size = 0, nodes = 0, kind = 0;
   bool inter = false;
   std::uint32_t sequence = 0;  // collective calls so far
-  std::uint32_t plans = 0;     // persistent ones among them
+  std::uint32_t plans = 0;     // persistent collectives initialised so far
   // `weft check` uses these (agreement.h).
   std::uint32_t compared = 0;  // collective calls so far, including failed ones
   bool differs = false;        // the ranks' calls have differed: later ones are not compared

@@ -31,7 +31,7 @@ enum class Needs : std::uint8_t {
 
 struct Algorithm {
   Kind kind;
-  const char* name;  // "recursive-doubling"
+  const char* name;  // name on the command line, such as "recursive-doubling"
   Needs needs;
   const char* source;  // cited paper
   void (*build)(Builder&);
@@ -40,7 +40,8 @@ struct Algorithm {
 std::span<const Algorithm> algorithms();
 // Returns the algorithm that built the schedule.
 const Algorithm& algorithm_of(const Schedule& schedule);
-const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: unknown
+// Nullptr if there is none of this name.
+const Algorithm* find_algorithm(Kind kind, std::string_view name);
 bool needs_node(Needs needs);     // the memory of one node that has all ranks
 bool needs_nodes(Needs needs);    // the memory of each of several nodes
 bool needs_domains(Needs needs);  // several NUMA domains on the one node

@@ -153,7 +153,7 @@ class Allgather {
   const Nodes::Ranks here_;
   const bool each_carries_;
   const std::int64_t piece_;
-  NodeChunks chunk_;  // of one piece of a block
+  NodeChunks chunk_;  // chunks of one piece of a block
 };
 
 // An empty block sends no message, so other ranks would not learn that its owner has entered the

@@ -20,9 +20,12 @@ namespace {
 constexpr std::uint64_t kWatched = 4, kWatchedLonger = 12;  // numbers of calls
 constexpr std::uint64_t kLooked =
     8;  // calls of a settled call class that are timed at a check, per call in flight
-constexpr std::uint64_t kLookedOfShort = 32;      // the same for very short calls
-constexpr std::uint64_t kFirstCheckOfKnown = 16;  // number of calls, all of which are timed
-constexpr std::uint64_t kLeastTogether = 4;       // cycles, or batches of calls in flight together
+// Calls of a settled call class that are timed at a check if they are very short.
+constexpr std::uint64_t kLookedOfShort = 32;
+// Number of calls in the first check of a known variant, all of which are timed.
+constexpr std::uint64_t kFirstCheckOfKnown = 16;
+// Least length of a check in cycles, or in batches of calls in flight together.
+constexpr std::uint64_t kLeastTogether = 4;
 constexpr std::uint64_t kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
 // The first check comes early; the time before each further one is four times as long.

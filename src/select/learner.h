@@ -218,7 +218,7 @@ class Learner {
   std::optional<std::vector<Known>> known_;
   bool is_unable_ = false;              // some rank cannot use the conditional variant
   std::optional<TriedVariants> again_;  // the variant in use and a rival, while both are compared
-  int rival_ = -1;                      // that rival; -1: none
+  int rival_ = -1;                      // index of that rival; -1: none
   // First call at which the next comparison with a rival may start.
   std::uint64_t compares_again_at_ = 0;
   bool is_known_ = false;         // an earlier run has found the variants in use
@@ -235,8 +235,8 @@ class Learner {
   std::int64_t cost_expected_ns_ = 0;  // expected cost of the running trials
   int depth_ = 1;                      // number of calls in flight together
   int slot_calls_ = 1;                 // calls per slot since the trials began
-  int slot_own_calls_ = 1;             // calls of this position per slot
-  int slot_warm_ups_ = 0;              // first calls of those, which do not count
+  int slot_own_calls_ = 1;             // calls of the position on trial per slot
+  int slot_warm_ups_ = 0;              // first calls of the position in a slot, which do not count
   std::uint64_t calls_between_checks_ = 0;
   // Calls before the next check if that is sooner.
   std::uint64_t calls_before_check_ = ~std::uint64_t{};
@@ -255,7 +255,7 @@ class Learner {
   std::uint64_t next_timed_ = 0;
   std::vector<int> order_;          // variant of each slot in the trials
   std::uint64_t watched_ = 0;       // calls to watch when it is watched again
-  std::uint64_t rest_ = 0;          // calls to rest before that
+  std::uint64_t rest_ = 0;          // number of calls of the next rest
   bool was_in_vain_ = false;        // the last trials won nothing
   int rests_ = 0;                   // number of consecutive rests
   std::uint64_t begins_batch_ = 0;  // number of a call that began with nothing in flight
@@ -269,9 +269,9 @@ class Learner {
   int times_settled_ = 0;
   // Result at each position; before the first result, that of earlier runs.
   std::vector<Found> last_found_;
-  std::uint64_t found_at_ = 0;         // call at which it was found
-  std::uint64_t on_trial_before_ = 0;  // calls on trial before that
-  std::int64_t won_ns_ = 0;            // time saved before that
+  std::uint64_t found_at_ = 0;         // number of the call at which the present result was found
+  std::uint64_t on_trial_before_ = 0;  // calls on trial before the present result was found
+  std::int64_t won_ns_ = 0;            // time saved before the present result was found
 };
 
 }  // namespace weft

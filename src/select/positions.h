@@ -16,7 +16,7 @@ struct Position {
   std::int64_t period_ns = 0;
   TriedVariants tried;
   int slot_calls = 1;         // calls of this position that use the same variant together
-  int slot_warm_ups = 0;      // the first of these, whose times do not count
+  int slot_warm_ups = 0;      // first calls of a slot, whose times do not count
   int stages = 0, slots = 0;  // stages and slots tried so far
   bool is_done = false;       // nothing more will be tried
   // The time of each variant in an earlier run, or when it was last compared with the one in use;

@@ -37,8 +37,8 @@ class NetworkLinks {
 
   const Network& network_;
   int groups_;
-  std::vector<Link> out_, in_;             // links of nodes
-  std::vector<Link> up_, down_, between_;  // links of switches, and between groups
+  std::vector<Link> out_, in_;             // links from and to nodes
+  std::vector<Link> up_, down_, between_;  // links from and to switches, and between groups
 };
 
 }  // namespace weft::sim
