@@ -214,7 +214,7 @@ def main() -> None:
         if type(error).__module__ == "sqlite3":  # which is loaded only where it is used
             messages.say("weft", f"what was measured cannot be kept: {error}")
             end(REFUSED)
-        if not hasattr(error, "format_message"):  # of the command line's parser
+        if not hasattr(error, "format_message"):  # raised by the command line's parser
             raise
         refuse(error)
         end(error.exit_code)
@@ -267,7 +267,8 @@ def number_needed(error: Any) -> str:
 
 
 def end(status: int) -> NoReturn:
-    """One verb of Python's stands in front of ranks: the others must hear of what it refuses."""
+    """Ends the command. If a rank's `weft advise` refuses something, the other ranks must be
+    told."""
     if status == REFUSED and sys.argv[1:2] == ["advise"]:
         from weft.advise import launched
 

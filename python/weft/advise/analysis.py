@@ -30,13 +30,13 @@ COMMUNICATORS = ("MPI_COMM_WORLD", "MPI_COMM_SELF", "a communicator")
 # Every rank needs something of every other: nobody leaves before the last comes.
 ALL_MEET = ("barrier", "allreduce", "allgather", "alltoall", "reduce_scatter")
 FROM_ROOT, TO_ROOT = ("bcast", "scatter"), ("reduce", "gather")
-LITTLE = 0.05  # of the run time: less in collectives is not worth a change
+LITTLE = 0.05  # share of the run time; if collectives take less, no change is worth it
 
 
 FEWEST = 5  # replays: that all of fewer win is chance in more than 3 of 100 cases
-CLEAR = 0.02  # of the run time: a figure that is more than what runs vary by
+CLEAR = 0.02  # share of the run time; a larger figure exceeds the variation between runs
 GAIN, NO_GAIN, OPEN = "gain", "no gain", "open"
-LEAST_WORTH = 0.005  # of the run time; less is no change to propose
+LEAST_WORTH = 0.005  # share of the run time; smaller gains are not proposed
 
 
 @dataclass
@@ -63,11 +63,12 @@ class Advice:
     notes: list[str] = field(default_factory=list)
     inside: bool = False  # the command is that of a rank, behind its launcher
     mpi: str = ""  # the library's file
-    checks: Checks = field(default_factory=lambda: Checks(""))  # of what is proposed
+    checks: Checks = field(default_factory=lambda: Checks(""))  # compiles the proposed fragments
 
     @property
     def free(self) -> Spread | None:
-        """What Weft wins without a change, as far as it was replayed, of the average rank."""
+        """Returns the gain of the average rank by Weft without a change, as far as it was
+        replayed."""
         found = [(site.unchanged, len(site.members)) for site in self.sites if site.unchanged]
         if not found:
             return None
@@ -117,7 +118,7 @@ def meeting_time(kind: str, members: dict[int, dict], one: dict) -> int | None:
 
 def blocking_arrivals(stored: Stored) -> list[dict]:
     calls = {(site["rank"], site["site"]): site["call"] for site in stored["site"]}
-    none = "MPI_I"  # of a damaged record
+    none = "MPI_I"  # the record is damaged
     return [
         one
         for one in stored["arrival"]
@@ -200,7 +201,8 @@ def message_waits_of(stored: Stored, elapsed_us: float) -> list[MessageWait]:
 
 
 def processor_us(stored: Stored, bytes_of_call: float) -> float:
-    """What moving a call's data in and out of memory takes from the cores that compute."""
+    """Returns the time in us that copying a call's data in and out takes from the computing
+    cores."""
     rates = [rank["copy_bytes_per_ms"] for rank in stored["rank"] if rank["copy_bytes_per_ms"]]
     return 2 * bytes_of_call / median(rates) * 1e3 if rates else 0
 
@@ -272,7 +274,8 @@ def set_upper_gain(site: Site, stored: Stored) -> None:
     site.why_no_gain = "" if site.gain_high_us > 0 else at_once or AT_ONCE
 
 
-EARLIER = 0.1  # of the gain where it is called: less is no reason to move the call
+# Share of the gain at the call's present place; a smaller one is no reason to move the call.
+EARLIER = 0.1
 
 
 def earliest_us(site: Site) -> float:
@@ -293,7 +296,7 @@ def windows_known(rows: list[dict], measured: int, broken_off: int) -> Windows:
 def observations(side: str, members: list[dict], unknown: dict) -> tuple[int, int]:
     """Windows that were measured, and that broke off."""
     measured, broken_off = (sum(row[name] for row in members) for name in (side, f"{side}_broken"))
-    if broken_off < 0:  # of a version that did not count these
+    if broken_off < 0:  # written by a version that did not count these
         broken_off = sum(unknown[side].get(why, 0) for why in BROKEN_OFF)
     return measured, broken_off
 
@@ -326,7 +329,7 @@ def touchers(
 
 
 def unwritten_us(events: list[dict]) -> float | None:
-    """Of a site's events: the shortest time from a call to the first write of what it sent; None:
+    """Returns the shortest time in us from a call to the first write of its send buffer; None if
     none was seen."""
     spans = (row["ended_ns"] - row["began_ns"] for row in events if row["what"] == SENT)
     return min((span / 1e3 for span in spans), default=None)
@@ -400,7 +403,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
                 whys["the windows of this record cannot be read"] += 0
         here = of_interpreter(first["place"]) if first["place"] else frames.get(place)
         here = here or unresolved(*place)
-        # Of an interpreter's program they are places in the interpreter.
+        # An interpreted program's touches are addresses in the interpreter.
         touches = [] if binding_of(first) == "python" else touched.get(group, [])
 
         def toucher(module: str, offset: int, site: Frame = here[0]) -> Toucher:
@@ -519,7 +522,7 @@ def analyse(stored: Stored) -> Advice:
     calls = calls_of(stored)
     in_mpi = fmean(rank["mpi_ns"] for rank in ranks) / 1e3 if ranks else 0
     variance = sum(row["variance_ns2"] for row in stored["call"])
-    # One wait for several requests counts for the site of each. Not every rank has every site.
+    # A wait for several requests counts for the site of each. Not every rank has every site.
     in_sites = sum(site.time_us * len(site.members) for site in sites) / max(1, len(ranks))
     in_collectives = min(in_mpi, in_sites)
     off = {rank["windows_off"] for rank in ranks} - {0}

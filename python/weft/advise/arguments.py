@@ -12,7 +12,7 @@ from itertools import islice
 
 from weft.advise.names import base_name, is_nonblocking, is_persistent
 
-MOST_LINES = 12  # of one call
+MOST_LINES = 12  # lines of one call
 
 # The arguments of a blocking call in C; Fortran's ierror comes after them.
 ROWS = "send sendcount sendtype receive receivecount receivetype"
@@ -47,11 +47,11 @@ RECEIVED_INTO = ("receive", "buffer")
 
 
 def names(call: str) -> list[str]:
-    """Of the arguments of the blocking call; none: it is no collective that is known."""
+    """Returns the names of the blocking call's arguments; empty if the collective is unknown."""
     return SIGNATURES.get(base_name(call), "").split()
 
 
-# What is no code: comments, and strings, which hide parentheses.
+# These patterns match what is not code: comments, and strings, which hide parentheses.
 STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
 FORTRAN_STRING = r"\"[^\"\n]*\"|'[^'\n]*'"
 TOKENS = {
@@ -65,14 +65,15 @@ OPEN, CLOSED = "([{", ")]}"
 
 @dataclass(frozen=True)
 class Arguments:
-    words: list[str]  # of the blocking call, without Fortran's ierror
+    words: list[str]  # arguments of the blocking call, without Fortran's ierror
     comm: str = "comm"  # Python's object that is called
     error: str | None = None  # Fortran's; None: the call has none
-    received_into: str = ""  # one of the words; "": not known
+    received_into: str = ""  # the argument that receives the data; "" if it is not known
 
 
 def parts(text: str, language: str) -> list[str] | None:
-    """What lies between an open parenthesis and its end, at commas; None: it does not end here."""
+    """Splits the text after an open parenthesis at commas; None if the parenthesis is not closed in
+    it."""
     found, depth = [""], 0
     for token in TOKENS[language].finditer(text):
         word = token.group()
@@ -114,7 +115,8 @@ def statement(lines: Iterable[str], language: str) -> list[str]:
 
 
 def arguments(source: str, call: str, language: str) -> Arguments | None:
-    """Of the one call of this name in these lines; None: they cannot be read for certain."""
+    """Returns the arguments of the only call of this name in these lines; None if they are
+    uncertain."""
     found = list(places_of(call, language).finditer(source))
     if len(found) != 1 or ("\n#" in source and language != "python"):
         return None
@@ -125,7 +127,7 @@ def arguments(source: str, call: str, language: str) -> Arguments | None:
         given = [word for word in words if word]
         return Arguments(given, found[0]["comm"], received_into="".join(given[:2][-1:]))
     count = len(names(call)) or -1
-    # Of a call that is started the request, of a planned one the info before it, too.
+    # A non-blocking call also has a request, and a persistent one an info argument before it.
     more = 2 if is_persistent(call) else 1 if is_nonblocking(call) else 0
     has_error = language == "fortran" and len(words) == count + more + 1
     if len(words) != count + more + has_error or any(is_odd(one, language) for one in words):
@@ -135,7 +137,7 @@ def arguments(source: str, call: str, language: str) -> Arguments | None:
 
 
 def is_odd(word: str, language: str) -> bool:
-    """Of Fortran: an argument by its name, behind which none may stand without, or what a mark of
-    continuation stands in."""
+    """Returns whether Fortran's argument cannot be used: it is passed by name, or contains a
+    continuation mark."""
     odd = r"^\w+\s*=[^=]|\w \w|^[^\w\s(\"'\[.+-]|^[+.-] "
     return language == "fortran" and re.search(odd, word) is not None

@@ -72,7 +72,7 @@ def function_of(text: str, parameters: list[str]) -> str:
 
 
 def parses(text: str) -> bool:
-    """Of Python."""
+    """Returns whether Python can parse the text."""
     try:
         ast.parse(text.replace("…", "..."))
     except SyntaxError:
@@ -96,11 +96,12 @@ def compiles(wrapper: Path, language: str, unit: str) -> bool:
     return done.returncode == 0
 
 
-Fragment = Callable[..., str]  # of sites
+Fragment = Callable[..., str]  # called with sites
 
 
 class Checks:
-    """Of the job's MPI library, by the path that its ranks had loaded it from."""
+    """Compiles fragments with the job's MPI library, found by the path from which the ranks loaded
+    it."""
 
     def __init__(self, library: str):
         self.library = Path(library)
@@ -111,8 +112,8 @@ class Checks:
         return {one.name for one in functions(str(self.library))}
 
     def wrapper(self, language: str) -> Path | None:
-        """Of this library, if it compiles for it here. In /usr/bin the plain name may be another
-        library's."""
+        """Returns the library's compiler wrapper if it works here. In /usr/bin the plain name may
+        belong to another library."""
         name = WRAPPERS[language]
         debians = name + DEBIANS.get(self.library.name, "")
         for prefix in self.library.parents[1:3]:

@@ -420,7 +420,8 @@ def seconds(option: str, text: str) -> float:
 
 
 def replay_some(command: list[str], mpi: str, record: Path) -> None:
-    """Where a job can be started, there is something to win, and Weft does not run already."""
+    """Replays calls if a job can be started, there is something to win, and Weft does not run
+    already."""
     from weft.advise.analysis import LITTLE
 
     advice = load(record)
@@ -458,7 +459,7 @@ class Files(NamedTuple):
 
 @contextmanager
 def told_where_it_fails() -> Iterator[None]:
-    """What cannot be written is named; what else there is to say is said."""
+    """Reports a file that cannot be written, and continues."""
     try:
         yield
     except OSError as error:

@@ -17,18 +17,18 @@ from weft.advise.show import per_cent, short_place
 from weft.data.stored import head
 
 ONE_RUN = "one run each: repeat them, since runs differ"
-# What became of a collective.
+# These are the possible changes of a collective between two runs.
 SHORTER, LONGER, NEW, GONE, ALIKE = "shorter", "longer", "new", "gone", "alike"
-MOST_NAMED = 3  # of each kind in the sentences
+MOST_NAMED = 3  # collectives of each kind named in the sentences
 
 
 @dataclass
 class Side:
     """A collective of one function, in one of the records."""
 
-    us: float = 0.0  # of the average rank, over the run
-    share: float = 0.0  # of the run time
-    calls: float = 0.0  # of the average rank
+    us: float = 0.0  # time of the average rank over the run
+    share: float = 0.0  # share of the run time
+    calls: float = 0.0  # calls of the average rank
     forms: list[str] = field(default_factory=list)  # MPI_Allreduce, MPI_Iallreduce, …
     places: list[str] = field(default_factory=list)
 
@@ -136,7 +136,7 @@ WORDS = {SHORTER: "Shorter", LONGER: "Longer", NEW: "New", GONE: "Gone"}
 
 
 def sentences(found: Comparison) -> list[str]:
-    """What gained, what lost, what is new and what is gone."""
+    """Says which collectives became shorter or longer, which are new and which are gone."""
     said = []
     for kind, word in WORDS.items():
         changes = found.of_kind(kind)
@@ -152,7 +152,7 @@ def sentences(found: Comparison) -> list[str]:
 
 
 def notes(found: Comparison) -> list[str]:
-    """What makes the two hard to compare, and what is to be said of each."""
+    """Says what makes the two runs hard to compare, and notes about each."""
     said = []
     sizes = [
         f"{count(one.ranks, 'rank')} on {count(one.hosts, 'node')}"

@@ -11,7 +11,7 @@ from weft.advise.names import base_name, is_persistent
 from weft.advise.sites import MessageWait, Site, Toucher, is_vector
 
 MANY_TESTS, OFTEN_US = 10, 5.0
-SOME_OF_IT = 0.05  # of a wait: less is no reason to move it
+SOME_OF_IT = 0.05  # share of a wait; a smaller one is no reason to move it
 
 FRAGMENTS = {
     "c": (
@@ -104,7 +104,7 @@ LOOP = {
 }
 
 
-# Of objects that mpi4py pickles: the same with arrays.
+# For objects that mpi4py pickles, this shows the call with arrays.
 OBJECTS = (
     "send = numpy.array(…)  # the numbers of the object{rows}\n"
     "receive = numpy.{receive}\n"
@@ -220,7 +220,7 @@ COMMENT = re.compile(r"/\*.*?(\*/|$)")  # which would end the fragment's own
 
 
 def at(touchers: list[Toucher]) -> str:
-    """Where most windows end, or begin; "": not known."""
+    """Returns the place at which most windows end or begin; "" if it is not known."""
     if not touchers or 2 * touchers[0].windows < touchers[0].of:
         return ""
     place, source = touchers[0].place, COMMENT.sub("", touchers[0].source).replace("*/", "").strip()
@@ -239,7 +239,7 @@ FIRST_USE = "first use of the result"
 
 
 def use(site: Site) -> str:
-    """Where the result is first used, as a sentence; "": not known."""
+    """Returns a sentence about where the result is first used; "" if it is not known."""
     if not site.users:
         return ""
     places = [
@@ -303,7 +303,8 @@ def planned(site: Site) -> str:
 
 
 def split(site: Site) -> str:
-    """What is to be said of a wrapper, which returns before its result is used; "": it is none."""
+    """Returns advice for a wrapper that returns before its result is used; "" if the call is in
+    none."""
     if not site.callers:
         return ""
     return (
@@ -378,7 +379,7 @@ def later(site: Site) -> str:
 
 
 def of_nonblocking(site: Site) -> str:
-    """What is to be said of a call that is non-blocking already; "": nothing."""
+    """Returns advice for a call that is non-blocking already; "" if there is none."""
     if site.between_us is None or site.waited_us is None:
         return ""
     waited, between = microseconds(site.waited_us), microseconds(site.between_us)
@@ -439,12 +440,12 @@ HALO = {
 }
 HALO["c++"] = HALO["c"]
 DRIVEN = 128 << 10  # bytes from which Weft's thread brings messages forward
-AT_ONCE = 0.1  # of the wait: messages that are waited for so soon have no time to travel
+AT_ONCE = 0.1  # share of the wait; messages waited for so soon have no time to transfer
 
 
 def of_messages(wait: MessageWait) -> tuple[str, str]:
-    """What is to be said of a place that waits for messages, such as of an exchange of halos, and
-    what to write."""
+    """Returns a sentence about a place that waits for messages, such as a halo exchange, and code
+    to write."""
     each = tenths(wait.messages / max(1.0, wait.waits))
     messages = f"{each} message" if each == "1" else f"{each} messages"
     what = f"{wait.call} waits for {messages} of {size(wait.bytes)}"

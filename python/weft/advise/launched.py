@@ -23,7 +23,8 @@ def has_no_place(command: list[str]) -> bool:
 
 
 def words(options: list[str], command: list[str]) -> list[str]:
-    """What to start. The native part passes its options on, through launchers, to every rank."""
+    """Returns the command to start. The native part passes its options through launchers to every
+    rank."""
     native = [str(installation.weft_command()), "advise", *options, "--"]
     program = command.index("--") + 1 if is_lab(command) else 0
     return [*command[:program], *native, *command[program:]]
@@ -33,11 +34,9 @@ has_started = False  # set once the program, or its launcher, runs
 
 
 def end_with_all(arguments: list[str]) -> None:
-    """Where this is a rank that refuses before it has started anything: has all ranks end in
-    MPI_Init. Else it comes back.
-
-    The others know nothing of what the first one has refused, such as a file that it cannot write.
-    """
+    """Makes all ranks end in MPI_Init if this is a rank that refuses before it has started
+    anything; otherwise returns. The other ranks cannot know what the first one has refused, such as
+    a file that it cannot write."""
     if has_started or not installation.is_rank():
         return
     native = installation.weft_command()

@@ -1,4 +1,4 @@
-"""What calls of MPI and files of programs are called."""
+"""Names of MPI functions and of programs' files."""
 
 from __future__ import annotations
 

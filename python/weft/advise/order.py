@@ -88,12 +88,13 @@ def calls_of(rows: list[dict], of_member: dict[tuple[int, int], Site]) -> Calls:
 
 @dataclass
 class Evidence:
-    """Of two sites, of which the calls of the second come right behind those of the first."""
+    """The evidence about two sites of which the second is called directly after the first."""
 
     times: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # by rank
     left_alone: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # windows, by rank
     written: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    watched: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # what was sent first
+    # Watched windows of send buffers, by rank.
+    watched: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     longest: int = 0  # calls of one place in a row
     against: bool = False
 
@@ -117,8 +118,9 @@ def is_seen(windows: dict[int, int], ranks: int) -> bool:
 
 
 def together(calls: Calls, row: range) -> Iterable[tuple[int, int, int]]:
-    """Of each call but the first of a row: itself, and the first and the last of those that would
-    be in flight with it and the one before. Of one site these are all that follow each other."""
+    """Yields for each call of a row but the first: its index, and the first and last index of those
+    that would be in flight with it and its predecessor. At one site these are all consecutive
+    calls."""
     for _, same in groupby(row, key=lambda i: id(calls.site[i])):
         own = list(same)
         if own[0] > row[0]:
@@ -128,7 +130,7 @@ def together(calls: Calls, row: range) -> Iterable[tuple[int, int, int]]:
 
 
 def weigh(calls: Calls, row: range, rank: int, found: dict[tuple[int, int], Evidence]) -> None:
-    """What a row of calls says of each two neighbours."""
+    """Adds the evidence of a row of calls about each two neighbours."""
     for i, first, last in together(calls, row):
         one = found[id(calls.site[i - 1]), id(calls.site[i])]
         one.times[rank] += 1

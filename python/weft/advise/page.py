@@ -12,8 +12,8 @@ from weft.report import html
 from weft.report.lanes import Lanes, Span
 from weft.report.svg import Bar, Bars, unit_of
 
-MOST_CHARACTERS = 60  # of a name beside a bar, or in a hover text
-MOST_ROWS = 60  # of call sites
+MOST_CHARACTERS = 60  # characters of a name beside a bar or in a hover text
+MOST_ROWS = 60  # most call sites in the table
 TRANSFER, WAITING, UNKNOWN = "transferring", "waiting for the last rank", "not split"
 COLOURS = {TRANSFER: "plain", WAITING: "bar", UNKNOWN: "faint"}
 BEFORE, AFTER = ("before", "bar"), ("after", "best")
@@ -41,7 +41,7 @@ def known(text: str) -> str:
 
 
 def chart(advice: Advice) -> Bars:
-    """One bar per site: waiting for others, transferring, and what is not known."""
+    """Returns one bar per site with its waiting, transfer and unknown time."""
     shown, bars = advice.sites[: show.MOST_SITES], []
     unit, scale = unit_of(max((site.time_us for site in shown), default=0.0))
     for site in shown:

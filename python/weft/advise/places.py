@@ -170,8 +170,8 @@ def without_neighbours(found: dict[int, list[Frame]], module: str) -> dict[int, 
 
 
 def ask(command: str, module: str, offsets: list[int]) -> dict[int, list[Frame]]:
-    # One before the return address, so that the call's own line is found. The address itself is
-    # printed in front of its frames.
+    # The address before the return address is looked up, so that the call's own line is found. The
+    # looked-up address is printed in front of its frames.
     words = [command, "-a", "-f", "-C", "-i", "-e", module, *(hex(o - 1) for o in offsets)]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=120)

@@ -36,7 +36,7 @@ UNKNOWNS = (
     "the program had a fault of its own",
     "observing it any longer would have cost too much",
 )
-# What broke observations off that had begun, where the record does not count these.
+# These reasons ended observations that had begun, for records that do not count them.
 BROKEN_OFF = UNKNOWNS[UNKNOWNS.index("too many accesses right beside the result") :]
 # In the order of `enum class Binding`.
 BINDINGS = ("", "fortran", "python")
@@ -69,7 +69,7 @@ class Touch(Structure):
         ("address", c_uint64),
         ("returns_to", c_uint64),
         ("offset", c_uint64),
-        ("module", c_uint32),  # one more than its number; 0: not known
+        ("module", c_uint32),  # module's number plus 1; 0: not known
         ("count", c_uint32),
     )
 
@@ -95,8 +95,8 @@ class OuterPlace(Structure):
 
     _fields_ = (
         ("offset", c_uint64),
-        ("module", c_uint32),  # one more than its number; 0: none
-        ("line", c_uint32),  # of an interpreter's file, which the module is then
+        ("module", c_uint32),  # module's number plus 1; 0: none
+        ("line", c_uint32),  # line of an interpreter's source file, which is then the module
         ("own", c_uint32),
         ("unused", c_uint32),
     )
@@ -112,7 +112,7 @@ class Site(Structure):
         ("comm_nodes", c_uint32),
         ("comm_kind", c_uint32),
         ("size_class", c_uint32),
-        ("binding", c_uint32),  # of BINDINGS
+        ("binding", c_uint32),  # index in BINDINGS
         ("where", c_char * WHERE),
         ("outer", OuterPlace * OUTERS),
         ("own", c_uint64),
@@ -133,7 +133,7 @@ class Site(Structure):
         ("gap_ns", c_int64),
         ("quiet_ns", c_int64),
         ("again_ns", c_int64),
-        ("op", c_uint64),  # of OPERATORS
+        ("op", c_uint64),  # index in OPERATORS
     )
 
 
@@ -145,7 +145,7 @@ class MessageWait(Structure):
         ("offset", c_uint64),
         ("module", c_uint32),
         ("call", c_uint32),
-        ("binding", c_uint32),  # of BINDINGS
+        ("binding", c_uint32),  # index in BINDINGS
         ("where", c_char * WHERE),
         ("waits", c_uint64),
         ("messages", c_uint64),
@@ -268,7 +268,7 @@ def read_job(path: Path) -> Iterator[RankRecord]:
 
 
 def read_unfinished(directory: Path) -> Iterator[RankRecord]:
-    """What is left of ranks that have not reached the end of MPI_Finalize."""
+    """Yields the records of ranks that have not reached the end of MPI_Finalize."""
     for path in sorted(directory.glob("rank-*")):
         try:
             record = rank_record(Cursor(path.read_bytes(), path), whole=True)

@@ -57,7 +57,7 @@ def headline(advice: Advice) -> str:
     return f"{where}, {per_cent(advice.other_mpi_share)}{about} in other MPI calls."
 
 
-MAINLY = 0.8  # of the time in collectives: that one is named
+MAINLY = 0.8  # share of the time in collectives from which a single one is named
 NO_FREE_GAIN = "without a change, replayed calls show no clear gain"
 
 
@@ -127,7 +127,7 @@ def worth(site: Site, advice: Advice) -> str:
 
 
 def in_short(site: Site, advice: Advice) -> str:
-    """What the change is worth, for the list of all of them."""
+    """Says what the change is worth, for the list of all changes."""
     high, low = site.gain_high_us or 0, site.gain_low_us
     part = per_cent(high / advice.elapsed_us)
     if low is None:
@@ -169,7 +169,7 @@ def signed(us: float) -> str:
 
 
 def free(advice: Advice) -> str:
-    """What needs no change of the program."""
+    """Says what Weft wins without a change of the program."""
     if advice.free:
         return f"Without a change: {replayed(advice, advice.free)}."
     if advice.with_weft:
@@ -186,7 +186,7 @@ IN_DOUBT = {NO_GAIN: "no clear gain; ", OPEN: "whether there is a gain is open; 
 
 
 def replayed(advice: Advice, free: Spread) -> str:
-    """What Weft won when the calls were replayed."""
+    """Says what Weft won when the calls were replayed."""
     compared = "less" if free.median > 0 else "longer"
     part = (
         ""
@@ -268,7 +268,7 @@ def why_unknown(site: Site, side: str) -> str:
     return why
 
 
-# What is said of results, said of what is sent.
+# These words replace those about results in texts about send buffers.
 BEFORE_WORDS = (
     ("this rank gets no result", "this rank sends nothing, or sends in place"),
     ("the result was not touched", "the same was not sent again"),
@@ -292,7 +292,7 @@ def reasons(advice: Advice) -> list[str]:
 
 
 def remarks(site: Site) -> list[str]:
-    """What the page says of a site beside its figures."""
+    """Returns the page's remarks about a site."""
     return [
         text
         for text in (
@@ -304,7 +304,7 @@ def remarks(site: Site) -> list[str]:
 
 
 def with_arrays(advice: Advice) -> list[tuple[str, str]]:
-    """What is to be said of calls that pickle objects, where the best changes do not say it."""
+    """Returns advice on calls that pickle objects, except those in the best changes."""
     said = [site.frames for site in advice.best]
     found = {
         f"In {short_place(site)}, {fragments.of_objects(name)}": fragments.with_arrays(name)
@@ -320,7 +320,7 @@ def code(advice: Advice, fragment: Callable[..., str], *sites: Site) -> str:
 
 
 def changes(advice: Advice) -> list[tuple[str, str]]:
-    """What else to write, and how: calls together, calls planned once, messages."""
+    """Returns further changes and their code: concurrent calls, persistent calls, messages."""
     found = []
     for first, second in advice.pairs[:MOST_CHANGES]:
         if first is second:

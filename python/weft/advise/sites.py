@@ -14,7 +14,7 @@ from weft.advise.names import base_name, language_of
 from weft.advise.places import Frame
 from weft.advise.record import UNKNOWNS
 
-# Of mpi4py's communicators: methods that take any object, which they pickle.
+# These methods of mpi4py's communicators take any object, which they pickle.
 OBJECT_METHODS = (
     *("allgather", "allreduce", "alltoall", "bcast", "exscan", "gather", "neighbor_allgather"),
     *("neighbor_alltoall", "reduce", "scan", "scatter"),
@@ -23,21 +23,21 @@ METHOD = re.compile(rf"\.({'|'.join(OBJECT_METHODS)})\(")
 
 
 def is_vector(name: str) -> bool:
-    """Of a base name: with a count for each rank."""
+    """Returns whether the function of this base name has a count for each rank."""
     return name.removeprefix("neighbor_") in ("allgatherv", "alltoallv", "gatherv", "scatterv")
 
 
-# What a replay tells, as in the record: what Weft wins without a change, and what the change wins
-# on top of that.
+# These are a replay's results as the record names them: the gain by Weft without a change, and the
+# further gain by the change.
 FREE, WITH_CHANGE = "free", "changed"
-CERTAINTY = 0.95  # of what is shown
+CERTAINTY = 0.95  # confidence of all intervals shown
 LOOKS = 2  # at most, after which the samples may be enough (verify.py): each may be wrong
 
 
 @dataclass
 class Spread:
-    """Of samples, in microseconds of one rank over the run: their median, and between what it is
-    with a certainty of 95 %."""
+    """The median of samples, in microseconds of one rank over the run, and its 95 % confidence
+    interval."""
 
     low: float
     median: float
@@ -70,7 +70,7 @@ class Windows:
 
     @property
     def bounds(self) -> tuple[float, float | None] | None:
-        """Of the median of those that are known best, which are half of them or more."""
+        """Returns the bounds of the median of the best known windows, at least half of all."""
         if not self.least:
             return None
         pairs = [(low, inf if high is None else high) for low, high in zip(self.least, self.most)]
@@ -101,8 +101,8 @@ class Toucher:
 
     frame: Frame
     source: str  # the line; "": not known
-    windows: int = 0  # that it ends or begins, about
-    of: int = 0  # that were measured
+    windows: int = 0  # approximate number of windows that it ends or begins
+    of: int = 0  # number of windows that were measured
 
     @property
     def place(self) -> str:
@@ -115,7 +115,7 @@ class Outer:
     """A function that called the one before, on the way from the program to a call."""
 
     frame: Frame
-    own: bool  # of the program, not of a library
+    own: bool  # belongs to the program, not to a library
 
 
 @dataclass
@@ -128,11 +128,11 @@ class MessageWait:
     binding: str
     waits: float  # calls that completed some
     messages: float
-    bytes: float  # of one message
+    bytes: float  # bytes of one message
     between_us: float  # from the start of the first to the call that completed it, on average
     waited_us: float  # inside that call, on average
-    tests: float  # of one message
-    share: float  # of the run time
+    tests: float  # tests for one message
+    share: float  # share of the run time
 
     @property
     def language(self) -> str:
@@ -141,45 +141,46 @@ class MessageWait:
 
 @dataclass
 class Site:
-    """One place in the program, over all ranks."""
+    """A place in the program, over all ranks."""
 
     frames: list[Frame]
     call: str
     communicator: str
     comm_size: int
     nodes: int
-    bytes: float  # of one call
-    calls: int  # of one rank
-    time_us: float  # of one rank, in all its calls
-    share: float  # of the run time
+    bytes: float  # bytes of one call
+    calls: int  # calls of one rank
+    time_us: float  # time of one rank in all its calls
+    share: float  # share of the run time
     waiting: float | None  # part of the time spent waiting for others to come
     arrivals: int  # calls from which that is known
     after: Windows
     before: Windows
     unknown: dict[str, dict[str, int]]  # for each side
-    gain_high_us: float | None  # of one rank, over the run
+    gain_high_us: float | None  # upper bound of one rank's gain over the run
     why_no_gain: str
-    between_us: float | None = None  # of non-blocking calls: from the start to the completing call
+    # For non-blocking calls: time from the start to the completing call.
+    between_us: float | None = None
     waited_us: float | None = None
     tests: float = 0
     repeated: float = 0  # part of the calls with the arguments of the one before; 1: always
     members: set[tuple[int, int]] = field(default_factory=set)  # rank and its site
-    changed: Spread | None = None  # what the change won in the replay, on top of the next
-    unchanged: Spread | None = None  # what Weft won in the replay without a change
+    changed: Spread | None = None  # gain by the change in the replay, in addition to `unchanged`
+    unchanged: Spread | None = None  # gain by Weft in the replay without a change
     earlier_us: float = 0  # part of gain_high_us that only starting it earlier can win
     source: str = ""  # the line of the program; "": not known
     statement: str = ""  # with the lines that continue it
-    op: str = ""  # of record.OPERATORS
+    op: str = ""  # one of record.OPERATORS
     with_weft: bool = False  # threads of Weft's ran
-    users: list[Toucher] = field(default_factory=list)  # that touch its result first, mostly
-    writers: list[Toucher] = field(default_factory=list)  # that write last what it sends
-    binding: str = ""  # of record.BINDINGS
+    users: list[Toucher] = field(default_factory=list)  # places that mostly touch its result first
+    writers: list[Toucher] = field(default_factory=list)  # places that write its send buffer last
+    binding: str = ""  # one of record.BINDINGS
     own: bool = True  # the call stands in the program, not in a library
     unwritten_us: float | None = None  # the shortest time until what it sent was written again
     outer: list[Outer] = field(default_factory=list)  # the way there, the innermost first
-    all_calls: int = 0  # of all ranks
-    watched: int = 0  # of these: those after which a window was looked for, found or not
-    told_by: int = 0  # so many of these tell the call from others at its place
+    all_calls: int = 0  # calls of all ranks
+    watched: int = 0  # calls among these after which a window was looked for, found or not
+    told_by: int = 0  # number of frames that distinguish the call from others at its place
 
     @property
     def callers(self) -> list[Frame]:
@@ -214,8 +215,8 @@ class Site:
 
     @property
     def wait_later_us(self) -> float | None:
-        """Of one non-blocking call: how much of its wait a later one hides, for certain; None where
-        the window after the wait is not known."""
+        """Returns how much of a non-blocking call's wait a later one certainly hides; None if the
+        window after the wait is not known."""
         if self.waited_us is None or self.after.bounds is None:
             return None
         return min(self.after.bounds[0], self.waited_us)
@@ -226,7 +227,7 @@ class Site:
 
     @property
     def transfer_us(self) -> float | None:
-        """Of one call."""
+        """Returns the transfer time of one call."""
         if self.waiting is None or not self.calls:
             return None
         return self.time_us / self.calls * (1 - self.waiting)

@@ -99,7 +99,8 @@ Place = tuple[str, int]  # a module, and an offset in it
 
 
 def touches(one: RankRecord, windows: Windows) -> Iterable[tuple[Place, int]]:
-    """Where the instructions stand that ended or began these windows, and how many they did."""
+    """Yields the places of the instructions that ended or began these windows, with their
+    counts."""
     for touch in windows.touches:
         if touch.address and touch.module:
             yield (one.modules[touch.module - 1], touch.offset), touch.count
@@ -243,7 +244,7 @@ class Stored:
     path: Path
     about: dict[str, Any]
     tables: dict[str, list[dict[str, Any]]]
-    unread: list[str]  # what is missing or damaged
+    unread: list[str]  # tables or columns that are missing or damaged
 
     def __getitem__(self, table: str) -> list[dict[str, Any]]:
         return self.tables[table]
@@ -258,7 +259,7 @@ class Stored:
         return schema if schema != SCHEMA else ""
 
 
-# Of columns, by the type that they are declared with.
+# Python's types of columns, by their declared type.
 KINDS = {"INTEGER": int, "TEXT": str, "REAL": (int, float)}
 
 
@@ -319,7 +320,7 @@ def rows_of(
 
 
 def not_known(database: sqlite3.Connection, known: dict[str, list[Column]]) -> list[str]:
-    """What another version has more."""
+    """Returns tables and columns that only another version has."""
     found = [name for name in tables_of(database) if name not in (*known, "about")]
     for table, wanted in known.items():
         mine = {column.name for column in wanted}
@@ -330,7 +331,8 @@ def not_known(database: sqlite3.Connection, known: dict[str, list[Column]]) -> l
 
 
 def read(path: Path) -> Stored:
-    """What can be read, of another version's too; an error where there is no rank left."""
+    """Reads a record, also of another version as far as possible. Raises an error if no rank is
+    left."""
     if not path.is_file():
         raise ResultError(f"there is no record {path}: weft advise -- COMMAND writes one")
     unread: list[str] = []

@@ -22,17 +22,19 @@ from weft.advise.names import base_name, is_nonblocking
 from weft.advise.sites import Site, is_vector
 from weft.advise.store import Stored
 
-LONG_NS, SHORT_NS = 150_000_000, 5_000_000  # of a stretch; shorter ones, where there are no others
+# Length of a stretch; the shorter one is used if there are no long ones.
+LONG_NS, SHORT_NS = 150_000_000, 5_000_000
 LEAST_CALLS, MOST_CALLS = 3, 400
-ALL_RANKS_CALLS = 16_000  # of all ranks in a stretch, so that the plan of a large job stays small
-ALL_NS, MOST = 1_500_000_000, 8  # of all together; stretches
+# Calls of all ranks in a stretch, so that the plan of a large job stays small.
+ALL_RANKS_CALLS = 16_000
+ALL_NS, MOST = 1_500_000_000, 8  # length of all stretches together; most stretches
 OF_CHANGED = 2  # stretches at least that have calls of a site that is changed
-# Of collectives that the replay program knows: whether a call's bytes are blocks of all ranks; of
-# those that are ROOTED they are at the root.
+# Collectives that the replay program knows: whether a call's bytes are blocks of all ranks; for
+# those in ROOTED, at the root.
 KNOWN = {"allreduce": False, "bcast": False, "reduce": False, "scan": False, "barrier": False}
 KNOWN |= {"allgather": True, "alltoall": True, "reduce_scatter": True, "reduce_scatter_block": True}
 ROOTED = ("gather", "scatter")
-OTHERS = "call sites beyond"  # what the record calls them (src/advise/record.h)
+OTHERS = "call sites beyond"  # the record's name for further call sites (src/advise/record.h)
 APART = ("min", "max", "prod")  # MPI libraries may take other times for these than for sums
 
 
@@ -50,11 +52,11 @@ def is_known(site: Site) -> bool:
 
 @dataclass(eq=False)
 class Call:
-    """One collective that all its ranks kept."""
+    """A collective that all its ranks kept."""
 
     comm: str
     sequence: int
-    rows: dict[int, dict]  # of `arrival`, by rank
+    rows: dict[int, dict]  # rows of `arrival`, by rank
     sites: dict[int, Site]
 
     @cached_property
@@ -67,13 +69,13 @@ class Call:
 
     @cached_property
     def site(self) -> Site:
-        """Where the call stands; of ranks with different ones, the root's."""
+        """Returns the call's site; the root's if ranks have different ones."""
         at_root = (rank for rank, row in self.rows.items() if row["comm_rank"] == row["root"])
         return self.sites[next(at_root, min(self.rows))]
 
     @cached_property
     def bytes(self) -> int:
-        """Of what the call's count argument describes."""
+        """Returns the bytes that the call's count argument describes."""
         of_all = self.name in ROOTED or KNOWN[self.name]
         return max(8, round(self.site.bytes / (self.site.comm_size if of_all else 1)))
 
@@ -83,7 +85,8 @@ class Call:
 
     @cached_property
     def operation(self) -> tuple:
-        """What the replay program makes once. What is no other operator is a sum."""
+        """Returns the operation that the replay program creates once. Unknown operators count as
+        sums."""
         op = self.site.op if self.site.op in APART else "sum"
         return self.name, self.bytes, self.members, op
 
@@ -106,7 +109,7 @@ class Stretch:
         )
 
     def calls_at(self, site: Site) -> int:
-        """Of the rank that makes most of them."""
+        """Returns the calls of the rank that makes most of them."""
         of_ranks = Counter(
             rank for call in self.calls for rank, own in call.sites.items() if own is site
         )
@@ -228,7 +231,7 @@ def parted(
 
 
 def after_windows(stretch: Stretch, rank: int) -> float:
-    """Where nothing is known of what came next: when the last result had long been left alone."""
+    """Returns the end of the last known window, for use if nothing is known of what came next."""
     last = next(call for call in reversed(stretch.calls) if rank in call.rows)
     site, left_ns = last.sites[rank], last.rows[rank]["left_ns"]
     if is_nonblocking(site.call):  # whose window begins with the end of its wait
@@ -246,12 +249,12 @@ class _Pending:
     changed: bool  # it was blocking in the record
 
 
-MOST_IN_FLIGHT = 8  # of one operation, each with buffers of its own
+MOST_IN_FLIGHT = 8  # operations in flight of one kind, each with buffers of its own
 
 
 class Steps:
-    """One rank's steps in one stretch: "c MICROSECONDS" computes, "b K" makes call K, "s K SLOT"
-    starts it, "w SLOT" waits."""
+    """The steps of one rank in one stretch: "c MICROSECONDS" computes, "b K" makes call K, "s K
+    SLOT" starts it, "w SLOT" waits."""
 
     def __init__(
         self, rank: int, stretch: Stretch, numbers: dict[tuple, int], changed: Site | None
@@ -290,7 +293,8 @@ class Steps:
         self.now += one.waited_ns
 
     def _number(self, operation: tuple) -> int:
-        """Of one whose buffers are free: there is another one for each that is in flight."""
+        """Returns the number of a copy of the operation whose buffers are free: each one in flight
+        has its own."""
         in_use = {one.number for one in self.pending}
         keys = chain((operation,), ((*operation, copy) for copy in count(2)))
         numbers = (self.numbers.setdefault(key, len(self.numbers)) for key in keys)
@@ -308,8 +312,8 @@ class Steps:
         changed = self.changed if self.changed in call.sites.values() else None
         before = changed.before.bounds if changed and changed.earlier_us else None
         self._advance(max(self.now, row["arrived_ns"] - (before[0] * 1e3 if before else 0.0)))
-        # What is changed uses the same buffers again. In the record they may have been in flight
-        # together, and so had some of their own.
+        # Changed calls reuse the same buffers. In the record they may have been in flight together,
+        # with several buffers.
         same = [one for one in self.pending if one.operation == operation]
         for i, one in enumerate(same):
             if one.changed or i <= len(same) - MOST_IN_FLIGHT:

@@ -1,7 +1,5 @@
-"""What Weft's own threads did, from the trace that `weft run` leaves in the advisor's directory.
-
-Why the trace: its threads note there what they turn to, with or without the advisor.
-"""
+"""Activities of Weft's threads, from the trace that `weft run` leaves in the advisor's directory.
+The threads write it with or without the advisor."""
 
 from __future__ import annotations
 

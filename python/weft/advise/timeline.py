@@ -36,7 +36,7 @@ class Span:
     name: str
     began_us: float
     ended_us: float
-    thread: str = ""  # of Weft's; "": the application's
+    thread: str = ""  # name of Weft's thread; "": the application's
 
     @property
     def lane(self) -> str:
@@ -46,7 +46,7 @@ class Span:
 @dataclass
 class Timeline:
     spans: list[Span]
-    hosts: dict[int, str]  # of each rank
+    hosts: dict[int, str]  # host of each rank
     recorded: int  # events that there were
 
     @property
@@ -92,7 +92,7 @@ def timeline(stored: Stored, name_of: Callable[[int, int], str]) -> Timeline:
 
 
 def in_lanes(spans: Iterable[Span]) -> list[tuple[str, list[Span]]]:
-    """Of one rank: rows in which no two spans overlap."""
+    """Divides one rank's spans into rows in which no two overlap."""
     spans = sorted(spans, key=lambda one: (one.began_us, one.ended_us))
     threads = sorted({span.thread for span in spans if span.thread})
     lanes: dict[str, list[list[Span]]] = {name: [] for name in (*ORDER, *threads)}
@@ -155,7 +155,7 @@ def rows(line: Timeline) -> list[tuple[str, list[Span]]]:
         most = MOST_SPANS // len(ranks)
         mine = of_rank(line.spans, rank)
         calls = both_ends([span for span in mine if not span.thread], most)
-        # Where a thread sleeps nothing is drawn.
+        # Nothing is drawn while a thread sleeps.
         awake = both_ends([span for span in mine if span.kind in (WORKING, POLLING)], most)
         found += [(f"rank {rank}, {lane}", spans) for lane, spans in in_lanes(calls + awake)]
     return found
@@ -166,7 +166,7 @@ def calls_in(rows: list[tuple[str, list[Span]]]) -> int:
 
 
 def left_out(line: Timeline, shown: int) -> str:
-    """What the picture lacks; "": nothing."""
+    """Says what the picture leaves out; "" if nothing."""
     said = []
     if len(line.hosts) > MOST_RANKS:
         said.append(f"the first {MOST_RANKS} of {len(line.hosts)} ranks")

@@ -1,9 +1,7 @@
-"""What the proposed changes win: stretches of the recorded calls again, as they were and with Weft,
-on the same nodes, in jobs that take turns.
-
-Why by the program's own launcher command: only that puts the ranks where they were. Why in jobs of
-their own: with Weft loaded nothing is as it was.
-"""
+"""Measures the gain of the proposed changes: it replays stretches of the recorded calls, unchanged
+and with Weft, on the same nodes, in alternating jobs. The program's own launcher command is used,
+since only that places the ranks as before. Separate jobs are used, since Weft changes a process
+once it is loaded."""
 
 from __future__ import annotations
 
@@ -24,15 +22,17 @@ from weft.advise.store import Stored
 from weft.advise.stretches import Call, Stretch, evenly, is_known, plan, stretches_of
 from weft.system import building, installation
 
-ROUNDS, MOST_ROUNDS = 9, 25  # of both jobs; all of them where the figures are not narrow after 9
+# Rounds of both jobs; the larger number if the figures are still wide after 9.
+ROUNDS, MOST_ROUNDS = 9, 25
 CHANGES = 3  # sites that are changed, each for itself
-WIDTH_OF_HIGH, WIDTH_OF_RUN = 1 / 3, 0.02  # of a gain's two ends that are narrow: either
+# A gain's interval is narrow if its width is below one of these shares.
+WIDTH_OF_HIGH, WIDTH_OF_RUN = 1 / 3, 0.02
 JOB_SECONDS = 600
 LIBRARY, AUTO = "library", "auto"
-STANDARD, DEBIANS = "libmpi.so.12", "libmpich.so.12"  # one interface
+STANDARD, DEBIANS = "libmpi.so.12", "libmpich.so.12"  # both libraries have one interface
 FAMILIES = {STANDARD: "mpich", DEBIANS: "mpich", "libmpi.so.40": "openmpi"}
 SAMPLE_ROUNDS, SAMPLE_STRETCHES = 6, 3
-START_S = 1.0  # that a job needs for its start, about
+START_S = 1.0  # approximate time in seconds that a job needs to start
 Times = dict[tuple[int, int], float]  # by stretch and form, microseconds of the last rank
 
 
@@ -43,7 +43,7 @@ def changed_sites(advice: Advice) -> list[Site]:
 
 
 def read_times(path: Path) -> Times:
-    """Of lines "stretch form microseconds"; a last one that was cut short is left out."""
+    """Reads lines "stretch form microseconds"; an incomplete last one is skipped."""
     found: Times = {}
     for line in path.read_text().splitlines(keepends=True) if path.exists() else []:
         if line.endswith("\n"):
@@ -140,7 +140,7 @@ class Pace:
         return len(self.round_s) < 2 or max(self.round_s) <= left_s
 
     def progress(self) -> str:
-        """Of the round that begins."""
+        """Says which round begins, and how long the rest takes."""
         number = len(self.round_s) + 1
         round_s = fmean(self.round_s)
         rounds = self.most - len(self.round_s)
@@ -154,7 +154,7 @@ class Replay:
 
     command: list[str]
     options: list[str]
-    times: Path  # that a job writes
+    times: Path  # file that a job writes
 
     def once(self, form: str) -> Times:
         self.times.unlink(missing_ok=True)
@@ -173,7 +173,8 @@ class Replay:
 
 
 def libraries_of(library: Path, directory: Path) -> str:
-    """Where the replay program finds this library, by the name that it was built for."""
+    """Returns the directories in which the replay program finds this library under the name that it
+    was built for."""
     if library.name == DEBIANS and not (library.parent / STANDARD).exists():
         (directory / STANDARD).symlink_to(library)
         return f"{directory}:{library.parent}"

@@ -20,7 +20,7 @@ def group_key(row: dict, way: list[dict]) -> tuple:
 
 
 def ways_of(stored: Stored) -> dict[tuple[int, int], list[dict]]:
-    """Of each rank's site: who called its function, the innermost first."""
+    """Returns the callers of each rank's site, the innermost first."""
     found: dict[tuple[int, int], list[dict]] = defaultdict(list)
     for row in sorted(stored["outer_place"], key=lambda row: row["depth"]):
         found[row["rank"], row["site"]].append(row)
@@ -28,7 +28,8 @@ def ways_of(stored: Stored) -> dict[tuple[int, int], list[dict]]:
 
 
 def outer_of(way: list[dict], frames: dict[tuple[str, int], list[Frame]]) -> list[Outer]:
-    """Where a function was inlined into another one, both called."""
+    """Returns the calling functions; an inlined function and the one that contains it both
+    count."""
     found = []
     for row in way:
         place = row["module"], row["offset"]

@@ -46,7 +46,7 @@ class ForeignRanks(Exception):
 
 @dataclass
 class Progress:
-    """What the person at the terminal sees; the driver fills it, the command draws it."""
+    """The progress shown at the terminal; the driver fills it, and the command draws it."""
 
     doing: str = ""
     samples: int = 0
@@ -81,7 +81,7 @@ class Case:
 
     @property
     def communication_us(self) -> list[float]:
-        """Of each candidate that communicates alone."""
+        """Returns the times of each candidate that communicates without computing."""
         kinds = ("blocking", "immediate")
         found = [s for key, s in self.samples.items() if key[0] in kinds]
         return [statistics.of(samples).median for samples in found]
@@ -115,7 +115,7 @@ class Driver:
         # Keys of candidates that hung or failed; also in an earlier part of a run now resumed.
         self.lost: set[tuple] = set() if retry else store.lost(run)
         self.base: dict[tuple[str, int], tuple[int, list[int]]] = {}  # fixed work: ranks, its work
-        # Of this process alone: several may measure into one file.
+        # The name is unique to this process, since several may measure into one file.
         name = f".{store.path.name}.{run}.{os.getpid()}.samples.jsonl"
         self.samples_file = store.path.with_name(name)
 
@@ -160,7 +160,7 @@ class Driver:
         )
 
     def measure_round(self, case: Case, number: int, end: float) -> None:
-        """One job of each variant; only the first round is finished in any case."""
+        """Runs a job of each variant; only the first round is always completed."""
         variants = [variant for variant in case.variants if self.pending(case, variant, number)]
         self.random.shuffle(variants)
         for place, variant in enumerate(variants):
@@ -207,7 +207,7 @@ class Driver:
     def measure_variant(
         self, case: Case, variant: Variant, number: int, slice_s: float, what: str
     ) -> None:
-        """One job, and another one without the candidate that hung or failed in it."""
+        """Runs a job, and again without the candidate that hung or failed in it."""
         end = time.monotonic() + slice_s
         while alive := self.pending(case, variant, number):
             self.progress.doing = what

@@ -123,7 +123,8 @@ def carry_out(preset: Preset, measure: Callable[[dict[str, Any]], Result], page:
 
 
 def carry_out_kernel(preset: Preset, mpis: Sequence[str], file: Path, page: Path) -> int:
-    """The same for a program of kernels/, under each MPI library; what cannot run is said."""
+    """Carries out a preset with a program of kernels/ under each MPI library, and reports what
+    cannot run."""
     if preset.needs_gpu and (lacking := gpu.facts()["problem"]):
         raise SettingsError(f"preset {preset.name} cannot run: {lacking}")
     kernel_runs.try_to_write(file)

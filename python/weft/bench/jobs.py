@@ -1,8 +1,6 @@
-"""One job of `weft bench`: reads its samples as they are taken, and stops it when it hangs.
-
-Why line by line: what was measured before a crash, a hang or Ctrl-C is kept, and the line that a
-job wrote last says which candidate it was measuring then.
-"""
+"""A job of `weft bench`: reads its samples line by line, and stops it if it hangs. Thus all samples
+before a crash, a hang or Ctrl-C are kept, and the last line says which candidate the job was
+measuring."""
 
 from __future__ import annotations
 

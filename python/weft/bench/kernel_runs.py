@@ -18,7 +18,7 @@ from weft.system import building, info, installation, mpi_libraries
 from weft.system.probe import how_to_build
 
 LIMIT_S = 300
-NEEDS = {"fft3d": "FFTW (Debian: libfftw3-dev)"}  # what not every build has
+NEEDS = {"fft3d": "FFTW (Debian: libfftw3-dev)"}  # requirements that some builds lack
 LAB_PAUSE_US = 15000  # lets the links' buckets fill again
 POLL_SECONDS = 0.05
 
@@ -32,7 +32,8 @@ def try_to_write(path: Path) -> None:
 
 
 def measure(program: str, options: dict[str, Any], mpi: str, limit_s: float = LIMIT_S) -> Run:
-    """One run of a program of kernels/ under Weft; SettingsError says why there is none."""
+    """Runs a program of kernels/ once under Weft. Raises SettingsError with the reason if it cannot
+    run."""
     library = mpi_libraries.implementation(mpi)
     if not building.is_there(library.program(program)):
         raise SettingsError(f"{library.program(program)} is missing; {remedy(program, library)}")
@@ -71,7 +72,8 @@ def place_of(options: dict[str, Any]) -> places.Place:
 
 
 def node_cores(options: dict[str, Any], nodes: int) -> list[str] | None:
-    """Of a run whose ranks have threads of their own; None: as the lab shares cores."""
+    """Returns the cores of each node if the ranks have threads of their own; None: as the lab
+    shares cores."""
     if not (each := options.get("cores_per_node")):
         return None
     cpus = info.whole_cores()[: nodes * each]

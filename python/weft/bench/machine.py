@@ -1,4 +1,4 @@
-"""What a result says of the machine and the software it was measured on."""
+"""Facts about the machine and the software, stored in a result."""
 
 from __future__ import annotations
 

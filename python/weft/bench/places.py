@@ -1,7 +1,5 @@
-"""Where the jobs run: in the lab, on this machine's cores, or through a launcher such as srun.
-
-Why not waited for: the driver reads the samples while a job runs, and stops one that hangs.
-"""
+"""Places where jobs run: the lab, this machine's cores, or a launcher such as srun. Jobs are not
+waited for, since the driver reads the samples while a job runs, and stops one that hangs."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ class Job(Protocol):
         """The exit status; None while it runs."""
 
     def said(self) -> str:
-        """What it wrote, once it has ended."""
+        """Returns the job's output after it has ended."""
 
     def stop(self) -> None:
         """Ends it at once."""
@@ -80,7 +78,7 @@ class LabJob:
 
 
 class LabPlace:
-    """One lab for each MPI library and number of nodes, kept open between jobs."""
+    """A lab for each MPI library and number of nodes, kept open between jobs."""
 
     def __init__(self, settings: dict) -> None:
         self.settings = settings

@@ -1,8 +1,6 @@
-"""What the user asked `weft bench` for, checked word by word before anything is measured.
-
-Why here: each refusal names the option, what was wrong, and what would be right. Settings are
-stored with the result, so that --resume measures the same.
-"""
+"""The settings of `weft bench`, checked before anything is measured. Each refusal names the option,
+the mistake and a right value. Settings are stored with the result, so that --resume measures the
+same."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ class Settings:
     kernel: str
     time_budget_s: float
     ranks: list[int]
-    lab: dict = field(default_factory=dict)  # what LAB_WORDS names; empty: no lab
+    lab: dict = field(default_factory=dict)  # values named by LAB_WORDS; empty: no lab
     launcher: str = "mpiexec"
     working_set_bytes: int = 0
     compute_library: str = ""
@@ -167,7 +165,7 @@ def amounts_us(text: str, communication_us: list[float]) -> list[float]:
 
 
 def refusal(options: list[str]) -> str:
-    """What `weft run` says against its options; empty where it takes them."""
+    """Returns what `weft run` objects to in its options; empty if it accepts them."""
     native = installation.weft_command()
     if not native.exists():
         raise SettingsError(f"{native} is missing; {installation.REMEDY}")

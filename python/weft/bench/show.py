@@ -1,7 +1,5 @@
-"""What `weft bench` shows at the terminal: progress with the current best, and the final table.
-
-Who is fastest is what the page says: both ask weft.measurements.effect.
-"""
+"""The terminal output of `weft bench`: progress with the current best, and the final table. It
+names the same fastest candidate as the page, since both ask weft.measurements.effect."""
 
 from __future__ import annotations
 
@@ -122,7 +120,7 @@ def cells(case: Case, amount: int) -> list[str]:
 
 
 def footnote(case: Case) -> str:
-    """What the empty cells mean; "": there are none that could be filled."""
+    """Explains the empty cells; "" if none could be filled."""
     known = [
         standing.is_certain(amount)
         and (standing.leader.is_blocking or standing.leader.readings[amount].hidden is not None)

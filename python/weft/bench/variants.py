@@ -27,7 +27,7 @@ NO_ASYNC = "Open MPI has no asynchronous progress of its own that could be switc
 
 @dataclass
 class Variant:
-    """One job: an MPI library, what holds for the whole process, and the engines inside."""
+    """The contents of a job: an MPI library, settings of the whole process, and its engines."""
 
     mpi: str  # as --mpi names it
     placement: str
@@ -51,7 +51,7 @@ class Variant:
         return ASYNC_VARIABLES[kind] if self.library_async else {}
 
     def front(self, collective: str) -> list[str]:
-        """What stands before the program; nothing where the MPI library is alone."""
+        """Returns the words before the program; empty if the MPI library runs without Weft."""
         if self.library_async:
             return []
         # The engines are hints; where none is named, Weft may leave the whole job alone, and agents

@@ -1,4 +1,4 @@
-"""What the ranks have found."""
+"""The findings of all ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.advise import places
 class Place:
     module: str = ""
     offset: int = 0
-    where: str = ""  # of an interpreter's program
+    where: str = ""  # "file:line:function" of an interpreted program
 
     def shown(self, frames: dict[tuple[str, int], list[places.Frame]]) -> str:
         if self.where:
@@ -55,7 +55,7 @@ def told(directory: Path) -> Iterator[tuple[int, Finding]]:
 
 
 def gathered(found: Iterable[tuple[int, Finding]]) -> list[Finding]:
-    """One for each mistake, with all its ranks."""
+    """Returns one finding per mistake, with all its ranks."""
     by_place: dict[tuple, Finding] = {}
     ranks: dict[tuple, set[int]] = defaultdict(set)
     for rank, one in found:

@@ -1,4 +1,5 @@
-"""What each rank is in: the structures of src/advise/waits.cc, one a file, which the ranks map."""
+"""The call that each rank is in, from the files that ranks map (structures of
+src/advise/waits.cc)."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ class Waits(Structure):
     _fields_ = (
         ("rank", c_uint32),
         ("ranks", c_uint32),
-        ("calls", c_uint64),  # that began or ended, or tests that found something
-        ("began_ns", c_int64),  # of the call, or of the first test in vain; 0: in none
+        ("calls", c_uint64),  # calls begun or ended, and tests that found something
+        # Start of the call, or of the first unsuccessful test; 0: in no call.
+        ("began_ns", c_int64),
         ("polled_ns", c_int64),  # the last of these tests; 0: a call waits
         ("polls", c_uint64),
         ("offset", c_uint64),
@@ -55,7 +57,8 @@ class Watchdog:
     """Says what the ranks wait in once none of them has got on for so long."""
 
     seconds: float
-    calls: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a rank, and since when
+    # Number of calls of a rank, and since when it is unchanged.
+    calls: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def looks(self, directory: Path) -> list[tuple[int, Finding]]:
         """Nothing while some rank gets on. Must be called again and again."""

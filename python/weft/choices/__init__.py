@@ -1,1 +1,2 @@
-"""What Weft chooses for calls: `weft plan` asks it before, `weft learned` reads what it kept."""
+"""Weft's choices for calls: `weft plan` asks for them in advance, `weft learned` reads those
+kept."""

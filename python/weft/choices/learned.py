@@ -63,7 +63,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Site:
-    """What was found at one site of a program."""
+    """The results for one call class of a program."""
 
     version: str  # "weft 0.1.0"
     machine: str
@@ -77,15 +77,13 @@ class Site:
     rounds: Optional[int]  # in which both were tried; None: not known
     tried: tuple[Way, ...]  # the rule's first
     trials: Optional[int] = None  # calls on trial; None: not known
-    cost_us: Optional[float] = None  # what they took more than the way in use would have
+    cost_us: Optional[float] = None  # time beyond that of the variant in use
     places: tuple[tuple[str, int], ...] = ()  # module and offset of the first callers on rank 0
     was_left: bool = False  # its rival, which was clearly slower in all rounds
 
     def rival(self) -> Optional[Way]:
-        """What it was compared with: native, or the rule's way, or the next best.
-
-        As rival_of() in src/select/tried_variants.cc has it; the rounds are those with this one.
-        """
+        """Returns the variant compared with: native, or the rule's, or the second best, as
+        rival_of() in src/select/tried_variants.cc; the rounds refer to it."""
         others = [way for way in self.tried if way.words != self.chosen.words]
         if not others:
             return None
@@ -123,7 +121,7 @@ def places_of(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def site_of(line: str) -> Optional[Site]:
-    """What a line of the file says; None where it is about something else, or damaged."""
+    """Parses a line of the file; None if it is about something else or damaged."""
     try:
         key, chosen, doubts, tried, *more = line.rstrip("\n").split("\t")
         words = key.split("|")
@@ -277,7 +275,7 @@ def shown(communicator: str) -> str:
 
 
 def show_site(site: Site, named: dict[tuple[str, int], Frame], console: "Console") -> None:
-    """What was tried, the fastest first, and what is taken."""
+    """Prints the variants that were tried, the fastest first, and the one in use."""
     from rich.table import Table
     from rich.text import Text
 
@@ -321,7 +319,7 @@ def show(sites: list[Site], console: "Console") -> None:
 
 
 def why_nothing(file: Path, program: Optional[str]) -> str:
-    """What is missing, and the commands that bring it."""
+    """Says what is missing, and which commands produce it."""
     again = "weft run --plan-cache plans -- ./app"
     try_it = (
         f"Run it where collectives take time: mpiexec -n 4 {again} on several nodes, or "

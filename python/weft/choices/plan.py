@@ -53,7 +53,7 @@ class PlanError(Exception):
 
 @dataclass(frozen=True)
 class Measured:
-    """One initialisation, as bench/plan prints it."""
+    """The result of one initialisation, as bench/plan prints it."""
 
     init_us: float
 
@@ -128,7 +128,7 @@ def command_line(mpi: "mpi_libraries.Implementation", ranks: int, words: list[st
 def initialise(
     mpi: "mpi_libraries.Implementation", ranks: int, weft: list[str], program: list[str]
 ) -> tuple[Measured, Summary]:
-    """One job: what the program printed, and Weft's summary."""
+    """Runs a job; returns what the program printed, and Weft's summary."""
     with tempfile.TemporaryDirectory() as directory:
         summary = Path(directory) / "summary.json"
         words = [*weft, f"--summary=json:{summary}", "--", str(mpi.program("plan")), *program]
@@ -162,7 +162,7 @@ def size_text(count: int) -> str:
 
 
 def tree_text(way: Union[Plan, Candidate]) -> str:
-    """What a tree's radices are; nothing of other algorithms."""
+    """Describes a tree's radices; "" for other algorithms."""
     if not way.algorithm.endswith("-tree"):
         return ""
     radices = [way.radix]

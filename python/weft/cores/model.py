@@ -88,7 +88,7 @@ def show(model: Model, out: Path | None) -> None:
 
 
 def lines(model: Model) -> dict:
-    """What the page draws: times over the number of ranks, a line for each S."""
+    """Returns the page's curves: times over the number of ranks, one line per S."""
     shown = min(SPLITS, max(len(row.splits) for row in model.by_ranks))
 
     def line(split: int, value: Callable[[Split], float]) -> list[float | None]:

@@ -22,7 +22,7 @@ class Placement:
 
     policy: str
     cores: list[int]
-    numa_nodes: list[int]  # of the cores
+    numa_nodes: list[int]  # NUMA node of each core
     ranks: list[int]
     threads: list[int]
     note: str = ""  # why threads stay beside their ranks

@@ -45,7 +45,7 @@ def threads_on(placement: Placement) -> dict[int, list[int]]:
 
 
 def cell(core: int, rank: int | None, threads: list[int]) -> Text:
-    """What a core carries: a rank, its number of threads of other ranks, or nothing."""
+    """Returns a core's contents: a rank, the number of threads of other ranks, or nothing."""
     parts = [] if rank is None else [f"rank {rank}"]
     if [rank] != threads and threads:
         parts.append(f"{len(threads)} thread{'' if len(threads) == 1 else 's'}")
@@ -73,7 +73,7 @@ def picture(placement: Placement, width: int) -> Table:
     return table
 
 
-GAP, LEFT, TOP, LINE, LETTER = 8, 112, 40, 16, 7  # of the drawing, in pixels
+GAP, LEFT, TOP, LINE, LETTER = 8, 112, 40, 16, 7  # sizes in the drawing, in pixels
 STYLE = """
 :root { background: #fbfbfa; color-scheme: light dark }
 text { font: 12px system-ui, sans-serif; fill: #1f2328 }

@@ -1,1 +1,1 @@
-"""What Weft writes and reads: whole files, JSON with a schema, the plans that it keeps."""
+"""Files that Weft writes and reads: whole files, JSON with a schema, and kept plans."""

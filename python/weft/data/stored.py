@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Schemas = Union[str, Sequence[str]]  # the newest first; the others are older ones
-MOST_CHARACTERS = 40  # of a wrong value that is quoted
+MOST_CHARACTERS = 40  # characters of a wrong value that are quoted
 
 
 class ResultError(Exception):
@@ -86,7 +86,7 @@ def check_schema(text: str | bytes, where: str, schema: Schemas) -> None:
 
 
 def is_newer(found: object, schema: str) -> bool:
-    """The same schema with a greater number."""
+    """Returns whether the found schema is a newer version of this one."""
     name, _, number = str(found).rpartition("/")
     wanted, _, known = schema.rpartition("/")
     return name == wanted and number.isdigit() and int(number) > int(known)

@@ -1,7 +1,5 @@
-"""Where the demo's jobs run: in the lab, or in shared memory where this machine permits no lab.
-
-Why in the lab: overlap needs a network that works while the cores compute.
-"""
+"""Places where the demo's jobs run: the lab, or shared memory if this machine permits no lab. The
+lab is preferred, since overlap needs a network that works while the cores compute."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ class DemoError(Exception):
 
 
 class Place(Protocol):
-    """Where jobs of RANKS ranks run."""
+    """A place for jobs of RANKS ranks."""
 
     words: str
     network: str

@@ -20,7 +20,7 @@ from weft.system import installation, mpi_libraries
 
 COLLECTIVES = ("allreduce", "alltoall", "bcast")
 ENGINES = ("native", "function", "thread", "tcc", "assist")
-REPETITIONS = 3  # of a job: short, so that the two kinds of job take turns often
+REPETITIONS = 3  # repetitions in a job; few, so that both kinds of job alternate often
 # Blocking calls are measured in batches; they show what Weft wins in shared memory.
 CALLS = (("allreduce", "64KiB"), ("allreduce", "1MiB"))
 BATCHES, BATCH = 9, 50
@@ -30,14 +30,14 @@ EXPECTED_ROUND_SECONDS = 10.0  # until the first one has been timed
 
 @dataclass
 class Subject:
-    """One collective, and the jobs that have measured it."""
+    """A collective, and the jobs that have measured it."""
 
     collective: str
     size: str
     blocking: bool = False
-    without: list = field(default_factory=list)  # of Job, or of CallJob if blocking
+    without: list = field(default_factory=list)  # contains Job, or CallJob if blocking
     weft: list = field(default_factory=list)
-    round_s: float = EXPECTED_ROUND_SECONDS  # what the longest one took
+    round_s: float = EXPECTED_ROUND_SECONDS  # duration of the longest round
 
     @property
     def name(self) -> str:
@@ -67,7 +67,7 @@ class Subject:
 
 @dataclass
 class State:
-    """What the person at the terminal sees."""
+    """The progress shown at the terminal."""
 
     subject: Subject
     with_weft: bool
@@ -129,7 +129,7 @@ class Rounds:
         subject.round_s = max(took_s, subject.round_s) if subject.rounds > 1 else took_s
 
     def job(self, subject: Subject, with_weft: bool) -> Job | CallJob:
-        """One job; all but the first have the first one's work."""
+        """Runs a job; all but the first do the same work as the first one."""
         with tempfile.TemporaryDirectory() as directory:
             answer = Path(directory) / "overlap.json"
             command = self.command(subject, with_weft, answer)

@@ -198,7 +198,7 @@ def check_fortran(found: list[Implementation]) -> Iterator[Finding]:
 
 
 def of_sanitizers() -> Finding:
-    """What users of sanitizers wonder about, since their runtimes want to be loaded first."""
+    """Says that sanitizers' runtimes, which must be loaded first, are handled."""
     note = "weft run loads the runtime that they need (libasan, liblsan, libtsan) before Weft"
     return Finding("programs built with a sanitizer", True, note)
 

@@ -1,7 +1,5 @@
-"""What MPI jobs that were killed have left on this machine, and its removal.
-
-Only what is this user's and what no running process uses is listed.
-"""
+"""Finds and removes what killed MPI jobs have left on this machine. Only items of this user that no
+running process uses are listed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""What a lab looks like, decided before anything is created: nodes, addresses, cores, rates.
-
-Why apart: it is checked and refused outside, and used inside the sandbox.
-"""
+"""The layout of a lab: nodes, addresses, cores and rates. It is checked outside the sandbox before
+anything is created, and used inside."""
 
 from __future__ import annotations
 
@@ -33,7 +31,8 @@ class Plan:
     per_node: int = 1
     rate: str = "200mbit"
     burst: str = ""
-    delay_ns: int = 0  # of each frame between two nodes, beside what rate and system take
+    # Delay of each frame between two nodes, in addition to that of rate and system.
+    delay_ns: int = 0
     cores: list[str] = field(default_factory=list)  # per node, in the form taskset takes
 
     @property
@@ -106,7 +105,8 @@ def parse_delay(text: str) -> int:
 
 
 def share_cores(nodes: int, per_node: int, allowed: list[int]) -> list[str]:
-    """One core for each rank where there are enough, else equal shares, else one core in turn."""
+    """Gives each rank a core if there are enough, otherwise equal shares, otherwise one core in
+    turn."""
     count = len(allowed)
     if nodes >= count or nodes * per_node <= count:
         width = per_node if nodes * per_node <= count else 1

@@ -17,7 +17,7 @@ from typing import Optional
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?")
 CLOSE = 1e-6  # the part of a number that another order of a sum may change at most
-Lines = Counter  # of str
+Lines = Counter  # counts strings
 
 
 def lines(printed: bytes) -> Lines:

@@ -48,9 +48,9 @@ NEW_VALUES = ("binary_operator", "comparison_operator", "unary_operator", "not_o
 
 @dataclass
 class Buffers:
-    received: set[str] = field(default_factory=set)  # not to be touched
-    sent: set[str] = field(default_factory=set)  # not to be written
-    objects: set[str] = field(default_factory=set)  # of these, variables whose address is given
+    received: set[str] = field(default_factory=set)  # buffers that must not be accessed
+    sent: set[str] = field(default_factory=set)  # buffers that must not be written
+    objects: set[str] = field(default_factory=set)  # variables among these whose address is passed
     owners: set[str] = field(default_factory=set)  # structures and objects that they lie in
     handles: set[str] = field(default_factory=set)  # communicators, types, operators, counts
     is_far: bool = False  # functions that are called can reach them without an argument
@@ -171,7 +171,7 @@ def check_macros(source: Source, buffers: Buffers) -> None:
 
 @dataclass
 class Assignment:
-    """Of a variable, or of an element of it."""
+    """An assignment to a variable or to an element of it."""
 
     to: set[str]
     is_element: bool
@@ -390,7 +390,7 @@ def keepers(source: Source, function: Node, group: set[str]) -> Iterator[str]:
 
 
 def is_of_mpi(source: Source, owner: Node) -> bool:
-    """Of Python: a communicator or a module of numbers."""
+    """Returns whether the owner of a Python method is a communicator or a module of numbers."""
     text = source.text(owner)
     return source.language == "python" and (
         text in ("np", "numpy", "math") or "comm" in text.lower() or text.startswith("MPI")

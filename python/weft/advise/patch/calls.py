@@ -41,8 +41,8 @@ class Found:
     statement: Node
     block: Node
     function: Node
-    arguments: list[Node]  # of the blocking call in C
-    error: Optional[Node] = None  # what gets its error code
+    arguments: list[Node]  # arguments of the blocking call in C
+    error: Optional[Node] = None  # variable that gets its error code
 
     @property
     def following(self) -> list[Node]:

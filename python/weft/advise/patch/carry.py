@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 LOOPS = ("for_statement", "while_statement")
-HEADS = ("condition", "update")  # of a loop, which run between two rounds
+HEADS = ("condition", "update")  # parts of a loop that run between two iterations
 
 
 @dataclass

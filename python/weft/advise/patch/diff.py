@@ -17,13 +17,13 @@ from weft.advise.patch.wish import Wish
 
 @dataclass
 class Patch:
-    text: str = ""  # of `git apply` and `patch -p1`
-    root: Path = field(default_factory=Path)  # where it applies
+    text: str = ""  # patch for `git apply` and `patch -p1`
+    root: Path = field(default_factory=Path)  # folder in which it applies
     made: list[str] = field(default_factory=list)  # sentences
     left: list[str] = field(default_factory=list)
     files: dict[Path, tuple[str, str]] = field(default_factory=dict)  # before and after
     modules: set[Path] = field(default_factory=set)  # the programs and libraries that they are of
-    gain_us: float = 0  # of all changes, at most
+    gain_us: float = 0  # upper bound of the gain of all changes
 
 
 def check_current(wish: Wish, source: languages.Source, path: Path) -> None:

@@ -17,7 +17,7 @@ CONTINUED = "     & "
 
 
 def comment_at(line: str) -> int:
-    """Where a comment begins; the end of the line if there is none."""
+    """Returns the column at which a comment begins; the end of the line if there is none."""
     quote = ""
     for column, letter in enumerate(line):
         if letter == quote:

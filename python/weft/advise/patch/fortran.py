@@ -63,7 +63,7 @@ class Use:
 
 
 def uses(source: Source, unit: Node) -> Iterator[Use]:
-    """Of one program unit: its modules, and mpif.h."""
+    """Yields the modules that a program unit uses, and mpif.h."""
     for one in unit.named_children:
         if one.type == "use_statement":
             names = (x for x in one.named_children if x.type == "module_name")

@@ -33,7 +33,7 @@ class Grammar:
     calls: tuple[str, ...]
     names: tuple[str, ...]
     jumps: tuple[str, ...]
-    loop_jumps: tuple[str, ...]  # that end inside a loop around them
+    loop_jumps: tuple[str, ...]  # jumps that end inside a surrounding loop
     heads: tuple[str, ...]  # children of blocks that are no statements
     ends: tuple[str, ...]  # children of blocks before which their statements end
     comments: tuple[str, ...] = ("comment",)

@@ -33,7 +33,8 @@ SUBJECT = "Collectives run behind computation"
 PATHS = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
 MOST_SAID = 4000  # characters of a build that has failed
 ALIKE = 3  # runs of the unchanged program, from which what varies is known
-PATIENCE, LEAST_S = 10, 60  # so many times longer the changed program may run, and so long anyway
+# The changed program may run this many times longer, and at least this long in any case.
+PATIENCE, LEAST_S = 10, 60
 
 
 class Unproven(Exception):
@@ -41,7 +42,7 @@ class Unproven(Exception):
 
 
 class Trial(rounds.Trial):
-    """Of WAYS: the last one is compared with the faster of those before."""
+    """Runs of WAYS: the last one is compared with the faster of the others."""
 
     @property
     def changed(self) -> rounds.Way:
@@ -67,7 +68,7 @@ class Verdict:
 
 @dataclass
 class Proof:
-    """Of one patch. tell: gets the sentences on the way."""
+    """Proves one patch. tell: is called with the sentences about its progress."""
 
     trees: Trees
     patch: Patch
@@ -79,7 +80,7 @@ class Proof:
     verdict: Verdict = field(default_factory=lambda: Verdict("", None))
     running: str = UNCHANGED
     where: str = ""  # the change is kept
-    promised: Optional[float] = None  # so many times as fast, at most
+    promised: Optional[float] = None  # most expected speedup
 
     def tree(self, name: str) -> Path:
         return self.trees.changed if name == CHANGED else self.trees.unchanged
@@ -292,7 +293,7 @@ def new_trial(budget_s: float, most: int) -> Trial:
 
 
 def check(patch: Patch, command: Sequence[str], root: Path, build: str) -> None:
-    """What can be known before anything is built."""
+    """Raises Unproven for anything that can be known before anything is built."""
     if not build and any(path.suffix != ".py" for path in patch.files):
         raise Unproven('the program must be compiled again: --build "make -j", for example')
     for module in patch.modules:

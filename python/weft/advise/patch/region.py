@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LABELS = ("labeled_statement", "statement_label")
 UNREADABLE = ("ERROR", "preproc_include", "preproc_def", "preproc_function_def", "preproc_undef")
 ENDS_PROGRAM = ("exit", "_exit", "quick_exit", "longjmp", "abort", "terminate", "MPI_Finalize")
-NESTED = ("switch_statement",)  # what a break may end, beside loops
+NESTED = ("switch_statement",)  # constructs other than loops that a break may end
 # These touch memory that was freed, so they say no more than the source does.
 ALLOCATOR = (
     *("free", "_int_free", "cfree", "realloc", "_int_realloc", "malloc", "_int_malloc", "calloc"),
@@ -87,7 +87,7 @@ def is_owner_alone(source: Source, name: Node) -> bool:
 
 
 def is_plain_read(source: Source, name: Node, is_object: bool) -> bool:
-    """Of what is sent: an element that is read as a number, and nothing else."""
+    """Returns whether an element of a send buffer is only read as a number."""
     if source.language == "python":
         return False
     if source.language == "fortran":
@@ -121,7 +121,7 @@ def is_plain_read(source: Source, name: Node, is_object: bool) -> bool:
 
 
 def is_read_of_fortran(source: Source, name: Node) -> bool:
-    """Of an assignment's right side, and in no argument or index."""
+    """Returns whether the name is on an assignment's right side, outside arguments and indices."""
     node = name
     for around in ancestors(name):
         if around.type == "argument_list":
@@ -154,7 +154,7 @@ class Judge:
     buffers: Buffers
     wish: Wish
     before: bool = False  # the statement stands before the call, which would start earlier
-    scope: Node | None = None  # that must not be left; None: the statement itself
+    scope: Node | None = None  # statement that must not be left; None: the statement itself
 
     def __post_init__(self) -> None:
         source = self.found.source
@@ -257,7 +257,7 @@ def plain(function: str) -> str:
 
 
 def index_of_use(place: Place, found: Found, wish: Wish, judge: Judge) -> int:
-    """Of the first statement behind the call before which the wait has to stand."""
+    """Returns the index of the first statement after the call before which the wait must stand."""
     following, source = found.following, found.source
     if is_in(place, found, wish):
         there = (i for i, one in enumerate(following) if is_at(one, place.line))

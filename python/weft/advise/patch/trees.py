@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 BRANCH = "weft-advise"
-MOST_BYTES, MOST_FILES = 4 << 30, 200_000  # of a copy
+MOST_BYTES, MOST_FILES = 4 << 30, 200_000  # limits of a copy
 # Folders with these name the place where they are: a build there would build in the user's tree.
 BOUND = ("CMakeCache.txt", "meson-private")
 FOREIGN = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
@@ -53,7 +53,7 @@ class Trees(ABC):
 
     @abstractmethod
     def keep(self, message: str) -> str:
-        """Where the change is then, and how to take it over."""
+        """Returns a sentence about where the change is and how to apply it."""
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -71,7 +71,7 @@ class Trees(ABC):
 
 
 class Copies(Trees):
-    """Of a folder that is in no git checkout."""
+    """Copies of a folder that is in no git checkout."""
 
     is_kept = False
 
@@ -105,7 +105,7 @@ class Copies(Trees):
 
 
 class Checkout(Trees):
-    """Of git."""
+    """Worktrees of a git checkout."""
 
     base = ""  # the commit that the source is of
 
@@ -126,7 +126,7 @@ class Checkout(Trees):
         return done.stdout.strip("\n")
 
     def asked(self, *words: object) -> str:
-        """The same of what may not be; "": it is not."""
+        """Returns git's answer; "" if git refuses."""
         with contextlib.suppress(TreeError):
             return self.git(*words)
         return ""

@@ -31,15 +31,16 @@ class Wish:
     file: str
     line: int
     language: str
-    uses: list[Place] = field(default_factory=list)  # that touched the result first
-    writes: list[Place] = field(default_factory=list)  # that wrote last what is sent
+    uses: list[Place] = field(default_factory=list)  # places that touched the result first
+    writes: list[Place] = field(default_factory=list)  # places that last wrote the send buffer
     earlier: bool = False  # starting it earlier wins something
     is_known: bool = True  # the first use was measured
-    object_method: str = ""  # of mpi4py, which pickles
+    object_method: str = ""  # mpi4py's method that pickles objects
     source: str = ""  # the line as it was when the program ran; "": not known
     module: str = ""  # the program's file; "": it is interpreted
-    function: str = ""  # that has the call
-    elsewhere: str = ""  # where other ranks make the same call; "": at this line, too
+    function: str = ""  # function that contains the call
+    # Place where other ranks make the same call; "" if they make it at this line, too.
+    elsewhere: str = ""
     gain_us: float = 0  # at most, of one rank over the run
     plan: str = ""  # MPI_Allreduce_init, where each call has the same arguments
 
@@ -114,7 +115,7 @@ def wish_of(site: Site, alike: list[Site], module: str) -> Wish:
 def wishes_of(
     advice: Advice, stored: Stored, chosen: Optional[Iterable[Site]] = None
 ) -> list[Wish]:
-    """Of the calls that are worth a change, or of others; each line once."""
+    """Returns the calls that are worth a change, or the given ones; each line once."""
     modules, met = modules_of(stored), meetings(advice, stored)
     found: dict[tuple, Wish] = {}
     for site in advice.best if chosen is None else chosen:

@@ -59,7 +59,7 @@ def started(found: Found, wish: Wish, request: str) -> list[str]:
 
 
 def started_again(found: Found, wish: Wish, request: str) -> list[str]:
-    """The same of a call that is planned when it is made first."""
+    """Returns the start of a persistent call, which is initialised when it is first made."""
     indent = indent_of(found.source, first_line(found.statement))
     error = "" if found.error is None else f"{found.source.text(found.error)} = "
     return [

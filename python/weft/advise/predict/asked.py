@@ -1,4 +1,4 @@
-"""What `weft advise --predict` is asked for: refused in a sentence where it cannot be."""
+"""Checks the options of `weft advise --predict`, and refuses wrong ones in a sentence."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""What a collective takes on a described machine: the simulator's answer, by kind and size.
-
-A collective with too many messages for the simulator is simulated on fewer nodes, and the time
-goes on growing by the power that it had between the two largest numbers of nodes.
-"""
+"""Times of collectives on a described machine, by kind and size, from the simulator. A collective
+with too many messages for the simulator is simulated on fewer nodes, and the time is extrapolated
+by the power law between the two largest numbers of nodes."""
 
 from __future__ import annotations
 
@@ -15,14 +13,15 @@ from typing import Any, NamedTuple
 
 from weft.sim import native
 
-MOST_MESSAGES = 400_000  # of one simulation, so that it takes a second
+MOST_MESSAGES = 400_000  # messages of one simulation, so that it takes about a second
 MOST_RANKS_OF_THREADS = 2048  # with a thread for each rank
-FILLS = (0.0, 0.5, 1.0)  # of a rate limiter's bucket
+FILLS = (0.0, 0.5, 1.0)  # fill levels of a rate limiter's bucket
 KIB = 1024
 
 
 class Places(NamedTuple):
-    """Where a communicator's ranks are. shared: so many such communicators use a node's link."""
+    """The placement of a communicator's ranks. shared: the number of such communicators that use a
+    node's link."""
 
     ranks: int
     nodes: int
@@ -31,14 +30,14 @@ class Places(NamedTuple):
 
 class Operation(NamedTuple):
     kind: str
-    bytes: int  # of the data, or of a block where there are several
+    bytes: int  # bytes of the data, or of one block if there are several
     places: Places
 
 
 @dataclass(frozen=True)
 class Cost:
     us: float  # from the arrival of the last rank on
-    link_bytes: float = 0.0  # that a node sends
+    link_bytes: float = 0.0  # bytes that a node sends
     total_us: float = 0.0  # with the computation beside it
     is_exact: bool = True  # simulated at its size
 
@@ -156,7 +155,8 @@ class Costs:
         words = {"collective": kind, "bytes": size, "ranks": ranks, "nodes": nodes}
         file = self._file(fill, shared)
         run = native.simulate(file, **words, **{"placement": "bind", **options})
-        here = (ranks / nodes - 1) / (ranks - 1)  # of the messages, about, stay inside a node
+        # Approximate share of messages that stay inside a node.
+        here = (ranks / nodes - 1) / (ranks - 1)
         return Cost(
             run.communication_us, run.message_bytes * (1 - here) * shared / nodes, run.total_us
         )

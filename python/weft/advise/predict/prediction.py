@@ -37,7 +37,7 @@ from weft.data.stored import ResultError
 from weft.measurements import statistics
 
 MODEL = 0.2  # docs/simulator.md: within this of what is measured in nine of ten cases
-BLOCKS = 12  # of a record's calls, whose computation is compared
+BLOCKS = 12  # blocks of a record's calls whose computation is compared
 MOST_SPREAD = 0.5
 
 
@@ -56,13 +56,14 @@ class SitePrediction:
     """Microseconds of the average rank over the run."""
 
     site: Site
-    bytes: float  # of one call, of a rank
+    bytes: float  # bytes of one call of a rank
     ranks: int
     recorded_us: float
     us: Interval
-    waiting_us: float  # of the expected time
-    free_us: float  # that Weft's auto wins of it
-    change_us: float | None  # that the advised change wins on top; None: none is advised
+    waiting_us: float  # waiting time within the expected time
+    free_us: float  # time that Weft's engine auto saves
+    # Time that the advised change saves in addition; None if none is advised.
+    change_us: float | None
 
 
 @dataclass(frozen=True)
@@ -309,7 +310,7 @@ def assumptions(
     not_replayed_us: float,
     varies: float,
 ) -> list[str]:
-    """What the prediction rests on, a sentence each."""
+    """Returns the assumptions of the prediction, one sentence each."""
     geometry, facts = machine.geometry, machine.costs.facts
     network = facts["network"]
     name = f"{machine.costs.path}"

@@ -58,7 +58,7 @@ class Geometry:
         return max(1, round(number ** (math.log(self.ranks) / math.log(self.recorded))))
 
     def places(self, members: Sequence[int]) -> Places:
-        """Of a communicator that has these ranks in the record."""
+        """Returns the placement of a communicator with these ranks in the record."""
         if len(members) == self.recorded:
             return Places(self.ranks, math.ceil(self.ranks / self.per_node))
         stride = min(b - a for a, b in zip(members, members[1:])) if len(members) > 1 else 1
@@ -71,7 +71,8 @@ class Geometry:
 def operation_of(
     call: Call, bytes_of: dict[tuple[int, int], float], scale: Scale, geometry: Geometry
 ) -> Operation:
-    """What the simulator is asked for. Of blocks that differ the rank with most counts."""
+    """Returns the operation to simulate. If blocks differ, the rank with the largest counts
+    decides."""
     kind = plain(base_name(call.site.call))
     places = geometry.places(call.members)
     own = [bytes_of.get((rank, row["site"]), call.site.bytes) for rank, row in call.rows.items()]
@@ -116,7 +117,7 @@ class Bucket:
     """A rate limiter's: what a node's link passes at once, and when it was last looked at."""
 
     size: float
-    rate: float  # that refills it, bytes per microsecond
+    rate: float  # bytes per microsecond that refill it
     level: float = 0.0
     at_us: float = 0.0
 
@@ -142,16 +143,17 @@ def computation(stretch: Stretch) -> Iterator[tuple[Call, dict[int, float]]]:
 
 
 class Charge(NamedTuple):
-    """What a call costs on the machine."""
+    """The cost of a call on the machine."""
 
     us: float
-    link_bytes: float = 0.0  # that a node sends
+    link_bytes: float = 0.0  # bytes that a node sends
     later: float = 0.0  # in deviations of the arrivals: the last of more ranks comes later
 
 
 @dataclass
 class Replay:
-    """Of stretches, one by one. charge: of a call, with the bucket as full as it is then."""
+    """Replays stretches one by one. charge: returns a call's cost at the present fill of the
+    bucket."""
 
     computation: float  # by what computation is multiplied
     charge: Callable[[Call, float], Charge]
