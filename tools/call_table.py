@@ -50,7 +50,8 @@ CALL_MEMBERS = (
     ("recvtypes", ("recv_datatypes",)),
 )
 
-# Of a collective's arguments without arrays, those that are words beside buffers and communicator.
+# The arguments, beside buffers and communicator, of a collective without arrays that are single
+# words.
 WORDS = (
     "count",
     "send_count",
@@ -195,7 +196,7 @@ def normalised(call):
 
 
 def moves(call):
-    """What a call for a transfer moves, as "(count, datatype)"; another call, nothing."""
+    """Returns the data of a transfer as "(count, datatype)"; empty for other calls."""
     if call["class"] not in ("nonblocking_poll", "persistent_message"):
         return []
     factor = argument(call, "partitions")
@@ -218,7 +219,7 @@ def is_access(call):
 
 
 def known_as(call):
-    """What a collective is known again by: the arguments of cached_call()."""
+    """Returns the arguments of cached_call(), by which a collective is recognised again."""
     arrays = has_arrays(call)
     buffers = [] if arrays else [argument(call, f"{side}_buffer") for side in ("send", "recv")]
     which = ", ".join([f"CallId::{short(call)}", *filter(None, buffers)])

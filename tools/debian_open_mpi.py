@@ -1,8 +1,6 @@
-"""What programs need that Debian builds with its Open MPI and that lie unpacked in a folder.
-
-Why one place: unpacked, nothing sets up alternatives (BLAS, LAPACK), and Open MPI looks for its
-parts where it would be installed. Standard library only.
-"""
+"""Environment of programs that Debian builds with its Open MPI and that are unpacked in a folder.
+It is needed since nothing sets up alternatives (BLAS, LAPACK) there, and Open MPI looks for its
+parts where it would be installed. Standard library only."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ def environment(place: Path, *more: Path) -> dict[str, str]:
 
 
 def finds_libraries(environment: dict[str, str]) -> list[str]:
-    """What stands before a program on a launcher's command line, so that its libraries are found:
-    Open MPI 5 replaces the variable by a folder of its own where OPAL_PREFIX is set."""
+    """Returns words before a program on a launcher's command line by which its libraries are found:
+    Open MPI 5 replaces the variable by a folder of its own if OPAL_PREFIX is set."""
     path = environment.get("LD_LIBRARY_PATH")
     return ["env", f"LD_LIBRARY_PATH={path}"] if path else []

@@ -32,13 +32,14 @@ class Missing(Exception):
 
 @dataclass(frozen=True)
 class Program(ABC):
-    """What all have in common; `file` shows, below the root, that its packages are there."""
+    """The common base of all programs; `file` shows, below the root, that the packages are
+    installed."""
 
     name: str
     packages: tuple[str, ...]
     file: str
     in_lab: bool = True
-    rate: str = "200mbit"  # of the lab's links
+    rate: str = "200mbit"  # rate of the lab's links
     sums: bool = True  # its results depend on who adds numbers in what order
 
     @property
@@ -73,7 +74,7 @@ class Program(ABC):
         """Makes it of a source that no package has; nothing for programs of packages."""
 
     def environment(self) -> dict[str, str]:
-        """What it and its launcher need on top of the usual environment."""
+        """Returns the variables that the program and its launcher need in addition."""
         return debian_open_mpi.environment(PLACE)
 
     def mpi(self) -> mpi_libraries.Implementation:
@@ -86,11 +87,11 @@ class Program(ABC):
 
     @abstractmethod
     def results(self, directory: Path, output: str) -> dict[str, float]:
-        """What it has computed, each number by its name."""
+        """Returns the computed numbers by name."""
 
     @abstractmethod
     def seconds(self, directory: Path, output: str) -> float:
-        """What it says itself that it took, without start and end."""
+        """Returns the time that the program reports, without start and end."""
 
 
 class Lammps(Program):

@@ -250,7 +250,8 @@ def is_of_bench(path: Path) -> bool:
 
 
 def of_record(path: Path) -> Result:
-    """Of weft advise; what it says of itself is of the run, not of this reading."""
+    """Returns the result of a record of weft advise. Its facts are those of the run, not of this
+    reading."""
     from weft.advise import analysis, as_data, store
 
     record = store.read(path)

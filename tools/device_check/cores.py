@@ -35,7 +35,7 @@ def preloaded(engine: str, **variables: str) -> dict[str, str]:
 def output_of(
     ranks: int, program: str, options: Sequence[object], variables: dict[str, str]
 ) -> str | None:
-    """Of a job with each rank on a core of its own; none: it did not run."""
+    """Returns the output of a job with each rank on a core of its own; None if it did not run."""
     command = [programs.MPICH / "bin" / "mpiexec", "-n", ranks, "-bind-to", "core"]
     command += [word for name, value in variables.items() for word in ("-genv", name, value)]
     words = [str(word) for word in [*command, programs.BUILD / "bin" / "mpich" / program, *options]]
@@ -51,7 +51,7 @@ def output_of(
 def found_by(
     ranks: int, program: str, options: Sequence[object], variables: dict[str, str]
 ) -> dict:
-    """What such a job writes with --json; empty: it did not run."""
+    """Returns the data that such a job writes with --json; empty if it did not run."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "found.json"
         if output_of(ranks, program, [*options, "--json", path], variables) is None:
@@ -117,14 +117,14 @@ def show_levels(cores: int, end: float) -> None:
 
 @dataclass
 class Row:
-    """What was measured: the total of computation and collective over native's, by engine; of
-    kernels, each variant's time over that of the blocking one without Weft."""
+    """A measurement: the total of computation and collective divided by native's, by engine; for
+    kernels, each variant's time divided by that of the blocking one without Weft."""
 
     group: str
     collective: str
     size: str
     ranks: int
-    words: str  # what the rows of a group differ by
+    words: str  # difference between the rows of a group
     native_us: float = 0
     of_native: dict[str, float] = field(default_factory=dict)  # empty: it did not run
 
@@ -148,15 +148,16 @@ def engines_of(cores: int) -> Iterator[Row]:
 
 
 def steps(row: Row, engine: str, *options: object) -> list[float]:
-    """What bench/steps tells: seconds, microseconds of a step, nanoseconds of an iteration."""
+    """Returns the output of bench/steps: seconds, microseconds per step, nanoseconds per
+    iteration."""
     call = ["--collective", row.collective, "--bytes", row.size, *options]
     settings = preloaded(engine, WEFT_PLAN_CACHE="none")
     return [float(word) for word in (output_of(row.ranks, "steps", call, settings) or "").split()]
 
 
 def learnt_of(cores: int) -> Iterator[Row]:
-    """What learns is measured in jobs of its own, in turn, each with the same steps: beside a
-    computation as long as the collective. The time counts in which auto tries."""
+    """Measures learning in jobs of its own, in turn, each with the same steps: beside a computation
+    as long as the collective. The time in which auto tries variants counts."""
     for ranks in sorted({n for n in (4, 8, 16) if n <= cores} | {max(2, cores - 2)}):
         for collective, size in COLLECTIVES:
             row = Row("learnt", collective, size, ranks, f"{STEPS} steps")

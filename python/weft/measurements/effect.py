@@ -1,9 +1,7 @@
-"""What a benchmark means: curves over the amount of computation, crossings, winners and advice.
-
-Why apart from the page: the page, the terminal, the picture and tests must say the same. A lead
-counts only beyond the confidence intervals of both and above 2 %; else there is "no difference".
-The blocking call is a contender too, drawn as its time plus the computation.
-"""
+"""The meaning of a benchmark: curves over the amount of computation, crossings, winners and advice.
+It is separate from the page, since the page, the terminal, the picture and tests must agree. A lead
+counts only beyond both confidence intervals and above 2 %; otherwise there is "no difference". The
+blocking call is a contender too, drawn as its time plus the computation."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ BLOCKING = "blocking"
 
 @dataclass(frozen=True)
 class Reading:
-    """One candidate at one amount of computation."""
+    """A candidate's result at one amount of computation."""
 
     total: Statistic
     hidden: float | None  # None: what could be hidden is less than can be told
@@ -43,7 +41,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Curve:
-    """One candidate of a case over the amounts; a hanging candidate may lack some."""
+    """A candidate's results over the amounts; a hanging candidate may lack some."""
 
     name: str
     engine: str
@@ -57,7 +55,8 @@ class Curve:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where `before`, the faster one left of it, is overtaken by `after`. Microseconds."""
+    """The point at which `before`, the faster one to its left, is overtaken by `after`.
+    Microseconds."""
 
     before: str
     after: str
@@ -98,7 +97,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Case:
-    """One collective of one size on one number of ranks, with all candidates."""
+    """A collective of one size on one number of ranks, with all candidates."""
 
     collective: str
     size_bytes: int
@@ -108,7 +107,7 @@ class Case:
     communication_us: float
     computation_us: tuple[float, ...]  # per amount
     curves: tuple[Curve, ...]  # the blocking call first
-    numbers: tuple[int, ...] = ()  # of the amounts, as they were measured
+    numbers: tuple[int, ...] = ()  # numbers of the amounts, as they were measured
 
     @property
     def call(self) -> str:
@@ -163,7 +162,8 @@ class Case:
 
     @cached_property
     def crossings(self) -> tuple[Crossing, ...]:
-        """Of each candidate with the blocking call, and of each two that lead somewhere."""
+        """Returns the crossings of each candidate with the blocking call, and of each two that lead
+        somewhere."""
         leaders = [c for c in self.candidates if any(s.leader is c for s in self.standings)]
         pairs = [(self.blocking, curve) for curve in self.candidates]
         pairs += [(a, b) for i, a in enumerate(leaders) for b in leaders[i + 1 :]]
@@ -195,7 +195,7 @@ def verdict(one: Curve, other: Curve, amount: int) -> str:
 
 
 def crossings(one: Curve, other: Curve, x_us: Sequence[float]) -> list[Crossing]:
-    """Where the medians, joined by straight lines, cross."""
+    """Returns the points at which the medians, joined by straight lines, cross."""
     common = sorted(one.readings.keys() & other.readings.keys())
     gap = [_gap(one, other, amount) for amount in common]
     x = [x_us[amount] for amount in common]
@@ -213,7 +213,8 @@ def crossings(one: Curve, other: Curve, x_us: Sequence[float]) -> list[Crossing]
 
 
 def _gap(one: Curve, other: Curve, amount: int) -> tuple[float, float, float]:
-    """one − other: the least, the median's and the most that the intervals permit."""
+    """Returns one − other: the least, the medians' and the largest difference that the intervals
+    permit."""
     a, b = one.readings[amount].total, other.readings[amount].total
     return (a.low - b.high, a.median - b.median, a.high - b.low)
 
@@ -233,7 +234,7 @@ def _overlap(x: Sequence[float], gap: Sequence[tuple], at: float) -> tuple[float
 
 
 def _zeros(x: Sequence[float], y: Sequence[float]) -> list[float]:
-    """Of the line through the points."""
+    """Returns the zeros of the line through the points."""
     places = range(len(x) - 1)
     return [_root(x, y, i, i + 1) for i in places if y[i] * y[i + 1] <= 0 and y[i] != y[i + 1]]
 
@@ -390,7 +391,7 @@ def segments(case: Case, curve: Curve) -> list[Segment]:
 
 
 def advice(case: Case) -> str:
-    """One sentence, or two: what to call, from which amount of computation on."""
+    """Returns one or two sentences: what to call, and from which amount of computation on."""
     curve = recommended(case)
     if curve is None:
         return _no_gain(case)
@@ -443,7 +444,7 @@ def _span(case: Case, part: Segment) -> str:
 
 
 def boundary_us(case: Case, curve: Curve, parts: Sequence[Segment], i: int, at_end: bool) -> float:
-    """Where a segment begins or ends: the crossing, or its own outermost amount beside a tie."""
+    """Returns the border of a segment: the crossing, or its outermost amount beside a tie."""
     part = parts[i]
     k = i + 1 if at_end else i - 1
     if parts[k].verdict == SLOWER:

@@ -1,8 +1,6 @@
-"""What the presets' results say of the published findings: holds, holds in part, does not, and why.
-
-Why apart: a preset says what to run, a judgement what came of it. All rest on the spread: one time
-is less than another where the intervals do not meet (weft.measurements.statistics).
-"""
+"""Judges published findings by the presets' results: holds, holds in part, does not hold, and why.
+It is separate from the presets, which only say what to run. One time is less than another if the
+intervals do not overlap (weft.measurements.statistics)."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ Verdict = Literal["holds", "holds in direction", "holds in part", "does not hold
 
 
 class Judgement(str):
-    """What is said of a finding; `verdict` is the same in one of five words."""
+    """A judgement of a finding in words; `verdict` is one of five words for it."""
 
     verdict: Verdict
 
@@ -35,14 +33,15 @@ class Judgement(str):
 
 
 UNDECIDED = "is not decided"
-LAB_BURST_BYTES = 256_000  # what a link of the lab passes at full speed at its usual rate
-ELEMENTS = 10000  # of the kernel of three arrays
+# Bytes that a link of the lab transfers at full speed before its rate limit applies.
+LAB_BURST_BYTES = 256_000
+ELEMENTS = 10000  # elements in the kernel of three arrays
 NORMAL = "Normal"
 THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}  # the study's cases: progress threads on a core
 
 
 def of_parts(parts: Sequence[Decision], whole: Verdict = HOLDS) -> Verdict:
-    """Of a statement with these parts: one that fails refutes the whole."""
+    """Combines the decisions on a statement's parts: one that fails refutes the whole."""
     if False in parts:
         return IN_PART if True in parts else DOES_NOT_HOLD
     return OPEN if None in parts or not parts else whole
@@ -75,7 +74,7 @@ def judge_tcc(run: Run) -> Judgement:
 
 
 def _judge_several(run: Run) -> Judgement:
-    """Of several collectives in flight TCC carries out one after the other."""
+    """Judges whether TCC carries out several collectives in flight one after the other."""
     thread, tcc = run.times_us.get("thread"), run.times_us.get("tcc")
     if not thread or not tcc:
         return Judgement(OPEN, f"Not decided ({run.title}): thread and tcc were not both measured.")
@@ -116,7 +115,7 @@ def _judge_cases(run: Run) -> Judgement:
 
 
 def _share(run: Run) -> str:
-    """What overlap could win at most, from what was measured."""
+    """Says what overlap could win at most according to the measurements."""
     if not run.communication_share:
         return "How long the blocking program communicates was not counted."
     hidden = min(run.communication_share, 1 - run.communication_share)
@@ -136,7 +135,7 @@ THREADS_PUBLISHED = {
 
 
 def judge_threads_per_core(runs: Sequence[Run]) -> Judgement:
-    """Of several series together: open, since each has its own verdict in its own sentence."""
+    """Judges several series together: open, since each has its own verdict in its own sentence."""
     sentences = []
     for mpi in dict.fromkeys(run.library for run in runs):
         for series, expected in THREADS_PUBLISHED.items():
@@ -327,7 +326,7 @@ def _less(time: Statistic, other: Statistic) -> str:
     return f"{percent(abs(saved))} {'less' if saved >= 0 else 'more'} time"
 
 
-FAR = 2 / 3  # of the time: communication takes twice as long as computation
+FAR = 2 / 3  # share of the time at which communication takes twice as long as computation
 
 
 def judge_fft3d(run: Run) -> Judgement:
@@ -359,7 +358,7 @@ PUBLISHED_STENCILS = {"blocking", "notify", "coop", "graphs"}
 
 
 def judge_gpu_stencil(run: Run) -> Judgement:
-    """Of the published methods; others stand beside them."""
+    """Judges the published methods; others are listed beside them."""
     best = run.best
     graphs = run.times_us.get("graphs")
     if graphs is None:

@@ -19,14 +19,14 @@ from weft.measurements import statistics
 from weft.measurements.result import Statistic, ranks_in_words
 
 SCHEMA = "weft-kernels/1"
-RUN_SCHEMA = "weft-kernel/1"  # what the program writes
+RUN_SCHEMA = "weft-kernel/1"  # schema of the program's output
 BLOCKING = "blocking"
 SCRATCH = "{scratch}"  # in a run's arguments: a directory that goes with the run
 
 
 @dataclass(frozen=True)
 class Run:
-    """One job: the kernel, blocking and with each engine."""
+    """The results of a job: the kernel, blocking and with each engine."""
 
     kernel: str
     mpi: str
@@ -35,8 +35,8 @@ class Run:
     network: str
     times_us: dict[str, Statistic]  # by variant; BLOCKING: without overlap
     samples_us: dict[str, list[float]]
-    communication_share: float = 0.0  # of the blocking kernel's time; 0: not counted
-    amount: int = 0  # of computation, where the program chose it
+    communication_share: float = 0.0  # share of the blocking kernel's time; 0: not counted
+    amount: int = 0  # amount of computation if the program chose it
     series: str = ""  # the experiment of which this run is a case
     case: str = ""
 
@@ -99,7 +99,7 @@ class VariantFigures:
 
     @property
     def label(self) -> str:
-        """What a page calls it: the engine alone where it is merely overlapped."""
+        """Returns the name on a page: only the engine if it is merely overlapped."""
         if self.name in ("", "overlapped"):
             return self.engine or BLOCKING
         return f"{self.name}, {self.engine}" if self.engine else self.name

@@ -32,7 +32,7 @@ from weft.measurements.kernels import SCRATCH, Run
 from weft.measurements.result import Result
 
 LAB = "nodes=2,rate=200mbit"
-MASTER_THREADS = 2  # of each rank, one of which communicates
+MASTER_THREADS = 2  # threads of each rank, one of which communicates
 UNKNOWN_CORES = 12  # enough for all: of a machine that is not described nothing is said to lack
 
 
@@ -79,7 +79,7 @@ def presets(cores: int) -> dict[str, Preset]:
 
 
 def remarks(preset: Preset, found: Result) -> tuple[str, ...]:
-    """What was published, what is found in a result, and what was not measured."""
+    """Returns the published finding, the finding in a result, and what was not measured."""
     said = [f"Published: {preset.published}", f"Found: {preset.judge(found)}"]
     if preset.not_available:
         said.append(f"Not measured here: {preset.not_available}")
@@ -87,7 +87,7 @@ def remarks(preset: Preset, found: Result) -> tuple[str, ...]:
 
 
 def findings(preset: Preset, runs: Sequence[Run]) -> list[str]:
-    """What is said of a program's runs."""
+    """Returns the judgements on a program's runs."""
     return [preset.judge(runs)] if preset.series else [preset.judge(run) for run in runs]
 
 
@@ -107,7 +107,7 @@ def measured_for(
 
 
 def in_the_lab(collective: str, size: str, **more: str) -> dict[str, Any]:
-    """One run between the lab's two nodes."""
+    """Returns the options of a run between the lab's two nodes."""
     return {"collective": collective, "size": size, "lab": LAB, **more}
 
 
@@ -184,7 +184,7 @@ def threads_per_core(cores: int) -> Preset:
 
 
 def threads_missing(cores: int) -> str:
-    """What of the study's experiment this machine cannot run."""
+    """Says which parts of the study's experiment this machine cannot run."""
     needed = {"Prog1": 4, "Prog2": 3, "Prog4": 5}
     lacking = [name for name, threads in THREADS.items() if not ranks_beside(threads, cores)]
     parts = ["32 nodes of 120 cores"]

@@ -1,8 +1,6 @@
-"""What a benchmark found: candidates, points, and the JSON (weft-bench/2) and CSV they travel in.
-
-Why apart from the measuring: reports, comparisons and other tools read results only through this
-module and store.py (SQLite). docs/benchmarking.md has the schema and the definitions.
-"""
+"""A benchmark's result: candidates, points, and their formats JSON (weft-bench/2) and CSV. It is
+separate from measuring: reports, comparisons and other tools read results only through this module
+and store.py (SQLite). docs/benchmarking.md has the schema and the definitions."""
 
 from __future__ import annotations
 
@@ -40,13 +38,13 @@ class Statistic:
 
     @property
     def half_width(self) -> float:
-        """Of the interval, as a share of the median."""
+        """Returns half the width of the interval as a share of the median."""
         return (self.high - self.low) / 2 / self.median if self.median else 0.0
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to communicate. `status` other than measured: `reason` says why not."""
+    """A way to communicate. If `status` is not measured, `reason` says why."""
 
     mpi: str
     engine: str
@@ -87,7 +85,7 @@ class Alone:
 
 @dataclass(frozen=True)
 class Point:
-    """One candidate at one amount of computation. Times of the slowest rank, medians."""
+    """A candidate at one amount of computation. Times are medians of the slowest rank."""
 
     mpi: str
     engine: str
@@ -99,7 +97,7 @@ class Point:
     ranks: int
     nodes: int
     computation_us: float  # alone
-    communication_us: float  # of the best candidate that does nothing else; same for all engines
+    communication_us: float  # time of the best candidate without computation; equal for all engines
     total_us: Statistic
     hidden: float  # signed, never clamped
     slowdown_of_computation: float  # computation inside the overlap / computation alone
@@ -108,12 +106,12 @@ class Point:
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
-        """Of the candidate."""
+        """Returns the candidate's key."""
         return (self.mpi, self.engine, self.placement, self.backoff, self.algorithm)
 
     @property
     def case(self) -> tuple[str, int, int, int]:
-        """What was communicated, by how many: (collective, bytes, ranks, nodes)."""
+        """Returns the case: (collective, bytes, ranks, nodes)."""
         return (self.collective, self.bytes, self.ranks, self.nodes)
 
     @property
@@ -176,7 +174,7 @@ def save_json(result: Result, path: Path, best: str = "") -> None:
 
 
 def save_csv(result: Result, path: Path) -> None:
-    """One line per point; total_us becomes total_us_median, total_us_low, …"""
+    """Writes one line per point; total_us becomes total_us_median, total_us_low, …"""
     names = [f.name for f in fields(Point)]
     spread = [f.name for f in fields(Statistic)]
     header = [n for n in names if n != "total_us"] + [f"total_us_{n}" for n in spread]

@@ -19,7 +19,7 @@ TOLERANCE = 0.02  # half-width of the 95 % interval, as a share of the median
 # Below this share of the time, two candidates count as equally fast.
 NOTICEABLE = 0.02
 FASTER, SAME, SLOWER = "faster", "same", "slower"
-# Of the fastest candidate's communication, and of the slowest's.
+# Bounds as multiples of the fastest candidate's communication, and of the slowest's.
 LOWEST, HIGHEST = 0.1, 2.0
 
 
@@ -99,7 +99,7 @@ def verdict(one: Statistic, other: Statistic) -> str:
 
 
 def ratio(one: Statistic, other: Statistic) -> Statistic:
-    """one / other: of the medians, with the least and the most that both intervals permit."""
+    """Returns one / other: the ratio of the medians, and the bounds that both intervals permit."""
     return Statistic(
         median=one.median / other.median,
         low=one.low / other.high,

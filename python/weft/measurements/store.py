@@ -54,7 +54,7 @@ CREATE TABLE sample (id INTEGER PRIMARY KEY, job INTEGER NOT NULL REFERENCES job
   computation_us REAL);
 CREATE INDEX sample_of_job ON sample (job);
 """
-# What a resumed run need not measure again; apart, since older files have no such table.
+# Cases that a resumed run need not measure again; a table of its own, since older files lack it.
 ENDED = """
 CREATE TABLE IF NOT EXISTS ended (measured_case INTEGER NOT NULL REFERENCES measured_case,
   candidate INTEGER NOT NULL REFERENCES candidate, round INTEGER NOT NULL, iteration_us REAL,
@@ -74,9 +74,9 @@ def reject(path: Path, what: str) -> ResultError:
 
 @dataclass
 class Begun:
-    """What an earlier part of a run has measured of one case."""
+    """The results of an earlier part of a run for one case."""
 
-    number: int  # of the case in the store
+    number: int  # number of the case in the store
     nodes: int
     ended: set[tuple[tuple, int]]  # (candidate's key, round)
     iteration_us: list[float]
@@ -84,7 +84,7 @@ class Begun:
 
 
 class Store:
-    """One file, open for reading and appending."""
+    """A result file, open for reading and appending."""
 
     def __init__(self, path: Path, create: bool = True) -> None:
         self.path = path
@@ -286,7 +286,7 @@ class Store:
 
 
 class Reading:
-    """One run's samples, grouped into what points are made of."""
+    """The samples of one run, grouped by point."""
 
     def __init__(self, store: Store, run: int) -> None:
         self.store = store
@@ -325,7 +325,7 @@ class Reading:
                 self.overlapped[case, candidate, amount].append((us, inside or 0.0))
 
     def communication_us(self, case: int) -> float | None:
-        """Of the best candidate that does nothing else."""
+        """Returns the time of the best candidate without computation."""
         times = [s for key, s in self.blocking.items() if key[0] == case]
         times += [s for key, s in self.immediate.items() if key[0] == case]
         return min((statistics.of(samples).median for samples in times), default=None)

@@ -30,7 +30,7 @@ class Source:
 
     name: str
     result: Result
-    remarks: tuple[str, ...] = ()  # what a preset found
+    remarks: tuple[str, ...] = ()  # findings of a preset
 
     @property
     def cases(self) -> list[Case]:
@@ -38,7 +38,7 @@ class Source:
 
 
 def looks(sources: Sequence[Source]) -> dict[str, Look]:
-    """One colour, dash and mark per candidate, the same in all pictures of the page."""
+    """Returns a colour, dash and mark per candidate, the same in all pictures of the page."""
     found: dict[str, Look] = {}
     for source in sources:
         for case in source.cases:
@@ -86,7 +86,7 @@ def highest(drawn: Sequence[Statistic]) -> float:
 
 
 def heads(case: Case) -> dict[float, str]:
-    """Of the hover texts: the amounts as the axis has them."""
+    """Returns the headings of hover texts: the amounts in the axis's unit."""
     unit, scale = case.unit
     return {
         us / scale: f"{effect.figure(us, case)} {unit} of computation" for us in case.computation_us
@@ -154,7 +154,7 @@ def chart(case: Case, styles: dict[str, Look]) -> Stack:
 
 
 def height(case: Case, x_us: float) -> float:
-    """Of the blocking call's line at this amount of computation."""
+    """Returns the height of the blocking call's line at this amount of computation."""
     line = case.blocking.readings
     known = [a for a in case.amounts if a in line]
     left = max((a for a in known if case.computation_us[a] <= x_us), default=known[0])
@@ -221,7 +221,7 @@ def cell(case: Case, amount: int, styles: dict[str, Look]) -> Cell:
 
 
 def table(case: Case) -> list[dict[str, Any]]:
-    """One entry per amount, with a row per candidate."""
+    """Returns one entry per amount, with a row per candidate."""
     entries = []
     for amount in case.amounts:
         standing = case.standings[amount]

@@ -18,7 +18,7 @@ class Cell:
 
     @property
     def ink(self) -> str:
-        """Of the text on it; "": the page's own."""
+        """Returns the colour of text on it; "": the page's own."""
         return ink_on(self.colour) if self.colour.startswith("#") else ""
 
 
@@ -40,7 +40,7 @@ class Map:
     x_title: str
     name: str
     entries: Sequence[tuple[str, str]]
-    height: float = 34  # of a row
+    height: float = 34  # height of a row
 
     def __html__(self) -> Markup:
         columns = max(len(cells) for *_, cells in self.rows)

@@ -39,7 +39,7 @@ def share(text: str) -> float:
 
 
 def another_machine(names: Sequence[str], results: Sequence[Result]) -> str:
-    """Where results are not of the first one's machine, in words; "": all are."""
+    """Says which results come from another machine than the first; "" if none."""
     first = results[0].measured_on
     for name, result in zip(names[1:], results[1:]):
         for key in OF_A_MACHINE:
@@ -50,13 +50,14 @@ def another_machine(names: Sequence[str], results: Sequence[Result]) -> str:
 
 
 def slower(found: Versus, allowed: float) -> list[Ratio]:
-    """Where even the least that both intervals permit is more than that; the worst first."""
+    """Returns the candidates that are slower even at the lower bound of the ratio, the worst
+    first."""
     worse = [one for one in found.ratios if one.times.is_certain and one.times.low > 1 + allowed]
     return sorted(worse, key=lambda one: -one.times.median)
 
 
 def open_points(found: Versus, allowed: float) -> int:
-    """Where the intervals permit both answers."""
+    """Returns the number of points that the intervals leave undecided."""
     beyond = [one.times for one in found.ratios if one.times.high > 1 + allowed]
     return sum(not times.is_certain or times.low <= 1 + allowed for times in beyond)
 
@@ -91,7 +92,7 @@ def judgement(found: Versus, allowed: float) -> tuple[bool, str]:
 
 @dataclass(frozen=True)
 class Course:
-    """One candidate in one case: its time in each result, divided by that in the oldest one."""
+    """A candidate in one case: its time in each result, divided by that in the oldest one."""
 
     title: str
     name: str

@@ -36,7 +36,7 @@ def section(result: KernelResult) -> dict[str, Any]:
 
 
 def rows(run: Run) -> list[dict[str, Any]]:
-    """One for each variant, blocking first."""
+    """Returns a row per variant, blocking first."""
     best, _ = choice.best((BLOCKING, *run.engines), run.times_us.__getitem__, simplicity)
     found = []
     for name in (BLOCKING, *run.engines):

@@ -40,7 +40,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Lanes:
-    """What happened when, in rows with names. Spans that are too close to be seen are joined."""
+    """Spans of time in named rows. Spans too close to be distinguished are joined."""
 
     rows: Sequence[tuple[str, Sequence[Span]]]
     last: float
@@ -49,7 +49,7 @@ class Lanes:
     kinds: Sequence[tuple[str, str]]  # name and colour
     took: Callable[[float], str]  # how long a part of the axis is, in words
     most: int = 600  # spans
-    height: float = 14  # of a row
+    height: float = 14  # height of a row
 
     def hover(self, span: Span, count: int) -> str:
         took, kind = self.took(span.end - span.begin), self.kinds[span.kind][0]

@@ -20,7 +20,7 @@ from weft.measurements.result import FEWEST, LEAST_HIDDEN, Statistic, hidden_sha
 SCHEMA = "weft-overlap/1"
 WITHOUT = "without Weft"
 NATIVE = "native"
-# What a comparison can say.
+# The possible findings of a comparison.
 GAIN, NO_GAIN, CANNOT_TELL = "gain", "no gain", "cannot tell"
 # Nobody changes anything for less: an interval that ends below says that there is no gain.
 WORTH = 1.05
@@ -51,7 +51,7 @@ class EngineTimes:
 
 @dataclass(frozen=True)
 class Job:
-    """One job of bench/overlap, as it wrote it."""
+    """The output of one job of bench/overlap."""
 
     collective: str
     bytes: int
@@ -67,7 +67,8 @@ class Job:
 
 @dataclass(frozen=True)
 class CallJob:
-    """The same of calls one after the other (--latency), of which the blocking ones are taken."""
+    """The output of a job that makes calls one after the other (--latency); the blocking ones are
+    used."""
 
     collective: str
     bytes: int
@@ -94,7 +95,8 @@ def read_calls(path: Path) -> CallJob:
 class Pool:
     """The samples of several jobs of one kind, in milliseconds."""
 
-    alone: dict[str, list[float]] = field(default_factory=dict)  # who communicates -> times
+    # Maps the communicating engine to its times.
+    alone: dict[str, list[float]] = field(default_factory=dict)
     computation: list[float] = field(default_factory=list)
     totals: dict[str, list[float]] = field(default_factory=dict)  # engine -> times
 
@@ -107,7 +109,7 @@ class Pool:
 
     @property
     def communication(self) -> Statistic:
-        """Of the fastest that does nothing else."""
+        """Returns the time of the fastest one without computation."""
         return min(map(statistics.of, self.alone.values()), key=lambda time: time.median)
 
 
@@ -117,7 +119,7 @@ def milliseconds(times: Times) -> list[float]:
 
 @dataclass(frozen=True)
 class Row:
-    """One candidate: an engine, or the program without Weft. Times in milliseconds."""
+    """A candidate: an engine, or the program without Weft. Times in milliseconds."""
 
     name: str
     communication: Statistic
@@ -193,7 +195,7 @@ class Comparison:
 
     @property
     def gain(self) -> Statistic:
-        """Of the engine that is shown."""
+        """Returns the gain of the engine shown."""
         return self.shown.gain
 
     @property
@@ -232,7 +234,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What the figures say, also where Weft has nothing to add or nothing can be told."""
+        """Returns the finding as a sentence, also if Weft has no gain or nothing can be told."""
         say = {GAIN: self._gain, NO_GAIN: self._no_gain, CANNOT_TELL: self._cannot_tell}
         text = f"{self.call}: {say[self.finding]()}"
         clear = [row for row in self.rows if row.is_clear]
@@ -318,7 +320,7 @@ def is_decided(finding: str, gain: Statistic) -> bool:
 
 
 def headline(finding: str, gain: Statistic) -> str:
-    """What is known of a gain, in a few words."""
+    """Returns what is known of a gain, in a few words."""
     if not gain.is_certain:
         return "not known"
     if finding == GAIN:
@@ -348,7 +350,7 @@ def ceiling(value: float) -> str:
 
 
 def interval(gain: Statistic | None) -> str:
-    """Of one row; nothing where there is none, or too few samples for one."""
+    """Returns a row's interval; "" if there is none, or too few samples for one."""
     return f"{floor(gain.low)}–{ceiling(gain.high)}" if gain and gain.is_certain else ""
 
 
@@ -375,7 +377,7 @@ def figure(time: Statistic) -> str:
 
 
 def remarks(rows: Sequence[Row]) -> str:
-    """What an empty cell means; "": there is none."""
+    """Explains the empty cells; "" if there are none."""
     said = [figure(time) for row in rows for time in (row.communication, row.computation)]
     if all(said) and all(row.is_clear for row in rows):
         return ""

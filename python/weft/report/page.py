@@ -48,7 +48,7 @@ def bar(row: Row, comparison: Comparison) -> Bar:
 
 
 def charts(comparisons: Sequence[Comparison]) -> list[Bars]:
-    """One bar per candidate, and two lines to hold them against; all on one scale."""
+    """Returns one bar per candidate, and two lines for comparison, all on one scale."""
     found = [
         Bars([bar(row, one) for row in one.rows], "ms", one.sentence, levels=levels(one))
         for one in comparisons

@@ -15,7 +15,7 @@ from weft.report.effect_page import Source, looks, time_graph
 from weft.report.svg import LIGHT, TEXT, TITLE, Field, Graph, Stack, lowered, swatch, tag
 
 COLUMNS = 2
-WIDTH, HEIGHT = 460, 340  # of a panel
+WIDTH, HEIGHT = 460, 340  # size of a panel
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 46, 42  # around the plot
 PLOT = HEIGHT - TOP - BOTTOM
 

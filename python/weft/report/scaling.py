@@ -18,7 +18,7 @@ from weft.report.svg import DOTTED, Graph, Line, Look, one_scale
 
 @dataclass(frozen=True)
 class Place:
-    """One candidate on one number of ranks."""
+    """A candidate on one number of ranks."""
 
     case: Case
     curve: Curve

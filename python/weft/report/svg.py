@@ -18,12 +18,12 @@ from markupsafe import Markup, escape
 # These are Okabe and Ito's colours that show on both backgrounds and need no colour vision.
 PALETTE = ("#0f8b77", "#d55e00", "#3b82c4", "#cc79a7", "#b8860b", "#7a5cc0", "#56b4e9", "#8a8f2a")
 DASHES = ("", "6 3", "2 3")
-ROUND, SQUARE = "round", "square"  # of the ends of strokes, which points are
+ROUND, SQUARE = "round", "square"  # ends of strokes, which draw points
 SYMBOLS = (ROUND, SQUARE)
 DASHED, DOTTED = "6 3", "1 3"
 TICKS = 5  # about so many on an axis
 ACROSS, FINE = 1000, 2  # a page's steps: over the width, and in a pixel of the height
-LIGHT = {  # of base.html.j2, for pictures that stand alone
+LIGHT = {  # colours of base.html.j2, for pictures that stand alone
     "text": "#1d2329",
     "faint": "#5b6570",
     "line": "#e1e4e8",
@@ -61,7 +61,7 @@ def tag(name: str, *inside: str, **attributes: object) -> Markup:
         if value not in (None, "")
     )
     body = Markup("").join(inside)
-    if body or name in ("div", "span"):  # of HTML, which has no short form
+    if body or name in ("div", "span"):  # elements of HTML that have no short form
         return Markup(f"<{name}{said}>{body}</{name}>")
     return Markup(f"<{name}{said}/>")
 
@@ -106,14 +106,14 @@ class Axis:
 
     last: float
     first: float = 0.0
-    values: tuple[float, ...] = ()  # where ticks are; (): at round values
+    values: tuple[float, ...] = ()  # places of ticks; (): at round values
 
     def share(self, value: float) -> float:
         return (value - self.first) / (self.last - self.first)
 
     @property
     def places(self) -> list[float]:
-        """Of the ticks."""
+        """Returns the places of the ticks."""
         step = round_step((self.last - self.first) / TICKS)
         begin, end = math.ceil(self.first / step - 1e-9), math.floor(self.last / step + 1e-9)
         return list(self.values) or [step * i for i in range(begin, end + 1)]
@@ -219,7 +219,7 @@ class Field:
         return tag("path", d="".join(lines), stroke=self.colour("line"))
 
     def labels_beside(self) -> Markup:
-        """Of the ticks."""
+        """Returns the labels of the upright axis's ticks."""
         texts = [
             tag("text", escape(label), y=short(self.height * (1 - at)))
             for at, label in self.y.ticks
@@ -246,7 +246,7 @@ class Line:
     y: Sequence[float | None]  # None: a gap
     low: Sequence[float] = ()
     high: Sequence[float] = ()
-    said: Sequence[str] = ()  # of each point, as hover text of its amount
+    said: Sequence[str] = ()  # hover text for each point
     whiskers: bool = False
     strong: bool = False  # the one that is advised
     marked: Sequence[bool] = ()  # which points get the look's symbol; (): all; a lone one has it
@@ -269,7 +269,7 @@ class Line:
         return course(around) + "z"
 
     def ends(self, area: Field) -> str:
-        """Of its whiskers."""
+        """Returns the path of its whiskers."""
         above, below = area.spots(self.x, self.high), area.spots(self.x, self.low)
         return "".join(
             f"M{short(x)} {short(top)}V{short(bottom)}"
@@ -278,7 +278,7 @@ class Line:
 
 
 def range_of(lines: Sequence[Line], start: float | None) -> tuple[float, float]:
-    """Of all that is drawn, a little wider; from `start` on, if one is given."""
+    """Returns the range of all values drawn, slightly widened; from `start` on, if it is given."""
     every = [v for line in lines for part in (line.y, line.low, line.high) for v in part]
     known = [value for value in every if value is not None] or [0.0, 1.0]
     low, high = (min(known) if start is None else start), max(known)
@@ -293,16 +293,16 @@ class Graph:
     lines: Sequence[Line]
     x_title: str
     y_title: str
-    name: str  # what it shows, for those who do not see it
-    start: float | None = 0.0  # where the upright axis begins; None: below the least value
+    name: str  # description for readers who cannot see it
+    start: float | None = 0.0  # start of the upright axis; None: below the least value
     top: float | None = None
-    last: float | None = None  # where the amounts end; None: with the lines
-    ticks: tuple[float, ...] = ()  # of the amounts; (): round ones, from 0 on
+    last: float | None = None  # end of the amounts; None: that of the lines
+    ticks: tuple[float, ...] = ()  # ticks of the amounts; (): round ones, from 0 on
     level: float | None = None  # a line across
     upright: float | None = None
     rings: Sequence[tuple[float, float, str]] = ()
     height: float = 240
-    heads: Mapping[float, str] = field(default_factory=dict)  # of the hover text of an amount
+    heads: Mapping[float, str] = field(default_factory=dict)  # heading of each amount's hover text
 
     def area(self, width: float | None = None) -> Field:
         low, high = range_of(self.lines, self.start)
@@ -377,7 +377,7 @@ class Stack:
 
     @property
     def tops(self) -> list[float]:
-        """Where each graph's plot begins, below its title."""
+        """Returns the top of each graph's plot, below its title."""
         before = itertools.accumulate(graph.height + 2 * TITLE for graph in self.graphs)
         return [TITLE + top for top in (0, *before)][: len(self.graphs)]
 
@@ -432,7 +432,7 @@ def one_scale(graphs: Sequence[Graph]) -> list[Graph]:
 
 
 def legend_of(graphs: Sequence[Graph]) -> Markup:
-    """One for all, which stays on the screen above them."""
+    """Returns one legend for all graphs, which stays on the screen above them."""
     return legend({one.name: one.look for graph in graphs for one in graph.lines}.items(), True)
 
 
@@ -454,14 +454,14 @@ def swatch(area: Field, shown: Look) -> Markup:
 
 
 def legend(entries: Iterable[tuple[str, Look]], still: bool = False) -> Markup:
-    """Of lines; `still`: it stays on the screen above what it explains."""
+    """Returns a legend of lines. still: it stays on the screen above the graph."""
     area = Field(Axis(1), Axis(1), 1)
     items = [tag("li", tag("svg", swatch(area, shown)), escape(name)) for name, shown in entries]
     return tag("ul", *items, class_="legend still" if still else "legend") if items else Markup("")
 
 
 def key(entries: Sequence[tuple[str, str]]) -> Markup:
-    """Of bars and spans: names and colours."""
+    """Returns a key of bars and spans: names and colours."""
     area = Field(Axis(1), Axis(1), 1)
     items = []
     for name, colour in entries:
@@ -507,7 +507,7 @@ class Bars:
     name: str
     last: float | None = None
     levels: Sequence[tuple[float, str, str]] = ()  # to hold the bars against: value, name, dash
-    entries: Sequence[tuple[str, str]] = ()  # of the key
+    entries: Sequence[tuple[str, str]] = ()  # entries of the key
 
     @property
     def longest(self) -> float:

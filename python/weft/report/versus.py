@@ -44,7 +44,7 @@ class Ratio:
 
     @property
     def verdict(self) -> str:
-        """Of B."""
+        """Returns the verdict on B."""
         return verdict(self.b, self.a)
 
     def to_json(self) -> dict[str, Any]:
@@ -198,7 +198,8 @@ def _mixed(left: Statistic, right: Statistic, share: float) -> Statistic:
 
 
 def _changes(a: Case, b: Case) -> list[Change]:
-    """Where the leader is alone in both, and another one. B's nearest amount counts."""
+    """Returns the amounts at which A and B each have a single leader, but different ones. B's
+    nearest amount counts."""
     found = []
     for amount, x_us in enumerate(a.computation_us):
         nearest = min(b.amounts, key=lambda k: abs(b.computation_us[k] - x_us))
@@ -220,7 +221,8 @@ def by_case(versus: Versus) -> dict[str, list[Ratio]]:
 
 
 def charts(versus: Versus) -> dict[str, Graph]:
-    """One per case: the ratio of each candidate over the amount of computation; of one scale."""
+    """Returns a graph per case: each candidate's ratio over the amount of computation, on one
+    scale."""
     groups = by_case(versus)
     graphs = [graph(ratios) for ratios in groups.values()]
     return dict(zip(groups, one_scale(graphs))) if graphs else {}

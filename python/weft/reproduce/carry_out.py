@@ -29,7 +29,7 @@ from weft.reproduce.findings import (
 from weft.reproduce.here import Machine, lacking
 from weft.reproduce.measured import ERRORS, Bench
 
-# What no preset of weft bench measures.
+# Experiments that no preset of weft bench measures.
 PROGRAMS: dict[str, Callable[[Bench], Part]] = {
     "precision": precision.part,
     "shm-allreduce": shm_allreduce.measured,
@@ -75,7 +75,7 @@ def reproduce(
 
 
 def carried_out(one: Published, how: str, bench: Bench, machine: Machine) -> Part:
-    """One way of it; where it cannot be gone, each statement says why."""
+    """Carries out an experiment in one way; if that is impossible, each statement says why."""
     simulated = how == SIMULATED
     claims = one.claims_by(SIMULATED, COMPUTED) if simulated else one.claims_by(MEASURED)
     why = "" if simulated else lacking(one.needs, machine)
@@ -94,7 +94,7 @@ def measurement(one: Published, bench: Bench) -> Part:
 
 
 def nowhere(one: Published) -> list[Finding]:
-    """What no machine that Weft measures on can test."""
+    """Returns the statements that no machine used for Weft can test."""
     return [claim.untested("", f"needs {claim.needs}") for claim in one.claims if claim.needs]
 
 

@@ -1,4 +1,4 @@
-"""What a published finding is: its statements, what each needs, and what puts it to the test."""
+"""Published findings: their statements, the requirements of each, and the tests."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ SHARP = "InfiniBand switches with SHARP, and HPC-X, for which Weft has no experi
 
 @dataclass(frozen=True)
 class Needs:
-    """What the measurement needs of this machine."""
+    """The requirements of a measurement on this machine."""
 
     cores: int = 2
     cores_for: str = "one for each rank"
     gpu: bool = False
     mpis: int = 1
-    domains: int = 1  # of the node's memory
+    domains: int = 1  # NUMA domains of the node's memory
 
     @property
     def cores_in_words(self) -> str:

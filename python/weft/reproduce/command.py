@@ -123,7 +123,7 @@ def check_list(*others: object) -> None:
 
 
 def page_of(name: str, out: Optional[Path]) -> Optional[Path]:
-    """Where the page goes; None: nowhere."""
+    """Returns the file of the page; None if none is written."""
     return PAGE if name == ALL and out is None else out
 
 
@@ -134,7 +134,7 @@ def carry_out(
     time_budget: Optional[str],
     out: Optional[Path],
 ) -> tuple["Reproductions", bool]:
-    """What was found, and whether the user has stopped it. The page grows with each finding."""
+    """Returns the findings, and whether the user has stopped. The page grows with each finding."""
     from weft.bench import machine
     from weft.reproduce import carry_out as way
     from weft.reproduce import here, page

@@ -11,7 +11,7 @@ from typing import Any, Literal, Optional
 
 from weft.data.stored import head
 
-SCHEMA = "weft-reproduction/2"  # of one
+SCHEMA = "weft-reproduction/2"  # schema of one reproduction
 ALL_SCHEMA = "weft-reproductions/2"
 HOLDS, DOES_NOT_HOLD, CANNOT = "holds", "does not hold", "cannot be tested here"
 VERDICTS = (HOLDS, DOES_NOT_HOLD, CANNOT)
@@ -29,11 +29,11 @@ class Line:
 @dataclass(frozen=True)
 class Figure:
     title: str
-    x: str  # what the axis shows
+    x: str  # quantity on the axis
     y: str
     lines: list[Line] = field(default_factory=list)
     bars: bool = False
-    names: list[str] = field(default_factory=list)  # of bars
+    names: list[str] = field(default_factory=list)  # names of bars
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Part:
-    """What one way of testing has brought: the benchmark's, or the simulator's."""
+    """The findings of one way of testing: the benchmark's or the simulator's."""
 
     findings: list[Finding]
     figures: list[Figure] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What this machine has of what the papers' experiments need."""
+"""Checks which requirements of the papers' experiments this machine meets."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class NotMeasured(Exception):
     """The message says why."""
 
 
-# What an experiment may end with; the message is for the user.
+# The errors with which an experiment may end; their messages are for the user.
 ERRORS = (NotMeasured, SettingsError, ResultError, LabError, MpiError, ProbeError, SimError)
 ERRORS = (*ERRORS, CoresError, OSError)
 
@@ -76,7 +76,7 @@ ERRORS = (*ERRORS, CoresError, OSError)
 
 @dataclass(frozen=True)
 class Points:
-    """What the runs of a preset of the benchmark have brought, and why others brought nothing."""
+    """The results of a benchmark preset's runs, and why others failed."""
 
     results: list[Result]
     failed: list[str] = field(default_factory=list)
@@ -100,11 +100,11 @@ class Bench:
         return presets.presets(self.cores)[name]
 
     def runs(self, name: str) -> KernelResult:
-        """Of a preset with a program of its own."""
+        """Returns the results of a preset with a program of its own."""
         return self.once(name, self.run_program)
 
     def points(self, name: str) -> Points:
-        """Of a preset of the benchmark."""
+        """Returns the results of a preset of the benchmark."""
         return self.once(name, self.run_benchmark)
 
     def once(self, name: str, run: Callable[[str], Any]) -> Any:
@@ -158,7 +158,7 @@ class Bench:
 
 
 def results_after(file: Path, before: int) -> list[Result]:
-    """Of the runs that a file has got since then."""
+    """Returns the results of the runs added to the file since `before`."""
     if not file.exists():
         return []
     with Store(file, create=False) as store:
@@ -262,7 +262,7 @@ def beside(
     names: tuple[str, str],
     decide: Callable[[Statistic, Statistic], Decision],
 ) -> list[Finding]:
-    """What two variants of each run decide."""
+    """Decides the claim by two variants of each run."""
     found = []
     for run in runs:
         if not set(names) <= run.times_us.keys():
@@ -381,7 +381,7 @@ def could_not_run(failed: Sequence[str]) -> str:
 
 
 def times_as_fast(run: Run, published: dict[str, float]) -> Figure:
-    """Of each variant, beside the published figures."""
+    """Returns a figure of each variant's speedup, beside the published figures."""
     names = [BLOCKING, *run.engines]
     here = [run.blocking.median / run.times_us[name].median for name in names]
     lines = [Line("here", [], [*here])]

@@ -63,7 +63,7 @@ def tree(ranks: int, free: int, collective: str = "reduce") -> native.Model:
 
 
 def messages(model: native.Model) -> list[float]:
-    """Of each level, where one core carries out all of them, one after the other."""
+    """Returns the time of each level if one core carries out all of them, one after the other."""
     left = [split.communication for split in model.splits]
     return [before - after for before, after in zip(left, left[1:])]
 

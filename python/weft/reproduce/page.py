@@ -89,7 +89,7 @@ def show(found: Reproduction) -> None:
 
 
 def show_all(found: Sequence[Reproduction]) -> None:
-    """One table of all findings; what was found in detail is on the page."""
+    """Prints a table of all findings; the page has the details."""
     console = Console()
     table = empty("finding", "published", "how", "verdict")
     for one in found:
@@ -125,7 +125,8 @@ def verdict(finding: Finding) -> str:
 
 
 def reasons(found: Reproduction) -> list[str]:
-    """What is to be said of verdicts, each once; what cannot be tested says why beside it."""
+    """Returns the reasons of verdicts, each once; claims that cannot be tested state theirs
+    themselves."""
     said = (finding.why for finding in found.findings if finding.verdict != CANNOT)
     return list(dict.fromkeys(why for why in said if why))
 

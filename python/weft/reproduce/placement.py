@@ -29,7 +29,7 @@ NUMA_SLOWER = (2.5, 3.5)
 ODD_EVEN_HALF = (0.4, 0.6)
 PUBLISHED = (1.0, 3.0, 1.5)  # times as long as bind
 TWO_NODES = "numa:2 core:4 pu:1"  # figures 1 to 3: two NUMA nodes of four cores
-HALF = (0.4, 0.6)  # of the time
+HALF = (0.4, 0.6)  # range of the share of the time
 NOTHING = 0.1  # hidden: at most that
 SOME = "More than a tenth is hidden, which is little, but more than nothing."
 AT_ONCE = 2.0  # times as often as with numa: neighbours' exchanges overlap
@@ -192,7 +192,7 @@ def in_words(bind: float, numa: float, odd_even: float) -> str:
 
 
 def hidden(copies: int, alone_us: float, computation_us: float, both_us: float) -> Finding:
-    """Of bind, where a rank's thread shares its core."""
+    """Judges placement bind, in which a rank's thread shares the rank's core."""
     claim = named("placement").claims[-4]
     share = (alone_us + computation_us - both_us) / min(alone_us, computation_us)
     here = f"{share:.0%} of what could be hidden"

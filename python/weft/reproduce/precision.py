@@ -46,7 +46,8 @@ DRAWN = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one precision, stabilised in one way; `time`: of an iteration, in that of double."""
+    """The result in one precision, stabilised in one way; `time`: of an iteration, relative to
+    double."""
 
     iterations: int
     time: Statistic
@@ -91,7 +92,7 @@ def table(texts: Sequence[str]) -> Table:
 
 
 def run(mpi: str, options: str) -> str:
-    """What the program prints, on one rank without Weft."""
+    """Returns the program's output on one rank without Weft."""
     library = mpi_libraries.implementation(mpi)
     program = library.program(PROGRAM)
     if not building.is_there(program):
@@ -157,7 +158,7 @@ def of_rounding(pipelined: Table, classic: Table) -> Finding:
 
 
 def lacking(*needed: tuple[Table, Sequence[tuple[str, str]]]) -> str:
-    """What the program did not say."""
+    """Says which results the program did not print."""
     missing = [
         f"{precision} with {by}"
         for found, rows in needed
@@ -216,7 +217,7 @@ def is_better(one: Outcome, other: Outcome) -> Decision:
 
 
 def of_both(claim: Claim, here: str, well: Decision, ill: Decision) -> Finding:
-    """Of a statement with a part for each problem."""
+    """Returns the finding on a statement with a part for each problem."""
     on = f"{WELL}, {ILL}"
     parts = {f"the {WELL} part": well, f"the {ILL} part": ill}
     holds = every(parts.values())

@@ -41,7 +41,7 @@ LIBRARY, WEFT = "MPI library, blocking", "Weft, persistent"
 WEFT_BLOCKING = "Weft, blocking"
 ONE_SEGMENT = {SHORT: "node-tree", LONG: "node-ring"}
 EACH_SOCKET = {SHORT: "domain-tree", LONG: "domain-ring"}
-FORMS = {LIBRARY: ["blocking"], WEFT: ["persistent", "blocking"]}  # of one job
+FORMS = {LIBRARY: ["blocking"], WEFT: ["persistent", "blocking"]}  # forms measured in one job
 SIMULATED_RANKS = (61, 64)
 Times = dict[tuple[int, str, int], Statistic]  # by ranks, who in which form, bytes
 

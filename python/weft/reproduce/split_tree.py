@@ -118,7 +118,8 @@ def of_least(on: str, cores: int, at: int) -> Finding:
 
 
 def of_shape(on: str, by_split: Totals, blocking: float, all_cores: float) -> list[Finding]:
-    """What the curves say whatever the numbers of ranks are. `blocking`: with one core free."""
+    """Judges the curves' shapes, which do not depend on the numbers of ranks. `blocking`: with one
+    core free."""
     grows, beats_blocking, fewer, *_ = named("split-tree").claims[3:]
     best = [min(SPLITS, key=lambda s: by_split[s][i]) for i in range(len(by_split[0]))]
     rises = best[0] < best[-1] and all(a <= b for a, b in zip(best, best[1:]))

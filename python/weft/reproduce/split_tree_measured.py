@@ -31,7 +31,7 @@ from weft.system import building, installation, mpi_libraries
 from weft.system.probe import how_to_build
 
 PROGRAM, BYTES = "overlap", "2MiB"
-COLLECTIVE = "reduce"  # of figures 18 to 21
+COLLECTIVE = "reduce"  # collective of figures 18 to 21
 REPETITIONS = 9
 FLAGGED = "intelmpi"
 
@@ -41,7 +41,7 @@ FLAGGED = "intelmpi"
 
 @dataclass(frozen=True)
 class Job:
-    """What one job has measured; `totals`: of collective and computation together, by engine."""
+    """The results of a job; `totals`: time of collective and computation together, by engine."""
 
     blocking: Statistic
     computation: Statistic
@@ -69,7 +69,7 @@ def job_of(found: Mapping[str, Any]) -> Job:
 
 
 def on_cores(mpi: str, ranks: int, options: list[str], weft: list[str], **variables: str) -> Job:
-    """One job with each rank on a core of its own. `weft`: its options; none: without Weft."""
+    """Runs a job with each rank on a core of its own. `weft`: its options; empty: without Weft."""
     library = mpi_libraries.implementation(mpi)
     program = library.program(PROGRAM)
     if not building.is_there(program):

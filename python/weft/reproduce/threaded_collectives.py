@@ -27,7 +27,7 @@ from weft.reproduce.published import named
 from weft.sim import native
 
 MACHINE = "sandybridge16"
-THREADS = 16  # of a rank; the first one looks, after each of its rows
+THREADS = 16  # threads of a rank; the first one polls after each of its rows
 COLUMNS = 512  # between two looks of the inner loop
 PER_ROW, INNER, NO_CALLS = "call per row", "inner calls", "no calls"
 FUNCTION, THREAD, TCC, BLOCKING = PER_ROW, "thread", "TCC", "blocking"
@@ -42,7 +42,7 @@ ONE_ALGORITHM = (
     "Here both carry out one algorithm, whose construction costs nothing in the simulator, so that"
     " the carrier alone makes no difference."
 )
-LITTLE, TO_HIDE = "There is little to hide.", 0.1  # of the time without overlap
+LITTLE, TO_HIDE = "There is little to hide.", 0.1  # share of the time without overlap
 BY_THEMSELVES = (
     "All messages leave at once, and the network cards move them by themselves, so that calls have"
     " nothing to do: the paper expected that, too, and could not explain its 2 nodes."
@@ -58,7 +58,7 @@ class Case:
 
     @property
     def rows(self) -> int:
-        """Of a thread."""
+        """Returns the rows of one thread."""
         return self.order // self.nodes // THREADS
 
     def block(self, reading: str) -> int:
@@ -83,7 +83,7 @@ def product_us(case: Case) -> float:
 
 @cache
 def times(case: Case, reading: str) -> Times:
-    """Where a thread communicates, the product has one thread less."""
+    """Simulates a case. If a thread communicates, the product has one thread less."""
 
     def total_us(engine: str, **more: object) -> float:
         threads = THREADS - (engine in ("thread", "tcc"))
@@ -159,7 +159,7 @@ CONDITIONS = (
 
 
 def part() -> Part:
-    """Of finding tcc."""
+    """Returns the findings for tcc."""
     of_case = dict(zip(CASES, named("tcc").claims))
     _, _, function_first, tcc_first, *_ = named("tcc").claims
     findings, figures = [], []
@@ -178,7 +178,7 @@ def part() -> Part:
 
 
 def part_of_calls() -> Part:
-    """Of finding progress-calls."""
+    """Returns the findings for progress-calls."""
     *of_nodes, where = named("progress-calls").claims
     findings = []
     for case, claim in zip(CASES, of_nodes):

@@ -169,7 +169,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 
 def busy_note(load: float, cores: int) -> str:
-    """Of the load before the first measurement; empty where the machine was idle."""
+    """Says that the machine was busy before the first measurement; "" if it was idle."""
     if load < cores / 4:
         return ""
     return (
@@ -221,7 +221,7 @@ def against_measured(
             files.try_to_write(out)
         for row in compare(facts, words, mpi, list(cases()), missing):
             rows.append(row)
-            if out:  # what follows may fail
+            if out:  # the following may fail
                 files.write_text(out, answer() + "\n")
     except (MpiError, LabError, SettingsError, subprocess.TimeoutExpired) as error:
         raise SimError(str(error)) from None

@@ -1,7 +1,6 @@
-"""What `weft sim --calibrate` makes of measured messages: the values of a machine's description.
-
-Only times of single messages are looked at; of nodes that share cores, that of a short allreduce.
-"""
+"""Derives the values of a machine's description from measured messages, for `weft sim
+--calibrate`. Only times of single messages are used; for nodes that share cores, also that of a
+short allreduce."""
 
 from __future__ import annotations
 
@@ -24,25 +23,25 @@ KIB = 1024
 WHOLE = 1 << 40  # a window that holds any message: it moves by itself once both sides agree
 LONG = 1 << 20  # from here on a message's time is its rate's
 FEW = 0.02  # a burst that saves less of the longest message's time is none
-WITHIN = 0.8  # of a burst: what is this long passes at its rate
+WITHIN = 0.8  # share of a burst; a message up to this length passes at the burst's rate
 STREAMS = 16 * KIB  # from here on a message's own start says little of a rate
 TIMEOUT_S = 280
 
 
 @dataclass(frozen=True)
 class PingPong:
-    """What bench/pingpong.cc prints; times in microseconds."""
+    """The output of bench/pingpong.cc; times in microseconds."""
 
     gap_us: float
     send_us: float
     receive_us: float
     poll_us: float
     eager_bytes: int
-    left_us: float  # of the longest message, when it has begun and nobody has looked since
-    unlooked_us: float  # the same, when nobody has looked since it was posted
+    left_us: float  # time left of the longest message after it has begun and was not polled
+    unlooked_us: float  # time of the longest message if it was not polled since it was posted
     one_way: list[tuple[int, float]]
-    exchange: list[tuple[int, float]]  # one message each way at once
-    core_bytes: int  # of a message for which so long is worked, each side:
+    exchange: list[tuple[int, float]]  # times of one message in each direction at once
+    core_bytes: int  # bytes of the message for which each side's core works this long:
     sender_core_us: float
     receiver_core_us: float
 
@@ -58,7 +57,7 @@ def parsed(text: str) -> PingPong:
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
-    """Of the line with the least squares."""
+    """Returns the slope of the least-squares line."""
     mean_x = sum(x for x, _ in points) / len(points)
     mean_y = sum(y for _, y in points) / len(points)
     over = sum((x - mean_x) * (y - mean_y) for x, y in points)
@@ -112,17 +111,16 @@ def network_of(found: PingPong) -> dict[str, float | int]:
 
 
 def slope_within(points: Sequence[tuple[int, float]], most: float) -> float:
-    """Of the lengths up to `most` that are long enough to say something of a rate; 0: too few."""
+    """Returns the slope for lengths up to `most` that are long enough to show a rate; 0 if there
+    are too few."""
     within = [(size, us) for size, us in points if STREAMS <= size <= most]
     return slope(within) if len(within) > 1 else 0.0
 
 
 def work_per_kib(found: PingPong, bound_us: float) -> tuple[float, float]:
-    """What sender and receiver work for a KiB.
-
-    Both are small differences of long times. What an exchange takes for a KiB bounds them together
-    (0: it is not known), since each core works there for what it sends and for what it receives.
-    """
+    """Returns the core time of sender and receiver per KiB. Both are small differences of long
+    times. The time of an exchange per KiB bounds their sum (0: unknown), since each core both sends
+    and receives in it."""
     kib = found.core_bytes / KIB
     sender, receiver = (
         max(0.0, us - overhead_us(found)) / kib
@@ -133,7 +131,8 @@ def work_per_kib(found: PingPong, bound_us: float) -> tuple[float, float]:
 
 
 def window_of(found: PingPong, rate: float, burst: float) -> int:
-    """What had moved when a core looked again; what was left had a full bucket."""
+    """Returns the bytes that had been transferred before a core polled again; the rest met a full
+    bucket."""
     size, alone_us = found.one_way[-1]
     left = min(size, rate * found.left_us + burst)
     if found.left_us > alone_us / 10:
@@ -155,7 +154,7 @@ def described(machine: dict[str, Any], how: str, **groups: dict[str, float | int
 
 
 def node_of_the_lab(machine: dict[str, Any], cores: int) -> dict[str, Any]:
-    """What a node has that got this many of the machine's cores."""
+    """Returns the cores and NUMA nodes of a node that has this many of the machine's cores."""
     cores = max(1, cores)
     return {"cores": cores, "numa_nodes": min(machine["numa_nodes"], cores)}
 
@@ -196,8 +195,8 @@ def in_the_lab(mpi: Implementation, words: dict[str, Any]) -> PingPong:
 
 
 def turn_us(mpi: Implementation, words: dict[str, Any]) -> float:
-    """Of a short message between nodes that take turns on cores: it waits for its receiver's turn.
-    An allreduce of 8 bytes has a round of messages for each power of two."""
+    """Returns the time that a short message between nodes sharing cores waits for its receiver's
+    turn. An allreduce of 8 bytes has a round of messages for each power of two."""
     command = [program_of(mpi, "latency"), "--collective", "allreduce", "--bytes", "8"]
     nodes = words["nodes"]
     with Lab(nodes, 1, words["rate"], words["burst"], mpi, delay=words["delay"]) as lab:

@@ -291,7 +291,8 @@ def sim(
 
 
 def looks(engine: str, calls: int) -> list[str]:
-    """Of the others nobody looks while the application computes, but their own thread."""
+    """Returns the option for polling. Only engine function polls in the application while it
+    computes."""
     return ["--calls", str(calls)] if engine == "function" else []
 
 

@@ -18,7 +18,7 @@ class SimError(Exception):
 
 @dataclass(frozen=True)
 class Run:
-    """One experiment. Times are virtual microseconds; cores count over all nodes."""
+    """The result of an experiment. Times are virtual microseconds; cores count over all nodes."""
 
     total_us: float  # until the last rank is done
     communication_us: float  # until the collective is over on the last rank
@@ -29,7 +29,7 @@ class Run:
     messages: int
     message_bytes: float
     machine: str
-    cores: int  # of a node
+    cores: int  # cores of a node
     collective: str
     algorithm: str
     bytes: int
@@ -47,7 +47,7 @@ def names_of_machines() -> list[str]:
 
 
 def machine_file(machine: str) -> Path:
-    """Of a machine that comes with Weft, or the file itself."""
+    """Returns the file of a machine that comes with Weft, or the given file itself."""
     known = MACHINES / f"{machine}.json"
     if known.exists() or Path(machine).exists():
         return known if known.exists() else Path(machine)

@@ -18,8 +18,8 @@ from weft.sim.native import Run
 
 MOST_DRAWN = 256  # ranks
 MOST_SPANS = 5000  # on a page
-LEAST_GAIN = 1.01  # what is below is a tie
-KINDS = ("computing", "working", "polling", "ready")  # what is drawn; sleep is not
+LEAST_GAIN = 1.01  # a smaller gain is a tie
+KINDS = ("computing", "working", "polling", "ready")  # activities that are drawn; sleep is not
 DOING = (
     ("computing", "#0f7b6c"),
     ("communication", "#d55e00"),
@@ -54,7 +54,7 @@ def facts_of(machine: str) -> dict[str, int]:
 
 
 def time_alone(machine: str, words: list[str]) -> float:
-    """Of the collective without computation, in microseconds."""
+    """Returns the time of the collective without computation, in microseconds."""
     text = native.simulate_text(machine, [*words, "--engine", "blocking"])
     return round(stored.parse(Run, text, "weft-sim").communication_us, 1)
 
@@ -89,7 +89,8 @@ def one(machine: str, words: list[str], trace: Path | None, drawn: bool) -> Answ
 
 
 def spans_of(run: Run, trace: dict[str, Any]) -> list[list[float]]:
-    """What each core does: rank and thread of a trace are where the run has put them."""
+    """Returns the activities of each core; the run says on which core a trace's rank and thread
+    are."""
     found = []
     for event in trace["traceEvents"]:
         if event["ph"] != "X" or event["name"] not in KINDS:
@@ -118,7 +119,8 @@ def table(runs: list[Run]) -> Table:
 
 
 def sentence(runs: list[Run]) -> str:
-    """What the runs say: the fastest one, against the blocking call where that was simulated."""
+    """Returns a sentence on the fastest run, compared with the blocking call if that was
+    simulated."""
     best = min(runs, key=lambda run: run.total_us)
     blocking = next((run for run in runs if run.engine == "blocking"), None)
     if not blocking or len(runs) == 1:

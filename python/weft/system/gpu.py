@@ -18,7 +18,7 @@ from weft.system import installation, mpi_libraries
 
 DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/dxg")
 LIBRARY = "libcuda.so.1"
-FAT_BINARY = b"\x50\xed\x55\xba"  # what compiled kernels begin with
+FAT_BINARY = b"\x50\xed\x55\xba"  # magic number of compiled kernels
 NO_MPS = "no MPS: ranks that share a GPU take turns there (nvidia-cuda-mps-control -d starts it)"
 COMPILER = re.compile(rb"weft_kernel_image: CUDA (\d+)\0")  # 13000: CUDA 13.0
 OF_FUNCTIONS = (11, 4)  # the oldest driver that has those that Weft calls
@@ -86,7 +86,7 @@ def library(family: str) -> Path | None:
 
 
 def content() -> bytes:
-    """Of one of the libraries that are there; they are alike."""
+    """Returns the contents of any installed library; all contain the same kernels."""
     paths = (library(family) for family in mpi_libraries.FAMILY_LIBRARY)
     return next((path.read_bytes() for path in paths if path), b"")
 

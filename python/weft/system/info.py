@@ -100,7 +100,7 @@ def not_here() -> dict:
 
 
 def describe(mpi: Implementation) -> dict:
-    """One MPI library; with `problem` and no version if it does not run."""
+    """Describes an MPI library; with `problem` and no version if it does not run."""
     facts: dict = {"name": mpi.name, "family": mpi.family, "found_by": mpi.where}
     facts |= {"prefix": str(mpi.prefix), "mpiexec": str(mpi.mpiexec), "file": str(mpi.library)}
     facts["stands_before"] = mpi_libraries.FAMILY_LIBRARY[mpi.family]

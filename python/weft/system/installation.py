@@ -29,7 +29,7 @@ def prefix_above(package: Path) -> Path | None:
 
 
 SOURCE = source_tree()
-# What was put beside Weft by its set-up (.mpi, .deps) lies below ROOT.
+# Parts added by Weft's set-up (.mpi, .deps) are below ROOT.
 ROOT = SOURCE or prefix_above(PACKAGE) or Path(sys.prefix)
 # Variable WEFT_BUILD_DIR: the build that commands in the source tree use, if it is not build/.
 BUILD = Path(os.environ.get("WEFT_BUILD_DIR", ROOT / "build"))

@@ -37,7 +37,8 @@ class Linked:
 
 
 def linked(command: Sequence[str], path: str | None = None) -> Linked | None:
-    """Of the command's first word that is a program with an MPI library; None: nothing tells."""
+    """Returns the MPI library of the command's first word that is a program linked to one; None if
+    there is none."""
     for word in command:
         file = None if word.startswith("-") else shutil.which(word, path=path)
         found = NEEDED.search(mpi_libraries.output_of(["ldd", file])) if file else None
@@ -48,10 +49,8 @@ def linked(command: Sequence[str], path: str | None = None) -> Linked | None:
 
 
 def chosen(word: str | None, program: Linked | None) -> Implementation:
-    """What `--mpi WORD` means, and without a word the program's own library.
-
-    MpiError where the program cannot run with it.
-    """
+    """Returns the library for `--mpi WORD`; without a word the program's own. Raises MpiError if
+    the program cannot run with it."""
     if not program:
         return mpi_libraries.chosen(word)
     if not word and (own := own_library(program)):

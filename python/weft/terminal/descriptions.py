@@ -78,7 +78,7 @@ class Command:
     arguments: list[Argument] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
     runs_a_program: bool = False  # behind `--` there is a command line
-    group: str = COMMANDS  # of those beside it
+    group: str = COMMANDS  # group of commands in the help
     notes: dict[str, str] = field(default_factory=dict)  # title to text, at the end
 
     @property
@@ -117,7 +117,7 @@ def plain(text: str | None) -> str:
 
 
 def kind_and_choices(annotation) -> tuple[type, list[str]]:
-    """What a parameter holds, and the words it may be."""
+    """Returns a parameter's type, and the words it may be."""
     unions = (Union, getattr(types, "UnionType", Union))
     while get_origin(annotation) in (*unions, list, tuple):
         annotation = next(one for one in get_args(annotation) if one is not type(None))

@@ -39,7 +39,7 @@ MOST_SAID = 1 << 16  # bytes of the output of a run that has failed
 
 
 class TryError(Exception):
-    """A command that cannot be tried; the message says what to write instead."""
+    """seconds that an interrupted launcher has to end its ranks"""
 
 
 class TookTooLong(TryError):
@@ -64,7 +64,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Summary:
-    """What is read of a summary of `weft run`; or of those of several jobs."""
+    """The data read from a summary of `weft run`, or from those of several jobs."""
 
     seconds: float
     calls: list[Call]
@@ -75,7 +75,7 @@ class Summary:
 
     @classmethod
     def of_jobs(cls, jobs: Sequence[Summary]) -> Summary:
-        """Of all jobs that a command starts, as a script may do: their times are added."""
+        """Adds the times of all jobs that a command starts, as a script may do."""
         return cls(
             sum(job.seconds for job in jobs),
             [call for job in jobs for call in job.calls],
@@ -103,7 +103,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Setting:
-    """Of a program that runs elsewhere than this command."""
+    """The environment of a program that runs elsewhere than this command."""
 
     folder: Optional[Path] = None
     environment: Optional[dict[str, str]] = None
@@ -120,7 +120,7 @@ class Way:
 
     options: list[str]
     runs: list[Run] = field(default_factory=list)
-    label: str = ""  # where ways differ by more than options
+    label: str = ""  # name if ways differ by more than options
 
     @property
     def name(self) -> str:
@@ -168,7 +168,8 @@ class Trial:
 
     @property
     def level(self) -> float:
-        """Of the interval at one look: what the looks and the ways may miss is shared by them."""
+        """Returns the level of the interval at one look: looks and ways share the permitted
+        error."""
         return statistics.level_of_a_look(self.most, WRONG / max(1, len(self.ways) - 1))
 
     @property
@@ -342,7 +343,7 @@ class SummaryFile:
 def run(
     command: Sequence[str], options: Sequence[str], shown: bool = False, setting: Setting = HERE
 ) -> Run:
-    """One run; its output is kept from the terminal, but for the first."""
+    """Runs the command once; only the first run's output reaches the terminal."""
     with tempfile.TemporaryDirectory() as directory, standard_input() as given:
         summaries, output = (
             SummaryFile(Path(directory) / "summary.json"),

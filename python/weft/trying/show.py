@@ -1,4 +1,4 @@
-"""What `weft try` says at the terminal."""
+"""The terminal output of `weft try`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def judgement(trial: Trial, way: Way) -> str:
 
 
 def first_of_all(trial: Trial) -> str:
-    """What makes the times of less worth; "": nothing."""
+    """Says what makes the times less meaningful; "" if nothing."""
     idle = [way for way in trial.ways[1:] if way.did_nothing]
     if not trial.by_summary:
         return NO_SUMMARY[0].upper() + NO_SUMMARY[1:] + "."
@@ -168,7 +168,8 @@ def one_rank(command: Sequence[str]) -> str:
 
 
 def libraries_not_found(command: Sequence[str], said: str) -> list[str]:
-    """What a program lacks that opens its MPI library itself, as mpi4py does. said: its output."""
+    """Returns the libraries that a program lacks which opens its MPI library itself, as mpi4py
+    does. said: its output."""
     if linked.linked(command) or not NOT_LOADED.search(said):
         return []
     launchers = [Path(found).absolute().parent for word in command if (found := shutil.which(word))]

@@ -1,1 +1,1 @@
-"""What each paper states, one module for each."""
+"""The statements of each paper, one module per paper."""
