@@ -1,4 +1,4 @@
-// A check of options that are numbers: CLI::Range lets nan pass.
+// Checks options that are numbers, since CLI::Range accepts nan.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,6 @@
-// weft-cores: what the library would decide about cores, as JSON, for `weft place` and `weft
-// model`. Why a program: placements and the model of split trees are the library's own code, not a
-// copy.
+// weft-cores: prints the library's decisions about cores as JSON, for `weft place` and `weft
+// model`. It is a program, so that placements and the model of split trees are the library's own
+// code, not a copy.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -20,14 +20,14 @@ using nlohmann::json;
 
 constexpr int kRefused = 2;
 constexpr int kMostCores = 1 << 16;
-// The table has all numbers of ranks and all splits.
+// The table has all numbers of ranks and all splits, so its size is bounded.
 constexpr int kMostCoresOfModel = 4096;
 constexpr int kMostCoresOfDataflow = 512;
 
 struct Options {
   std::string policy = "bind";
-  std::string machine;  // "": this one
-  int cores = 0;        // 0: those of the machine
+  std::string machine;  // "": this machine
+  int cores = 0;        // 0: the machine's number
   int ranks = 0;        // 0: one per core, or the best number
   std::string collective = "bcast";
   SplitModel model;
@@ -50,7 +50,7 @@ Result<Topology> topology_of(const Options& options) {
   return options.machine.empty() ? read_topology() : read_topology(options.machine);
 }
 
-// The core of each thread; `note` says why threads stay beside their ranks.
+// Returns the core of each thread; `note` says why threads stay beside their ranks.
 std::vector<int> thread_cores(const PlacementPolicy& policy, const Topology& topology,
                               const NodeRanks& ranks, std::string& note) {
   std::vector<int> threads;
@@ -88,7 +88,7 @@ int show_placement(const Options& options) {
 
 // ---- Model ----
 
-// Two decimals, as the paper's figures are read.
+// Rounds to two decimals, the precision of the paper's figures.
 double rounded(double units) {
   return std::round(units * 100) / 100;
 }
@@ -110,7 +110,7 @@ json by_split(const SplitModel& model, int ranks) {
   return found;
 }
 
-// Everything about one number of ranks, at its best S.
+// Returns all values for one number of ranks at its best S.
 json best_of(const SplitModel& model, int ranks) {
   json found = time_of(model, ranks, best_split(model, ranks));
   found["ranks"] = ranks;
@@ -130,7 +130,7 @@ int show_model(Options options) {
     return refuse("--ranks must be 2 to " + std::to_string(options.cores) +
                   ", one on a core at most");
   model.grows = options.collective == "gather" || options.collective == "scatter";
-  // The tree up and down again.
+  // An allreduce goes up the tree and down again.
   if (options.collective == "allreduce")
     for (double& cost : model.level_cost) cost *= 2;
   const int ranks = options.ranks > 0 ? options.ranks : best_ranks(model);

@@ -27,8 +27,9 @@
 
 namespace {
 
-// Segments of TCP come in frames of up to 64 KiB, each behind what the kernel has to know in order
-// to cut it later: PACKET_VNET_HDR, struct virtio_net_hdr, whose header no C++ compiler takes.
+// TCP segments come in frames of up to 64 KiB, each preceded by the header that the kernel needs to
+// divide it later (PACKET_VNET_HDR). Its struct virtio_net_hdr cannot be used, since no C++
+// compiler accepts its header file.
 constexpr std::size_t kHeader_bytes = 10;
 constexpr std::size_t kMostFrame_bytes = kHeader_bytes + ETHER_HDR_LEN + (1 << 16);
 constexpr int kPortBuffer_bytes = 8 << 20;
@@ -49,12 +50,12 @@ std::int64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
 
 struct Port {
   int socket = -1;
-  std::deque<Bytes> full;  // what the interface has had no room for
+  std::deque<Bytes> full;  // frames for which the interface had no room
 };
 
 struct Waiting {
   std::int64_t due_ns;
-  std::size_t from;  // port
+  std::size_t from;  // number of the port
   Bytes bytes;
 };
 
@@ -67,7 +68,8 @@ int listen_on(const char* interface) {
   if (socket < 0) fail("packet socket");
   set(socket, SOL_PACKET, PACKET_VNET_HDR, 1, "PACKET_VNET_HDR");
   set(socket, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
-  // As much as the system permits; what finds no room is lost, and TCP sends it again.
+  // The buffers are as large as the system permits; frames that do not fit are lost, and TCP sends
+  // them again.
   for (const int option : {SO_RCVBUF, SO_RCVBUFFORCE, SO_SNDBUF, SO_SNDBUFFORCE})
     setsockopt(socket, SOL_SOCKET, option, &kPortBuffer_bytes, sizeof kPortBuffer_bytes);
   sockaddr_ll address{};
@@ -102,7 +104,7 @@ class Switch {
   }
 
  private:
-  // Until a frame comes or is due, or an interface has room again.
+  // Waits until a frame arrives or is due, or an interface has room again.
   void wait() {
     timespec left{};
     if (!waiting_.empty()) {
@@ -126,8 +128,8 @@ class Switch {
       message.msg_control = control.data();
       message.msg_controllen = control.size();
       const ssize_t bytes = recvmsg(ports_[port].socket, &message, MSG_TRUNC);
-      if (bytes < 0) return;  // none left, or the interface is down
-      if (static_cast<std::size_t>(bytes) > room.size()) continue;  // of no Ethernet
+      if (bytes < 0) return;  // no frame is left, or the interface is down
+      if (static_cast<std::size_t>(bytes) > room.size()) continue;  // not an Ethernet frame
       if (static_cast<std::size_t>(bytes) < kHeader_bytes + ETHER_HDR_LEN) continue;
       const std::int64_t due_ns = arrived_ns(message) + delay_ns_;
       waiting_.push_back(
@@ -135,7 +137,7 @@ class Switch {
     }
   }
 
-  // The system stamps frames by a clock that may be set.
+  // Returns a frame's time of arrival. The system stamps frames by a clock that may be changed.
   static std::int64_t arrived_ns(const msghdr& message) {
     const std::int64_t now = now_ns();
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
@@ -153,7 +155,7 @@ class Switch {
     return address;
   }
 
-  // To the port behind which the receiver was seen; to all others where it was not.
+  // Forwards a frame to the port at which its receiver was seen; to all others if it was not seen.
   void forward(const Waiting& frame) {
     port_of_[address_at(*frame.bytes, ETHER_ADDR_LEN)] = frame.from;
     const auto known = port_of_.find(address_at(*frame.bytes, 0));
@@ -173,7 +175,8 @@ class Switch {
     while (!full.empty() && fits(port, *full.front())) full.pop_front();
   }
 
-  // False: later. A frame that the interface refuses is lost, as on a wire.
+  // Returns false if the frame must be sent later. A frame that the interface rejects is lost, as
+  // on a wire.
   bool fits(std::size_t port, const std::vector<char>& bytes) {
     const ssize_t sent = ::send(ports_[port].socket, bytes.data(), bytes.size(), 0);
     return sent >= 0 || (errno != EAGAIN && errno != ENOBUFS);
@@ -181,8 +184,8 @@ class Switch {
 
   const std::int64_t delay_ns_;
   std::vector<Port> ports_;
-  std::vector<pollfd> polled_;   // one for each
-  std::deque<Waiting> waiting_;  // in the order of arrival, so in that of due_ns
+  std::vector<pollfd> polled_;   // one per port
+  std::deque<Waiting> waiting_;  // in order of arrival, and thus of due_ns
   std::map<Address, std::size_t> port_of_;
 };
 

@@ -49,8 +49,8 @@ void print_facts(int thread_level, int ranks) {
       weft_version().c_str());
 }
 
-// Every rank sends `bytes` to the next one and receives as many from the one before; all of them
-// must arrive as they were sent.
+// Every rank sends `bytes` to the next one and receives as many from the previous one. Returns
+// whether all arrived as sent.
 bool ring(int rank, int ranks, int bytes) {
   const auto count = static_cast<std::size_t>(bytes);
   std::vector<char> outgoing(count, static_cast<char>(rank + 1));

@@ -1,4 +1,4 @@
-// Blocks and neighbours for weft-schedule.
+// Creates blocks and neighbours for weft-schedule.
 #include "example.h"
 
 #include <vector>
@@ -14,7 +14,7 @@ std::vector<Block> equal_blocks(const Layout& layout, std::size_t number, Unit u
   return blocks;
 }
 
-// Above, below, left, right; -1 beyond the edge.
+// Returns the ranks above, below, left and right; -1 beyond the edge.
 std::vector<int> grid_neighbors(int rank, int size) {
   int columns = 1;
   for (int i = 1; i * i <= size; ++i)

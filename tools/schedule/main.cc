@@ -1,5 +1,5 @@
 // weft-schedule: prints the schedule that an algorithm builds, after verifying those of all ranks.
-// Why: the quickest way to see what an algorithm does, and to try out a new one.
+// It is the quickest way to see what an algorithm does, and to try out a new one.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iterator>
@@ -25,7 +25,7 @@ struct Options {
   int ranks = 4;
   int ranks_per_node = 2;
   int ranks_per_domain = 2;
-  int rank = -1;  // all
+  int rank = -1;  // -1: all ranks
   int root = 0;
   int split = 0;
   bool in_place = false;
@@ -144,7 +144,7 @@ int print_schedules(const std::vector<Schedule>& schedules, int rank) {
   return 0;
 }
 
-// For calls over several nodes with several ranks each.
+// Prints the rule for calls over several nodes with several ranks each.
 int print_rule(const Options& options) {
   if (options.ranks_per_node < 2 || options.ranks_per_node >= options.ranks)
     return refuse("--ranks-per-node must be 2 or more, and less than --ranks");
@@ -224,11 +224,11 @@ void add_options(CLI::App& app, weft::Options& options) {
                "Prints the sizes from which engine auto's rule takes which engine and algorithm.");
 }
 
-// For tools/generate_reference, in the manner of `weft run --help=json`.
+// Returns the options for tools/generate_reference, in the format of `weft run --help=json`.
 std::string help_json(const CLI::App& app) {
   std::string json;
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;  // hidden
+    if (option->get_group().empty()) continue;  // hidden option
     const bool takes_value = option->get_items_expected_max() > 0;
     json += std::string(json.empty() ? "" : ",\n") + R"(  {"name": ")" + option->get_name() +
             R"(", "argument": ")" + (takes_value ? option->get_type_name() : "") +

@@ -13,10 +13,10 @@
 namespace weft {
 namespace {
 
-// Says how the ranks of a call are spread over nodes.
+// The placement of a call's ranks on nodes.
 enum class Spread { one_node, node_each, several_nodes };
 
-// A call whose blocks have so many bytes.
+// Returns a call whose blocks have `block_bytes` bytes.
 Shape call_of(Kind kind, int ranks, int ranks_per_node, Spread spread, std::int64_t block_bytes) {
   Shape shape;
   shape.kind = kind;
@@ -45,8 +45,8 @@ std::string size_words(std::int64_t bytes) {
 using Answer = std::function<std::string(const Shape&)>;
 using MakeCall = std::function<Shape(std::int64_t block_bytes)>;
 
-// "`function` up to 2 KiB, `native` below 128 KiB, `thread`", by the size of the whole call. Rules
-// change at powers of two of it, or of a block.
+// Returns a text such as "`function` up to 2 KiB, `native` below 128 KiB, `thread`", by the size of
+// the whole call. Rules change at powers of two of that size, or of a block's.
 std::string by_size(const MakeCall& make, const Answer& answer) {
   constexpr int kMostBits = 26;
   const Shape smallest = make(1);
@@ -76,7 +76,7 @@ std::string row(const std::vector<std::string>& cells) {
   return line + "\n";
 }
 
-// Collectives whose cells are the same share a row.
+// Collects rows; collectives with equal cells share a row.
 class Table {
  public:
   explicit Table(const std::vector<std::string>& columns) : columns_(columns) {}

@@ -1,4 +1,4 @@
-// Units of 1000 and of 1024, each under its own name only.
+// Parses units of 1000 (KB) and of 1024 (KiB), each under its own name only.
 #include "size.h"
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// Sizes as people write them: 4096, 64KiB, 2MB.
+// Parses sizes as people write them: 4096, 64KiB, 2MB.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// The error names the units that are understood.
+// Returns the bytes. An error names the accepted units.
 Result<std::int64_t> parse_size_bytes(const std::string& text);
 
 }  // namespace weft

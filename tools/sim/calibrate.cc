@@ -1,5 +1,5 @@
-// Times are the best of many short samples: other work on the machine only makes them longer. Rates
-// are medians, as what a program meets.
+// Measures a machine. Times are the best of many short samples, since other work on the machine
+// only makes them longer. Rates are medians, which is what a program experiences.
 #include "calibrate.h"
 
 #include <pthread.h>
@@ -22,7 +22,8 @@ namespace weft::sim {
 namespace {
 
 constexpr int kSamples = 25;
-constexpr std::size_t kCopied_bytes = 8 << 20;  // of one core, more than its own caches hold
+// Bytes copied by one core; more than its own caches hold.
+constexpr std::size_t kCopied_bytes = 8 << 20;
 
 void bind_to(int cpu) {
   cpu_set_t set;
@@ -61,7 +62,7 @@ double copy_rate(Buffers& buffers) {
          });
 }
 
-// By the library's own kernel, as ranks add what another one has sent; `also` gets the sums, too.
+// Reduces by the library's kernel, as ranks add received data; `also` gets the sums, too.
 void reduce(const double* from, double* to, std::size_t count, double* also) {
   static const Kernel sum = find_kernel(Element::float64, Operator::sum);
   sum(from, to, to, also, static_cast<std::int64_t>(count));
@@ -74,7 +75,8 @@ double reduce_rate(Buffers& buffers) {
          });
 }
 
-// Part by part in the memory that ranks share: the result stays there, and goes to the core's own.
+// Returns the rate of a reduction that stores its result both in shared memory and in the core's
+// own, part by part.
 double reduce_copy_rate(Buffers& buffers) {
   constexpr auto bytes = static_cast<double>(kCopied_bytes);
   constexpr std::size_t kPart = (64 << 10) / sizeof(double);
@@ -85,7 +87,7 @@ double reduce_copy_rate(Buffers& buffers) {
          });
 }
 
-// All of them at the same time: the sum of what each one copies.
+// Returns the sum of the rates of all cores that copy at the same time.
 double shared_copy_rate(const std::vector<int>& cpus) {
   std::atomic<int> ready{0};
   std::vector<double> rates(cpus.size());
@@ -113,7 +115,8 @@ void add(const double* from, double* to, std::size_t count) {
   reduce(from, to, count, nullptr);
 }
 
-// Of data that the other core has just copied there, as ranks do in the memory that they share.
+// Returns the rate of copying data that another core has just written, as ranks do in shared
+// memory.
 double handed_over_rate(const std::vector<int>& cpus, std::size_t bytes,
                         void (*work)(const double*, double*, std::size_t)) {
   const std::size_t count = bytes / sizeof(double);
@@ -143,8 +146,9 @@ double handed_over_rate(const std::vector<int>& cpus, std::size_t bytes,
   return rates[kSamples / 2];
 }
 
-// Up to the length from which a reduction is nearer to that of long data of its core's own. Faster
-// or slower: some caches hand modified lines over slowly.
+// Finds the length up to which a reduction of data just written by another core differs from that
+// of the core's own long data. It may be faster or slower, since some caches transfer modified
+// lines slowly.
 void measure_caches(Machine& machine, const std::vector<int>& cpus) {
   constexpr std::size_t kShort_bytes = 64 << 10, kMost_bytes = 4 << 20;
   machine.cache_copy = handed_over_rate(cpus, kShort_bytes, copy);
@@ -157,7 +161,8 @@ void measure_caches(Machine& machine, const std::vector<int>& cpus) {
   }
 }
 
-// Two threads pass a word on; how long one way takes. Of one CPU, it goes over by yielding it.
+// Returns the time that a word takes from one thread to another. On a single CPU, the threads yield
+// it to each other.
 double way_us(int cpu_of_one, int cpu_of_other) {
   const bool yields = cpu_of_one == cpu_of_other;
   constexpr int kWays = 100;
@@ -178,8 +183,8 @@ double way_us(int cpu_of_one, int cpu_of_other) {
   return us / (2 * kWays);
 }
 
-// How long a thread that computes keeps its core from one that yields it. Yields that come back at
-// once do not count: nobody had the core meanwhile.
+// Returns how long a computing thread keeps its core from a yielding one. Yields that return at
+// once do not count, since no other thread had the core meanwhile.
 double slice_us(int cpu) {
   constexpr double kAtOnce_us = 50;
   constexpr std::int64_t kSpan_ns = 1000000000;
@@ -203,7 +208,8 @@ double slice_us(int cpu) {
   return found[found.size() / 2];
 }
 
-// From notify to the woken thread's next instruction; a quarter of the samples are shorter.
+// Returns the time from notify to the woken thread's next instruction, as the lower quartile of the
+// samples.
 double wake_us(int cpu_of_sleeper, int cpu_of_waker) {
   constexpr int kTimes = 200;
   std::atomic<int> called{0};

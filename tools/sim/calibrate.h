@@ -1,5 +1,5 @@
-// What of a machine can be measured without MPI: copies, reductions, caches and the kernel's
-// switches.
+// Measures the parameters of a machine that need no MPI: copies, reductions, caches and the
+// kernel's switches.
 #pragma once
 
 #include "base/result.h"
@@ -7,7 +7,7 @@
 
 namespace weft::sim {
 
-// Takes a few seconds. What it cannot measure keeps the value of `machine`.
+// Fills `machine` within a few seconds. Parameters that it cannot measure keep their values.
 Result<bool> calibrate(Machine& machine);
 
 }  // namespace weft::sim

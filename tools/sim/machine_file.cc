@@ -1,4 +1,4 @@
-// Fields by their path; a path has at most one dot. Each of them has a source.
+// Reads and writes fields by their path, which has at most one dot. Every field has a source.
 #include "machine_file.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Field {
   std::string path;
   Value value;
   double least = 0, most = 0;
-  bool optional = false;  // left out, it keeps the value that it has in a plain machine
+  bool optional = false;  // if left out, it keeps the value of a plain machine
 };
 
 constexpr const char* kFabrics[] = {"flat", "fat-tree", "dragonfly"};
@@ -91,7 +91,7 @@ std::string allowed(const Field& field) {
          number(field.most);
 }
 
-// Sizes that mean nothing without their rates.
+// Sizes that are meaningless without their rates.
 const std::map<const char*, std::vector<const char*>> kNeeds = {
     {"copy.cache_bytes", {"copy.cache_core", "copy.cache_reduce"}},
     {"network.burst_bytes", {"network.burst_bytes_per_us"}}};
@@ -118,7 +118,7 @@ class Reader {
     if (file.contains("name") && file["name"].is_string()) machine.name = file["name"];
     if (machine.numa_nodes > machine.cores)
       return wrong("numa_nodes", "must be at most the number of cores");
-    constexpr std::int64_t kLeastWindow = 4096;  // messages go in quarters of it
+    constexpr std::int64_t kLeastWindow = 4096;  // messages are sent in quarters of the window
     if (const auto window = machine.network.window_bytes; window > 0 && window < kLeastWindow)
       return wrong("network.window_bytes", "is " + std::to_string(window) +
                                                ", and must be 0 or at least " +
@@ -131,7 +131,7 @@ class Reader {
   }
 
  private:
-  // Of the field, if it is there; else of its group.
+  // Returns the line of the field if it exists, otherwise of its group.
   std::string line(const std::string& path) const {
     std::size_t at = 0;
     if (const auto group = group_of(path); !group.empty()) at = text_.find('"' + group + '"');
@@ -211,7 +211,7 @@ class Reader {
     return true;
   }
 
-  // A field's own, or that of its group.
+  // Checks that each field, or its group, has a source.
   Result<bool> sources(const ordered_json& file, const std::vector<Field>& fields) const {
     if (!file.contains("sources") || !file["sources"].is_object())
       return wrong("sources",

@@ -1,5 +1,5 @@
-// A machine for the simulator as a JSON file. Why every field is in one table: what is read, what
-// is written and what is allowed cannot differ.
+// A machine for the simulator as a JSON file. All fields are in one table, so that reading, writing
+// and checking cannot differ.
 #pragma once
 
 #include <map>
@@ -10,10 +10,10 @@
 
 namespace weft::sim {
 
-// An error names the file, the line, the field and what it may be.
+// Reads a machine. An error names the file, the line, the field and its permitted values.
 Result<Machine> read_machine(const std::string& path);
 
-// sources: where the value of each field comes from, by its path such as "copy.core".
+// Returns the file's text. sources: the origin of each field's value, by path, such as "copy.core".
 std::string machine_text(const Machine& machine, const std::string& about,
                          const std::map<std::string, std::string>& sources);
 

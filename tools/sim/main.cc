@@ -35,7 +35,7 @@ struct Options {
   double compute_us = 0, noise = 0;
   int calls = 0;
   std::uint64_t seed = 1;
-  int copies = 0;  // 0: the machine's
+  int copies = 0;  // 0: the machine's value
   std::string trace, library = "other";
 };
 
@@ -52,7 +52,7 @@ std::string collective_names() {
   return names;
 }
 
-// iscan is scan.
+// Finds the collective of a name; iscan stands for scan.
 Result<Kind> find_kind(const std::string& name) {
   for (const std::string& word : {name, name.substr(name.rfind('i', 0) == 0 ? 1 : 0)})
     for (int kind = 0; kind < kKinds; ++kind) {
@@ -73,7 +73,8 @@ Result<const Algorithm*> find_algorithm_of(const Options& options, const Shape& 
                names};
 }
 
-// `auto` goes by the library's static rule; what that leaves to the MPI library is not simulated.
+// Returns the executor of an engine. `auto` follows the library's static rule; calls that it leaves
+// to the MPI library are not simulated.
 Result<Executor> executor_of(const Options& options, const Shape& shape) {
   std::string word = options.engine;
   if (word == "auto") {
@@ -94,7 +95,7 @@ Result<Executor> executor_of(const Options& options, const Shape& shape) {
   return word == "tcc" ? Executor::tcc : Executor::thread;
 }
 
-// The model's, for this number of ranks on each node.
+// Returns the model's split for this number of ranks on each node.
 int model_split(const Setup& setup, Kind kind) {
   SplitModel model;
   model.cores = setup.machine.cores;

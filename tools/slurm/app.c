@@ -14,7 +14,7 @@ static double compute(double x) {
   return x;
 }
 
-// How many ranks are the first of their host.
+// Returns the number of ranks that are the first on their host, that is, the number of hosts.
 static int hosts(int rank) {
   MPI_Comm node;
   int first, sum;
