@@ -26,7 +26,7 @@ std::unordered_map<std::uint64_t, Planned>& all_planned() {
   return all;
 }
 
-// Needs the recorder's lock.
+// Changes the number of pending collectives. Needs the recorder's lock.
 void count_collectives(int change) {
   const int before = pending_collectives.load(std::memory_order_relaxed);
   pending_collectives.store(before + change, std::memory_order_relaxed);

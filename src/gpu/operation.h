@@ -172,7 +172,7 @@ class Operation {
   std::atomic<bool> in_halves_{false};
   std::atomic<int> references_{1};
   std::atomic<bool> failed_{false};
-  // No stream will start it; the agent has noticed.
+  // leaving_: no stream will start it any more; left_: the agent has released it.
   std::atomic<bool> leaving_{false}, left_{false};
   mutable std::mutex mutex_;  // guards the next three members
   Error why_failed_;

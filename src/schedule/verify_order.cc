@@ -1,6 +1,6 @@
 // Simulates all ranks on an abstract machine with one vector clock each, which shows what happens
-// before what in every run. A signal or a send passes the clock on; a wait, or the end of a
-// receive's round, takes it over. Two accesses that no clock orders are a race.
+// before what in every run. A signal or a send publishes its rank's clock; a wait, or the end of a
+// receive's round, merges it. Two accesses that no clock orders are a race.
 // Lamport, CACM 21(7), 1978; Mattern, Virtual Time and Global States, 1989
 #include "schedule/verify_order.h"
 
