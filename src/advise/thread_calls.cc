@@ -1,6 +1,6 @@
-// Registers threads when they start (pthread_create). Calls that block signals or start a process
-// are announced beforehand and end all guards: if a guard were set meanwhile, the thread's next
-// system call would end the program.
+// Wraps pthread_create to register threads when they start. Calls that block signals or start a
+// process are announced beforehand and end all guards: if a guard were set meanwhile, the thread's
+// next system call would end the program.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>

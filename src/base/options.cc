@@ -116,40 +116,37 @@ Fact backoff_fact(const Config& config) {
 
 constexpr Option kOptions[] = {
     {Group::engine, "--engine", "E", kEngineChoices, "auto", "WEFT_ENGINE", nullptr,
-     "Says who carries out the collectives, and when: nobody but the MPI library (native), a "
-     "thread "
-     "that drives the MPI library (assist), Weft when the program enters MPI (function), a thread "
-     "of Weft's (thread), a thread that makes whole blocking calls (tcc), one thread for all ranks "
-     "whose threads share a core, where the node's memory serves them (agent), or what suits each "
-     "call (auto).",
+     "Selects who carries out the collectives, and when. native: the MPI library by itself. "
+     "assist: the MPI library, driven by a progress thread. function: Weft, whenever the program "
+     "enters MPI. thread: Weft, on a progress thread. tcc: the MPI library's blocking calls, on a "
+     "thread. agent: Weft, on one thread for all ranks of a node whose threads share a core. auto: "
+     "chosen for each call.",
      [](Text text, Config& config) { return put(parse_engine(text), config.engine); },
      [](const Config& config) { return engine_fact("--engine", config.engine); }},
     {Group::engine, "--placement", "P", kPlacementChoices, "bind", "WEFT_PLACEMENT", nullptr,
-     "Says on which core the thread of each rank runs: on the rank's own core (bind), on a free "
-     "core of the rank's NUMA node (numa), with those of neighbouring ranks on different free "
-     "cores "
-     "(odd-even), with K threads on each core that is set aside (pack:K), or on the named core "
-     "(list, one entry for each rank of a node).",
+     "Selects the core of each rank's progress thread. bind: the rank's own core. numa: a free "
+     "core of the rank's NUMA node. odd-even: free cores, different ones for neighbouring ranks. "
+     "pack:K: K threads on each core that is set aside. list: the named cores, one for each rank "
+     "of a node.",
      [](Text text, Config& config) { return put(parse_placement(text), config.placement); },
      [](const Config& config) { return placement_fact("--placement", config.placement); }},
     {Group::engine, "--backoff", "B", kBackoffChoices, "quiet", "WEFT_BACKOFF", nullptr,
-     "Says what the thread does after a poll that found nothing: it lets others have the core "
-     "(yield), polls again (spin), sleeps for US microseconds (sleep:US), sleeps for most of the "
-     "time that rounds take and is called by the other threads on its core (baton), or sleeps "
-     "for most of the time that rounds take and looks often near their end (quiet).",
+     "Selects what the progress thread does after a poll that found nothing. yield: it gives up "
+     "the core. spin: it polls again. sleep:US: it sleeps for US microseconds. quiet: it sleeps "
+     "for most of the time that a round of the schedule takes, and polls often near its end. "
+     "baton: as quiet, and threads that share a core wake each other.",
      [](Text text, Config& config) { return put(parse_backoff(text), config.backoff); },
      backoff_fact},
     {Group::engine, "--transfers", "SIZE", kTransfersChoices, "auto", "WEFT_TRANSFERS", nullptr,
-     "Lets the thread bring forward the program's own messages, too, while the program computes: "
-     "those of 128 KiB or more (auto), none (off), or those of SIZE or more.",
+     "Lets the progress thread also progress the program's own messages: those of 128 KiB or more "
+     "(auto), those of SIZE or more, or none (off).",
      [](Text text, Config& config) {
        return put(parse_transfers(text), config.least_transfer_bytes);
      }},
     {Group::engine, "--split", "S", kSplitChoices, "auto", "WEFT_SPLIT", nullptr,
-     "Says how many levels of a tree of messages, those next to its leaves, run on the cores of "
-     "the "
-     "program, in the call that starts the collective or waits for it, while the threads carry out "
-     "the others on theirs: as many as the model says (auto), or S, which may be more than 3.",
+     "Selects how many levels of a tree, counted from its leaves, run on the program's cores, "
+     "inside the call that starts or completes the collective; the progress threads carry out the "
+     "other levels. auto: as many as the model predicts to be best. S may be more than 3.",
      [](Text text, Config& config) { return put(parse_split(text), config.split_levels); }},
     {Group::engine, "--blocking", "0", "",
      "engine auto takes those that shared memory serves, and learns about the others over several "
@@ -159,8 +156,8 @@ constexpr Option kOptions[] = {
      read_blocking,
      [](const Config& config) { return fact("--blocking", words_of(config.blocking)); }},
     {Group::engine, "--reproducible", "0", "", "off", "WEFT_REPRODUCIBLE", "1",
-     "Makes reductions come out the same to the last bit, however the ranks are spread over nodes. "
-     "It implies --blocking.",
+     "Makes the results of reductions identical to the last bit, however the ranks are spread over "
+     "nodes. Implies --blocking.",
      [](Text text, Config& config) {
        return read_switch("WEFT_REPRODUCIBLE", text, config.reproducible);
      },
@@ -180,8 +177,8 @@ constexpr Option kOptions[] = {
      },
      [](const Config& config) { return fact("--trace", on_or_off(!config.trace_file.empty())); }},
     {Group::reports, "--watchdog", "SECONDS", "", "off", "WEFT_WATCHDOG", nullptr,
-     "Says, on each rank that has waited in one MPI call for so many seconds, which call that is "
-     "and for whom it waits.",
+     "Reports, on each rank that has waited in one MPI call for so many seconds, which call that "
+     "is and for which ranks it waits.",
      [](Text text, Config& config) {
        return put(parse_number(text, 0, "watchdog SECONDS"), config.watchdog_s);
      }},
@@ -189,23 +186,23 @@ constexpr Option kOptions[] = {
      "Says which of Weft's libraries is loaded, and why."},
 
     {Group::memory, "--transport", "T", kTransportChoices, "auto", "WEFT_TRANSPORT", nullptr,
-     "Lets ranks of one node meet in memory that they share (auto), or makes them send messages "
-     "there too (mpi); under auto a job inside one node is then left to the MPI library.",
+     "Selects how ranks of one node communicate. auto: through shared memory. mpi: by messages; "
+     "engine auto then leaves a job inside one node to the MPI library.",
      [](Text text, Config& config) { return put(parse_transport(text), config.node_memory); },
      [](const Config& config) { return fact("--transport", config.node_memory ? "auto" : "mpi"); }},
     {Group::memory, "--shared-heap", "BYTES", "", "off", "WEFT_SHARED_HEAP", kSharedHeapBytes,
      "Takes large allocations of the program (64 KiB or more, or BYTES or more, a plain number "
-     "from 4096 on) from memory that "
-     "the ranks of a node share, so that collectives on them need no copy.",
+     "from 4096 on) from memory that the ranks of a node share, so that collectives on them need "
+     "no copy.",
      read_shared_heap},
     {Group::memory, "--xpmem", "X", kXpmemChoices, "auto", "WEFT_XPMEM", nullptr,
-     "Says whether other large buffers need no copy either: where the system has XPMEM (auto), "
-     "never (off), or by the XPMEM library at /PATH.",
+     "Selects whether other large buffers are mapped instead of copied: where the system has XPMEM "
+     "(auto), never (off), or by the XPMEM library at /PATH.",
      [](Text text, Config& config) { return put(parse_xpmem(text), config.xpmem); }},
     {Group::memory, "--one-copy", "C", kOneCopyChoices, "auto", "WEFT_ONE_COPY", nullptr,
-     "Says whether the system copies between ranks of a node, once, what Weft copies twice by way "
-     "of memory that they share: where that was measured to be faster on this machine (auto), "
-     "wherever the system lets it (on), or never (off).",
+     "Selects whether the kernel copies long blocks between ranks of a node directly, instead of "
+     "two copies through shared memory. auto: where that was measured to be faster on this "
+     "machine. on: wherever the kernel permits it. off: never.",
      [](Text text, Config& config) { return put(parse_one_copy(text), config.one_copy); }},
 
     {Group::tuning, kAlgorithmOption, "KIND=NAME", "", "Weft chooses for each call",
@@ -215,15 +212,15 @@ constexpr Option kOptions[] = {
      "The option may be given several times. Its variable has the kind in "
      "capitals: WEFT_ALGORITHM_ALLREDUCE=ring."},
     {Group::tuning, "--learn", "L", kLearnChoices, "on", "WEFT_LEARN", nullptr,
-     "Lets engine auto try out, while the program runs, what makes the program fastest, call by "
-     "call, and keep it for later runs (on); take what earlier runs have found and try nothing "
-     "(use); or go by its rule (off).",
+     "Lets engine auto measure variants while the program runs. on: it keeps what it finds for "
+     "later runs. use: it takes what earlier runs found and measures nothing. off: it goes by its "
+     "rule.",
      [](Text text, Config& config) { return put(parse_learn(text), config.learn); },
      [](const Config& config) { return fact("--learn", learn_word(config.learn)); }},
     {Group::tuning, "--learning-budget", "PERCENT", "", "1", "WEFT_LEARNING_BUDGET", nullptr,
-     "Says how much of the time what engine auto tries may cost, against the variant in use, "
-     "beyond "
-     "the first 20 to 30 trials of a kind of call; 0: it tries nothing, and takes what is known.",
+     "Limits what the trials of engine auto may cost, against the variant in use, as a share of "
+     "the time, after the first 20 to 30 trials of a kind of call. 0: no trials; what is known is "
+     "used.",
      [](Text text, Config& config) {
        return put(parse_percent(text, "the budget of learning (WEFT_LEARNING_BUDGET)"),
                   config.learning_budget);
@@ -232,8 +229,8 @@ constexpr Option kOptions[] = {
        return fact("--learning-budget", percent_words(config.learning_budget));
      }},
     {Group::tuning, "--init-budget", "TIME", "", "10ms", "WEFT_INIT_BUDGET", nullptr,
-     "Says how long the initialisation of a persistent collective, or the first blocking call of "
-     "its kind in a node, may measure, such as 500us, 10ms or 1s; 0: nothing is measured, nor "
+     "Limits how long the initialisation of a persistent collective, or the first blocking call of "
+     "its kind in a node, may measure, such as 500us, 10ms or 1s. 0: nothing is measured, nor "
      "whether one copy is faster.",
      [](Text text, Config& config) {
        return put(parse_duration(text, "the budget of an initialisation (WEFT_INIT_BUDGET)"),
@@ -243,7 +240,7 @@ constexpr Option kOptions[] = {
        return fact("--init-budget", std::to_string(config.init_budget_us) + "us");
      }},
     {Group::tuning, "--plan-cache", "FILE", "", "~/.cache/weft/plans", "WEFT_PLAN_CACHE", nullptr,
-     "Names the file that keeps what was measured and learnt; none: every run begins anew.",
+     "Names the file that keeps what was measured and learnt. none: every run begins anew.",
      read_plan_cache},
 
     {Group::mpi, "--mpi", "M", kMpiChoices, "found out", "WEFT_MPI", nullptr,

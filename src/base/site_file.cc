@@ -1,5 +1,5 @@
-// Each line is checked together with those before it, so that the message can name the first wrong
-// line.
+// Reads the site file (weft.conf). Each line is checked together with those before it, so that the
+// message can name the first wrong line.
 #include "base/site_file.h"
 
 #include <fcntl.h>

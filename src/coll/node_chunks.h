@@ -66,7 +66,8 @@ class NodeChunks {
   void signal() {
     if (!is_alone()) b_.signal();
   }
-  // Is for a rank that writes nothing: others may have to know how far it has read.
+  // Signals that this rank has read the chunk, if its memory will be reused. For a rank that writes
+  // nothing.
   void signal_if_reused() {
     if (total_ > kDepth * most_) b_.signal();
   }

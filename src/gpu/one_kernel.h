@@ -96,7 +96,6 @@ struct Slice {
 };
 
 // Returns the block's slice. The last round may fill only the first part of a slot.
-
 WEFT_DEVICE Slice slice_of(std::uint64_t first, std::uint64_t packs, const Share& share) {
   constexpr std::uint64_t kMost = kSlotBytes / kPackBytes;
   const auto slice = static_cast<std::uint64_t>(share.slice);

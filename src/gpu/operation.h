@@ -168,7 +168,7 @@ class Operation {
   bool kernels_count_ = false;
   // Set once a start was enqueued, or the user's kernels may have started it.
   std::atomic<bool> started_{false};
-  // A one-kernel collective publishes and finishes in separate launches.
+  // True if this one-kernel collective publishes and finishes in two launches.
   std::atomic<bool> in_halves_{false};
   std::atomic<int> references_{1};
   std::atomic<bool> failed_{false};

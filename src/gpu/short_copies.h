@@ -1,6 +1,6 @@
-// The kernels, of one block each, that announce a start and wait for an end. They make short copies
-// themselves: a copy by the driver adds a node to the stream, which takes longer than the transfer.
-// The kernels and the tests' host implementation share these functions.
+// Functions of the one-block kernels that announce the start of a collective and wait for its end.
+// These kernels make short copies themselves: a copy by the driver adds a node to the stream, which
+// takes longer than the transfer. The tests' host implementation uses them, too.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-// Returns the stack pointer after the jump; nullptr if unknown. glibc stores it in the jump buffer,
-// mixed with a secret of the process.
+// Returns the stack pointer that longjmp() will restore; nullptr if unknown. glibc stores it in the
+// jump buffer, mixed with a secret of the process.
 const void* destination([[maybe_unused]] const void* to) {
 #if defined(__x86_64__) && defined(__GLIBC__)
   constexpr int kStack = 6, kTurned = 17;

@@ -152,7 +152,7 @@ class Machine {
     std::uint32_t next = 0;
     std::uint32_t round = 0;
     std::vector<Clock> signals;
-    // Messages of this round: peer and number.
+    // Messages of this round, as the peer and how many went to or came from it before.
     std::vector<std::pair<int, std::size_t>> sends, recvs;
     std::uint32_t collectives = 0;
     std::vector<std::pair<CollectiveId, const Step*>> called;  // collectives of this round

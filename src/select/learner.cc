@@ -466,7 +466,8 @@ void Learner::learn_again() {
   watch_again(kWatched);
 }
 
-// Returns false while trials run for the first time.
+// Returns whether the last result is the one to report; false only while the class's first trials
+// run.
 bool Learner::says_last_found() const {
   return times_settled_ > 0 || calls_on_trial_ == 0;
 }

@@ -71,13 +71,13 @@ class PlanCache {
   // Returns the plans noted since the last call, and `more`, as lines for write(); empty if there
   // are none, or no file.
   std::string take_lines(const std::vector<Entry>& more = {});
-  // Merges lines of one or several processes into the file, which other jobs may have changed. If
-  // keys are equal, the last line counts. Waits up to a second for other writers.
   struct Written {
     bool is_kept = false;  // later runs will find the lines
     // Reason if not, as a sentence for one process of the job to print; or empty.
     std::string why{};
   };
+  // Merges lines of one or several processes into the file, which other jobs may have changed. If
+  // keys are equal, the last line counts. Waits up to a second for other writers.
   Written write(std::string_view lines);
 
  private:

@@ -52,8 +52,8 @@ double levels_in_turn(const SplitModel& model, int ranks, int first, int last, i
 }
 
 // Simulates the levels above the split as a list of messages that `cores` cores take as soon as
-// possible. Among those that can start, the lowest level goes first, which is what threads find
-// that check their ranks in turn.
+// possible. Among those that can start, the lowest level goes first,
+// because a thread that polls its ranks in turn finds those messages first.
 class Dataflow {
  public:
   Dataflow(const SplitModel& model, int ranks, int first, int last)

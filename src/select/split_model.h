@@ -44,8 +44,8 @@ double blocking_time(const SplitModel& model, int ranks);
 // fixed.
 double computation_time(const SplitModel& model, int ranks);
 
-// Returns the times of equations 7 and 9. With ranks on all cores every level runs on them,
-// whatever `split` is.
+// Returns the times of the collective and the program (equations 7 and 9 of Denis et al.). With
+// ranks on all cores every level runs on them, whatever `split` is.
 SplitTime split_time(const SplitModel& model, int ranks, int split);
 
 // Returns the S with the least total; if several are equal, the least S, which hides most.

@@ -18,9 +18,9 @@ class TrialBudget {
   bool allows(std::int64_t cost_ns, std::int64_t elapsed_ns) const {
     return static_cast<double>(cost_ns) * 100 <= percent_ * static_cast<double>(elapsed_ns);
   }
-  // Returns whether the first slots of a call class are still free, given the cost of trials on
-  // other communicators. Otherwise a program that makes new communicators again and again would try
-  // variants most of the time.
+  // Returns whether a call class may still make its first trials without charge to the budget,
+  // given what trials on other communicators cost. Without this limit a program that keeps making
+  // communicators would try variants most of the time.
   bool has_free_slots(std::int64_t cost_elsewhere_ns, std::int64_t elapsed_ns) const {
     return allows(cost_elsewhere_ns / kFree, elapsed_ns);
   }

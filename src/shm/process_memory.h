@@ -78,9 +78,11 @@ class ProcessMemory {
   void expect(int rank, const Name& name);
   void end_trials() { trial_.reset(); }
 
-  // All functions from here on are thread-safe. Describes a buffer of this process; `origin` is the
-  // address from which others count.
+  // All functions from here on are thread-safe.
+
+  // Tells whether a buffer takes part in one collective or in many.
   enum class Use : std::uint8_t { once, often };
+  // Returns a description of a buffer of this process for others; offsets count from `origin`.
   ShownBuffer shown(const std::byte* begin, std::int64_t bytes, const std::byte* origin, Use use);
 
   bool is_own(const ShownBuffer& shown) const { return shown.process() == rank_; }

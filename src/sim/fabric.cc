@@ -44,8 +44,8 @@ double NetworkLinks::fit(Link& link, double ready_us, double duration_us) {
   return from_us + duration_us;
 }
 
-// Returns the duration on a rate-limited link. The bucket drains at the difference of the two
-// rates.
+// Returns the duration on a link with a token bucket: bytes go at the burst rate while tokens last,
+// and then at the link's rate. Tokens are spent at the difference of the two rates.
 double NetworkLinks::limited_us(Link& link, double begin_us, double bytes) const {
   const double rate = network_.bytes_per_us;
   const double peak = std::max(rate, network_.burst_bytes_per_us);

@@ -72,7 +72,8 @@ Hints hints_of_this_rank(MPI_Info info) {
   return hints;
 }
 
-// Returns those facts of the hints that determine messages, and must be equal on all ranks.
+// Returns the hints that decide which messages ranks exchange, as facts to compare: all ranks must
+// have the same.
 Facts wire_facts(const Hints& hints) {
   const auto none = [](const char* key) { return Fact{key, "not given", ""}; };
   Facts facts = {hints.engine ? engine_fact(kEngineHint.key, *hints.engine) : none(kEngineHint.key),

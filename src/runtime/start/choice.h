@@ -25,7 +25,8 @@ Chosen chosen_for(const Asked& asked, const Eligible& eligible);
 Chosen chosen_at(const Asked& asked, const Eligible& eligible, const CallClass& call_class,
                  int variant);
 
-// Returns whether the user has requested an algorithm of Weft, even if the library's is faster.
+// Returns whether the user named one of Weft's algorithms; it is then used even where the library's
+// is faster.
 bool is_named(const Runtime& runtime, const Communicator& communicator, const Shape& shape);
 // Chooses the engine that progresses a call in shared memory while the application computes. A
 // thread costs the application more than it gains if the call is short or no core is free. alone:

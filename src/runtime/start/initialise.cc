@@ -79,8 +79,8 @@ bool holds_on_all(InternalCollective& internal_collective, bool value) {
   return all && std::find(all->begin(), all->end(), 0) == all->end();
 }
 
-// Makes the plan direct, with the other ranks' buffers, if all buffers are accessible. Collective;
-// returns nullptr otherwise.
+// Exchanges the ranks' buffers. If each rank can access all of them, lets the plan use them in
+// place and returns them; otherwise nullptr. Collective.
 std::unique_ptr<PeerBuffers> peers_for(InternalCollective& internal_collective, const Call& call,
                                        Plan& plan) {
   if (!plan.direct) return nullptr;

@@ -43,7 +43,8 @@ bool wins_as_blocking(const Asked& asked, const Scheduled& found, const DirectPl
   return is_won(runtime, internal_collective, call, schedule, found.kernel, LibraryForm::blocking);
 }
 
-// Returns whether the caller may carry the call out inline, for data in shared memory only.
+// Returns whether the caller may carry the call out inline, which needs all its data to go through
+// shared memory.
 bool stays_inline(const Runtime& runtime, const Call& call, const Scheduled& found) {
   const Schedule& schedule = *found.schedule;
   return runtime.allows_inline_calls() && !call.has_arrays() && !schedule.shape.packed &&
