@@ -3,7 +3,7 @@
 Each is a library of others, and does here what its users do with it: tools/drivers/ has the
 scripts, which prepare input, call the library, and print what it has computed. They come from
 Python's registry into an environment of their own below .deps/real-programs, and run under the
-embedded MPICH; Heat also needs PyTorch, and runs with Debian's, under Debian's Open MPI.
+embedded MPICH. PyTorch is Debian's, and Heat runs under Debian's Open MPI.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import debian_open_mpi
 from debian_programs import PLACE, SYSTEM, Missing, Program
 
 from weft.system import mpi_libraries
@@ -39,12 +40,18 @@ class PythonProgram(Program):
         pip = PLACE / self.name / "bin/pip", "install", "--quiet"
         self.run(*pip, *self.requirements)
         if self.built:
-            self.run(*pip, "--no-build-isolation", *self.built)
+            building = self.building()
+            self.run(*pip, "--no-build-isolation", *self.built, environment=building)
         self.stamp.touch()
 
-    def run(self, *words: object) -> None:
+    def building(self) -> dict[str, str]:
+        """What the build needs on top of the usual environment."""
+        return {}
+
+    def run(self, *words: object, environment: dict[str, str] | None = None) -> None:
         command = [str(word) for word in words]
-        done = subprocess.run(command, capture_output=True, text=True)
+        settings = os.environ | (environment or {})
+        done = subprocess.run(command, capture_output=True, text=True, env=settings)
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
             raise Missing(f"{self.name} could not be fetched: {' '.join(command[:3])}: {last}")
@@ -73,9 +80,22 @@ class PythonProgram(Program):
         return float(re.search(r"^seconds (\S+)", output, re.MULTILINE)[1])
 
 
-class Heat(PythonProgram):
-    """Its wheel alone, since what it needs is Debian's: the registry's PyTorch has the GPUs'
-    libraries with it, some gigabytes."""
+class Torch(PythonProgram):
+    """Runs with Debian's PyTorch, since the registry's weighs some gigabytes."""
+
+    def with_torch(self, *modules: Path, first: Sequence[Path] = ()) -> dict[str, str]:
+        """modules, first: further folders of modules, and of libraries that precede Debian's."""
+        found = debian_open_mpi.environment(PLACE, *first)
+        libraries = [found.get("LD_LIBRARY_PATH"), str(PLACE / "usr/lib")]
+        paths = [*modules, PLACE / "usr/lib/python3/dist-packages"]
+        return found | {
+            "LD_LIBRARY_PATH": os.pathsep.join(filter(None, libraries)),
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        }
+
+
+class Heat(Torch):
+    """Its wheel alone, since what it needs is Debian's."""
 
     def fetch(self, source: Path | None = None) -> None:
         Program.fetch(self, source)
@@ -92,12 +112,42 @@ class Heat(PythonProgram):
         return next(p for r in (PLACE, SYSTEM) if (p := r / "usr/bin/python3").exists())
 
     def environment(self) -> dict[str, str]:
-        found = Program.environment(self) | ONE_THREAD
-        libraries = [found.get("LD_LIBRARY_PATH"), str(PLACE / "usr/lib")]
-        modules = [str((PLACE / self.file).parent), str(PLACE / "usr/lib/python3/dist-packages")]
-        return found | {
-            "LD_LIBRARY_PATH": os.pathsep.join(filter(None, libraries)),
-            "PYTHONPATH": os.pathsep.join(modules),
+        return self.with_torch((PLACE / self.file).parent) | ONE_THREAD
+
+
+class Horovod(Torch):
+    """Built of its source, for PyTorch and MPI alone."""
+
+    PARTS = ("MPI", "PYTORCH"), ("GLOO", "TENSORFLOW", "MXNET", "NVTX")
+
+    def fetch(self, source: Path | None = None) -> None:
+        Program.fetch(self, source)
+        self.stamp.unlink()
+        super().fetch(source)
+
+    def environment(self) -> dict[str, str]:
+        # Debian's libfabric may be too old for the embedded MPICH, which brings its own.
+        prefix = self.mpi().prefix
+        return self.with_torch(first=[prefix / "lib/mpich", prefix / "lib"]) | ONE_THREAD
+
+    def building(self) -> dict[str, str]:
+        wanted, unwanted = self.PARTS
+        choice = {f"HOROVOD_WITH_{part}": "1" for part in wanted}
+        choice |= {f"HOROVOD_WITHOUT_{part}": "1" for part in unwanted}
+        headers = PLACE / "usr/include"
+        python = headers / "python{}.{}".format(*sys.version_info)
+        included = headers, python, headers / "torch/csrc/api/include"
+        libraries = [str(folder) for folder in PLACE.glob("usr/lib/*-linux-gnu*")]
+        programs = [str(self.mpi().prefix / "bin"), str(Path(sys.executable).parent)]
+        return {
+            **self.environment(),
+            **choice,
+            "CXXFLAGS": " ".join(["-w", *(f"-I{folder}" for folder in included)]),
+            "LDFLAGS": " ".join(
+                ["-Wl,--allow-shlib-undefined", *(f"-L{folder}" for folder in libraries)]
+            ),
+            "LIBRARY_PATH": os.pathsep.join(libraries),
+            "PATH": os.pathsep.join([*programs, os.environ["PATH"]]),
         }
 
 
@@ -113,6 +163,18 @@ PROGRAMS: dict[str, Program] = {
             sums=False,
             requirements=("heat==1.3.1",),
             arguments=(1024, 16, 40),
+            short_arguments=(64, 4, 5),
+        ),
+        Horovod(
+            "horovod",
+            ("python3-torch", "libtorch-dev", "pybind11-dev", "python3-yaml", "python3-dev"),
+            "horovod/bin/python",
+            driver="train_by_horovod.py",
+            rate="1gbit",
+            sums=False,
+            requirements=("setuptools<66", "wheel", "packaging", "cloudpickle", "psutil"),
+            built=("horovod==0.28.1",),
+            arguments=(2048, 16, 30),
             short_arguments=(64, 4, 5),
         ),
         PythonProgram(

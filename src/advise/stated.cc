@@ -58,7 +58,7 @@ std::uint8_t operator_number(MPI_Op op) {
   return found ? static_cast<std::uint8_t>(1 + static_cast<int>(*found)) : 0;
 }
 
-// One side (send or receive) of a call that is significant on this rank.
+// Describes the send or receive side of a call, as far as it is significant on this rank.
 struct Side {
   const Numbers& counts;
   MPI_Datatype type;

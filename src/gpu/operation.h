@@ -90,7 +90,7 @@ class OperationOwner {
 
 // The resources of one operation, held until nothing uses them.
 struct Holdings {
-  // One per chunk; a single one if a kernel carries out the operation.
+  // Has an entry per chunk, or only one if a kernel carries out the operation.
   std::vector<Channel> channels;
   Pinned pinned;
   Event event = nullptr;

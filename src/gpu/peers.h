@@ -78,7 +78,7 @@ class Peers {
   const int rank_;
   Address own_ = 0;
   std::vector<Address> regions_;  // indexed by rank
-  // One segment per rank, this rank's first; each has one number per spot.
+  // Has a segment per rank, this rank's first; each has one number per spot.
   std::vector<Segment> marks_;
   std::atomic<std::uint32_t> free_{(1U << kSpots) - 1};
 };
