@@ -31,12 +31,12 @@ SAID = {
     "Weft may shorten it without a change": "left open",
     "a change of the program wins": CHANGE,
 }
-# Programs with their rounds, which take 1 to 3 s, and their milliseconds of computation: on one
+# Programs with their rounds, which take about 1 s, and their milliseconds of computation: on one
 # node, and in the lab. Some gain without a change, some by a change, and some not at all, and each
 # by so much that `weft try` can tell.
 PROGRAMS = (
-    (("free", 8000, 0), ("room", 4000, 0.2), ("needed", 60, 40)),
-    (("started", 20, 40), ("room", 20, 40), ("needed", 60, 40)),
+    (("free", 8000, 0), ("room", 4000, 0.2), ("needed", 30, 40)),
+    (("started", 20, 40), ("room", 20, 40), ("needed", 30, 40)),
 )
 KNOWN = 0.8  # of the programs: with fewer best choices nothing is told
 
@@ -76,7 +76,7 @@ def is_right(
     line = next(one for one in lines if "of the time is in" in one or "%" in one)
     said = next((what for words, what in SAID.items() if words in line), NONE)
     trial = at.directory / "try.json"
-    at.command(WEFT, "try", "--time-budget", "90s", "--json", trial, "--", *was)
+    at.command(WEFT, "try", "--runs", 30, "--time-budget", "120s", "--json", trial, "--", *was)
     way = json.loads(trial.read_text())["ways"][1]
 
     def seconds(form: str, front: Sequence) -> float:
