@@ -58,9 +58,22 @@ bool has_one_count(Kind kind) {
   }
 }
 
+bool has_known_blocks(Kind kind) {
+  return has_one_count(kind) || kind == Kind::allgatherv || kind == Kind::reduce_scatter;
+}
+
 bool waits_for_all(Kind kind) {
-  return kind == Kind::barrier || kind == Kind::allgather || kind == Kind::alltoall ||
-         kind == Kind::allreduce || kind == Kind::reduce_scatter_block;
+  switch (kind) {
+    case Kind::barrier:
+    case Kind::allgather:
+    case Kind::allgatherv:
+    case Kind::alltoall:
+    case Kind::allreduce:
+    case Kind::reduce_scatter_block:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace weft

@@ -37,7 +37,10 @@ bool is_neighborhood(Kind kind);
 // Returns whether calls of this kind have a single count per side instead of arrays, so that all
 // ranks know the size.
 bool has_one_count(Kind kind);
-// For kinds with a single count per side: returns whether no rank can return before all have begun.
+// Returns whether all ranks know the size of every block: from one count, or from equal arrays.
+bool has_known_blocks(Kind kind);
+// For kinds with known blocks: returns whether no rank can return before all that give data have
+// begun.
 bool waits_for_all(Kind kind);
 
 }  // namespace weft

@@ -4,7 +4,7 @@
 namespace weft {
 
 inline AloneCall::State AloneCall::end(bool done) const {
-  if (turn_.memory()) turn_.end(done && schedule_.synchronizing);
+  if (turn_.memory()) done ? turn_.end(schedule_.synchronizing) : turn_.give_up();
   return done ? State::over : State::in_different_calls;
 }
 
@@ -25,6 +25,13 @@ AloneCall::State AloneCall::progress(int polls) {
       next_ = next;
       if (schedule_.is_short) turn_.own_next_slot();
       return end(true);
+    } else if (next->kind > Instruction::Kind::end) {
+      if (next->kind == Instruction::Kind::tell) {
+        turn_.tell(next->first_at, next->value);
+      } else if (!turn_.is_told(next->first_at, next->value)) {
+        next_ = next;
+        return end(false);
+      }
     } else {
       operands_.carry_out(*next);
     }

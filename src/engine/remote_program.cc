@@ -62,6 +62,10 @@ RemoteProgram::State RemoteProgram::progress(const std::atomic<std::uint32_t>& w
     } else if (one->kind == Instruction::Kind::end) {
       turn_.end(synchronizing_);
       return State::over;
+    } else if (one->kind == Instruction::Kind::tell) {
+      turn_.tell(one->first_at, one->value);
+    } else if (one->kind == Instruction::Kind::check) {
+      if (!turn_.is_told(one->first_at, one->value)) return State::unable;
     } else if (const State done = carry_out(*one); done != State::over) {
       return done;
     }

@@ -157,6 +157,17 @@ void Builder::wait(int peer, std::uint32_t value) {
   append({.kind = StepKind::wait, .peer = peer, .value = value});
 }
 
+void Builder::tell(Location word, std::uint32_t number) {
+  append({.kind = StepKind::tell, .first = {word, kWordBytes, Unit::byte}, .value = number});
+}
+
+void Builder::check(int peer, Location word, std::uint32_t number) {
+  append({.kind = StepKind::check,
+          .peer = peer,
+          .first = {word, kWordBytes, Unit::byte},
+          .value = number});
+}
+
 void Builder::meet(Shows shows) {
   const Shape& s = shape();
   use_slots();

@@ -66,6 +66,10 @@ class Builder {
   std::uint32_t signal();
   // Waits until `peer` has signalled `value`; dropped if this rank has waited for it already.
   void wait(int peer, std::uint32_t value);
+  // Writes a number for others, and checks the number of another rank. A rank that finds another
+  // number than it expects leaves the call with an error, and so do those that wait for it.
+  void tell(Location word, std::uint32_t number);
+  void check(int peer, Location word, std::uint32_t number);
   // Shows this rank's input and result to the other ranks as far as they use them, and finds
   // theirs. All ranks must call it, even with `nothing`. If some rank cannot access a shown buffer,
   // no rank continues.

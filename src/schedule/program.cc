@@ -8,8 +8,15 @@ namespace weft {
 namespace {
 
 bool is_simple(const Step& step) {
-  if (step.kind == StepKind::signal || step.kind == StepKind::wait) return true;
-  return is_local(step.kind) && step.plain;
+  switch (step.kind) {
+    case StepKind::signal:
+    case StepKind::wait:
+    case StepKind::tell:
+    case StepKind::check:
+      return true;
+    default:
+      return is_local(step.kind) && step.plain;
+  }
 }
 
 Instruction compile(const Schedule& schedule, std::uint32_t index) {
@@ -22,6 +29,10 @@ Instruction compile(const Schedule& schedule, std::uint32_t index) {
   if (step.kind == StepKind::wait) {
     made.kind = Instruction::Kind::wait;
     made.node_rank = node_rank_of(schedule.shape, step.peer);
+  }
+  if (step.kind == StepKind::tell || step.kind == StepKind::check) {
+    made.kind = step.kind == StepKind::tell ? Instruction::Kind::tell : Instruction::Kind::check;
+    set(step.first.at, made.first, made.first_at);
   }
   if (!is_local(step.kind)) return made;
   made.kind = Instruction::Kind::copy;

@@ -19,7 +19,9 @@ struct Instruction {
     copy,    // copies `amount` bytes from first to second
     // Computes into = first op second for `amount` elements; stores it to `also`, too, if has_also.
     reduce,
-    end,  // ends the program
+    end,    // ends the program
+    tell,   // sets the word `first` of the node's memory to `value`
+    check,  // checks that this word is `value`; otherwise the call fails
   };
 
   Kind kind;

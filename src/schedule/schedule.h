@@ -66,6 +66,8 @@ enum class StepKind : std::uint8_t {
   copy,    // copies first to second; packs or unpacks if one side's unit is byte
   signal,  // sets this rank's counter to `value` and publishes its earlier writes
   wait,    // waits until the counter of `peer`, on the same node, is at least `value`
+  tell,    // sets the word `first` of the node's memory to `value`
+  check,   // checks that `peer` has set this word to `value`; otherwise the call fails
   show,    // publishes where this rank's buffers are, or that others cannot access them
   find,    // reads what `peer` has shown; buffers that cannot be accessed end the schedule
   // Checks that all ranks can access all shown buffers; otherwise the schedule ends on all ranks.
@@ -81,8 +83,18 @@ inline bool is_library(StepKind kind) {
 }
 
 inline bool is_node(StepKind kind) {
-  return kind == StepKind::signal || kind == StepKind::wait || kind == StepKind::show ||
-         kind == StepKind::find || kind == StepKind::agree;
+  switch (kind) {
+    case StepKind::signal:
+    case StepKind::wait:
+    case StepKind::tell:
+    case StepKind::check:
+    case StepKind::show:
+    case StepKind::find:
+    case StepKind::agree:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // Returns whether the step completes only at the end of its round.
@@ -104,7 +116,7 @@ struct Step {
   Operand first{};
   Operand second{};
   Location into{};  // result of a reduce, with as many elements as `second`, which it may overwrite
-  std::uint32_t value = 0;  // counter value of a signal or wait
+  std::uint32_t value = 0;  // counter value of a signal or wait, word of a tell or check
   // The collective of a step `leaders`, which sends `first` and receives `second`. An unused
   // operand is empty; in place, both are equal. peer: the root.
   Kind collective = Kind::barrier;
@@ -121,6 +133,7 @@ Operand got_by(const Step& step);
 Operand result_of(const Step& step);
 
 inline constexpr std::int64_t kLineBytes = 64;  // size of a cache line
+inline constexpr std::int64_t kWordBytes = 4;   // size of the word that a step `tell` sets
 // The node's memory begins with a slot per rank, one cache line each: the counter, an unused word
 // (shm/node_buffers.h), and payload.
 inline constexpr std::int64_t kSlotBytes = kLineBytes;

@@ -38,6 +38,10 @@ std::string print(const Shape& shape, const Step& step) {
       return text("signal           %u", step.value);
     case StepKind::wait:
       return text("wait    <- %-5d %u", step.peer, step.value);
+    case StepKind::tell:
+      return text("tell             %u in ", step.value) + first;
+    case StepKind::check:
+      return text("check   <- %-5d %u in ", step.peer, step.value) + first;
     case StepKind::show:
       return "show             its buffers";
     case StepKind::find:

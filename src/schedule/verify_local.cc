@@ -125,10 +125,18 @@ class LocalVerifier {
       agrees_ = true;
       return found_.contains({0, shape_.size}) ? "" : "agrees before it has found all ranks";
     }
+    if (step.kind == StepKind::tell) return check_word(step);
     const bool valid = shares_memory_with(shape_, step.peer);
+    if (step.kind == StepKind::check) return valid ? check_word(step) : "a check of no rank here";
     if (step.kind == StepKind::find && valid) found_.add({step.peer, step.peer + 1});
     if (step.kind == StepKind::find) return valid ? "" : "no rank of this node to be found";
     return valid && step.value > 0 ? "" : "a wait for no rank of this node";
+  }
+
+  Failure check_word(const Step& step) const {
+    const bool fits = step.first.at.buffer == Buffer::node && step.first.count == kWordBytes &&
+                      step.first.at.offset % kWordBytes == 0;
+    return fits ? check_bounds(step.first) : "a number that is no word of the node's memory";
   }
 
   Failure check_step(const Step& step) {

@@ -194,6 +194,8 @@ class Machine {
     ++own.next;
     const Event event{rank, ++own.clock[static_cast<std::size_t>(rank)]};
     if (step.kind == StepKind::signal) own.signals.push_back(own.clock);
+    if (step.kind == StepKind::tell) tell(step, event);
+    if (step.kind == StepKind::check) check(step, event);
     if (step.kind == StepKind::show) write(shown_by(rank), event);
     if (step.kind == StepKind::find) read(shown_by(step.peer), event);
     if (step.kind == StepKind::send || step.kind == StepKind::recv) post(rank, step);
@@ -203,6 +205,18 @@ class Machine {
     if (step.kind == StepKind::reduce) read(step.second, event);
     if (is_local(step.kind)) write(result_of(step), event);
     return true;
+  }
+
+  void tell(const Step& step, const Event& event) {
+    write(step.first, event);
+    told_[{node_of(schedule(event.rank).shape), step.first.at.offset}] = step.value;
+  }
+  void check(const Step& step, const Event& event) {
+    read(step.first, event);
+    if (!failure_.empty()) return;
+    if (told_[{node_of(schedule(event.rank).shape), step.first.at.offset}] != step.value)
+      failure_ = "rank " + std::to_string(event.rank) + " expects another number than rank " +
+                 std::to_string(step.peer) + " tells";
   }
 
   // Returns the place of a rank's shown buffers, which follow the schedule's node memory.
@@ -355,7 +369,8 @@ class Machine {
   std::vector<RankState> ranks_;
   std::map<std::pair<int, int>, Channel> channels_;  // indexed by sender and receiver
   std::map<CollectiveId, Callers> callers_;
-  std::map<int, SharedMemory> memories_;  // indexed by node
+  std::map<int, SharedMemory> memories_;                        // indexed by node
+  std::map<std::pair<int, std::int64_t>, std::uint32_t> told_;  // indexed by node and offset
   std::string failure_;
 };
 

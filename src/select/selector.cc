@@ -17,6 +17,7 @@ using namespace algorithm_names;
 
 constexpr std::int64_t kLong = 64 * 1024;
 constexpr std::int64_t kFlatInAll_bytes = 4 * 1024;  // bytes of all ranks together
+constexpr int kMostWithMailboxes = 32;               // most ranks whose pairs have mailboxes
 
 bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) > kLong;
@@ -110,7 +111,13 @@ const AlgorithmName* one_level_name(const Shape& shape) {
     case Kind::allgather:
     case Kind::allgatherv:
     case Kind::alltoall:
+    case Kind::gatherv:
+    case Kind::scatterv:
       return &kNodeFlat;
+    // With more ranks each pair has too little memory.
+    case Kind::alltoallv:
+    case Kind::alltoallw:
+      return shape.size <= kMostWithMailboxes ? &kNodeFlat : nullptr;
     case Kind::scan:
     case Kind::exscan:
       return &node_scan_name(shape);
@@ -345,18 +352,19 @@ bool needs_no_later_help(const Schedule& schedule, bool blocking) {
 }
 
 bool needs_no_library(Kind kind, bool has_kernel) {
-  return reduces(kind) ? has_kernel : has_one_count(kind);
+  return reduces(kind) ? has_kernel : !is_neighborhood(kind);
 }
 
 bool wins_as_request(Library library, const Shape& shape, bool ranks_share_cores) {
   constexpr std::int64_t kShort = 8 * 1024;  // bytes of all ranks together
-  if (!reduces(shape.kind) && !has_one_count(shape.kind)) return false;
-  const bool is_short = agreed_bytes(shape).value_or(0) <= kShort;
+  if (is_neighborhood(shape.kind)) return false;
+  const auto bytes = agreed_bytes(shape);  // nothing if the call may be short or long
   if (library == Library::mpich) return true;
   // If ranks share cores, a rank that only sends a message can continue at once, while each turn in
   // memory needs another process.
-  if (is_short && ranks_share_cores && !waits_for_all(shape.kind)) return false;
+  if (bytes.value_or(0) <= kShort && ranks_share_cores && !waits_for_all(shape.kind)) return false;
   if (library == Library::openmpi) return true;
+  const bool is_short = bytes && *bytes <= kShort;
   return library == Library::intelmpi && (is_short || reduces(shape.kind));
 }
 
@@ -380,7 +388,7 @@ const Algorithm& default_algorithm(const Shape& shape) {
 // cache for the shared one, and reads long runs faster than short ones (docs/decisions.md).
 Tuning default_tuning(const Shape& shape, Processor processor) {
   Tuning tuning;
-  const bool is_cut = agreed_bytes(shape).value_or(0) > tuning.chunk_bytes;
+  const bool is_cut = agreed_bytes(shape).value_or(INT64_MAX) > tuning.chunk_bytes;
   if (is_cut && shape.on_one_node && processor == Processor::amd)
     tuning.chunk_bytes = kNodeBytesPerRank / 2;
   return tuning;

@@ -2,6 +2,7 @@
 #include "select/variants.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "coll/algorithm_names.h"
 #include "coll/split_tree.h"
@@ -150,9 +151,10 @@ std::vector<Choice> variants_in_memory(const Config& config, Library library, co
 }
 
 std::vector<Choice> variants_for_blocking(const Config& config, Library library, const Shape& shape,
-                                          Processor processor) {
+                                          Processor processor, bool is_wefts) {
   const Choice by_callers = choose(config, library, Engine::function, shape);
   std::vector<Choice> variants = {{Engine::native, nullptr}, by_callers};
+  if (is_wefts) std::swap(variants[0], variants[1]);
   add_others(variants, Engine::function, shape, by_callers.algorithm);
   add_chunks(variants, Engine::function, shape, by_callers.algorithm, processor);
   return variants;

@@ -33,10 +33,10 @@ std::vector<Choice> variants_for(const Config& config, Library library, const Sh
 std::vector<Choice> variants_in_memory(const Config& config, Library library, const Shape& shape,
                                        const Choice& rule, bool spare_cores, Processor processor);
 
-// Returns the variants of a blocking collective over several nodes: the library's own call first,
-// then Weft's rounds, which its callers progress.
+// Returns the variants of a blocking collective: the library's own call first, then Weft's rounds,
+// which its callers progress; in the other order if by rule it is Weft's.
 std::vector<Choice> variants_for_blocking(const Config& config, Library library, const Shape& shape,
-                                          Processor processor);
+                                          Processor processor, bool is_wefts = false);
 
 // Returns the index of the variant that leaves the call to the library; -1 if there is none.
 int native_among(const std::vector<Choice>& variants);

@@ -54,6 +54,15 @@ class NodeTurn {
     return is_seen(counter_of(rank), value) ? Seen::yes : look_again(rank, value, polls);
   }
 
+  // tell() stores a word at this offset in the node buffer; is_told() returns whether it is there.
+  // A signal and a wait must lie between them.
+  void tell(std::int64_t offset, std::uint32_t word) const {
+    word_at(offset).store(word, std::memory_order_relaxed);
+  }
+  bool is_told(std::int64_t offset, std::uint32_t word) const {
+    return word_at(offset).load(std::memory_order_relaxed) == word;
+  }
+
   // Returns the slot in which the rank with this node rank shows its buffers.
   std::byte* shown_by(int node_rank) const;
   // answer() publishes whether this rank can access all shown buffers. answer_of() returns another
@@ -76,9 +85,17 @@ class NodeTurn {
   // Ends this rank's use of the node buffer. synchronizing: no rank completes before all have
   // entered.
   void end(bool synchronizing) const;
+  // Ends it before its time: ranks that wait for this one see another call.
+  void give_up() const {
+    counter_at(own_slot_).store(base_ & ~kFingerprintMask, std::memory_order_release);
+    end(false);
+  }
 
  private:
   friend class NodeBuffers;
+
+  static constexpr std::uint64_t kFingerprintMask = ((std::uint64_t{1} << kFingerprintBits) - 1)
+                                                    << kSignalBits;
 
   // Compares counters; correct even if the counter has wrapped around.
   static bool is_reached(std::uint64_t value, std::uint64_t counter) {
@@ -95,6 +112,9 @@ class NodeTurn {
     return static_cast<std::uint32_t>(base_ >> kSignalBits) & ((1u << kFingerprintBits) - 1);
   }
   RetryBackoff& backoff() const;
+  std::atomic_ref<std::uint32_t> word_at(std::int64_t offset) const {
+    return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(memory_ + offset));
+  }
   static std::atomic_ref<std::uint64_t> counter_at(std::byte* slot) {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(slot));
   }

@@ -21,7 +21,10 @@ Result<bool> Execution::advance(int polls, bool callers_part) {
   }
   if (state == State::blocked) return false;
   if (state == State::over && otherwise_) turn_->looked(true);
-  if (has_node_buffer) turn_->end(state == State::over && schedule_->synchronizing);
+  if (has_node_buffer && state == State::failed)
+    turn_->give_up();
+  else if (has_node_buffer)
+    turn_->end(state == State::over && schedule_->synchronizing);
   if (state == State::failed) return std::move(*error_);
   declined_ = state == State::declined;
   return true;
@@ -82,7 +85,7 @@ Execution::State Execution::start_round(int polls) {
     else if (step->kind == StepKind::signal)
       turn_->signal(signals_before_ + step->value);
     else if (is_node(step->kind))
-      state = meet(*step);
+      state = carry_out_in_node(*step);
     else if (!step->plain || !operands_ || !operands_->carry_out(*step))
       state = ask_transport(*step);
     if (state != State::over) return state;
@@ -96,6 +99,16 @@ Execution::State Execution::look_for_signal(const Step& wait, int polls) {
   if (seen == NodeTurn::Seen::yes) return State::over;
   if (seen == NodeTurn::Seen::no) return State::blocked;
   return fail({"rank " + std::to_string(wait.peer) + " has other counts, or makes another call"});
+}
+
+Execution::State Execution::carry_out_in_node(const Step& step) {
+  if (step.kind == StepKind::tell) {
+    turn_->tell(step.first.at.offset, step.value);
+    return State::over;
+  }
+  if (step.kind != StepKind::check) return meet(step);
+  if (turn_->is_told(step.first.at.offset, step.value)) return State::over;
+  return fail({"rank " + std::to_string(step.peer) + " sends another length than is expected"});
 }
 
 Execution::State Execution::ask_transport(const Step& step) {

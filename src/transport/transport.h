@@ -100,6 +100,7 @@ class Execution {
   State look_for_signal(const Step& wait, int polls);
   State ask_transport(const Step& step);
   State fail(Error error);
+  State carry_out_in_node(const Step& step);
   State meet(const Step& step);
   State agree(PeerBuffers& peers);
 

@@ -30,21 +30,23 @@ def times(done, line):
 @pytest.mark.parametrize("engine", OF_WEFT)
 def test_counts_that_differ_end_in_an_error_and_touch_nothing_else(mpi, engine):
     done = Job(mpi, ["counts-differ"], engine, options=["--transport", "mpi"]).right()
-    for kind in ("bcast", "allreduce", "allgather", "alltoall"):
+    for kind in ("bcast", "allreduce", "allgather", "alltoall", "alltoallv"):
         assert times(done, f"{kind}: rank 1, 10 elements: truncated") == COMPLETIONS
         assert times(done, f"{kind}: rank 1, 20 elements: no error") == COMPLETIONS
-    assert times(done, "reduce: rank 0, 10 elements: truncated") == COMPLETIONS
+    for kind in ("reduce", "gatherv"):
+        assert times(done, f"{kind}: rank 0, 10 elements: truncated") == COMPLETIONS
 
 
 @pytest.mark.parametrize("engine", OF_WEFT)
 def test_counts_that_differ_in_shared_memory_show_wherever_a_rank_waits(mpi, engine):
     done = Job(mpi, ["counts-differ"], engine).right()
     for count in (10, 20):
-        for kind in ("bcast", "allreduce", "allgather", "alltoall"):
+        for kind in ("bcast", "allreduce", "allgather", "alltoall", "alltoallv"):
             assert times(done, f"{kind}: rank 1, {count} elements: truncated") == COMPLETIONS
-        for kind in ("allreduce", "allgather", "alltoall", "reduce"):
+        for kind in ("allreduce", "allgather", "alltoall", "reduce", "gatherv", "alltoallv"):
             assert times(done, f"{kind}: rank 0, {count} elements: truncated") == COMPLETIONS
         assert times(done, f"bcast: rank 0, {count} elements: no error") == COMPLETIONS
+        assert times(done, f"gatherv: rank 1, {count} elements: no error") == COMPLETIONS
 
 
 @pytest.mark.parametrize("engine", [None, *ENGINES])

@@ -273,6 +273,69 @@ TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
   }
 }
 
+// Rank 0 sends another length to rank 1 than that one expects. Rank 1 fails, and nobody waits for
+// it for ever: who still needs it fails, too.
+TEST(IrregularExecution, EndsWhereLengthsDiffer) {
+  constexpr int kRanks = 3;
+  constexpr std::int64_t kExpected = 1'000, kPieces = 5 * Tuning{}.chunk_bytes;
+  for (const bool by_program : {false, true})
+    for (const std::int64_t sent : {std::int64_t{0}, kExpected + 1, kPieces}) {
+      std::vector<Schedule> schedules;
+      for (int rank = 0; rank < kRanks; ++rank) {
+        Shape shape;
+        shape.kind = Kind::alltoallv;
+        shape.rank = rank;
+        shape.size = kRanks;
+        shape.on_one_node = true;
+        for (int peer = 0; peer < kRanks; ++peer) {
+          const bool is_sender = rank == 0 && peer == 1;
+          shape.send_blocks.push_back({is_sender ? sent : kExpected, 0, Unit::send});
+          shape.recv_blocks.push_back({kExpected, peer * kExpected, Unit::recv});
+        }
+        schedules.push_back(build(*find_algorithm(Kind::alltoallv, "node-flat"), shape));
+      }
+      const std::int64_t bytes = schedules[0].node_bytes;
+      std::vector<std::byte> node(static_cast<std::size_t>(NodeBuffers::bytes(kRanks, bytes)));
+      std::vector<std::byte> send(kPieces), recv(kRanks * kExpected);
+      std::deque<NodeBuffers> node_buffers;
+      std::deque<NodeTurn> turns;
+      std::deque<Operands> operands;
+      std::deque<Execution> executions;
+      std::deque<AloneCall> alone;
+      for (int rank = 0; rank < kRanks; ++rank) {
+        const Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
+        turns.push_back(node_buffers.emplace_back(node.data(), rank, kRanks, bytes)
+                            .next(Ends::in_order, schedule));
+        operands.push_back({{send.data(), recv.data(), nullptr}});
+        operands.back().use(turns.back(), schedule);
+        executions.emplace_back(schedule, nullptr, &operands.back(), &turns.back());
+        alone.emplace_back(schedule, operands.back(), turns.back());
+      }
+      enum class End : std::uint8_t { none, good, failed };
+      std::array<End, kRanks> ends{};
+      for (int turn = 0; turn < 20; ++turn)
+        for (std::size_t rank = 0; rank < kRanks; ++rank) {
+          if (ends[rank] != End::none) continue;
+          if (by_program) {
+            const AloneCall::State state = alone[rank].progress(1);
+            if (state == AloneCall::State::over) ends[rank] = End::good;
+            if (state == AloneCall::State::in_different_calls) ends[rank] = End::failed;
+          } else {
+            const auto done = executions[rank].advance();
+            if (!done) ends[rank] = End::failed;
+            if (done && *done) ends[rank] = End::good;
+          }
+        }
+      EXPECT_EQ(ends[1], End::failed) << sent;
+      for (const End end : ends) EXPECT_NE(end, End::none) << sent;
+      if (sent == kPieces) {
+        EXPECT_EQ(ends[0], End::failed);
+      }
+      for (std::size_t rank = 0; rank < kRanks; ++rank)  // the next operation may begin
+        EXPECT_TRUE(node_buffers[rank].are_at_rest());
+    }
+}
+
 std::vector<const Algorithm*> node_algorithms() {
   std::vector<const Algorithm*> all;
   for (const Algorithm& algorithm : algorithms())

@@ -119,7 +119,8 @@ void expect_each_wait_needed(const Call& call) {
 
 // Of each algorithm there, in one chunk or several: no wait is there for nothing. But where blocks
 // differ, as in a reduce by domains, whose blocks are those of the root's, one may only keep ranks
-// together that have nothing to read, and in an alltoall a third rank may have told already.
+// together that have nothing to read, and in an alltoall a third rank may have told already. That
+// also holds for the later pieces of blocks whose lengths only two ranks know.
 TEST(Verify, CatchesAWaitTooFewInTheNodesMemory) {
   for (const Algorithm& algorithm : algorithms()) {
     const Kind kind = algorithm.kind;
@@ -128,6 +129,7 @@ TEST(Verify, CatchesAWaitTooFewInTheNodesMemory) {
                                 (kind == Kind::reduce && needs_domains(algorithm.needs));
     if (!needs_node(algorithm.needs) || may_be_implied) continue;
     for (const std::int64_t count : {12, 4 * 16 * 1024}) {
+      if (count > 12 && !has_known_blocks(kind)) continue;
       Call call{.size = 4, .count = count, .type = &test_types()[0]};
       call.algorithm = &algorithm;
       expect_each_wait_needed(call);
@@ -201,6 +203,17 @@ TEST(Verify, CatchesAWaitForASignalThatNeverComes) {
   auto all = schedules(Kind::barrier, "node-flat", 3);
   nth(all[0], StepKind::wait).value = 2;
   expect_failure(all, "deadlock: rank 0 never finishes");
+}
+
+TEST(Verify, CatchesAnotherLengthThanIsTold) {
+  for (const Kind kind : {Kind::gatherv, Kind::scatterv, Kind::alltoallv, Kind::alltoallw}) {
+    auto all = schedules(kind, "node-flat", 3);
+    ++nth(all[kind == Kind::gatherv ? 1 : 0], StepKind::tell).value;
+    expect_failure(all, "expects another number than rank");
+    all = schedules(kind, "node-flat", 3);
+    nth(all[kind == Kind::gatherv ? 0 : 1], StepKind::check).first.at.offset += 2;
+    expect_failure(all, "a number that is no word of the node's memory");
+  }
 }
 
 TEST(Verify, CatchesOperandsOnASlotsCounter) {

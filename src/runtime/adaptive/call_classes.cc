@@ -100,8 +100,9 @@ int next_variant_in_call(Runtime& runtime, CallId id, Communicator& communicator
   }
 }
 
-// Only non-blocking calls come here whose size all ranks know, and which have a predefined operator
-// or none. Therefore kind and size class identify them.
+// Only calls with a predefined operator or none come here. Non-blocking ones come if all ranks know
+// their size, so that kind and size class identify them. Blocking and non-blocking calls of unknown
+// size have the two lowest places, which only barriers would need.
 std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key, SegmentRoom& room) {
   constexpr std::int64_t kSizeClasses = 32;  // size classes up to 2 GiB
   constexpr std::int64_t kBytes = ComparisonsInMemory::kWords * sizeof(std::int64_t);
@@ -113,7 +114,8 @@ std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key, Segm
     memory_ = room.take(kBytesOfAll);
     in_use_.have_room_for_all();
   }
-  const std::int64_t number = static_cast<int>(key.kind) * kSizeClasses + key.size_class;
+  const std::int64_t place = key.size_class >= 0 ? key.size_class : key.blocking ? 1 : 0;
+  const std::int64_t number = static_cast<int>(key.kind) * kSizeClasses + place;
   return SharedWords(memory_.get() + number * kBytes);
 }
 

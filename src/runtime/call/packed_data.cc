@@ -1,10 +1,20 @@
 // Determines which buffers of a call are packed, and counts their elements.
 #include "runtime/call/packed_data.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "runtime/call/shape.h"
 
 namespace weft {
 namespace {
+
+// Returns whether all data of one side can be moved as bytes.
+bool is_plain(const Shape& shape, Buffer buffer) {
+  const auto runs = buffer_runs(shape, buffer);
+  return std::all_of(runs.begin(), runs.end(),
+                     [&](const Operand& run) { return layout_of(shape, run.unit).plain; });
+}
 
 Layout in_bytes(const Layout& layout) {
   Layout bytes;
@@ -12,38 +22,67 @@ Layout in_bytes(const Layout& layout) {
   return bytes;
 }
 
-// Returns the elements of the buffer if they must be packed. Blocks with a single count are
-// contiguous, so that one run describes them.
-Operand elements_to_pack(const Shape& shape, Buffer buffer) {
-  const auto runs = buffer_runs(shape, buffer);
-  return runs.empty() || layout_of(shape, runs[0].unit).plain ? Operand{} : runs[0];
+// Describes blocks that follow each other in packed bytes.
+void describe_in_bytes(const Shape& shape, Unit unit, std::vector<Block>& blocks) {
+  std::int64_t offset = 0;
+  for (Block& block : blocks) {
+    block.count *= layout_of(shape, block.unit).size;
+    block.offset = offset;
+    block.unit = unit;
+    offset += block.count;
+  }
 }
 
-Elements elements_of(const Call& call, const Operand& operand) {
-  const bool send = operand.at.buffer == Buffer::send;
-  return {const_cast<void*>(send ? call.sendbuf : call.recvbuf), operand.count,
-          operand.unit == Unit::send ? call.sendtype : call.recvtype};
+MPI_Datatype type_of(const Call& call, const Shape& shape, const Operand& operand) {
+  if (operand.unit == Unit::send) return call.sendtype;
+  if (operand.unit == Unit::recv) return call.recvtype;
+  const auto number =
+      static_cast<std::size_t>(operand.unit) - static_cast<std::size_t>(Unit::first_of_many);
+  const std::size_t sends = shape.send_blocks.size();
+  return number < sends ? call.sendtypes[number] : call.recvtypes[number - sends];
+}
+
+Elements elements_of(const Call& call, const Shape& shape, const Operand& operand) {
+  const void* const buffer = operand.at.buffer == Buffer::send ? call.sendbuf : call.recvbuf;
+  const auto address = reinterpret_cast<std::intptr_t>(buffer) + operand.at.offset;
+  return {reinterpret_cast<void*>(address), operand.count, type_of(call, shape, operand)};
 }
 
 }  // namespace
 
 bool PackedData::is_needed(const Shape& shape) {
-  return !reduces(shape.kind) && has_one_count(shape.kind) &&
-         !(shape.send.plain && shape.recv.plain);
+  return !reduces(shape.kind) && !is_neighborhood(shape.kind) &&
+         !(is_plain(shape, Buffer::send) && is_plain(shape, Buffer::recv));
 }
 
 Shape PackedData::shape_on_bytes(Shape shape) {
-  for (Layout* layout : {&shape.send, &shape.recv})
-    if (!layout->plain) *layout = in_bytes(*layout);
+  const Shape given = shape;
+  const auto pack = [&](Buffer buffer, Unit unit, Layout& layout, std::vector<Block>& blocks) {
+    if (is_plain(given, buffer)) return;
+    layout = in_bytes(layout);
+    describe_in_bytes(given, unit, blocks);
+  };
+  pack(Buffer::send, Unit::send, shape.send, shape.send_blocks);
+  pack(Buffer::recv, Unit::recv, shape.recv, shape.recv_blocks);
   shape.packed = true;
   return shape;
 }
 
+std::vector<PackedData::Run> PackedData::runs_to_pack(const Call& call, const Shape& shape,
+                                                      Buffer buffer) {
+  std::vector<Run> runs;
+  if (is_plain(shape, buffer)) return runs;
+  for (const Operand& run : buffer_runs(shape, buffer))
+    runs.push_back({elements_of(call, shape, run), payload_bytes(shape, run)});
+  return runs;
+}
+
 PackedData::Side::Side(const Call& call, const Shape& shape, Buffer buffer)
-    : operand(elements_to_pack(shape, buffer)),
-      length(payload_bytes(shape, operand)),
+    : runs(runs_to_pack(call, shape, buffer)),
+      length(
+          std::accumulate(runs.begin(), runs.end(), std::int64_t{0},
+                          [](std::int64_t before, const Run& run) { return before + run.length; })),
       bytes(length),
-      elements(elements_of(call, operand)),
       is_read(length > 0 && is_input(shape, buffer)),
       is_written(length > 0 && is_output(shape, buffer)) {}
 
@@ -58,19 +97,29 @@ Call PackedData::on_bytes(Call call) const {
 }
 
 int PackedData::pack() {
-  int code = MPI_SUCCESS;
-  for (const Side* side : {&send_, &recv_})
-    if (side->is_read && code == MPI_SUCCESS)
-      code = pack_elements(side->elements, side->bytes.data(), side->length, comm_);
-  return code;
+  for (const Side* side : {&send_, &recv_}) {
+    if (!side->is_read) continue;
+    std::byte* at = side->bytes.data();
+    for (const Run& run : side->runs) {
+      const int code = pack_elements(run.elements, at, run.length, comm_);
+      if (code != MPI_SUCCESS) return code;
+      at += run.length;
+    }
+  }
+  return MPI_SUCCESS;
 }
 
 int PackedData::unpack() {
-  int code = MPI_SUCCESS;
-  for (const Side* side : {&send_, &recv_})
-    if (side->is_written && code == MPI_SUCCESS)
-      code = unpack_elements(side->bytes.data(), side->length, side->elements, comm_);
-  return code;
+  for (const Side* side : {&send_, &recv_}) {
+    if (!side->is_written) continue;
+    const std::byte* at = side->bytes.data();
+    for (const Run& run : side->runs) {
+      const int code = unpack_elements(at, run.length, run.elements, comm_);
+      if (code != MPI_SUCCESS) return code;
+      at += run.length;
+    }
+  }
+  return MPI_SUCCESS;
 }
 
 }  // namespace weft

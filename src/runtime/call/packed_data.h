@@ -4,6 +4,8 @@
 // type signature has the same number of bytes in either form.
 #pragma once
 
+#include <vector>
+
 #include "base/buffer_pool.h"
 #include "schedule/schedule.h"
 #include "transport/mpi/call.h"
@@ -31,16 +33,23 @@ class PackedData {
   int unpack();
 
  private:
+  // Contiguous elements in a buffer of the call.
+  struct Run {
+    Elements elements;
+    std::int64_t length;  // in bytes
+  };
+
   // A buffer of the call and its packed bytes.
   struct Side {
     Side(const Call& call, const Shape& shape, Buffer buffer);
 
-    const Operand operand;      // all elements of the buffer; empty if it is not packed
-    const std::int64_t length;  // packed size of the elements in bytes
+    const std::vector<Run> runs;  // all elements of the buffer; empty if it is not packed
+    const std::int64_t length;    // packed size of the runs in bytes
     TempBuffer bytes;
-    const Elements elements;
     const bool is_read, is_written;
   };
+
+  static std::vector<Run> runs_to_pack(const Call& call, const Shape& shape, Buffer buffer);
 
   const MPI_Comm comm_;
   Side send_, recv_;

@@ -117,9 +117,16 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return code;
 }
 
+// Carries out a call in memory that nobody observes.
+[[gnu::always_inline]] inline int carry_out_at_once(Runtime& runtime, const Call& call,
+                                                    const Plan& plan) {
+  plan.communicator->next_in_sequence();
+  return carry_out_in_memory(runtime, call, plan);
+}
+
 // Carries out a call about which engine auto learns, by the variant that its call class takes.
 [[gnu::noinline]] Started carry_out_of_call_class(Runtime& runtime, CallId id, const Call& call,
-                                                  const Answer& answer) {
+                                                  const Answer& answer, bool looked_at) {
   const Plan& plan = *answer.plan;
   CallClass& call_class = *plan.variants->call_class;
   const int variant = next_variant_in_call(runtime, id, *plan.communicator, call_class);
@@ -132,7 +139,9 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
     return left;
   }
   const std::int64_t began_ns = is_timed ? now_ns() : 0;
-  const int code = carry_out_in_any_variant(runtime, id, call, chosen);
+  const bool at_once = chosen.data == Data::at_once && !looked_at;
+  const int code = at_once ? carry_out_at_once(runtime, call, chosen)
+                           : carry_out_in_any_variant(runtime, id, call, chosen);
   if (is_timed) call_class.learner.took(now_ns() - began_ns);
   return taken(code, answer);
 }
@@ -162,11 +171,9 @@ Started carry_out(CallId id, const Call& call, const Plan* known) {
   const Plan* const plan = answer.plan;
   if (!plan) return leave_to_library(*runtime, id, call, answer);
   const bool looked_at = runtime->observing() || watching.load(std::memory_order_relaxed);
-  if (plan->data == Data::at_once && !looked_at) {
-    plan->communicator->next_in_sequence();
-    return taken(carry_out_in_memory(*runtime, call, *plan), answer);
-  }
-  if (plan->variants) return carry_out_of_call_class(*runtime, id, call, answer);
+  if (plan->data == Data::at_once && !looked_at)
+    return taken(carry_out_at_once(*runtime, call, *plan), answer);
+  if (plan->variants) return carry_out_of_call_class(*runtime, id, call, answer, looked_at);
   return taken(carry_out_in_any_variant(*runtime, id, call, *plan), answer);
 }
 

@@ -41,7 +41,7 @@ bool learns_requests(const Runtime& runtime, const Call& call, const Choice& rul
 bool may_learn(const Asked& asked, const Shape& shape, const Choice& rule) {
   const auto& [runtime, call, communicator, use] = asked;
   const bool may = use == Use::blocking
-                       ? learns_blocking(runtime, communicator)
+                       ? learns_blocking(runtime, communicator, call.kind)
                        : use == Use::request && learns_requests(runtime, call, rule) &&
                              engine_for(runtime, communicator) == Engine::automatic;
   return may && !is_named(runtime, communicator, shape);
@@ -65,7 +65,11 @@ std::vector<Choice> variants_of(const Runtime& runtime, const CallClassKey& key,
                                 const Choice& rule, Processor processor) {
   const Config& config = runtime.config;
   const Library library = runtime.library;
-  if (key.blocking) return variants_for_blocking(config, library, shape, processor);
+  if (key.blocking) {
+    const bool is_wefts = shape.on_one_node && needs_node(default_algorithm(shape).needs) &&
+                          wins_as_request(library, shape, runtime.ranks_share_cores());
+    return variants_for_blocking(config, library, shape, processor, is_wefts);
+  }
   if (!runtime.learns_in_memory()) {
     JobResources resources = runtime.resources();
     resources.processor = processor;
@@ -112,11 +116,12 @@ CallClass* call_class_of(const Asked& asked, const Shape& shape, const Choice& r
   });
 }
 
-// Returns the choice for a shape within a size class: the rule's choice for variant 0, else the
-// listed variant if its algorithm applies to the shape.
+// Returns the choice for a shape within a size class: the rule's choice for variant 0 of a
+// non-blocking call, else the listed variant if its algorithm applies to the shape.
 Choice choice_on(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
                  const CallClass& call_class, std::size_t variant) {
-  if (variant == 0) return choice_for(runtime, communicator, Use::request, shape, false);
+  if (variant == 0 && !call_class.key.blocking)
+    return choice_for(runtime, communicator, Use::request, shape, false);
   const Choice& choice = call_class.variants[variant];
   const bool is_right = !choice.algorithm || applies(*choice.algorithm, shape);
   return is_right ? choice : choose(runtime.config, runtime.library, choice.engine, shape);
@@ -141,14 +146,13 @@ Chosen chosen_for(const Asked& asked, const Eligible& eligible) {
   if (!eligible.by_callers && may_learn(asked, eligible.shape, rule))
     if (CallClass* call_class = call_class_of(asked, eligible.shape, rule))
       return {.call_class = call_class};
-  const bool learns = use == Use::blocking && learns_blocking(runtime, communicator);
+  const bool learns = use == Use::blocking && learns_blocking(runtime, communicator, call.kind);
   if (learns) return {.declined = outside_memory(runtime)};
   if (rule.engine == Engine::native) return {.declined = Reason::rule};
   return {.choice = rule};
 }
 
-// The rule's choice (variant 0) is computed for each shape. For blocking calls variant 0 is the
-// library.
+// The rule's choice (variant 0) of a non-blocking call is computed for each shape.
 Chosen chosen_at(const Asked& asked, const Eligible& eligible, const CallClass& call_class,
                  int variant) {
   const auto place = static_cast<std::size_t>(variant);

@@ -26,15 +26,19 @@ Eligible declined(Reason reason) {
 
 }  // namespace
 
-bool learns_blocking(const Runtime& runtime, const Communicator& communicator) {
-  return runtime.learns_by_messages() && runtime.config.blocking == Config::Blocking::by_rule &&
-         engine_for(runtime, communicator) == Engine::automatic && !communicator.on_one_node();
+// On one node a comparison tells which is faster wherever all ranks know the size of the call.
+bool learns_blocking(const Runtime& runtime, const Communicator& communicator, Kind kind) {
+  if (runtime.config.blocking != Config::Blocking::by_rule ||
+      engine_for(runtime, communicator) != Engine::automatic)
+    return false;
+  if (!communicator.on_one_node()) return runtime.learns_by_messages();
+  return runtime.learns() && !has_known_blocks(kind) && node_serves(kind);
 }
 
-bool in_memory_only(const Runtime& runtime, const Communicator& communicator, Use use) {
+bool in_memory_only(const Runtime& runtime, const Communicator& communicator, Use use, Kind kind) {
   const bool by_rule = runtime.config.blocking == Config::Blocking::by_rule;
   return runtime.in_memory_only() ||
-         (use == Use::blocking && by_rule && !learns_blocking(runtime, communicator));
+         (use == Use::blocking && by_rule && !learns_blocking(runtime, communicator, kind));
 }
 
 Reason outside_memory(const Runtime& runtime) {
@@ -51,10 +55,11 @@ std::optional<Reason> declined_at_once(const Runtime& runtime, const Communicato
     return Communicators::own().is_crowded_out(call.comm) ? Reason::crowded : Reason::communicator;
   if (engine_for(runtime, *communicator) == Engine::native) return Reason::engine_native;
   // For calls with arrays each rank knows only its own part, so that ranks cannot agree on a size
-  // class.
-  const bool learns = use == Use::blocking && learns_blocking(runtime, *communicator);
-  if (learns && !has_one_count(call.kind)) return outside_memory(runtime);
-  if (!in_memory_only(runtime, *communicator, use)) return std::nullopt;
+  // class. On one node all calls of a kind form one class.
+  const bool learns = use == Use::blocking && learns_blocking(runtime, *communicator, call.kind);
+  if (learns && !has_one_count(call.kind) && !communicator->on_one_node())
+    return outside_memory(runtime);
+  if (!in_memory_only(runtime, *communicator, use, call.kind)) return std::nullopt;
   const bool possible =
       use != Use::request || (runtime.has_memory_thread() && needs_no_library(call.kind, true));
   const bool served = communicator->on_one_node() && possible && node_serves(call.kind);

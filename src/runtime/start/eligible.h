@@ -34,11 +34,12 @@ Eligible eligible(const Asked& asked);
 std::optional<Reason> declined_at_once(const Runtime& runtime, const Communicator* communicator,
                                        const Call& call, Use use);
 
-// Returns whether engine auto may learn about blocking calls on this communicator, because they are
-// not carried out in the node's shared memory.
-bool learns_blocking(const Runtime& runtime, const Communicator& communicator);
+// Returns whether engine auto may learn about blocking calls of this kind on this communicator,
+// because they are not carried out in the node's shared memory, or because no rank knows their
+// size.
+bool learns_blocking(const Runtime& runtime, const Communicator& communicator, Kind kind);
 // Returns whether Weft carries the call out only if the node's shared memory serves it.
-bool in_memory_only(const Runtime& runtime, const Communicator& communicator, Use use);
+bool in_memory_only(const Runtime& runtime, const Communicator& communicator, Use use, Kind kind);
 // Returns the reason to decline a call that shared memory does not serve: it needs MPI calls by a
 // thread, or it is blocking.
 Reason outside_memory(const Runtime& runtime);

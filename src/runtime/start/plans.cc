@@ -31,8 +31,17 @@ bool may_be_direct(const Runtime& runtime, Use use) {
   return use != Use::persistent || !runtime.in_memory_only() || runtime.has_memory_thread();
 }
 
+// Returns whether only the rule can tell: calls whose size no rank knows are not compared, and this
+// one is not learnt about either.
+bool is_up_to_the_rule(const Asked& asked, const Shape& shape) {
+  return !agreed_bytes(shape) && !is_named(asked.runtime, asked.communicator, shape) &&
+         engine_for(asked.runtime, asked.communicator) == Engine::automatic;
+}
+
 bool wins_as_blocking(const Asked& asked, const Scheduled& found, const DirectPlan& direct) {
   const auto& [runtime, call, communicator, use] = asked;
+  if (const Shape& shape = found.schedule->shape; is_up_to_the_rule(asked, shape))
+    return wins_as_request(runtime.library, shape, runtime.ranks_share_cores());
   if (direct.by_kernel && one_copy_rule().asked_for) return true;
   const Schedule& schedule = direct.by_kernel ? *direct.schedule : *found.schedule;
   if (!may_be_compared(runtime, communicator, schedule.shape, found.kernel, bool{direct}))
@@ -83,8 +92,9 @@ Placed memory_for(const Asked& asked, const Eligible& eligible, const Chosen& ch
   if (eligible.by_callers) placed.carrier = Carrier::callers;
   if (placed.data == Data::at_once && use == Use::request && stays_inline(runtime, call, found))
     placed.carrier = Carrier::inline_call;
-  if (use == Use::blocking && in_memory_only(runtime, communicator, use) &&
-      !wins_as_blocking(asked, found, placed.direct))
+  const bool is_tried = use == Use::blocking && chosen.by_rule &&
+                        in_memory_only(runtime, communicator, use, call.kind);
+  if (is_tried && !wins_as_blocking(asked, found, placed.direct))
     return {.declined = Reason::library_wins};
   return placed;
 }

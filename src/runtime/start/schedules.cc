@@ -91,7 +91,8 @@ Scheduled schedule_for(const Asked& asked, const Eligible& eligible, const Chose
   const Shape& moved = packs ? PackedData::shape_on_bytes(shape) : shape;
   found.schedule = schedule_for(runtime, communicator, moved, choice);
   if (choice.algorithm) found.needs = choice.algorithm->needs;
-  if (in_memory_only(runtime, communicator, use) && !can_do_without_level(runtime, found, use))
+  if (in_memory_only(runtime, communicator, use, call.kind) &&
+      !can_do_without_level(runtime, found, use))
     return {.declined = outside_memory(runtime)};
   if (!chosen.by_rule || use == Use::blocking || !runtime.in_memory_only()) return found;
   found.engine = engine_in_memory(runtime, shape, found.is_alone());

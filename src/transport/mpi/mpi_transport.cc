@@ -80,6 +80,8 @@ Result<bool> MpiTransport::start(const Step& step) {
       return call_leaders(step);
     case StepKind::signal:
     case StepKind::wait:
+    case StepKind::tell:
+    case StepKind::check:
     case StepKind::show:
     case StepKind::find:
     case StepKind::agree:

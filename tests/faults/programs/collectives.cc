@@ -109,6 +109,19 @@ void with_counts(int mine, int theirs, int (*complete)(MPI_Request*)) {
        [](int* in, int* out, int n, MPI_Comm comm, MPI_Request* request) {
          return MPI_Ialltoall(in, n, MPI_INT, out, n, MPI_INT, comm, request);
        }},
+      {"gatherv", 2,
+       [](int* in, int* out, int n, MPI_Comm comm, MPI_Request* request) {
+         static int counts[2], places[2];
+         counts[0] = counts[1] = places[1] = n;
+         return MPI_Igatherv(in, n, MPI_INT, out, counts, places, MPI_INT, 0, comm, request);
+       }},
+      {"alltoallv", 2,
+       [](int* in, int* out, int n, MPI_Comm comm, MPI_Request* request) {
+         static int counts[2], places[2];
+         counts[0] = counts[1] = places[1] = n;
+         return MPI_Ialltoallv(in, counts, places, MPI_INT, out, counts, places, MPI_INT, comm,
+                               request);
+       }},
   };
   for (const auto& kind : kinds) {
     OwnWorld comm;
