@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import LIBRARIES
+from patch_programs import applied, check, copied, interface, names
 
 from weft.advise import analysis, store
 from weft.advise.patch import diff, wish
@@ -30,6 +31,7 @@ RUNS = [
     if name != "intelmpi" or case in ("cases.f90", "cases_fixed.f")
 ]
 NOT_MEASURED = ("was not measured", "first used in another function")
+NOT_MEASURED_WHOLE = (*NOT_MEASURED, "nothing could be computed", "another change of this patch")
 OLDER = {
     "use mpi_f08": "use mpi",
     "only: MPI_Allreduce, ": "only: ",
@@ -54,7 +56,8 @@ def compiled(library, source: Path) -> Path:
     # Interfaces that mpif.h leaves out are warned of, whatever is changed.
     options = ["-g", "-O2", "-w", "-fallow-argument-mismatch", f"-J{source.parent}"]
     words = ["gfortran", *options, source, "-o", program, *library.flags(library.links_fortran)]
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    words = [str(word) for word in words]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=source.parent)
     assert done.returncode == 0, done.stderr
     return program
 
@@ -72,6 +75,14 @@ def started(library, front: list, program: Path, tmp_path: Path) -> str:
     return done.stdout
 
 
+def patch_of_a_run(library, program: Path, tmp_path: Path) -> diff.Patch:
+    advise = [installation.weft_command(), "advise", "--no-sample", "--overhead", "100%", "--"]
+    started(library, advise, program, tmp_path)
+    stored = store.read(tmp_path / "weft-advise.sqlite")
+    advice = analysis.analyse(stored)
+    return diff.make(wish.wishes_of(advice, stored, advice.sites))
+
+
 @pytest.mark.parametrize("name, case", RUNS)
 def test_patches(name, case, tmp_path):
     library = LIBRARIES[name]()
@@ -80,15 +91,35 @@ def test_patches(name, case, tmp_path):
     source = source_of(case, tmp_path)
     program = compiled(library, source)
     before = started(library, [], program, tmp_path)
-    advise = [installation.weft_command(), "advise", "--no-sample", "--overhead", "100%", "--"]
-    started(library, advise, program, tmp_path)
-    stored = store.read(tmp_path / "weft-advise.sqlite")
-    advice = analysis.analyse(stored)
-    patch = diff.make(wish.wishes_of(advice, stored, advice.sites))
+    patch = patch_of_a_run(library, program, tmp_path)
     said = "\n".join([*patch.made, *patch.left])
     lacking = sum(any(why in one for why in NOT_MEASURED) * one.count(" at ") for one in patch.left)
     assert len(patch.made) + lacking >= CASES[case], said
     assert patch.made, said
-    words = ["patch", "-p1", "-d", str(patch.root)]
-    subprocess.run(words, input=patch.text, text=True, check=True, timeout=60)
+    applied(patch)
     assert started(library, [], compiled(library, source), tmp_path) == before
+
+
+# A record names the file from which the generated one was made.
+WHOLE = [
+    (name, program)
+    for name in LIBRARIES
+    for program in names("fortran")
+    if program != "generated.F90" and (name != "intelmpi" or interface(program) == "mpif.h")
+]
+
+
+@pytest.mark.parametrize("name, program", WHOLE)
+def test_whole_programs(name, program, tmp_path):
+    """The record's patch is as expected, and that of all calls, measured or not, answers right."""
+    library = LIBRARIES[name]()
+    if not shutil.which("gfortran"):
+        pytest.skip("there is no Fortran compiler: install gfortran")
+    own = copied(program, tmp_path)
+    executable = compiled(library, own.main)
+    before = started(library, [], executable, tmp_path)
+    check(own, patch_of_a_run(library, executable, tmp_path), NOT_MEASURED_WHOLE)
+    patch = diff.make(list(own.wishes.values()))
+    assert patch.made
+    applied(patch)
+    assert started(library, [], compiled(library, own.main), tmp_path) == before

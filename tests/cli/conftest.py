@@ -26,6 +26,14 @@ def mpi(request):
     return library
 
 
+@pytest.fixture
+def mpich():
+    library = mpi_libraries.implementation("mpich")
+    if not library.mpiexec.exists():
+        pytest.skip("needs make mpich")
+    return library
+
+
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
     """Compiles programs/NAME.c once, with extra arguments, and returns the program's path."""

@@ -42,7 +42,7 @@ C = {
     "derived_type": "",
     "part_of_world": "",
     "counts_change": "",
-    "global_seen": "which leads to its result",
+    "global_seen": "peek in line",
     "global_unseen": "",
     "members": "",
     "in_callee": "",
@@ -124,14 +124,6 @@ def answers(words: list, library: mpi_libraries.Implementation) -> str:
     return done.stdout
 
 
-@pytest.fixture
-def mpich():
-    library = mpi_libraries.implementation("mpich")
-    if not library.mpiexec.exists():
-        pytest.skip("needs make mpich")
-    return library
-
-
 def compiled(source: Path, target: Path, compiler: str, library) -> Path:
     words = [library.mpiexec.parent / compiler, "-O2", "-Wall", "-Wextra", "-Werror"]
     words += ["-Wno-unknown-pragmas", source, "-o", target]
@@ -179,7 +171,7 @@ CPP = {
     "exception": "an exception may pass by the wait",
     "grown": "may write part, which is sent",
     "own": "",
-    "by_method": "names first",
+    "by_method": "first in line",
 }
 PYTHON = {
     "plain": "",

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 from advise_runs import made
-from performance_checks import advisor, hiding, jobs, kernels, predictions, table, windows
+from performance_checks import (
+    advisor,
+    hiding,
+    jobs,
+    kernels,
+    patches,
+    predictions,
+    table,
+    windows,
+)
 from performance_checks.check import (
     MET,
     MISSED,
@@ -192,6 +201,8 @@ def made_up(monkeypatch):
     one = predictions.Beside("a kernel", "time_us", [predicted], [2.0])
     monkeypatch.setattr(predictions, "beside", lambda *case: [one])
     monkeypatch.setattr(advisor, "is_right", lambda *case: True)
+    kept = patches.Kept(1.3, 1.1, 1.2, 1.25, True)
+    monkeypatch.setattr(patches, "applied", lambda *case: kept)
     monkeypatch.setattr(windows, "programs", lambda at: [("C", ["planted"])])
     found = windows.Found("C", "heap", 2, 2000, [3.0])
     monkeypatch.setattr(windows, "measure", lambda at, language, program, ms: [found])

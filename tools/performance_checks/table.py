@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from . import advisor, auto, hiding, kernels, memory, predictions, windows
+from . import advisor, auto, hiding, kernels, memory, patches, predictions, windows
 from .check import Check
 from .jobs import lab, node
 
@@ -112,6 +112,10 @@ CHECKS = (
           {"the interval contains the gain": "≥ 0.95", "it is narrow": "≥ 1"}, together=True),
     Check("first-line", "the advisor's first line, and the best measured choice",
           [node(2), lab(2)], advisor.first_line, {"right first lines": "≥ 1"}, together=True),
+    Check("patches", "the gain of patches, and what the advisor promised of them", [lab(2)],
+          patches.promises,
+          {"measured within the promise": "≥ 1", "patches kept that lose": "≤ 0"},
+          ["mpich", "openmpi"]),
     Check("prediction", "what the advisor predicts of four nodes from a run on two",
           [lab(2, 2), lab(4)], predictions.predictions,
           {"predicted within 20 %": "≥ 0.9", "measured inside the interval": "≥ 0.9"}, ["mpich"],

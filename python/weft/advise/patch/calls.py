@@ -4,10 +4,12 @@ changed."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Optional
 
 from weft.advise.arguments import names as roles_of
 from weft.advise.names import is_nonblocking
+from weft.advise.patch.functions import Functions
 from weft.advise.patch.languages import (
     Source,
     ancestors,
@@ -43,6 +45,10 @@ class Found:
     function: Node
     arguments: list[Node]  # arguments of the blocking call in C
     error: Optional[Node] = None  # variable that gets its error code
+
+    @cached_property
+    def functions(self) -> Functions:
+        return Functions(self.source)
 
     @property
     def following(self) -> list[Node]:
@@ -184,4 +190,7 @@ def find(source: Source, wish: Wish) -> Found:
             error = arguments.pop()
     if source.language != "python" and len(arguments) != len(roles):
         raise Refusal(f"it has {len(arguments)} arguments, and {wish.call} has {len(roles)}")
-    return Found(source, call, statement, block, function, arguments, error)
+    found = Found(source, call, statement, block, function, arguments, error)
+    if found.functions.shares_memory:
+        raise Refusal("ranks share memory (MPI_Win_shared_query), for which they may need it")
+    return found

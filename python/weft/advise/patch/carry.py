@@ -1,7 +1,6 @@
 """A wait that is carried into the next round of a loop, where the record has the first use there.
 
 A request that is null makes a wait do nothing, so no path through the loop has to be told apart.
-Why of C alone: an exception would leave more that is in flight.
 """
 
 from __future__ import annotations
@@ -9,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weft.advise.patch.buffers import Buffers, declarators, first_name
+from weft.advise.patch.aliases import declarators, first_name
+from weft.advise.patch.buffers import Buffers
 from weft.advise.patch.calls import Found, is_at, is_directive
 from weft.advise.patch.edits import Edit, indent_of
 from weft.advise.patch.languages import first_line, last_line
-from weft.advise.patch.plan import may_be_left, stands_alone
+from weft.advise.patch.plan import PLANNED, may_be_left, stands_alone
 from weft.advise.patch.region import Judge, computes, is_in
 from weft.advise.patch.wish import Wish
 
@@ -31,15 +31,18 @@ class Carried:
     why: str
 
 
-def first_use(found: Found, wish: Wish, before: list[Node]) -> int | None:
-    """The first of these statements, which stand before the call, that uses the result; None: it is
-    not only used there."""
+def first_use(found: Found, wish: Wish, loop: Node, before: list[Node]) -> int | None:
+    """Returns the index of the first of these statements, which stand before the call, that uses
+    the result. Their number means a use behind the loop only, and None a use elsewhere."""
     if not wish.uses or not all(is_in(one, found, wish) for one in wish.uses):
         return None
+    inside = [one.line for one in wish.uses if one.line <= last_line(loop)]
     indices = [
-        next((i for i, one in enumerate(before) if is_at(one, use.line)), None) for use in wish.uses
+        next((i for i, one in enumerate(before) if is_at(one, line)), None) for line in inside
     ]
-    return None if None in indices else min(indices)
+    if None in indices or any(line < first_line(loop) for line in inside):
+        return None
+    return min(indices, default=len(before))
 
 
 def is_safe(found: Found, buffers: Buffers, judge: Judge, loop: Node) -> bool:
@@ -50,18 +53,18 @@ def is_safe(found: Found, buffers: Buffers, judge: Judge, loop: Node) -> bool:
     heads = [loop.child_by_field_name(name) for name in HEADS]
     running = [*found.following, *(one for one in heads if one is not None)]
     is_quiet = not any(judge.why(one) for one in running)
-    return is_quiet and not own & buffers.all and not may_be_left(source, loop)
+    return is_quiet and not own & buffers.all and not may_be_left(found, loop)
 
 
 def carried(found: Found, buffers: Buffers, wish: Wish) -> Carried | None:
     """None: the wait stays in its round."""
     source, loop = found.source, found.block.parent
     judge = Judge(found, buffers, wish, scope=loop)
-    may = wish.is_known and source.language == "c" and found.error is None
+    may = wish.is_known and source.language in PLANNED and found.error is None
     if not may or loop.type not in LOOPS or loop.child_by_field_name("body") != found.block:
         return None
     before = found.preceding[::-1]
-    use = first_use(found, wish, before)
+    use = first_use(found, wish, loop, before)
     if use is None or not stands_alone(source, loop) or not is_safe(found, buffers, judge, loop):
         return None
     whys = [judge.why(one) for one in before]
@@ -70,7 +73,9 @@ def carried(found: Found, buffers: Buffers, wish: Wish) -> Carried | None:
         end -= 1
     if not computes(source, [*found.following, *before[:end]]):
         return None
-    return Carried(loop, before[end], whys[end] or f"its result is used at line {use}")
+    if end == len(before):
+        return Carried(loop, found.statement, "it is called again there")
+    return Carried(loop, before[end], whys[end] or "its result is used there")
 
 
 def edits_around(found: Found, one: Carried, request: str, wait: list[str]) -> list[Edit]:

@@ -148,6 +148,26 @@ def declared(source: Source, function: Node, name: str) -> Node | None:
     return None
 
 
+def is_scalar_index(source: Source, element: Node) -> bool:
+    """Returns whether the indices of an element are numbers, as far as the file declares them."""
+    _, *indices = element.named_children
+    names = [one for index in indices for one in source.names(index)]
+    alone = [one for one in names if one.parent.type != "call_expression"]
+    return not any(is_array(source, element, source.text(one)) for one in alone)
+
+
+def is_array(source: Source, place: Node, name: str) -> bool:
+    """Returns whether the unit, one around it or a module of the file declares an array."""
+    units = [one for one in ancestors(place) if one.type in (*FORTRAN_UNITS, "module")]
+    others = [one for one in source.root.named_children if one.type == "module"]
+    for unit in (*units, *others):
+        declaration = declared(source, unit, name)
+        if declaration is not None:
+            text = "".join(source.text(declaration).split())
+            return "dimension(" in text.partition("::")[0] or f"{name}(" in text
+    return False
+
+
 def dummies(source: Source, function: Node) -> set[str]:
     head = function.named_children[0]
     lists = [one for one in head.named_children if one.type == "parameters"]

@@ -1,6 +1,6 @@
 """A call in a loop, planned when it is made first, since its arguments are the same each time.
 
-Why in the loop: who never makes the call plans nothing. Why of C alone: in other languages a
+Why in the loop: who never makes the call plans nothing. Why of C and C++ alone: in Fortran a
 function may change each name that is handed to it.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from weft.advise.patch.buffers import (
+from weft.advise.patch.aliases import (
+    KNOWN,
     NO_MEMORY,
     assignments,
     declarators,
@@ -19,13 +20,16 @@ from weft.advise.patch.buffers import (
 )
 from weft.advise.patch.calls import Found, macros
 from weft.advise.patch.edits import Edit, indent_of
+from weft.advise.patch.functions import parameters
+from weft.advise.patch.jumps import leaves
 from weft.advise.patch.languages import Source, ancestors, descendants, first_line, last_line
-from weft.advise.patch.region import is_macro, leaves
+from weft.advise.patch.region import is_macro
 from weft.advise.patch.wish import Wish
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+PLANNED = ("c", "c++")
 PLAIN = (
     *("identifier", "number_literal", "null", "(", ")", ",", "+", "-", "*", "/", "sizeof"),
     *("binary_expression", "parenthesized_expression"),
@@ -71,14 +75,39 @@ def addresses_kept(source: Source, function: Node) -> set[str]:
     return found
 
 
+def may_change_names(found: Found, loop: Node) -> set[str]:
+    """Returns names of C++ that a function gets by reference, or that a reference is bound to."""
+    source, names = found.source, set()
+    for call in source.calls(loop):
+        callee = source.callee(call)
+        if callee in KNOWN or callee.startswith("MPI_"):
+            continue
+        known = [
+            [other.text(one) for one in parameters(other, function)]
+            for other, function in found.functions.definitions(callee)
+        ]
+        for number, one in enumerate(source.arguments(call)):
+            texts = [texts[number] for texts in known if number < len(texts)]
+            if one.type == "identifier" and (not texts or any("&" in text for text in texts)):
+                names.add(source.text(one))
+    for one in descendants(found.function):
+        if one.type == "init_declarator":
+            declared = one.child_by_field_name("declarator")
+            if declared.type == "reference_declarator":
+                names |= {source.text(name) for name in source.names(one)}
+    return names
+
+
 def are_plain(arguments: Iterable[Node]) -> bool:
     """Names and numbers, with which nothing is called."""
     return all(one.type in PLAIN for node in arguments for one in descendants(node))
 
 
-def may_be_left(source: Source, loop: Node) -> bool:
+def may_be_left(found: Found, loop: Node) -> bool:
     """Without coming to its end, where the plan is freed."""
-    hidden = any(is_macro(source.callee(call)) for call in source.calls(loop))
+    source = found.source
+    called = {source.callee(call) for call in source.calls(loop)}
+    hidden = any(is_macro(one) or found.functions.may_throw(one) for one in called)
     return hidden or any(leaves(source, node, loop) for node in descendants(loop))
 
 
@@ -97,7 +126,9 @@ def loop_of(found: Found, wish: Wish) -> Node | None:
     names = {source.text(x) for one in found.arguments for x in source.names(one)}
     names = {one for one in names if not one.startswith("MPI_")} - {*NO_MEMORY}
     variables = names - constants(source)
-    if not wish.plan or source.language != "c" or not are_plain(found.arguments):
+    if not wish.plan or source.language not in PLANNED or not are_plain(found.arguments):
+        return None
+    if any(one.type == "lambda_expression" for one in descendants(function)):
         return None
     if not variables <= local_names(source, function) - addresses_kept(source, function):
         return None
@@ -107,7 +138,10 @@ def loop_of(found: Found, wish: Wish) -> Node | None:
             break
         if one.type not in source.grammar.loops:
             continue
-        if variables & changed_in(source, one) or may_be_left(source, one):
+        changed = changed_in(source, one)
+        if source.language == "c++":
+            changed |= may_change_names(found, one)
+        if variables & changed or may_be_left(found, one):
             break
         if stands_alone(source, one):
             best = one

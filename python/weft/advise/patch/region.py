@@ -7,24 +7,22 @@ wait is never later than what the source allows, nor later than the first use th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weft.advise.patch.buffers import KNOWN, Buffers, is_address, is_of_mpi
+from weft.advise.patch.aliases import KNOWN, is_address, is_of_numbers
+from weft.advise.patch.buffers import Buffers
 from weft.advise.patch.calls import Found, is_at, is_directive, macros
+from weft.advise.patch.jumps import leaves
 from weft.advise.patch.languages import Source, ancestors, descendants, first_line, last_line
+from weft.advise.patch.meetings import is_meeting
 from weft.advise.patch.refusal import Refusal
 from weft.advise.patch.wish import Place, Wish
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-LABELS = ("labeled_statement", "statement_label")
-UNREADABLE = ("ERROR", "preproc_include", "preproc_def", "preproc_function_def", "preproc_undef")
-ENDS_PROGRAM = ("exit", "_exit", "quick_exit", "longjmp", "abort", "terminate", "MPI_Finalize")
-NESTED = ("switch_statement",)  # constructs other than loops that a break may end
 # These touch memory that was freed, so they say no more than the source does.
 ALLOCATOR = (
     *("free", "_int_free", "cfree", "realloc", "_int_realloc", "malloc", "_int_malloc", "calloc"),
@@ -39,37 +37,6 @@ ALLOCATOR = (
     ),
 )
 PLAIN_WRITES = ("assignment_expression", "update_expression", "augmented_assignment")
-
-
-def within(node: Node, statement: Node) -> Iterator[Node]:
-    for one in ancestors(node):
-        yield one
-        if one == statement:
-            return
-
-
-def leaves(source: Source, node: Node, statement: Node) -> bool:
-    """Whether this node takes the program away from behind the statement."""
-    grammar = source.grammar
-    if node.type in (*LABELS, *UNREADABLE):
-        return True
-    around = [] if node == statement else list(within(node, statement))
-    if any(one.type in (*grammar.closures, "function_definition") for one in around):
-        return False
-    if source.language == "fortran" and node.type == "keyword_statement":
-        words = source.text(node).split()
-        if words == ["continue"]:
-            return False
-        in_loop = any(one.type in grammar.loops for one in around)
-        return not (in_loop and words in (["exit"], ["cycle"]))
-    if node.type in grammar.loop_jumps:
-        kinds = grammar.loops
-        if node.type == "break_statement":
-            kinds = (*kinds, *NESTED)
-        return not any(one.type in kinds for one in around)
-    if node.type in grammar.calls and source.callee(node).lower() in map(str.lower, ENDS_PROGRAM):
-        return True
-    return node.type in grammar.jumps
 
 
 def is_owner_alone(source: Source, name: Node) -> bool:
@@ -161,12 +128,7 @@ class Judge:
         self.source = source
         self.macros = macros(source)
         self.error = source.text(self.found.error) if self.found.error is not None else ""
-        self.defined = {
-            name
-            for one in descendants(source.root)
-            if one.type == "function_declarator"
-            for name in [source.text(x) for x in source.names(one)][:1]
-        }
+        self.functions = self.found.functions
 
     def why(self, statement: Node) -> str:
         if statement.type in ("function_definition", "class_definition"):
@@ -179,6 +141,8 @@ class Judge:
             is_this = node.type == "this" and "this" in self.buffers.owners
             if is_this and is_owner_alone(self.source, node):
                 return f"line {first_line(node)} may touch its buffer by this"
+            if is_meeting(self.source, node, self.functions.takes_any):
+                return meeting(first_line(node))
             if node.type in self.source.grammar.calls and (why := self.why_call(node)):
                 return why
         return ""
@@ -223,15 +187,21 @@ class Judge:
             return f"line {line} calls {name}"
         if source.language in ("c", "c++") and is_macro(name) and name not in self.macros:
             return f"line {line} has {name}, which looks like a macro that may do anything"
-        if not self.buffers.is_far or name in KNOWN or name in self.defined:
+        if self.functions.may_throw(name):
+            return f"{name} in line {line} may leave this place by an exception"
+        if self.functions.may_meet(name):
+            return meeting(line)
+        if not self.buffers.is_far or name in self.macros:
             return ""
-        if name.startswith("MPI_") or name in self.macros:
+        if is_of_numbers(source, call):
             return ""
-        head = call.named_children[0]
-        owner = head.child_by_field_name("object") if head.type == "attribute" else None
-        if owner is not None and is_of_mpi(source, owner):
-            return ""
-        return f"{name} in line {line} may touch its buffers, which are not local"
+        if self.functions.may_reach(name, self.buffers.all | self.buffers.owners):
+            return f"{name} in line {line} may touch its buffers, which are not local"
+        return ""
+
+
+def meeting(line: int) -> str:
+    return f"in line {line} ranks meet by a file, a message or memory, for which they may need it"
 
 
 def is_macro(name: str) -> bool:

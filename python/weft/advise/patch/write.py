@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from weft.advise.arguments import names as roles_of
 from weft.advise.fragments import nonblocking
 from weft.advise.patch import carry, plan
-from weft.advise.patch.buffers import NO_MEMORY, of_call
+from weft.advise.patch.aliases import NO_MEMORY
+from weft.advise.patch.buffers import of_call
 from weft.advise.patch.calls import Found, find, written_name
 from weft.advise.patch.edits import Edit, indent_of
 from weft.advise.patch.fixed_form import in_fixed_form

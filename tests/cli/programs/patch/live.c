@@ -3,6 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifndef STEPS
+#define STEPS 12
+#define MS 3
+#endif
 enum { n = 40000 };
 
 static void busy(double ms) {
@@ -14,12 +18,12 @@ static void busy(double ms) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   double *part = malloc(n * sizeof *part), *total = malloc(n * sizeof *total), sum = 0;
-  for (int step = 0; step < 12; ++step) {
+  for (int step = 0; step < STEPS; ++step) {
     for (int i = 0; i < n; ++i) {
       part[i] = step + i;
     }
     MPI_Allreduce(part, total, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    busy(3);
+    busy(MS);
     for (int i = 0; i < n; ++i) {
       sum += total[i];
     }

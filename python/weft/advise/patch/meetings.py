@@ -1,0 +1,64 @@
+"""Statements by which ranks meet beside the call, as in a file: there the call may be what makes
+one rank wait for another, so that they must not run before it ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft.advise.patch.languages import Source, descendants
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+FILES = {
+    "c": (
+        *("fopen", "freopen", "open", "openat", "creat", "mmap", "shm_open", "rename", "remove"),
+        *("unlink", "stat", "access", "opendir", "mkdir", "system", "popen", "fork"),
+    ),
+    "python": (
+        *("open", "load", "loadtxt", "genfromtxt", "fromfile", "tofile", "memmap", "save", "savez"),
+        *("savetxt", "exists", "is_file", "listdir", "File", "read_text", "write_text", "run"),
+        *("read_bytes", "write_bytes", "rename", "remove", "unlink", "system"),
+    ),
+    "fortran": ("execute_command_line", "system", "rename", "unlink"),
+}
+FILES["c++"] = FILES["c"]
+STREAMS = ("ifstream", "ofstream", "fstream", "filesystem")  # names of C++
+OPENED = ("open_statement", "inquire_statement")  # statements of Fortran
+FAR = (
+    *("file_", "win_", "put", "get", "rput", "rget", "accumulate", "raccumulate", "fetch_and_op"),
+    *("compare_and_swap", "get_accumulate", "comm_spawn", "comm_connect", "comm_accept"),
+)
+SENDS = ("send", "ssend", "bsend", "rsend", "isend", "issend", "ibsend", "irsend", "sendrecv")
+SENDS += ("isendrecv", "sendrecv_replace", "start", "startall")
+ANYWHERE = ("any_source", "any_tag", "mpi_probe", "mpi_iprobe", "mpi_mprobe")
+RECEIVES = ("recv(", "probe(")  # calls of Python that mean any rank unless they name one
+SHARED = "win_shared_query"
+
+
+def called_of_mpi(source: Source, call: Node) -> str:
+    """Returns the name without MPI_ in small letters; "": it is no function of MPI."""
+    name = source.callee(call)
+    if source.language == "python":
+        head = source.text(call.named_children[0]).lower()
+        return name.lower() if "comm" in head or "mpi" in head or "win" in head else ""
+    return name.lower().removeprefix("mpi_") if name.lower().startswith("mpi_") else ""
+
+
+def is_meeting(source: Source, node: Node, takes_any: bool) -> bool:
+    """takes_any: the program receives messages from any rank, which may belong to a later phase."""
+    if node.type in OPENED:
+        return True
+    if source.language == "c++" and node.type in ("type_identifier", "namespace_identifier"):
+        return source.text(node) in STREAMS
+    if node.type not in source.grammar.calls:
+        return False
+    called = called_of_mpi(source, node)
+    if called:
+        return called.startswith(FAR[:2]) or called in FAR or (takes_any and called in SENDS)
+    return source.callee(node) in FILES[source.language]
+
+
+def meets(source: Source, function: Node, takes_any: bool) -> bool:
+    return any(is_meeting(source, one, takes_any) for one in descendants(function))
