@@ -241,6 +241,19 @@ def test_the_first_sentence_says_whether_to_keep_it(tmp_path, seconds, keep, beg
     assert [way["name"] for way in document["ways"]] == list(proof.WAYS)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "most", "beside"),
+    [((3.0, 4.0, 2.5), 1.5, ""), ((3.0, 2.0, 2.2), 2.0, " as unchanged with Weft")],
+)
+def test_the_promise_is_set_beside_the_faster_unchanged_program(tmp_path, seconds, most, beside):
+    """A third of the recorded run, which was without Weft, is promised."""
+    own = proof.Proof(trees.Copies(tmp_path, tmp_path, {}), Patch(), [], "", runs(*seconds), print)
+    own.share = 1 / 3
+    own.printed = {name: [answers.lines(b"sum 1")] for name in (proof.UNCHANGED, proof.CHANGED)}
+    assert own.promised == pytest.approx(most)
+    assert f"times as fast{beside} (" in own.by_time().sentence
+
+
 CALL = "MPI_Allreduce(part, total, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);"
 
 

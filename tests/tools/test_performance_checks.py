@@ -201,7 +201,7 @@ def made_up(monkeypatch):
     one = predictions.Beside("a kernel", "time_us", [predicted], [2.0])
     monkeypatch.setattr(predictions, "beside", lambda *case: [one])
     monkeypatch.setattr(advisor, "is_right", lambda *case: True)
-    kept = patches.Kept(1.3, 1.1, 1.2, 1.25, True)
+    kept = patches.Kept(1.0, 1.3, 1.1, 1.2, 1.25, True)
     monkeypatch.setattr(patches, "applied", lambda *case: kept)
     monkeypatch.setattr(windows, "programs", lambda at: [("C", ["planted"])])
     found = windows.Found("C", "heap", 2, 2000, [3.0])

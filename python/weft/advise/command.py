@@ -256,9 +256,8 @@ def advise(
     advice = load(from_record or record)
     if apply and status == 0:
         made = patch_of(advice, from_record or record, patch)
-        left_us = advice.elapsed_us - made.gain_us
-        promised = advice.elapsed_us / left_us if left_us > 0 else None
-        prove(made, list(command or ()), build, budget_s, json_file, promised)
+        share = made.gain_us / advice.elapsed_us
+        prove(made, list(command or ()), build, budget_s, json_file, share)
         raise typer.Exit(0)
     present(advice, Files(json_file, page or PAGE, trace, None if from_record else record))
     if patch:
@@ -319,7 +318,7 @@ def prove(
     build: str,
     budget_s: float,
     json_file: Optional[Path],
-    promised: Optional[float],
+    share: float,
 ) -> None:
     from weft.advise.patch import proof
     from weft.terminal import messages
@@ -329,7 +328,7 @@ def prove(
 
     try:
         trial = proof.new_trial(budget_s, TRIALS)
-        found = proof.prove(made, command, build, trial, tell, promised)
+        found = proof.prove(made, command, build, trial, tell, share)
     except proof.Unproven as why:
         raise refuse(f"nothing is changed: {why}") from None
     proof.show_verdict(found)

@@ -48,10 +48,13 @@ class Trial(rounds.Trial):
     def changed(self) -> rounds.Way:
         return self.ways[-1]
 
+    @property
+    def fastest(self) -> rounds.Way:
+        """The faster one of the unchanged program, without Weft and with it."""
+        return min(self.ways[:-1], key=lambda one: median(self.seconds(one)))
+
     def gain(self, way: rounds.Way) -> Statistic:
-        base = self.ways[0]
-        if way is self.changed:
-            base = min(self.ways[:-1], key=lambda one: median(self.seconds(one)))
+        base = self.fastest if way is self.changed else self.ways[0]
         pairs = zip(self.seconds(base), self.seconds(way))
         return statistics.of([before / after for before, after in pairs], self.level)
 
@@ -80,7 +83,19 @@ class Proof:
     verdict: Verdict = field(default_factory=lambda: Verdict("", None))
     running: str = UNCHANGED
     where: str = ""  # the change is kept
-    promised: Optional[float] = None  # most expected speedup
+    share: float = 0  # part of the recorded run, which is without Weft, that the report promised
+
+    @property
+    def promised(self) -> Optional[float]:
+        """The highest speedup that the report leaves possible over the faster unchanged program:
+        Weft may win without a change what the change would have won."""
+        if not self.share or not self.trial.rounds:
+            return None
+        before, base = (
+            median(self.trial.seconds(w)) for w in (self.trial.ways[0], self.trial.fastest)
+        )
+        after = base - self.share * before
+        return base / after if after > 0 else None
 
     def tree(self, name: str) -> Path:
         return self.trees.changed if name == CHANGED else self.trees.unchanged
@@ -225,9 +240,9 @@ class Proof:
                 None,
             )
         gain = trial.gain(trial.changed)
-        how = (
-            f"{gain.median:.2f} times as fast ({gain.low:.2f} to {gain.high:.2f}, {gain.n} rounds)"
-        )
+        alone = "" if trial.fastest is trial.ways[0] else " as unchanged with Weft"
+        ends = f"({gain.low:.2f} to {gain.high:.2f}, {gain.n} rounds)"
+        how = f"{gain.median:.2f} times as fast{alone} {ends}"
         same = printed_alike(found)
         said = {
             FASTER: (f"Keep it: changed, the program is {how} and {same}.", True),
@@ -317,14 +332,14 @@ def prove(
     build: str,
     trial: Trial,
     tell: Callable[[str], None],
-    promised: Optional[float] = None,
+    share: float = 0,
 ) -> Proof:
     """Unproven says why there is no verdict; then nothing is left of the trees."""
     root = root_of(patch)
     check(patch, command, root, build)
     try:
         with beside(root, patch.files) as trees:
-            proof = Proof(trees, patch, command, build, trial, tell, promised=promised)
+            proof = Proof(trees, patch, command, build, trial, tell, share=share)
             proof.build_both()
             proof.measure()
             if proof.verdict.keep is not False:
@@ -339,7 +354,7 @@ def show_verdict(proof: Proof) -> None:
 
     console = Console()
     promised = proof.promised
-    most = f"The report promised at most {promised:.2f} times." if promised else ""
+    most = f"The report promised at most {promised:.2f} times as fast." if promised else ""
     lines = [proof.verdict.sentence, most, *proof.patch.made, *proof.patch.left, proof.where]
     for line in filter(None, lines):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
