@@ -37,14 +37,27 @@ PLAIN = (
 
 
 def constants(source: Source) -> set[str]:
-    """Names of the file that never change: enumerators, and macros of such names and numbers."""
+    """Returns names of the file that never change: enumerators, numbers that are const, and macros
+    of such names and numbers."""
     kinds = (one for one in descendants(source.root) if one.type == "enumerator")
-    found = {first_name(source, one) for one in kinds}
+    found = {first_name(source, one) for one in kinds} | constant_numbers(source)
     waiting = {name: words(source.text(one)) - {name} for name, one in macros(source).items()}
     while ready := {name for name, used in waiting.items() if used <= found}:
         found |= ready
         waiting = {name: used for name, used in waiting.items() if name not in ready}
     return found
+
+
+def constant_numbers(source: Source) -> set[str]:
+    """Returns numbers outside of functions that are declared const or constexpr."""
+    return {
+        first_name(source, declarator)
+        for declaration, declarator in declarators(source.root)
+        if declarator.type == "init_declarator"
+        and declarator.child_by_field_name("declarator").type == "identifier"
+        and any(source.text(one) in ("const", "constexpr") for one in declaration.children)
+        and not any(one.type in source.grammar.functions for one in ancestors(declaration))
+    }
 
 
 def words(definition: str) -> set[str]:
@@ -125,12 +138,13 @@ def loop_of(found: Found, wish: Wish) -> Node | None:
     source, function = found.source, found.function
     names = {source.text(x) for one in found.arguments for x in source.names(one)}
     names = {one for one in names if not one.startswith("MPI_")} - {*NO_MEMORY}
-    variables = names - constants(source)
+    own = local_names(source, function)
+    variables = names - (constants(source) - own)
     if not wish.plan or source.language not in PLANNED or not are_plain(found.arguments):
         return None
     if any(one.type == "lambda_expression" for one in descendants(function)):
         return None
-    if not variables <= local_names(source, function) - addresses_kept(source, function):
+    if not variables <= own - addresses_kept(source, function):
         return None
     best = None
     for one in ancestors(found.statement):
