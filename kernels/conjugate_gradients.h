@@ -1,19 +1,19 @@
 // conjugate_gradients.h: the methods of pipecg: classic, Chronopoulos and Gear's, Gropp's, and
 // Ghysels and Vanroose's pipelined method, in any precision, with residual replacement.
 // Why apart: the methods then read as in the papers; what they say to other ranks is in
-// sparse_communication.h. Sources: Ghysels, Vanroose, Parallel Computing 40 (2014); van der Vorst,
-// Ye, SIAM J. Sci. Comput. 22 (2000), for when to replace; Nakajima et al. 2025 for the
-// communication on the master thread.
+// sparse_communication.h, and when to replace in residual_drift.h. Sources: Ghysels, Vanroose,
+// Parallel Computing 40 (2014); van der Vorst, Ye, SIAM J. Sci. Comput. 22 (2000), for the
+// replacement; Nakajima et al. 2025 for the communication on the master thread.
 #pragma once
 #include <mpi.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "residual_drift.h"
 #include "sparse.h"
 #include "sparse_communication.h"
 
@@ -39,33 +39,40 @@ struct Outcome {
   std::string end;      // empty: converged
 };
 
-// Matrix of type M, vectors of T, solution and scalars of S.
+// Matrix of type M, vectors of T, solution and scalars of S. Where residuals are replaced, x is
+// what was added since the last time, and their sum is kept in double precision: so small numbers
+// are not added to large ones (van der Vorst and Ye's group-wise update).
 template <class M, class T, class S>
 class Solver {
  public:
   using Vector = std::vector<T>;
-  using Products = std::array<S, 4>;  // (r,u), another one, (r,r), (x,x)
+  using Products = std::array<S, 3>;  // (r,u), another one, (r,r)
 
   Solver(const Matrix& matrix, const Settings& settings, Communication* communication)
-      : a_(matrix), settings_(settings), comm_(*communication), threads_(settings.threads) {
+      : a_(matrix),
+        settings_(settings),
+        comm_(*communication),
+        threads_(settings.threads),
+        drift_(no_drift()) {
     const auto length = static_cast<std::size_t>(matrix.rows + matrix.halo());
     for (Vector* vector : {&r_, &u_, &w_, &p_, &s_, &q_, &z_, &m_, &n_}) vector->resize(length);
     x_.resize(length);
-    inexact_.resize(length);
+    solution_.resize(length);
   }
 
   // Solves A x = b from x = 0 down to a residual of `target`. Why it ended; empty: it is there.
   std::string solve(const std::vector<double>& b, double target, int most, Outcome* outcome) {
     b_ = &b, target_ = target, most_ = most, outcome_ = outcome;
     std::fill(x_.begin(), x_.end(), S(0));
+    std::fill(solution_.begin(), solution_.end(), 0.0);
     each([&](int i) { r_[i] = static_cast<T>(b[at(i)]), u_[i] = weight(i) * r_[i]; });
-    drift_ = drift_at_start_ = 0, last_norm_ = 0, fresh_ = wanted_ = false;
-    if (settings_.method == "classic") return classic();
-    if (settings_.method == "chronopoulos-gear") return chronopoulos_gear();
-    if (settings_.method == "gropp") return gropp();
-    return pipelined();
+    drift_ = no_drift(), fresh_ = wanted_ = false;
+    iterate();
+    gather_solution();
+    return end_;
   }
-  const std::vector<S>& solution() const { return x_; }
+  // As long as the vectors: the halo's part is of no use.
+  const std::vector<double>& solution() const { return solution_; }
 
   // out = A in; both with room for the halo.
   void product(Vector* in, Vector* out) { multiply(in, out); }
@@ -78,13 +85,12 @@ class Solver {
 
   // Squared norm over all ranks.
   double square(const std::vector<double>& v) {
-    std::array<double, 4> sums = {dot<double>(v, v)};
+    std::array<double, 3> sums = {dot<double>(v, v)};
     comm_.sum(&sums);
     return sums[0];
   }
 
  private:
-  static constexpr double eps = std::numeric_limits<M>::epsilon() / 2;
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   template <class Body>
@@ -194,8 +200,7 @@ class Solver {
   }
 
   Products products(S first, S second) {
-    const S norm = dot<S>(r_, r_);
-    return {first, second, norm, settings_.replaces() ? dot<S>(x_, x_) : S(0)};
+    return {first, second, dot<S>(r_, r_)};
   }
 
   // True: the iteration ends, and `end_` says how.
@@ -204,12 +209,12 @@ class Solver {
     outcome_->iterations = before_ + iteration;
     if (iteration == 0) first_norm_ = norm;
     if (!std::isfinite(norm) || norm > 1e8 * first_norm_) return end("diverged");
-    if (norm <= target_ && (fresh_ || norm == 0 || !settings_.replaces())) return end("");
-    wanted_ = norm <= target_;  // a recurrence is believed once the residual was replaced
+    wanted_ = norm <= target_ && norm > 0 && drifted(sums[0]);
+    if (norm <= target_ && !wanted_) return end("");
     fresh_ = false;
     if (iteration >= most_) return end("not converged in " + std::to_string(most_) + " iterations");
     if (!(sums[0] > 0)) return end(not_positive(iteration));
-    norm_ = norm, solution_norm_ = std::sqrt(static_cast<double>(sums[3]));
+    norm_ = norm;
     return false;
   }
   bool end(const std::string& how) {
@@ -229,24 +234,26 @@ class Solver {
            ": not positive definite, or too much rounding";
   }
 
-  // Van der Vorst and Ye: replace where the recurrence's residual may have drifted from the true
-  // one.
-  bool replacement_is_due() {
-    if (!settings_.replaces()) return false;
-    if (wanted_) return true;
-    const double level = std::sqrt(eps), before = drift_;
-    drift_ += eps * (norm_ + 7 * a_.norm * solution_norm_);
-    if (drift_at_start_ == 0) drift_at_start_ = drift_;
-    const bool due = last_norm_ > 0 && before <= level * last_norm_ && drift_ > level * norm_ &&
-                     drift_ > 1.1 * drift_at_start_;
-    last_norm_ = norm_;
-    return due;
+  ResidualDrift no_drift() const {
+    const std::string& method = settings_.method;
+    const Recurrences recurrences = method == "classic"     ? Recurrences::residual
+                                    : method == "pipelined" ? Recurrences::all
+                                                            : Recurrences::direction;
+    return {recurrences, {unit_roundoff<M>, unit_roundoff<T>, unit_roundoff<S>}, a_.norm};
   }
-  // The residual from the solution, and what follows from it; `pipelined`: all recurrences.
+  bool drifted(S gamma) const {
+    return settings_.replaces() && drift_.is_large(static_cast<double>(gamma));
+  }
+  // After the step alpha along the direction that beta has made; gamma: before it.
+  bool replacement_is_due(S alpha, S beta, S gamma) {
+    drift_.step(static_cast<double>(alpha), static_cast<double>(beta), static_cast<double>(gamma));
+    return wanted_ || drifted(gamma);
+  }
+  // The residual from the solution, and what follows from it; `all`: also A u and A M⁻¹ A p.
   void replace(bool directions, bool all) {
-    for (std::size_t i = 0; i < x_.size(); ++i) inexact_[i] = static_cast<double>(x_[i]);
+    gather_solution();
     std::vector<double> exact(at(a_.rows));
-    residual(*b_, &inexact_, &exact);
+    residual(*b_, &solution_, &exact);
     each([&](int i) { r_[i] = static_cast<T>(exact[at(i)]), u_[i] = weight(i) * r_[i]; });
     if (directions) multiply(&p_, &s_);
     if (all) {
@@ -254,15 +261,26 @@ class Solver {
       each([&](int i) { q_[i] = weight(i) * s_[i]; });
       multiply(&q_, &z_);
     }
-    drift_ = drift_at_start_ = eps * (norm_ + 7 * a_.norm * solution_norm_);
+    drift_.replaced();
     ++outcome_->replacements;
     fresh_ = true;
   }
+  void gather_solution() {
+    each([&](int i) { solution_[at(i)] += static_cast<double>(x_[i]), x_[i] = 0; });
+  }
 
-  std::string classic() {
+  void iterate() {
+    if (settings_.method == "classic") return classic();
+    if (settings_.method == "chronopoulos-gear") return chronopoulos_gear();
+    if (settings_.method == "gropp") return gropp();
+    pipelined();
+  }
+
+  void classic() {
     Products sums = products(dot<S>(r_, u_), 0);
     comm_.sum(&sums);
     each([&](int i) { p_[i] = u_[i]; });
+    S beta = 0;
     for (int k = 0; !ended(sums, k); ++k) {
       multiply(&p_, &s_);
       Products curvature = {dot<S>(p_, s_)};
@@ -270,25 +288,24 @@ class Solver {
       if (breaks_down(curvature[0], k)) break;
       const S gamma = sums[0], alpha = gamma / curvature[0];
       each([&](int i) { r_[i] -= T(alpha) * s_[i], u_[i] = weight(i) * r_[i]; });
-      if (replacement_is_due()) {
+      if (replacement_is_due(alpha, beta, gamma)) {
         add_to_solution(alpha);
         replace(false, false);
         comm_.sum(&(sums = products(dot<S>(r_, u_), 0)));
       } else {
         comm_.sum(&(sums = products(dot<S>(r_, u_), 0)), [&] { add_to_solution(alpha); });
       }
-      const T beta = jumped(sums) ? T(0) : static_cast<T>(sums[0] / gamma);
-      each([&](int i) { p_[i] = u_[i] + beta * p_[i]; });
+      beta = jumped(sums) ? S(0) : sums[0] / gamma;
+      each([&](int i) { p_[i] = u_[i] + T(beta) * p_[i]; });
     }
-    return end_;
   }
 
-  std::string chronopoulos_gear() {
+  void chronopoulos_gear() {
     multiply(&u_, &w_);
-    S alpha = 0, gamma = 0;
+    S alpha = 0, gamma = 0, missing = 0;  // the step that the solution lacks
     for (int k = 0;; ++k) {
       Products sums = products(dot<S>(r_, u_), dot<S>(w_, u_));
-      comm_.sum(&sums, [&] { add_to_solution(alpha); });  // of the iteration before
+      comm_.sum(&sums, [&] { add_to_solution(missing); });
       const bool anew = k == 0 || jumped(sums);
       if (ended(sums, k)) break;
       const S beta = anew ? S(0) : sums[0] / gamma;
@@ -299,22 +316,22 @@ class Solver {
         p_[i] = u_[i] + T(beta) * p_[i], s_[i] = w_[i] + T(beta) * s_[i];
         r_[i] -= T(alpha) * s_[i], u_[i] = weight(i) * r_[i];
       });
-      if (replacement_is_due()) {
-        // The step belongs into the solution first; the next iteration must not add it again.
+      missing = alpha;
+      if (replacement_is_due(alpha, beta, gamma)) {
         add_to_solution(alpha);
+        missing = 0;
         replace(true, false);
-        each([&](int i) { x_[i] -= alpha * static_cast<S>(p_[i]); });
       }
       multiply(&u_, &w_);
     }
-    return end_;
   }
 
-  std::string gropp() {
+  void gropp() {
     Products sums = products(dot<S>(r_, u_), 0);
     comm_.sum(&sums);
     each([&](int i) { p_[i] = u_[i]; });
     multiply(&p_, &s_);
+    S beta = 0;
     for (int k = 0; !ended(sums, k); ++k) {
       Products curvature = {dot<S>(p_, s_)};
       comm_.sum(&curvature, [&] { each([&](int i) { q_[i] = weight(i) * s_[i]; }); });
@@ -322,16 +339,15 @@ class Solver {
       const S gamma = sums[0], alpha = gamma / curvature[0];
       add_to_solution(alpha);
       each([&](int i) { r_[i] -= T(alpha) * s_[i], u_[i] -= T(alpha) * q_[i]; });
-      if (replacement_is_due()) replace(true, false);
+      if (replacement_is_due(alpha, beta, gamma)) replace(true, false);
       sums = products(dot<S>(r_, u_), 0);
       multiply(&u_, &w_, &sums, [] {});
-      const T beta = jumped(sums) ? T(0) : static_cast<T>(sums[0] / gamma);
-      each([&](int i) { p_[i] = u_[i] + beta * p_[i], s_[i] = w_[i] + beta * s_[i]; });
+      beta = jumped(sums) ? S(0) : sums[0] / gamma;
+      each([&](int i) { p_[i] = u_[i] + T(beta) * p_[i], s_[i] = w_[i] + T(beta) * s_[i]; });
     }
-    return end_;
   }
 
-  std::string pipelined() {
+  void pipelined() {
     multiply(&u_, &w_);
     S alpha = 0, gamma = 0;
     for (int k = 0;; ++k) {
@@ -350,9 +366,8 @@ class Solver {
         x_[i] += alpha * static_cast<S>(p_[i]), r_[i] -= a * s_[i];
         u_[i] -= a * q_[i], w_[i] -= a * z_[i];
       });
-      if (replacement_is_due()) replace(true, true);
+      if (replacement_is_due(alpha, beta, gamma)) replace(true, true);
     }
-    return end_;
   }
 
   void add_to_solution(S alpha) {
@@ -365,10 +380,10 @@ class Solver {
   int threads_;
   Vector r_, u_, w_, p_, s_, q_, z_, m_, n_;
   std::vector<S> x_;
-  std::vector<double> inexact_;
+  std::vector<double> solution_;  // but for x_
   const std::vector<double>* b_ = nullptr;
-  double target_ = 0, norm_ = 0, first_norm_ = 0, solution_norm_ = 0;
-  double drift_ = 0, drift_at_start_ = 0, last_norm_ = 0;
+  double target_ = 0, norm_ = 0, first_norm_ = 0;
+  ResidualDrift drift_;
   int most_ = 0, before_ = 0;
   bool fresh_ = false, wanted_ = false;  // just replaced; to be replaced at once
   Outcome* outcome_ = nullptr;

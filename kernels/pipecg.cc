@@ -45,7 +45,7 @@ std::string refine(Solver<M, T, S>* solver, const Settings& settings, const std:
     const double inner = std::max(settings.inner_tolerance, 0.5 * target / norm);
     const std::string end = solver->solve(r, inner, left, outcome);
     for (std::size_t i = 0; i < b.size(); ++i) {
-      (*x)[i] += norm * static_cast<double>(solver->solution()[i]);
+      (*x)[i] += norm * solver->solution()[i];
     }
     solver->residual(b, x, &r);
     ++outcome->refinements;
@@ -69,7 +69,7 @@ Outcome solve_in(const Matrix& matrix, const Settings& settings, Communication* 
     outcome.end = refine(&solver, settings, b, x, &outcome);
   } else {
     outcome.end = solver.solve(b, settings.tolerance * norm, settings.iterations, &outcome);
-    for (std::size_t i = 0; i < b.size(); ++i) (*x)[i] = static_cast<double>(solver.solution()[i]);
+    for (std::size_t i = 0; i < b.size(); ++i) (*x)[i] = solver.solution()[i];
   }
   std::vector<double> r(b.size());
   solver.residual(b, x, &r);
@@ -146,21 +146,34 @@ void tell(const Settings& settings, const Outcome& outcome, double error) {
       outcome.end.empty() ? "converged" : outcome.end.c_str());
 }
 
-// All precisions and stabilisations of one method, blocking and interleaved: a line of a table
-// each.
-int study(const Matrix& matrix, const Settings& settings, int repetitions,
-          const std::vector<double>& b) {
+const trials::Words precisions = {"double", "mixed", "mixed-vectors", "single"};
+const trials::Words stabilisations = {"none", "replacement", "refinement", "both"};
+
+// The study's rows as --rows names them: a precision, and what stabilises it.
+trials::Words rows_of_study() {
+  trials::Words names;
+  for (const std::string& precision : precisions) {
+    for (const std::string& by : stabilisations) names.push_back(precision + "/" + by);
+  }
+  return names;
+}
+
+// These precisions and stabilisations of one method, beside double precision, blocking and
+// interleaved: a line of a table each.
+int study(const Matrix& matrix, const Settings& settings, const trials::Words& names,
+          int repetitions, const std::vector<double>& b) {
   struct Row {
     Settings settings;
     Outcome outcome = {};
     std::vector<double> each_us = {};
   };
-  std::vector<Row> rows;
-  for (const char* precision : {"double", "mixed", "mixed-vectors", "single"}) {
-    for (const char* stabilise : {"none", "replacement", "refinement", "both"}) {
-      rows.push_back({settings});
-      rows.back().settings.precision = precision, rows.back().settings.stabilise = stabilise;
-    }
+  std::vector<Row> rows = {{settings}};
+  rows[0].settings.precision = precisions[0], rows[0].settings.stabilise = stabilisations[0];
+  for (const std::string& name : names) {
+    const trials::Words words = trials::split(name, '/');
+    if (words[0] == precisions[0] && words[1] == stabilisations[0]) continue;
+    rows.push_back({settings});
+    rows.back().settings.precision = words[0], rows.back().settings.stabilise = words[1];
   }
   trials::Variant plain = trials::variant("blocking");
   auto communication = std::make_unique<Communication>(matrix, Overlap::none, &plain);
@@ -178,11 +191,11 @@ int study(const Matrix& matrix, const Settings& settings, int repetitions,
   if (trials::rank_in(MPI_COMM_WORLD) != 0) return 0;
   std::printf("%s, %s, %d ranks\n", settings.method.c_str(), settings.problem.in_words().c_str(),
               trials::size_of(MPI_COMM_WORLD));
-  std::printf("| precision | stabilised by | iterations | time of one | true residual | end |\n");
-  std::printf("| --- | --- | --- | --- | --- | --- |\n");
+  std::printf("| precision | stabilised by | iterations | replacements | time of one |");
+  std::printf(" true residual | end |\n| --- | --- | --- | --- | --- | --- | --- |\n");
   for (const Row& row : rows) {
-    std::printf("| %s | %s | %d | %.2f | %.1e | %s |\n", row.settings.precision.c_str(),
-                row.settings.stabilise.c_str(), row.outcome.iterations,
+    std::printf("| %s | %s | %d | %d | %.3f | %.1e | %s |\n", row.settings.precision.c_str(),
+                row.settings.stabilise.c_str(), row.outcome.iterations, row.outcome.replacements,
                 trials::median(row.each_us) / trials::median(rows[0].each_us), row.outcome.residual,
                 row.outcome.end.empty() ? "converged" : row.outcome.end.c_str());
   }
@@ -290,13 +303,15 @@ int run(int argc, char** argv) {
   options.text("matrix", &settings.problem.file);
   options.choice("method", &settings.method,
                  {"classic", "chronopoulos-gear", "gropp", "pipelined"});
-  options.choice("precision", &settings.precision, {"double", "mixed", "mixed-vectors", "single"});
-  options.choice("stabilise", &settings.stabilise, {"none", "replacement", "refinement", "both"});
+  options.choice("precision", &settings.precision, precisions);
+  options.choice("stabilise", &settings.stabilise, stabilisations);
   options.real("tolerance", &settings.tolerance);
   options.real("inner-tolerance", &settings.inner_tolerance);
   options.number("iterations", &settings.iterations);
   options.number("threads", &settings.threads, 1, 1024);
   options.choice("what", &what, {"measure", "study", "speed"});
+  trials::Words rows = rows_of_study();
+  options.choices("rows", &rows, rows);
   trial.offer(&options);
   trial.offer_blocking(&options);
   std::string wrong = options.read(argc, argv);
@@ -320,7 +335,7 @@ int run(int argc, char** argv) {
   const std::vector<double> b = alone.order
                                     ? own_part(matrix, right_hand_side(alone, MPI_COMM_SELF))
                                     : right_hand_side(matrix, MPI_COMM_WORLD);
-  return what == "study" ? study(matrix, settings, trial.repetitions, b)
+  return what == "study" ? study(matrix, settings, rows, trial.repetitions, b)
                          : measure(matrix, alone, settings, trial, b, known);
 }
 

@@ -213,7 +213,7 @@ struct Matrix {
   std::vector<double> value, inverse_diagonal;
   std::vector<float> value_single, inverse_diagonal_single;  // the same, rounded
   std::vector<int> interior, boundary;                       // rows without halo, and the others
-  double norm = 0;                                           // greatest sum of a row
+  double norm = 0;  // greatest sum of a row's magnitudes, in that of its diagonal
   // Neighbours, and what travels to and from each.
   std::vector<int> peers, send_counts, send_places, receive_counts, receive_places;
   std::vector<int> outgoing;  // rows that other ranks need, peer by peer
@@ -287,7 +287,7 @@ inline Matrix assemble(const std::vector<int>& starts, std::vector<Entry> entrie
     matrix.start.push_back(static_cast<int>(matrix.column.size()));
     matrix.inverse_diagonal.push_back(1 / diagonal);
     (inside ? matrix.interior : matrix.boundary).push_back(row);
-    matrix.norm = std::max(matrix.norm, sum);
+    matrix.norm = std::max(matrix.norm, sum / diagonal);
   }
   MPI_Allreduce(MPI_IN_PLACE, &matrix.norm, 1, MPI_DOUBLE, MPI_MAX, comm);
   matrix.value_single.assign(matrix.value.begin(), matrix.value.end());

@@ -34,21 +34,21 @@ class Communication {
 
   // Sums over all ranks, while `work` is done.
   template <class S, class Work>
-  void sum(std::array<S, 4>* products, const Work& work) {
+  void sum(std::array<S, 3>* products, const Work& work) {
     if (overlap_ != Overlap::all) {
       sum(products);
       work();
       return;
     }
     MPI_Request request;
-    MPI_Iallreduce(MPI_IN_PLACE, products->data(), 4, type<S>(), MPI_SUM, variant_->comm, &request);
+    MPI_Iallreduce(MPI_IN_PLACE, products->data(), 3, type<S>(), MPI_SUM, variant_->comm, &request);
     work();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   template <class S>
-  void sum(std::array<S, 4>* products) {
+  void sum(std::array<S, 3>* products) {
     const double begin = MPI_Wtime();
-    MPI_Allreduce(MPI_IN_PLACE, products->data(), 4, type<S>(), MPI_SUM, variant_->comm);
+    MPI_Allreduce(MPI_IN_PLACE, products->data(), 3, type<S>(), MPI_SUM, variant_->comm);
     variant_->communicating_s += MPI_Wtime() - begin;
   }
 

@@ -327,13 +327,13 @@ def test_a_benchmark_without_a_point_says_which_candidates_could_not_run(tmp_pat
 # ---- Programs without a preset ----------------------------------------------------------------
 
 TABLE = """pipelined, poisson 40x40x40, 1 ranks
-| precision | stabilised by | iterations | time of one | true residual | end |
-| --- | --- | --- | --- | --- | --- |
-| double | none | 90 | 1.00 | 9.3e-09 | converged |
-| mixed | replacement | {mixed} | 0.75 | 7.7e-09 | converged |
-| mixed-vectors | replacement | 92 | 1.68 | 2.8e-05 | breakdown in iteration 93: x |
-| single | refinement | {refined} | {time} | 4.6e-09 | converged |
-| single | both | {both} | 0.60 | 4.8e-09 | converged |
+| precision | stabilised by | iterations | replacements | time of one | true residual | end |
+| --- | --- | --- | --- | --- | --- | --- |
+| double | none | 90 | 0 | 1.000 | 9.3e-09 | converged |
+| mixed | replacement | {mixed} | 3 | 0.750 | 7.7e-09 | converged |
+| mixed-vectors | replacement | 92 | 18 | 1.680 | 2.8e-05 | breakdown in iteration 93: x |
+| single | refinement | {refined} | 0 | {time} | 4.6e-09 | converged |
+| single | both | {both} | 9 | 0.600 | 4.8e-09 | converged |
 processor time of one iteration, in that of double precision: 1234 us
 """
 
@@ -352,6 +352,12 @@ def test_the_table_of_precisions_is_read():
     assert single.time == Statistic(0.53, 0.50, 0.56, 7)
     assert single.whole.median == pytest.approx(66.25)
     assert not found["mixed-vectors", "replacement"].converged
+    assert found["mixed", "replacement"].replacements == 3
+
+
+def test_grids_of_the_precisions_are_larger_than_the_last_cache():
+    megabytes = (0, 32, 96, 4096)
+    assert [precision.edge(2**20 * size) for size in megabytes] == [96, 96, 128, 192]
 
 
 @pytest.mark.parametrize(
