@@ -39,9 +39,26 @@ const Case cases[] = {{"started, waited for", false, Calls::never},
                       {"overlapped, inner calls", true, Calls::per_columns}};
 const Case blocking = {"blocking", false, Calls::never};
 const Case overlapped = {"overlapped", true, Calls::never};
+// By Weft's algorithm, whoever carries it out: TCC otherwise takes the MPI library's.
+const Case one_algorithm = {"linear", true, Calls::never};
 
 bool has_a_thread(const std::string& engine) {
   return engine != "native" && engine != "function";
+}
+
+bool carries_both(const std::string& engine) {
+  return engine == "thread" || engine == "tcc";
+}
+
+trials::Variant by_one_algorithm(const std::string& engine) {
+  trials::Variant made{one_algorithm.name, engine};
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "weft_engine", engine.c_str());
+  MPI_Info_set(info, "weft_algorithm", "alltoall=linear");
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &made.comm);
+  MPI_Info_free(&info);
+  return made;
 }
 
 class Program {
@@ -215,6 +232,8 @@ int run(int argc, char** argv) {
     }
     if (!has_a_thread(engine)) continue;
     which.push_back(overlapped), all.push_back(trials::variant(overlapped.name, engine));
+    if (!carries_both(engine)) continue;
+    which.push_back(one_algorithm), all.push_back(by_one_algorithm(engine));
   }
   Program program(settings);
   program.step(blocking, &all[0]);

@@ -1,9 +1,11 @@
-// Implements the queue of whole blocking collectives and the thread that empties it.
+// The queue of collectives, whole or in rounds, and the thread that carries out one after the
+// other.
 #include "engine/worker.h"
 
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <thread>
 
 namespace weft {
 
@@ -64,8 +66,7 @@ void Worker::carry_out(Entry entry) {
   const ComputesAs caller(entry.operation->computes_as());
   if (entry.operation->advance()) return;
   if (entry.then) return entry.then(std::move(entry.operation));
-  while (!entry.operation->advance()) {
-  }
+  while (!entry.operation->advance()) std::this_thread::yield();
 }
 
 void Worker::thread_main(const std::shared_ptr<Queue>& queue, Observer& observer, int index,

@@ -1,7 +1,8 @@
-// Worker: a thread that carries out whole blocking collectives of one communicator in the order in
-// which they were issued (Okuma & Nanri, threaded collective communication, TCC). Each communicator
-// has a worker, because ranks may start collectives on different communicators in different orders;
-// a common queue could deadlock a correct program.
+// Worker: one thread that carries out whole blocking collectives of one communicator, in the
+// order in which they were issued (Okuma & Nanri, threaded collective communication, TCC). A
+// collective whose algorithm is named it carries out in Weft's rounds.
+// Why one per communicator: collectives on different communicators may be started in different
+// orders on different ranks; a common queue could deadlock a legal program.
 #pragma once
 
 #include <functional>

@@ -309,6 +309,14 @@ const Algorithm* named(const std::string* name, const Shape& shape) {
   return applies(*algorithm, shape) ? algorithm : nullptr;
 }
 
+// Returns whether the worker of tcc carries out Weft's rounds in place of a whole collective, which
+// takes a name. Those of leaders take turns, which a worker has no part in.
+bool runs_in_worker(const Config& config, Engine asked, const Shape& shape,
+                    const std::string* hinted) {
+  if (asked != Engine::tcc || !why_settled(config, shape, hinted)) return false;
+  return algorithm_for(config, shape, false, hinted).needs != Needs::nodes_leaders;
+}
+
 }  // namespace
 
 Result<bool> check_algorithms(const Config& config) {
@@ -447,7 +455,8 @@ Choice choose(const Config& config, Library library, Engine asked, const Shape& 
   if (whole_collective && is_neighborhood(shape.kind)) engine = Engine::thread;
   const bool in_order = config.reproducible && reduces(shape.kind);
   if (in_order && !runs_schedules(engine)) engine = Engine::function;
-  if (!runs_schedules(engine)) return {engine, nullptr};
+  if (!runs_schedules(engine) && !runs_in_worker(config, asked, shape, hinted))
+    return {engine, nullptr};
   if (!in_order && is_the_librarys(config, shape, hinted)) return {Engine::native, nullptr};
   return {engine, &algorithm_for(config, shape, replayed, hinted)};
 }

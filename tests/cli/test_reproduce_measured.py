@@ -128,6 +128,9 @@ TCC = {
     "overlapped, no calls, function": 990.0,
     "thread": 850.0,
     "tcc": 800.0,
+    "assist": 900.0,
+    "linear, tcc": 820.0,
+    "linear, thread": 850.0,
 }
 
 
@@ -135,7 +138,7 @@ def test_tcc_and_the_calls_of_the_progress_function_share_their_runs(tmp_path):
     bench = Bench(tmp_path, 2, known={"tcc": KernelResult("tcc", {}, [run(blocking=1e3, **TCC)])})
     found = carry_out.reproduce(published.named("tcc"), bench, LARGE, MEASURED)
     # 32 nodes are simulated only; nothing was in flight together.
-    assert verdicts(found.findings) == [HOLDS, HOLDS, HOLDS, CANNOT]
+    assert verdicts(found.findings) == [HOLDS, HOLDS, HOLDS, CANNOT, HOLDS, HOLDS]
     assert not any("32 nodes" in one.published for one in found.findings)
     (figure,) = found.figures
     by_name = dict(zip(figure.names, figure.lines[1].y))
@@ -144,6 +147,30 @@ def test_tcc_and_the_calls_of_the_progress_function_share_their_runs(tmp_path):
     found = carry_out.reproduce(published.named("progress-calls"), bench, LARGE, MEASURED)
     assert verdicts(found.findings) == [HOLDS, HOLDS]
     assert "call per row, function 0.7 ms" in found.findings[0].here
+
+
+@pytest.mark.parametrize(
+    ("of_worker", "of_thread", "verdict"),
+    [
+        (statistic(800.0), statistic(900.0), HOLDS),
+        (statistic(900.0), statistic(900.0), DOES_NOT_HOLD),
+        (statistic(950.0), statistic(900.0), DOES_NOT_HOLD),
+        (statistic(850.0, 0.1), statistic(900.0, 0.1), CANNOT),
+    ],
+)
+@pytest.mark.parametrize("by", range(len(measured.BY_ONE_ALGORITHM)))
+def test_carriers_of_one_algorithm_are_judged_whatever_the_other_algorithm_shows(
+    tmp_path, of_worker, of_thread, verdict, by
+):
+    names = measured.BY_ONE_ALGORITHM
+    times = {name: statistic(850.0) for pair in names for name in pair}
+    times |= dict(zip(names[by], (of_worker, of_thread)))
+    one = replace(run(blocking=1e3, thread=850.0), times_us={"blocking": statistic(1e3), **times})
+    bench = Bench(tmp_path, 2, known={"tcc": KernelResult("tcc", {}, [one])})
+    found = measured.part(published.named("tcc"), bench).findings
+    told = [each for each in found if "one algorithm" in each.published]
+    assert told[by].verdict == verdict and told[1 - by].verdict == DOES_NOT_HOLD
+    assert names[by][0] in told[by].here or verdict == CANNOT
 
 
 def test_calls_that_make_no_difference_do_not_hold(tmp_path):

@@ -365,6 +365,19 @@ TEST(Choose, LibraryEnginesNeedNoAlgorithm) {
   EXPECT_EQ(choose({}, Library::mpich, Engine::assist, shape).algorithm, nullptr);
 }
 
+TEST(Choose, TheWorkerOfTccCarriesOutANamedAlgorithm) {
+  const Shape shape = shape_of(Kind::allreduce, 4, kMiB);
+  const std::string hint = "ring";
+  const Choice hinted = choose({}, Library::mpich, Engine::tcc, shape, false, &hint);
+  EXPECT_EQ(hinted.engine, Engine::tcc);
+  ASSERT_NE(hinted.algorithm, nullptr);
+  EXPECT_STREQ(hinted.algorithm->name, "ring");
+  Config config;
+  config.algorithm[static_cast<std::size_t>(Kind::allreduce)] = "ring";
+  EXPECT_NE(choose(config, Library::mpich, Engine::tcc, shape).algorithm, nullptr);
+  EXPECT_EQ(choose(config, Library::mpich, Engine::assist, shape).algorithm, nullptr);
+}
+
 TEST(CheckAlgorithms, NamesTheChoices) {
   Config config;
   EXPECT_TRUE(check_algorithms(config));

@@ -112,7 +112,7 @@ def in_the_lab(collective: str, size: str, **more: str) -> dict[str, Any]:
 
 
 def tcc() -> Preset:
-    measured = {"engines": "native,function,thread,tcc,auto", "lab": LAB}
+    measured = {"engines": "native,function,thread,tcc,assist,auto", "lab": LAB}
     return Preset(
         name="tcc",
         title="Threaded collective communication: Ialltoall over matrix-vector products",

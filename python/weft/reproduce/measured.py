@@ -214,6 +214,8 @@ PER_ROW, INNER, NO_CALLS, THREAD = (
     "overlapped, no calls, function",
     "thread",
 )
+# TCC and a progress thread, both by Weft's algorithm, and both by the MPI library's own.
+BY_ONE_ALGORITHM = (("linear, tcc", "linear, thread"), ("tcc", "assist"))
 # Times as fast as without overlap, by the programs' variants, as published or as follows from it.
 FACTORS: dict[str, dict[str, float]] = {
     "tcc": TCC_CASES,
@@ -229,11 +231,13 @@ def each_run(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Findin
 
 
 def tcc(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
-    gains, _, order, beside_thread, several, *_ = one.claims
+    gains, _, order, beside_thread, several, one_algorithm, _ = one.claims
     alone = [run for run in runs if in_flight(run) == 1]
     found = [judged(gains, run.title, preset.judge(run)) for run in alone]
     found += faster(order, alone, PER_ROW, THREAD)
     found += faster(beside_thread, alone, "tcc", THREAD)
+    for by_worker, by_thread in BY_ONE_ALGORITHM:
+        found += faster(one_algorithm, alone, by_worker, by_thread)
     many = [run for run in runs if in_flight(run) > 1]
     return found + [judged(several, run.title, preset.judge(run)) for run in many]
 
