@@ -47,7 +47,7 @@
 namespace weft {
 namespace {
 
-// Set in a forked child, which has none of the parent's threads.
+// true in a forked child, which has none of the parent's threads
 bool is_forked_child = false;
 
 void stop_threads_at_exit() {
@@ -99,9 +99,9 @@ CoreSubscription core_subscription(int rank) {
   return least;
 }
 
-// The stack of the thread that carries out operations in memory only. It runs no library code, and
-// at most fault handlers of the application. Mapping a stack takes system calls; this one costs
-// nothing until it is used.
+// The stack of the thread that carries out operations in memory only. That thread runs no library
+// code, and at most fault handlers of the application, so that a small stack suffices. A stack from
+// the system would take system calls to map; this array costs nothing until it is used.
 alignas(kPageBytes) std::array<std::byte, 64 * kPageBytes> stack_in_memory;
 
 bool may_tune(const Config& config, Scope scope) {
@@ -184,8 +184,8 @@ void Lifecycle::take_calls(int rank) {
   if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
 }
 
-// Prepares what the first persistent initialisation would otherwise have to do, about 100 us, which
-// it could not spare.
+// Does work of about 100 us in MPI_Init that the first persistent initialisation would otherwise
+// do, whose time is measured and limited.
 void Lifecycle::prepare_initialisations(int rank) {
   self_communicator();
   if ((may_tune(config, scope_) || learns()) && rank == 0) {
@@ -283,8 +283,9 @@ void Lifecycle::agree_on_variants() {
   resources_.agents = greatest[5] != 0;
 }
 
-// Probes for a message with a tag that nobody uses. Some libraries would answer without progressing
-// other operations if a message were there, or on a communicator of size 1.
+// Probes for a message with a tag that nobody uses, so that the library progresses its messages.
+// The probe must find none, and the communicator must have several ranks: otherwise some libraries
+// answer at once without progressing anything.
 void Lifecycle::keep_library_going() {
   const Communicator* world = Communicators::own().find(handles.comm_world);
   if (!world) return;
@@ -368,7 +369,7 @@ void Lifecycle::stand_aside() {
 }
 
 // MPICH and its derivatives take no locks once MPI_Finalize has begun, even while application
-// callbacks run. Open MPI does.
+// callbacks run, so that no other thread may call MPI then. Open MPI still takes its locks.
 bool Lifecycle::loses_threads_in_finalize() {
   const Lifecycle* runtime = current();
   return runtime && runtime->threads_allowed() && runtime->library != Library::openmpi &&
@@ -384,8 +385,8 @@ void Lifecycle::finalize_begins() {
   runtime->stop_threads();
 }
 
-// Reports the lack of a summary: Open MPI skips the remaining callbacks after one has failed, so
-// that end() was not called.
+// Reports that there is no summary. Open MPI skips the remaining callbacks of MPI_Finalize after
+// one has failed, and so has not called end().
 void Lifecycle::end_without_library() {
   Lifecycle* runtime = current();
   if (!runtime) return;

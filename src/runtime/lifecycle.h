@@ -19,8 +19,8 @@ class Lifecycle final : public Runtime {
   // Returns whether Weft has threads that must not call the library once its MPI_Finalize has
   // begun.
   static bool loses_threads_in_finalize();
-  // Is called when the library's MPI_Finalize is about to begin, whose callbacks may still use all
-  // of MPI. Ends threads that must not call the library from then on.
+  // Is called when the library's MPI_Finalize is about to begin. The application's callbacks in it
+  // may still use all of MPI. Ends threads that must not call the library from then on.
   static void finalize_begins();
   // Is called inside the MPI library's finalisation, while the library still works; collective over
   // all ranks.
@@ -52,7 +52,8 @@ class Lifecycle final : public Runtime {
   // Returns a sentence about the whole run for the summary; "" if there is none.
   std::string remark() const;
 
-  MPI_Comm reports_{};  // all ranks, which report to each other at the end; used if observing_
+  MPI_Comm reports_{};  // communicator of all ranks for the summary and the trace at the end; made
+                        // only if one of them is wanted
 };
 
 }  // namespace weft

@@ -43,7 +43,8 @@ void write_trace(const Trace& trace, const std::string& path, MPI_Comm all, int 
   library_calls.Bcast(&at_root, sizeof at_root, handles.byte, 0, all);
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  // Processes of one machine share the clock; a small difference is due to the barrier.
+  // Processes of one machine share the clock, so that a difference below 1 s is due to the barrier
+  // and ignored.
   const std::int64_t offset = std::abs(at_root - here) < 1'000'000'000 ? 0 : at_root - here;
   const std::string events = trace.events_json(rank, host, offset, here);
   if (rank != 0) {

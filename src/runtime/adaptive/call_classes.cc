@@ -17,7 +17,8 @@
 
 namespace weft {
 
-// Is part of the memory kept for each communicator (docs/inside/scale.md).
+// Each communicator keeps a CallClasses; its size in bytes is limited, because programs may have
+// many communicators (docs/inside/scale.md).
 static_assert(sizeof(CallClasses) <= 152);
 CallClass::CallClass(CallClasses& among, CallId id, const CallClassKey& key,
                      std::vector<Choice> candidates, const Learner::Settings& settings,
@@ -42,8 +43,8 @@ void CallClass::look_at_caller() {
 
 namespace {
 
-// Reads the result of a comparison in shared memory. All ranks get the same result at the same
-// call.
+// Passes the result of a comparison in shared memory to the learner. All ranks get the same result
+// at the same call.
 void look_at_comparison(CallClass& call_class) {
   if (const auto greatest = call_class.in_memory->look())
     call_class.learner.agreed(*greatest);
@@ -107,7 +108,8 @@ std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key, Segm
   constexpr std::int64_t kSizeClasses = 32;  // size classes up to 2 GiB
   constexpr std::int64_t kBytes = ComparisonsInMemory::kWords * sizeof(std::int64_t);
   constexpr std::int64_t kBytesOfAll = to_pages(kKinds * kSizeClasses * kBytes);
-  // The first result is final, since ranks may ask again at different calls, when `room` differs.
+  // Once memory was refused, it is refused for good: ranks may ask again at different calls,
+  // between which the space in `room` differs.
   has_no_memory_ = has_no_memory_ || (!memory_ && !room.fits(kBytesOfAll));
   if (has_no_memory_) return std::nullopt;
   if (!memory_) {
@@ -137,7 +139,8 @@ void CallClasses::forget_comparisons() {
 
 namespace {
 
-// Returns a record for each position in the class's cycle of calls.
+// Returns a record for each position in the class's cycle of calls, the sequence that a program
+// repeats and whose members have variants of their own.
 std::vector<CallClassRecord> records_of(const CallClass& call_class,
                                         const Communicator& communicator) {
   CallClassRecord record;
@@ -169,8 +172,8 @@ std::vector<CallClassRecord> CallClasses::records(const Communicator& communicat
   return records;
 }
 
-// Frees classes that were forgotten. Ending the epoch invalidates plans that name them. A class
-// with calls in flight is freed later, as these still name it.
+// Frees classes that were forgotten. Ending the epoch invalidates cached plans that name them. A
+// class with calls in flight is freed later, as these calls still name it.
 void CallClasses::forgotten(Runtime& runtime, const Communicator& communicator) {
   begin_epoch();
   InlineCall::own().hand_over();  // an inline call is not counted in in_flight

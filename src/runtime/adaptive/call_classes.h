@@ -59,8 +59,9 @@ struct CallClass {
 // forgotten in favour of others.
 class CallClasses {
  public:
-  // Returns the class of the application's current call.
-  template <class Make>  // returns a std::unique_ptr<CallClass>
+  // Returns the class with this key, after making it by `make` if it is new. If no class is free,
+  // returns one about which nothing is learnt.
+  template <class Make>  // `make()` returns a std::unique_ptr<CallClass>
   CallClass* find_or_make(const CallClassKey& key, Make make) {
     CallClass* call_class = in_use_.find_or_make(key, make);
     return call_class ? call_class : &without_room(key.blocking);
@@ -77,8 +78,8 @@ class CallClasses {
   // called in the order of the calls.
   std::optional<SharedWords> memory_for(const CallClassKey& key, SegmentRoom& room);
 
-  // Returns false for programs that keep making calls of new classes, since they would try variants
-  // most of the time.
+  // Returns true as long as no class had to be forgotten in favour of another. A program for which
+  // that has happened keeps making calls of new classes, and would try variants most of the time.
   bool has_free_slots() const { return !in_use_.some_were_forgotten(); }
 
   TrialTurn turn;
@@ -95,14 +96,14 @@ class CallClasses {
   CallClassesInUse<CallClass> in_use_;
   std::shared_ptr<std::byte> memory_;  // shared memory for comparisons; nullptr until needed
   bool has_no_memory_ = false;         // there was no space for memory_
-  // The classes (blocking and not) of all calls for which no class is free. They follow the rule,
-  // and nothing is learnt about them.
+  // Two classes, for non-blocking and blocking calls, that take all calls for which no class is
+  // free. These calls follow the rule, and nothing is learnt about them.
   std::array<std::unique_ptr<CallClass>, 2> without_room_;
 };
 
-// The time of an application's call, and the number of its class's calls in flight then.
+// The circumstances of an application's call that the learner records.
 struct Made {
-  std::int64_t at_ns = 0;  // time of the call; set only if the learner needs it
+  std::int64_t at_ns = 0;  // time of the call in ns; set only if the learner needs it
   int in_flight = 0;
 };
 

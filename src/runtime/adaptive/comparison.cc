@@ -1,5 +1,5 @@
-// Comparisons are allreduces by messages even if ranks share memory, because the node buffers are
-// used in turns by other operations.
+// Makes comparisons of variants by allreduces. They use messages even if ranks share memory,
+// because other operations use the node buffers in a fixed order.
 #include "runtime/adaptive/comparison.h"
 
 #include "coll/algorithm_names.h"

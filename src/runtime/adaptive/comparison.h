@@ -28,8 +28,8 @@ class Comparison final : private ComparedWords, public CollectiveOperation {
   const Learner::Words& result() const { return error_code() == MPI_SUCCESS ? greatest : own; }
 };
 
-// Begins a comparison, which the progress thread carries out. Takes a sequence number on the
-// communicator.
+// Begins a comparison, which the progress thread carries out. Uses up a sequence number of the
+// communicator, so that all ranks must call it in the same order.
 std::shared_ptr<Comparison> begin_comparison(Runtime& runtime, CallId id,
                                              Communicator& communicator,
                                              const Learner::Words& words);

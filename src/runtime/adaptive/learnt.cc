@@ -1,6 +1,7 @@
-// A key consists of Weft's version, the machine, the MPI library, "learnt", the program, its number
-// of ranks and the user's settings, followed by communicator and call class. Only rank 0 computes
-// the first part; it sends the other ranks only matching lines.
+// Reads and writes the results of learning in the file of plans. The key of a result consists of
+// Weft's version, the machine, the MPI library, "learnt", the program, its number of ranks and the
+// user's settings, followed by communicator and call class. Only rank 0 computes the part before
+// the communicator; it sends the other ranks only matching lines.
 #include "runtime/adaptive/learnt.h"
 
 #include <cstdio>
@@ -49,8 +50,8 @@ bool tells_more(const Learner::Found& one, const Learner::Found& other) {
   return one.calls > other.calls;
 }
 
-// Returns for instance "4 ranks on 2 nodes, 3+1" or "2 ranks on one node". by_messages: the ranks'
-// nodes are not known.
+// Returns for instance "4 ranks on 2 nodes, 3+1" or "2 ranks on one node". by_messages: the user
+// has switched off shared memory, so that the ranks' nodes are not known.
 std::string communicator_words(const Communicator& communicator, bool by_messages) {
   const std::string ranks = std::to_string(communicator.size) + " ranks";
   if (communicator.on_one_node()) return ranks + " on one node";
@@ -135,8 +136,8 @@ Learnt& Learnt::own() {
 std::string Learnt::words_of_call_class(const Communicator& communicator,
                                         const CallClassKey& key) const {
   std::string words = communicator_words(communicator, by_messages_);
-  // Calls whose variants are restricted have keys of their own: those with the application's thread
-  // level, and those on a shared internal communicator.
+  // Calls that may take fewer variants have keys of their own: calls of a program whose thread
+  // level Weft keeps, and calls on a shared internal communicator.
   if (in_memory_)
     words += ", level kept";
   else if (!communicator.has_own)
@@ -158,7 +159,7 @@ void Learnt::read(Runtime& runtime) {
               std::to_string(remark_of(plan, kDepthRemark, Learner::kMostInFlight)) + '\n';
   std::int64_t bytes = static_cast<std::int64_t>(text.size());
   library_calls.Bcast(&bytes, 1, handles.int64, 0, handles.comm_world);
-  if (bytes == 0) return;  // avoids the first stream, whose creation makes system calls
+  if (bytes == 0) return;  // no std::istringstream, whose creation makes system calls
   text.resize(static_cast<std::size_t>(bytes));
   library_calls.Bcast(text.data(), static_cast<int>(bytes), handles.byte, 0, handles.comm_world);
   std::istringstream lines(text);
@@ -196,7 +197,7 @@ void Learnt::note(const Communicator& communicator) {
 }
 
 void Learnt::note(const Communicator& communicator, CallClassRecord record) {
-  constexpr std::size_t kMost = 1000;  // a program with more call classes repeats itself
+  constexpr std::size_t kMost = 1000;  // limit; a program with more call classes repeats itself
   record.key = words_of_call_class(communicator, record.call_class_key);
   const std::string key = key_at(record.key, record.position, record.cycle);
   const std::lock_guard lock(mutex_);

@@ -45,7 +45,8 @@ class Learnt {
   std::string words_of_call_class(const Communicator& communicator, const CallClassKey& key) const;
   bool is_of_its_call_class(const CallClassRecord& record) const;
 
-  bool by_messages_ = false;  // it is not known which ranks share a node
+  bool by_messages_ = false;  // the user has switched off shared memory, so that it is not known
+                              // which ranks share a node
   bool in_memory_ = false;  // the application's thread level is kept, so that other variants apply
   struct Known {
     std::string variant;

@@ -1,7 +1,8 @@
-// CUDA copies through the context that owns the memory. HIP finds the device by the address, and
-// keeps the error of a failed call for the application, which must not see an error of Weft's. Both
-// copy in Weft's own streams: the default stream would wait for the application's streams, perhaps
-// for a kernel that waits for this collective, and end their captures.
+// Implements copies to and from device memory by CUDA and HIP. CUDA copies through the context that
+// owns the memory. HIP finds the device by the address, and keeps the error of a failed call for
+// the application, which must not see an error of Weft's. Both copy in Weft's own streams: the
+// default stream would wait for the application's streams, perhaps for a kernel that waits for this
+// collective, and end their captures.
 #include "runtime/call/device_drivers.h"
 
 #include <dlfcn.h>
@@ -128,8 +129,8 @@ class CudaDriver final : public DeviceDriver {
   }
 
   // Completes copies and fills of the application that look synchronous, such as cudaMemset: they
-  // may still be under way, and other streams do not wait for them. Makes later ones on this memory
-  // synchronous.
+  // may still be under way, and Weft's stream does not wait for them. Makes later ones on this
+  // memory synchronous.
   void end_copies(const std::byte* device) const {
     const unsigned on = 1;
     if (set_attribute_) set_attribute_(&on, kSyncMemops, reinterpret_cast<std::uintptr_t>(device));
@@ -261,7 +262,7 @@ class HipDriver final : public DeviceDriver {
   int (*choose_device_)(int device) = nullptr;
   int (*look_at_error_)() = nullptr;
   int (*take_error_)() = nullptr;
-  int of_device_ = 0;  // the value of `type` for device memory; it differs from version 6 on
+  int of_device_ = 0;  // `type` of device memory in Attributes; differs from HIP 6 on
   OwnStreams streams_;
 };
 
@@ -273,8 +274,8 @@ bool ask_the_system() {
   return there;
 }
 
-// Returns how many libraries the process has loaded in all. While that is unchanged, no driver has
-// been loaded.
+// Returns how many libraries the process has loaded in all. While this number is unchanged, no
+// driver has been loaded.
 unsigned long long loads() {
   unsigned long long count = 0;
   dl_iterate_phdr(

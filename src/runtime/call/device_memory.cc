@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-// Returns whether there are gaps between elements, whose contents must be kept.
+// Returns whether the result's datatypes may have gaps between elements. The contents of gaps must
+// be kept.
 bool has_holes(const Shape& shape) {
   return !shape.recv.plain || !std::all_of(shape.types.begin(), shape.types.end(),
                                            [](const Layout& one) { return one.plain; });

@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// Returns true if there is no one-rank communicator: other ranks may have one, and would wait for
-// this rank in Weft's collective.
+// Returns whether the library accepts the call. Without a one-rank communicator the result is true:
+// other ranks may have one, and would wait for this rank in Weft's collective.
 bool library_accepts(const Call& call, bool blocking) {
   static std::mutex one_at_a_time;  // collectives on one communicator must not be concurrent
   const std::lock_guard lock(one_at_a_time);

@@ -21,7 +21,7 @@ struct KnownType {
 thread_local std::array<KnownType, 4> known_types{};
 thread_local unsigned next_known = 0;
 
-// A size beyond an int; it stands for all such sizes, which Weft does not handle.
+// A size in bytes beyond an int. It stands for all such sizes, which Weft does not handle.
 constexpr std::int64_t kBeyondInt = std::int64_t{INT32_MAX} + 1;
 
 Layout ask_layout(MPI_Datatype type) {
@@ -99,7 +99,7 @@ Sides sides_of(const Call& call, const Communicator& c) {
     case Kind::neighbor_alltoall:
     case Kind::neighbor_alltoallv:
     case Kind::neighbor_alltoallw:
-      // If the topology is unknown, the library carries the call out.
+      // If the topology is unknown, the lengths are set to 0, and the library carries the call out.
       if (!c.neighbors) return {in_place, {true, 0}, {true, 0}};
       return {in_place,
               {true, length(c.neighbors->destinations)},

@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// Returns false for arguments that the library would refuse; the call is then passed to the
-// library, which reports the error.
+// Returns whether the arguments are valid as far as Weft can tell. If they are not, the call is
+// passed to the library, which reports the error.
 bool arguments_look_right(const Call& call, const Communicator& communicator);
 
 // Returns a call for library_accepts() if buffers overlap in a way that MPI forbids but libraries
@@ -18,9 +18,10 @@ bool arguments_look_right(const Call& call, const Communicator& communicator);
 // arguments_look_right().
 std::optional<Call> doubtful_alone(const Call& call, const Communicator& communicator);
 
+// The side of a call: the data that a rank sends, or those that it receives.
+enum class Direction : std::uint8_t { send, recv };
 // Returns the number of counts in the call's array for this direction on this rank; 0 if it has no
 // array.
-enum class Direction : std::uint8_t { send, recv };
 std::size_t array_length(const Call& call, const Communicator& communicator, Direction direction);
 
 // Return whether the collective reads, or writes, this buffer on this rank.

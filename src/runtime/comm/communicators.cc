@@ -94,15 +94,16 @@ void Communicator::share_memory(const std::vector<int>& world_ranks) {
 
 namespace {
 
-// The number of workers for engine auto, each of which is a thread. Further communicators may get a
-// worker if algorithms use leaders.
+// The most workers that engine auto starts, each of which is a thread. Further communicators may
+// get a worker if algorithms use leaders.
 constexpr int kMostTried = kMostThatTry + 1;
 std::atomic<int> tried_workers{0};
 
 }  // namespace
 
-// Notes use of the node buffers beyond the slots and a page per rank. Those may stay allocated when
-// the memory is reused; further pages are then released.
+// Notes that a schedule uses more of the node buffers than a page per rank besides the ranks' cache
+// lines for signals. These may stay allocated when the memory is reused; further pages are then
+// released.
 void Communicator::note_use(const Schedule& schedule) {
   if (node_room_ && schedule.node_bytes > node_room_->node_buffers().ranks() * kPageBytes)
     node_room_->spread();
@@ -125,8 +126,8 @@ Communicator::~Communicator() {
   if (node_room_ && !usable_.load()) node_room_->lose();
   if (internal == user) return;
   if (worker && wants_worker_) tried_workers.fetch_sub(1);
-  worker.reset();  // destroyed first, because the worker may be inside a collective on the internal
-                   // communicator
+  worker.reset();  // the worker is destroyed first, because it may be inside a collective on the
+                   // internal communicator
   give_up(std::move(internal_), freed.load() && !is_retained_.load(), usable_.load());
 }
 

@@ -34,8 +34,8 @@ class Runtime;
 std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
                                       const Nodes& nodes);
 
-// The registry and all operations under way share the object: MPI_Comm_free with a pending
-// collective takes effect when that has completed.
+// Weft's data on a communicator of the application. The registry and all operations under way share
+// the object: MPI_Comm_free with a pending collective takes effect when that has completed.
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
   // If `internal` is `user` itself, Weft has no internal communicator. Then only the library's own
@@ -66,8 +66,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool has_tag_left() const { return initialised.load() < tags.each; }
   // Returns the sorted ranks in MPI_COMM_WORLD of an internal communicator that is not shared.
   const std::vector<int>& members() const { return internal_.members; }
-  // Collective; is called once: determines which ranks share memory, and sets that memory up.
-  // world_ranks: their ranks in MPI_COMM_WORLD.
+  // Determines which ranks share memory, and sets that memory up. Collective over the communicator;
+  // is called once. world_ranks: the communicator's ranks in MPI_COMM_WORLD.
   void share_memory(const std::vector<int>& world_ranks);
 
   // Starts a worker for engine auto if there is none and the limit allows. Only the thread that
@@ -161,9 +161,9 @@ class Communicators {
   // equal on all ranks of `user`.
   static bool may_have_internal(MPI_Comm user);
 
-  // Further requirements. most_own: the internal communicator is unshared if fewer unshared ones
-  // than this exist. leaders, worker_for: leaders or a worker are wanted, which need an unshared
-  // one. worker_core: -1 if the observer places the worker's thread.
+  // The requirements for a new communicator. most_own: the internal communicator is unshared if
+  // fewer unshared ones than this exist. leaders, worker_for: leaders or a worker are wanted, which
+  // need an unshared one. worker_core: -1 if the observer places the worker's thread.
   struct Wanted {
     int most_own = 0;
     bool leaders = false;

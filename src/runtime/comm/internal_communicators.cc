@@ -1,6 +1,7 @@
-// Internal communicators are made in calls that are collective anyway. Each rank gives up a tag
-// range on its own. An unshared communicator is freed in such a call when all ranks have finished
-// with it, or in the application's MPI_Comm_free if nothing can be under way.
+// Makes, shares and frees internal communicators. They are made in calls that are collective
+// anyway. Each rank gives up a tag range on its own. An unshared communicator is freed in such a
+// call when all ranks have finished with it, or in the application's MPI_Comm_free if nothing can
+// be under way.
 #include "runtime/comm/internal_communicators.h"
 
 #include <algorithm>
@@ -278,8 +279,8 @@ bool may_have_own(int most) {
   return own_alive.load() < most;
 }
 
-// Errors are returned to Weft meanwhile, because the application has its communicator in any case
-// and can continue without Weft.
+// Meanwhile the library returns errors to Weft instead of calling the application's handler,
+// because the application has its communicator in any case and can continue without Weft.
 std::optional<InternalCommunicator> make_internal(MPI_Comm user,
                                                   const std::vector<int>& world_ranks,
                                                   const Wish& wish, WhyNone* why_none) {

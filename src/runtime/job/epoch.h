@@ -19,8 +19,8 @@ inline std::uint64_t epoch() {
 // otherwise 0, so that one check covers both.
 inline std::atomic<std::uint64_t> passthrough_epoch{0};
 
-// Is called when a communicator was made or freed, or a datatype or operator was freed, since its
-// handle may be reused.
+// Begins a new epoch. Is called when a communicator was made or freed, or a datatype or operator
+// was freed, since its handle may be reused.
 inline void begin_epoch() {
   const std::uint64_t now = current_epoch.fetch_add(1, std::memory_order_release) + 1;
   std::uint64_t before = passthrough_epoch.load();

@@ -1,4 +1,5 @@
-// Sets engine native for the whole job, as if the user had chosen it.
+// Makes a configuration for jobs that continue after failures. It has engine native for the whole
+// job, as if the user had chosen it.
 #include "runtime/job/failures.h"
 
 namespace weft {

@@ -13,7 +13,8 @@
 
 namespace weft {
 
-// The times of a started collective, in ns. They are kept only if a summary or a trace is wanted.
+// The times of a started collective: points in time and durations in ns. They are kept only if a
+// summary or a trace is wanted.
 struct Times {
   std::int64_t started = 0;   // time when the start call returned
   std::int64_t finished = 0;  // time when the collective was complete
@@ -22,8 +23,8 @@ struct Times {
                             // several collectives
 };
 
-// Divides the time from `began_ns` among collectives that end at `ends_ns`: each moment counts
-// equally for those that have not ended. Returns the share of each.
+// Divides the time of a wait that began at `began_ns` among collectives that end at `ends_ns`: each
+// moment counts equally for those that have not ended by then. Returns the share of each in ns.
 std::vector<std::int64_t> divided_wait(std::int64_t began_ns,
                                        const std::vector<std::int64_t>& ends_ns);
 

@@ -33,8 +33,8 @@ class Runtime : public Observer {
   // Returns the runtime; nullptr before MPI_Init, after MPI_Finalize, and if Weft is inactive.
   static Runtime* active() { return active_.load(std::memory_order_acquire); }
 
-  // Returns whether the library finalises only in the last MPI_Session_finalize if a session
-  // outlives MPI_Finalize.
+  // Returns whether the library postpones its finalisation to the last MPI_Session_finalize if a
+  // session outlives MPI_Finalize.
   bool ends_with_last_session() const {
     return library == Library::mpich || library == Library::intelmpi;
   }
@@ -49,7 +49,7 @@ class Runtime : public Observer {
   // call may block in the library.
   bool callers_only() const { return !threads_allowed() && scope_ == Scope::all; }
   // Returns whether only application threads inside MPI calls advance operations on this rank, as
-  // after finalize_begins(). Other ranks do not depend on it.
+  // is the case after finalize_begins(). Unlike callers_only() the result may differ between ranks.
   bool only_callers_advance() const {
     return only_callers_advance_.load(std::memory_order_relaxed);
   }
@@ -136,11 +136,12 @@ class Runtime : public Observer {
   bool wants_blocking() const;
   bool may_learn() const;
 
-  // Is defined in the class, so that the compiler knows that this library defines it, which saves
-  // an instruction in every call.
+  // The active runtime; nullptr if there is none. It is defined in the class, so that the compiler
+  // knows that this library defines it, which saves an instruction in every call.
   static inline std::atomic<Runtime*> active_{nullptr};
 
-  ThreadMay thread_may_;  // this and the next four are constant once active() returns the object
+  ThreadMay thread_may_;  // tells what Weft's threads may do; constant once active() returns the
+                          // object, like the next four members
   bool operators_stay_ = false;
   CoreSubscription core_subscription_ = CoreSubscription::a_core_each;
   NodeCores node_cores_;

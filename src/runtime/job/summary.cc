@@ -1,5 +1,5 @@
-// Counts by relaxed atomics, since counting is on the hot path. The ranks' numbers are summed once,
-// at the end.
+// Implements the summary of calls. Calls are counted by relaxed atomics, since counting is on the
+// hot path. The ranks' numbers are summed once, at the end.
 #include "runtime/job/summary.h"
 
 #include <unistd.h>
@@ -102,7 +102,8 @@ std::string heading() {
                  {"calls", "by Weft", "data", "time", "of run", "start–wait", "waited", "hidden"});
 }
 
-// Returns the seconds that a rank spent inside blocking calls or waits, as a mean over ranks.
+// Returns the seconds that a rank spent inside blocking calls or waits of this kind of call, as a
+// mean over ranks.
 double inside_s(const CallNumbers& n, int ranks) {
   return static_cast<double>(n[4] + n[kTimeInside]) / 1e9 / ranks;
 }

@@ -74,8 +74,8 @@ class Summary {
   // Counts a collective that the application has completed in a call that ended at `ended_ns`.
   void completed(CallId id, const Times& times, std::int64_t ended_ns);
 
-  // Records how a persistent collective in the node's shared memory is carried out, as this rank
-  // decided or was told.
+  // Records for the summary how a persistent collective is carried out, as it was decided in its
+  // initialisation.
   void planned(PlanRecord record);
 
   // Further counts of this rank; rank 0 adds them up.

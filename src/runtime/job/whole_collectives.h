@@ -21,7 +21,8 @@ void let_several_run(Library library);
 
 bool several_may_run(Library library);
 
-// Returns the engine `asked`; `thread` in place of an impossible tcc.
+// Returns the engine to use in place of `asked`: engine thread if `asked` is tcc and
+// several_may_run() is false; otherwise `asked`. Rank 0 of `comm` reports a replacement once.
 Engine possible_in_place_of(Engine asked, Library library, MPI_Comm comm);
 
 }  // namespace weft

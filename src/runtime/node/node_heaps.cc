@@ -1,8 +1,9 @@
-// A heap is created when a rank first needs memory from it; the rank then publishes its name. Each
-// rank attaches another rank's memory when it first needs it. That may fail; the ranks of a call
-// then agree on another way. Attaching all at once would take 16,000 times half a dozen system
-// calls on a node with 128 ranks. XPMEM and kernel copies are tried with one other rank, if the
-// first rank of the node says that they are available.
+// Decides how the processes of a node access each other's memory, and keeps their shared heaps. A
+// heap is created when a rank first needs memory from it; the rank then publishes the heap's name.
+// Each rank attaches another rank's memory when it first needs it. That may fail; the ranks of a
+// call then agree on another way. If each of 128 ranks attached the memory of all others at once,
+// the node would make 16,000 attachments of half a dozen system calls each. XPMEM and kernel copies
+// are tried with one other rank, if the first rank of the node says that they are available.
 #include "runtime/node/node_heaps.h"
 
 #include <dlfcn.h>
@@ -41,9 +42,10 @@ Node& node() {
   return *instance;
 }
 
-// Returns the function of libweft-heap.so that returns its heap; nullptr if that library is not
-// loaded. The application's memory comes from that heap.
+// The type of weft_shared_heap() in libweft-heap.so, which returns that library's heap.
 using FindHeap = SharedHeap* (*)();
+// Returns that function; nullptr if libweft-heap.so, which takes the application's memory from its
+// heap, is not loaded.
 FindHeap heap_of_application() {
   return reinterpret_cast<FindHeap>(dlsym(RTLD_DEFAULT, "weft_shared_heap"));
 }
@@ -90,8 +92,9 @@ struct Others {
   bool is_tried(std::size_t node_rank) const {
     return node_rank == (own + 1) % offers.size() || (own == 1 && node_rank == 0);
   }
-  // Returns whether access works with the ranks that are tried; for the others it is expected to
-  // work. has: tests whether a rank makes the offer, which all ranks must.
+  // Returns whether all ranks make the offer, and access works with those that are tried. try_out:
+  // tries access to a rank. expect: registers a rank that is not tried. has: returns whether a rank
+  // makes the offer.
   template <class Has, class Try, class Expect>
   bool add(Has has, Try try_out, Expect expect) const {
     bool works = std::all_of(offers.begin(), offers.end(), has);
@@ -115,7 +118,8 @@ std::unique_ptr<ProcessMemory> open_own_memory(std::string_view xpmem, int own_r
   return nullptr;
 }
 
-// Registers the other processes' memory for XPMEM, if this process has offered its own.
+// Registers the other processes' memory for XPMEM. Returns false if some process, perhaps this one,
+// offers no memory, or if a trial fails.
 bool add_processes(const Others& others) {
   ProcessMemory* const to = process_memory();
   return to &&
@@ -124,7 +128,8 @@ bool add_processes(const Others& others) {
                     [to](const Offer& offer) { to->expect(offer.world_rank, offer.process); });
 }
 
-// Registers the other processes for kernel copies.
+// Registers the other processes for kernel copies. Returns false if the kernel does not copy from
+// some process, or if a trial fails.
 bool add_copies(const Others& others) {
   OneCopy* const to = one_copy();
   return to &&
@@ -146,8 +151,8 @@ void announce(SharedHeap& heap) {
   *name_of_heap(static_cast<std::size_t>(own - here.ranks.begin())) = heap.name();
 }
 
-// The ways in which this process can access the others' memory. of_all() returns those that all
-// ranks have.
+// The ways in which this process can access the memory of the node's other processes: by attaching
+// it with XPMEM, and by kernel copies. of_all() returns the ways that all ranks have.
 struct Abilities {
   bool attach = false, copy = false;
 };
@@ -245,7 +250,7 @@ SharedHeap* own_heap() {
   return node().own;
 }
 
-// Creates the heap at the first call. After a refusal it does not ask the system again.
+// Creates this process's heap at the first call. After a refusal it does not ask the system again.
 SharedHeap* find_or_make_own_heap() {
   Node& here = node();
   if (SharedHeap* const own = here.own) return own;

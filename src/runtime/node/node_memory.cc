@@ -58,8 +58,9 @@ class RankLocations {
   Repeated<Processor> processors_;
 };
 
-const RankLocations* locations = nullptr;  // nullptr until find_nodes()
-bool keeps_rank_order = false;  // local ranks follow the order of ranks, regardless of domains
+const RankLocations* locations = nullptr;  // set by find_nodes(); nullptr before
+bool keeps_rank_order = false;  // on several nodes, local ranks are numbered in the order of ranks
+                                // rather than by NUMA domain
 
 std::vector<int> domains_by_rank(const std::vector<int>& world_ranks) {
   std::vector<int> domains;
@@ -192,7 +193,8 @@ NodeRoom::Group group_of(const Nodes& nodes, int node, const std::vector<int>& w
   return {shared_ranks(std::move(members)), nodes.count() == 1};
 }
 
-// Communicates by Weft's own messages, so that the ranks of a node need no communicator.
+// NodeTalk: the exchanges in which ranks agree on shared memory, made by Weft's own messages. Hence
+// the ranks of a node need no communicator of their own.
 class NodeTalk final : public SegmentTalk {
  public:
   NodeTalk(const RoomWanted& wanted, int rank, const Nodes& nodes)

@@ -22,7 +22,8 @@
 
 namespace weft {
 
-// The node buffers, and the access that the ranks have to each other's buffers.
+// This rank's view of its node's memory: the node buffers, and the access that the ranks have to
+// each other's buffers.
 class NodeMemory {
  public:
   // sharing: the sorted ranks in MPI_COMM_WORLD of the node buffers' ranks, if they can access each
@@ -34,7 +35,8 @@ class NodeMemory {
         peers_(shared_ranges(), this->sharing(), process_memory(), one_copy()) {}
 
   NodeBuffers& node_buffers() { return *node_buffers_; }
-  // Returns the sorted ranks in MPI_COMM_WORLD; empty if they cannot access each other's heaps.
+  // Returns the ranks of the node buffers as sorted ranks in MPI_COMM_WORLD; empty if these ranks
+  // cannot access each other's heaps.
   std::span<const int> sharing() const {
     return sharing_ ? std::span<const int>(*sharing_) : std::span<const int>();
   }
@@ -73,8 +75,9 @@ std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_
 // buffers, or several hundred with small ones. Until they are used they take only addresses.
 inline constexpr std::int64_t kRoomForRequests_bytes = 32 << 20;
 
-// Behaves as agree_on_segment(), with spare bytes. Returns nullopt on all ranks if some rank cannot
-// map its node's segment; the reason is reported once per program.
+// Makes a segment for the ranks of each node by agree_on_segment(), with kRoomForRequests_bytes as
+// spare bytes. Returns nullopt on all ranks if some rank cannot map its node's segment; the reason
+// is reported once per program.
 std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int node_rank,
                                                    std::int64_t bytes);
 

@@ -1,5 +1,5 @@
-// The first exchange sends the segments' names. The second tells which rank could not map its
-// node's segment.
+// Makes the ranks of a node share a segment by two exchanges. The first one sends the segments'
+// names. The second one tells which rank could not map its node's segment.
 #include "runtime/node/node_segment.h"
 
 #include <utility>

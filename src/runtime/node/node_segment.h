@@ -21,11 +21,11 @@ struct SegmentOffer {
   SegmentName name{};      // empty if the segment could not be created
 };
 
-// Tells which rank lacks its segment: none, this rank and none before it, or another rank.
+// Tells which rank is the first that lacks its segment: none does, this rank, or another one.
 enum class Lacking : std::uint8_t { nobody, this_rank_first, another };
 
-// Returns the answer for rank `own`. lowest: the first rank that lacks its segment; `ranks` if none
-// does.
+// Returns which rank is the first that lacks its segment, as seen by rank `own`. lowest: the number
+// of that rank; `ranks` if no rank lacks its segment.
 inline Lacking lacking(int lowest, int ranks, int own) {
   if (lowest == ranks) return Lacking::nobody;
   return lowest == own ? Lacking::this_rank_first : Lacking::another;
@@ -41,7 +41,8 @@ class SegmentTalk {
   virtual std::optional<Lacking> who_lacks(bool this_rank) = 0;
 };
 
-// Communicates by the MPI library. For of_first() all ranks must be on one node.
+// Makes the exchanges of SegmentTalk by the MPI library. For of_first() all ranks must be on one
+// node.
 class LibraryTalk final : public SegmentTalk {
  public:
   explicit LibraryTalk(MPI_Comm ranks) : ranks_(ranks) {}

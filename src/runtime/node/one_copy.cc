@@ -90,8 +90,8 @@ std::optional<Segment> share_area(MPI_Comm here, int node_rank) {
   return attached ? std::optional(std::move(*attached)) : std::nullopt;
 }
 
-// Measures between the first two ranks. The first rank returns the result, which counts; the others
-// return `before`.
+// Measures single copies against two copies, with the first two ranks of the node. The first rank
+// returns the measured rule, which the node then uses; the others return `before`.
 OneCopyRule measure(MPI_Comm here, int node_rank, const OneCopyRule& before,
                     const std::vector<int>& world_ranks, OneCopy& copies, const Config& config,
                     PlanCache& plans) {

@@ -1,5 +1,6 @@
-// Node rank 0 publishes the next step on a board in shared memory. As in a program, the owner has
-// just written the data to copy, and two sets of buffers alternate.
+// Measures copies between two ranks. Node rank 0 decides what both measure next, and publishes it
+// on a board in shared memory. As in an application, the owner has just written the data to copy,
+// and two sets of buffers alternate.
 #include "runtime/node/one_copy_trial.h"
 
 #include <sched.h>
@@ -41,7 +42,8 @@ Schedule schedule_of(bool of_all, const AlgorithmName& algorithm, int node_rank,
 
 }  // namespace
 
-// The board lies in the first page of the area.
+// The memory by which both ranks meet, and by which node rank 0 announces the next measurement. It
+// lies in the first page of the shared area.
 struct OneCopyTrial::Board {
   struct alignas(64) Line {
     std::atomic<std::uint32_t> arrived;
@@ -106,7 +108,8 @@ void OneCopyTrial::follow() {
   }
 }
 
-// Returns whether a single copy is faster at this size. The first round only touches the pages.
+// Returns whether a single copy of blocks of `bytes` bytes is faster than two copies. The first
+// round is not counted; it only touches the pages.
 bool OneCopyTrial::wins(bool of_all, std::int64_t bytes, OneCopyFound& found) {
   constexpr int kRounds = 4, kEnough = 2;
   constexpr std::int64_t kNone_ns = INT64_MAX / 16;
@@ -134,7 +137,7 @@ std::int64_t OneCopyTrial::timed_ns(const Step& step) {
   return now_ns() - began;
 }
 
-// Waits until both ranks have arrived.
+// Waits until both ranks have called this function equally often.
 void OneCopyTrial::meet() {
   const auto other = static_cast<std::size_t>(1 - node_rank_);
   board_.lines[static_cast<std::size_t>(node_rank_)].arrived.store(++met_,

@@ -22,7 +22,8 @@ OneCopy* one_copy();
 // the node.
 const OneCopyRule& one_copy_rule();
 
-// The means are determined once, in MPI_Init, and kept until the process ends.
+// The means by which this process accesses other processes' memory. They are determined once, in
+// MPI_Init, and kept until the process ends.
 struct Reach {
   std::unique_ptr<ProcessMemory> processes;
   std::unique_ptr<OneCopy> copies;

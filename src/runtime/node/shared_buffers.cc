@@ -1,5 +1,6 @@
-// Without a copy, all bytes that a collective accesses in a buffer must lie in one shared range.
-// Otherwise other processes may be able to attach them, or the kernel to copy them.
+// Determines how other processes can access the application's buffers. All bytes of a buffer that a
+// collective accesses must lie in one shared range. Otherwise other processes may be able to attach
+// them, or the kernel to copy them.
 #include "runtime/node/shared_buffers.h"
 
 #include <algorithm>
@@ -36,7 +37,8 @@ ShownBuffers BuffersToShow::in(const Call& call, std::span<const int> all_ranks,
   return {shown(input_, call, all_ranks, use), shown(result_, call, all_ranks, use)};
 }
 
-// Non-contiguous data count as a buffer that is not accessible: the direct schedule is abandoned.
+// Returns the description of a part of a buffer for other processes. Non-contiguous data are
+// described as not accessible; the ranks then abandon the direct schedule.
 ShownBuffer BuffersToShow::shown(const Part& part, const Call& call, std::span<const int> all_ranks,
                                  ProcessMemory::Use use) const {
   if (!plain_) return {ShownBuffer::kNotShared, 0};

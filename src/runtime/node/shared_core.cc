@@ -41,7 +41,7 @@ Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_t
 namespace {
 
 constexpr std::uint64_t kTrial = 0x7765'6674'6465'736b;
-const std::uint64_t trial = kTrial;  // the agent reads it to test its access
+const std::uint64_t trial = kTrial;  // the agent reads it to test its access to this process
 
 void fill(MailboxMemory& mailbox) {
   mailbox.process = getpid();

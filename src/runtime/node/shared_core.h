@@ -20,7 +20,8 @@ namespace weft {
 // its own, by which no other thread wakes it.
 Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread);
 
-// This rank's part in a core agent: its mailbox and, on one rank, the agent itself.
+// The objects by which this rank uses the agent of its core: its mailbox and, on one rank, the
+// agent itself.
 struct AgentOfCore {
   std::optional<Mailbox> mailbox;    // nullopt if this rank has no agent
   std::unique_ptr<CoreAgent> agent;  // set in the lowest rank on its core

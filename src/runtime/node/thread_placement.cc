@@ -1,4 +1,5 @@
-// If a policy cannot be followed, the threads stay on their ranks' cores.
+// Places the progress threads of a node's ranks. If a policy cannot be followed, the threads stay
+// on their ranks' cores.
 #include "runtime/node/thread_placement.h"
 
 #include <sched.h>

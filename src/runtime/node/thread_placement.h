@@ -28,7 +28,8 @@ struct NodePlacement {
 // If the policy cannot be followed, the first rank reports the reason.
 NodePlacement placement_on(MPI_Comm node, const PlacementPolicy& policy);
 
-// Calls `use` with a communicator of the ranks on this node. Collective over `comm`.
+// Calls `use(node)`, in which `node` is a communicator of the ranks on this node. Collective over
+// `comm`.
 template <class Use>
 void on_each_node(MPI_Comm comm, Use use) {
   MPI_Comm node;

@@ -59,9 +59,9 @@ void access_started(MPI_Win window, int target);
 // is at most the window's size. If the window is shared memory, the origin alone moves the data,
 // and nothing is counted.
 void begin_exposure(MPI_Win window);
-// Calls begin_exposure() for MPI_Win_fence with this assertion, but not under Open MPI: such a
-// window may stay open until it is freed, and Open MPI's file accesses tolerate no second thread in
-// the library (transfers.h).
+// Calls begin_exposure() for MPI_Win_fence with this assertion, but not under Open MPI: after a
+// fence a window may stay exposed until it is freed, and Open MPI's file accesses tolerate no
+// second thread in the library (transfers.h).
 inline void begin_fence_epoch(int assertion, MPI_Win window) {
 #ifdef WEFT_FAMILY_OPENMPI
   static_cast<void>(assertion);
@@ -71,8 +71,8 @@ inline void begin_fence_epoch(int assertion, MPI_Win window) {
 #endif
 }
 
-// Are called before a call that waits for the end of accesses, or after a call that has reported
-// it. Failed accesses are dropped, too.
+// These functions are called before a call that waits for the end of accesses, or after a call that
+// has reported their end. They also drop accesses that have failed.
 void end_known_accesses(MPI_Win window);
 void end_known_accesses(MPI_Win window, int target);
 void end_known_exposure(MPI_Win window);

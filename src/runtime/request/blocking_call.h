@@ -40,7 +40,7 @@ class BlockingCall {
   const WatchedCall watched_{id_};
   Lasting<Progress::Blocked> handed_over_;
   bool alone_ = false;
-  long long began_ns_ = 0;  // 0 without summary and trace
+  long long began_ns_ = 0;  // time of the beginning; 0 without summary and trace
 };
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// An erroneous program must neither hang in MPI_Finalize nor keep other ranks from ending.
+// Ends collectives that the application has left incomplete. Even an erroneous program must neither
+// hang in MPI_Finalize nor keep other ranks from ending.
 #include "runtime/request/incomplete.h"
 
 #include <sched.h>
@@ -131,7 +132,8 @@ void finish_comparisons(Runtime& runtime) {
 void abort_job(const std::string& why) {
   say(why);
   std::fflush(nullptr);
-  // Waits, because Hydra discards output of an aborting job that it has not read yet.
+  // Waits, because Hydra (MPICH's launcher) discards output of an aborting job that it has not read
+  // yet.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   // Aborts, because Hydra sometimes misses a mere exit: in one job of two hundred it left the other
   // ranks in MPI_Finalize.

@@ -29,7 +29,8 @@ void finish_before_blocking(Runtime& runtime, MPI_Comm comm);
 // Reports the reason and ends all ranks.
 [[noreturn]] void abort_job(const std::string& why);
 
-// Completes the comparisons of variants under way, for which no request waits.
+// Completes the comparisons of variants under way. The application has no request for them, so that
+// it waits for none.
 void finish_comparisons(Runtime& runtime);
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// Between start and wait the caller carries out only steps of the schedule.
+// Starts, advances and completes a short collective by its caller alone. Between start and wait the
+// caller carries out only steps of the schedule.
 #include "runtime/request/inline_call.h"
 
 #include <algorithm>
@@ -53,9 +54,9 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   operands_ = operands_of(call_, kernel_, nullptr);
   operands_.use(turn_, *schedule_);
   alone_.emplace(*schedule_, operands_, turn_);
-  // The start does not look for the other ranks' signals, because reading a slot too early delays
-  // it. A rank that is ahead finds its node buffer still in use for a moment, which is shorter than
-  // a conversion to an ordinary operation.
+  // The start does not look for the other ranks' signals: a signal is a cache line, and reading it
+  // too early delays the rank that writes it. A rank that is ahead finds its node buffer still in
+  // use for a moment, which is shorter than a conversion to an ordinary operation.
   constexpr int kLooks = 200;
   for (int look = 0; look < kLooks; ++look) {
     state_ = alone_->progress(0);
@@ -65,7 +66,8 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   *request = carrier_->request;
   if (!may_stay()) [[unlikely]] {
     become_operation();
-    rests_ = 0;  // the call itself, not another MPI call, was the reason for the conversion
+    rests_ = 0;  // this conversion was due to the call itself, so that the next calls may be inline
+                 // again
   }
   return true;
 }
@@ -117,7 +119,7 @@ int InlineCall::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Stat
   *flag = state_ != AloneCall::State::blocked;
   if (*flag) return complete(request, status);
   MPI_Request carrier = carrier_->request;
-  int ended = 0;  // stays 0; the call only lets the library progress its own messages
+  int ended = 0;  // stays 0: MPI_Test only lets the library progress its own messages
   library_calls.Test(&carrier, &ended, MPI_STATUS_IGNORE);
   any_ = true;
   return MPI_SUCCESS;

@@ -18,8 +18,8 @@ namespace weft {
 
 class Runtime;
 
-// Returns whether no other rank waits for this one once it waits itself, for a schedule that uses
-// only shared memory.
+// Returns whether a rank gives all its signals before it waits for the first time. If so, no other
+// rank waits for a rank that waits itself. schedule: uses only shared memory.
 bool signals_at_once(const Schedule& schedule);
 
 class InlineCall {
@@ -88,14 +88,14 @@ class InlineCall {
                                               // likely has the same schedule
   Kernel kernel_ = nullptr;
   std::atomic<int>* in_flight_ = nullptr;
-  FloatingPoint computes_as_;  // set if the call has a kernel
+  FloatingPoint computes_as_;  // the caller's floating-point mode; set if the call has a kernel
   Call call_;
   NodeTurn turn_;
   Operands operands_;
   std::optional<AloneCall> alone_;
 };
 
-// Has hidden visibility, which saves an instruction at each access.
+// The variable has hidden visibility, which saves an instruction at each access.
 extern Immortal<InlineCall> own_inline_call __attribute__((visibility("hidden")));
 inline InlineCall& InlineCall::own() {
   return own_inline_call.object;

@@ -14,13 +14,13 @@
 
 namespace weft {
 
-// Returns whether Weft follows no request of the library. While passthrough_epoch is set, a runtime
-// is active.
+// Returns whether Weft watches no request of the library: neither a non-blocking collective, for
+// summary, trace or learning, nor a large transfer. Requires an active runtime.
 inline bool nothing_followed() {
   return !Requests::own().watching() && known_transfers.load(std::memory_order_relaxed) == 0;
 }
-// Returns whether a call with these requests concerns only the library: Weft has no requests, or
-// has nothing under way and these are not its own.
+// Returns whether a call with these requests concerns only the library. It does if the application
+// has no requests of Weft, or if Weft has nothing under way and none of these requests is Weft's.
 [[gnu::always_inline]] inline bool only_library(const MPI_Request* requests, int count = 1) {
   constexpr int kMostLookedAt = 16;
   if (passthrough_epoch.load(std::memory_order_acquire) == 0) return false;

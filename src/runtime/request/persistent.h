@@ -17,7 +17,8 @@ namespace weft {
 class PersistentOperation final : public CollectiveOperation,
                                   public std::enable_shared_from_this<PersistentOperation> {
  public:
-  // Tells whether only its caller advances the operation, in start, test and wait calls.
+  // Tells whether only the operation's caller advances it, in start, test and wait calls. no: all
+  // threads that advance operations may do so from the start.
   enum class Stays : std::uint8_t {
     no,
     until_needed,  // other ranks may wait for this rank's later help: any thread that advances
@@ -51,8 +52,8 @@ class PersistentOperation final : public CollectiveOperation,
   // Makes the operation active. Returns false if it is active already, or if an earlier start has
   // failed.
   bool restart(Runtime& runtime);
-  // Returns whether only its caller advances the operation. After hand_over() or taken_over() other
-  // threads do.
+  // Returns whether only the operation's caller advances it. After hand_over() or taken_over()
+  // other threads do.
   bool is_inline() const { return is_inline_.load(std::memory_order_relaxed); }
   // Advances an operation that its caller carries out. Returns true once it is complete.
   bool progress_inline(int polls = 1) {
@@ -60,8 +61,9 @@ class PersistentOperation final : public CollectiveOperation,
     if (stays_inline_ == Stays::until_needed) offer();
     return false;
   }
-  // Makes the first advance. If no other rank waits for more than this rank's signal, it does not
-  // look for the others' signals, since reading a slot too early delays it.
+  // Makes the first advance. If other ranks wait only for this rank's first signal, it does not
+  // look for their signals: a signal is a cache line, and reading it too early delays the rank that
+  // writes it.
   void begin_inline() { progress_inline(stays_inline_ == Stays::yes ? 0 : 1); }
   // Returns whether the caller carries the operation out, so that no other thread can take it over
   // any more. Then the caller only calls advance_inline(), which returns true once it is complete.
@@ -123,7 +125,7 @@ class PersistentOperation final : public CollectiveOperation,
 [[gnu::always_inline]] inline bool PersistentOperation::restart(Runtime& runtime) {
   if (active()) [[unlikely]] {
     if (!done() || runtime.completions_are_ours()) return false;
-    deactivate();  // another tool has completed the request without Weft
+    deactivate();  // here another tool has completed the request without Weft
   }
   if (error_code() != MPI_SUCCESS) return false;
   if (started_before_) {

@@ -1,5 +1,7 @@
-// A generalised request is made at the start, completed by the thread that advances the last round,
-// and freed by the MPI library when the application completes it.
+// Implements the operations behind the application's requests, and the table by which completion
+// calls find them. For a non-blocking collective a generalised request is made at the start,
+// completed by the thread that advances the last round, and freed by the MPI library when the
+// application completes it.
 #include "runtime/request/requests.h"
 
 #include <algorithm>
@@ -205,7 +207,8 @@ std::vector<std::shared_ptr<CollectiveOperation>> Requests::all() {
 }
 
 void Requests::watch(MPI_Request request, NativeRequest record) {
-  NativeRequest before;  // left over if requests share a handle, or another tool has completed one
+  NativeRequest before;  // an old record of this handle; there is one if requests share a handle,
+                         // or if another tool has completed a request
   unwatch(request, &before);
   const std::lock_guard lock(mutex_);
   if (watched_.insert_or_assign(request, record).second) watched_count_.fetch_add(1);

@@ -42,25 +42,25 @@ class CollectiveOperation : public Operation {
                       std::shared_ptr<const Schedule> direct = nullptr,
                       Begins begins = Begins::at_once);
 
-  // Takes the next turn in the node buffers. Must precede the first advance() of each start if the
-  // schedule needs that memory. first: the operation's schedule, or the direct one that is tried
-  // before.
+  // Reserves the next use of the node buffers (a turn), which operations use in a fixed order. Must
+  // precede the first advance() of each start if the schedule needs that memory. first: the
+  // operation's schedule, or the direct one that is tried before.
   void take_turn(NodeBuffers& node_buffers, Ends ends, const Schedule& first) {
     node_buffers.next(ends, first, &turn_);
     operands_.use(turn_, schedule());
   }
 
-  // Uses a turn in the node buffers that was taken earlier.
+  // Uses the node buffers by a turn that was taken earlier.
   void use_turn(const NodeTurn& turn) {
     turn_ = turn;
     operands_.use(turn_, schedule());
   }
 
-  // Takes the turn for a schedule with collectives between leaders. The leaders must outlive the
-  // operation.
+  // Takes the operation's place in the order in which collectives between the nodes' leaders are
+  // made. Is for schedules that contain such collectives. The leaders must outlive the operation.
   void lead(Leaders& leaders);
 
-  // Sets the other ranks' buffers for a direct schedule.
+  // Sets the other ranks' buffers for a direct schedule, which uses them in place.
   void reach(std::unique_ptr<PeerBuffers> peers) {
     peers_ = std::move(peers);
     operands_.peers = peers_.get();
@@ -128,7 +128,7 @@ class CollectiveOperation : public Operation {
   TempBuffer temp_;
   std::unique_ptr<CallCopies> copies_;  // nullptr if the operation works on the application's
                                         // buffers
-  std::unique_ptr<PeerBuffers> peers_;  // set if a schedule is direct
+  std::unique_ptr<PeerBuffers> peers_;  // the other ranks' buffers; set if a schedule is direct
   Operands operands_;
   NodeTurn turn_;  // empty if the schedule needs no node memory
   MpiTransport transport_;
@@ -175,8 +175,8 @@ int make_generalised_request(int (*completed)(void*), void* state, MPI_Request* 
 // shows the mismatch on both sides.
 inline constexpr int kCollectiveMismatch = MPI_ERR_TRUNCATE;
 
-// The communicator on which an operation is carried out, its schedule and its reduction kernel;
-// nullptr if MPI_Reduce_local must be used.
+// The communicator on which an operation is carried out, its schedule and its reduction kernel. The
+// kernel is nullptr if MPI_Reduce_local must be used.
 struct Recipe {
   Communicator* communicator = nullptr;
   std::shared_ptr<const Schedule> schedule;
@@ -209,8 +209,8 @@ int call_error_handler(CollectiveOperation& operation, int code);
 // The number of communicators with deferred calls (runtime/start/deferred.h).
 inline std::atomic<int> deferring{0};
 
-// Returns when the operation completed if that is known; otherwise when the call that waits for it
-// ended.
+// Returns the time in ns when the operation completed, if that is known and earlier than
+// `ended_ns`; otherwise `ended_ns`, when the call that waits for it ended.
 inline std::int64_t end_of_wait(const CollectiveOperation& operation, std::int64_t ended_ns) {
   const bool is_known = operation.done() && operation.times.finished > 0;
   return is_known ? std::min(operation.times.finished, ended_ns) : ended_ns;
@@ -292,7 +292,7 @@ class Requests {
   std::atomic<int> watched_count_{0};
 };
 
-// Has hidden visibility, which saves an instruction at each access.
+// The variable has hidden visibility, which saves an instruction at each access.
 extern Immortal<Requests> own_requests __attribute__((visibility("hidden")));
 inline Requests& Requests::own() {
   return own_requests.object;

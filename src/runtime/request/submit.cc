@@ -8,9 +8,9 @@
 
 namespace weft {
 
-// Passing an operation to the progress thread costs more than a short call. The thread is not woken
-// if no other rank waits for this rank's progress and the message is short enough to have left with
-// the first round.
+// Passing an operation to the progress thread costs more than a short call. So the result is false
+// if no other rank waits for this rank's progress after the first round, and the message is short
+// enough to have left with that round.
 bool worth_the_thread(Engine engine, const Schedule& schedule) {
   constexpr std::int64_t kLeavesAtOnce = 8 * 1024;
   if (engine == Engine::function) return false;
@@ -19,7 +19,8 @@ bool worth_the_thread(Engine engine, const Schedule& schedule) {
 
 namespace {
 
-// A direct schedule waits for all other ranks, so that it rarely completes in the start.
+// Returns whether the progress thread should continue the operation. It should if a direct schedule
+// is tried, since that waits for all other ranks and so rarely completes in the start.
 bool wants_thread(Engine engine, const Operation& operation) {
   if (operation.tries_direct()) return engine != Engine::function;
   return worth_the_thread(engine, operation.schedule());
@@ -49,9 +50,10 @@ bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>
   return true;
 }
 
-// Whole collectives of the library must begin in the same order on all ranks. Therefore those that
-// the progress thread advances begin in the worker's queue, too. Returns false if there is no
-// worker.
+// Leaves a whole collective of the library to the communicator's worker. Such collectives must
+// begin in the same order on all ranks; therefore those that the progress thread advances begin in
+// the worker's queue, too. Returns whether the operation has been passed on; it has not if there is
+// no worker.
 bool leave_to_worker(Runtime& runtime, Engine engine,
                      const std::shared_ptr<CollectiveOperation>& operation) {
   Worker* const worker = operation->communicator().worker.get();

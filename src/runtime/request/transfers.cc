@@ -1,5 +1,5 @@
-// Only large transfers are recorded, by their handles, so that the count is right whichever call
-// completes them.
+// Records the application's transfers under way. Only large ones are recorded, by their handles, so
+// that the count is right whichever call completes them.
 #include "runtime/request/transfers.h"
 
 #include <algorithm>
@@ -69,7 +69,8 @@ void Transfers::started_again(int count, const MPI_Request* requests) {
     if (knows(requests[i])) started(requests[i]);
 }
 
-// for_good: forgets persistent transfers, too.
+// Notes that the request's transfer has ended, and forgets the request. A persistent request is
+// kept for later starts, unless `for_good` is true.
 void Transfers::end(MPI_Request request, bool for_good) {
   const auto found = transfers_.find(request);
   if (found == transfers_.end()) return;

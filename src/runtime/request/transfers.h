@@ -23,7 +23,8 @@
 
 namespace weft {
 
-// All message calls read these first.
+// The least size of a large transfer in bytes, and how many are known. All message calls read these
+// variables first.
 inline std::atomic<std::int64_t> least_transfer_bytes{kNoTransfers};
 inline std::atomic<int> known_transfers{0};   // number of requests recorded in Transfers
 inline std::atomic<int> active_transfers{0};  // number of recorded requests that are started and
@@ -51,8 +52,8 @@ struct KnownTypes {
 };
 extern constinit thread_local KnownTypes known_types __attribute__((tls_model("initial-exec")));
 
-// Is called before the library's call, when the type may be invalid. Returns false if the message
-// is certainly not large.
+// Returns true if the message is large or its size is not known yet, false if it is certainly not
+// large. Is called before the library's call, when the type may still be invalid.
 inline bool may_be_large(std::int64_t count, MPI_Datatype type) {
   const KnownTypes::Known& known = known_types.at(type);
   return known.type != type || count >= known.least_count || known_types.epoch != epoch();
@@ -97,12 +98,14 @@ class Transfers {
   std::atomic<std::int64_t> count_{0};
 };
 
-// Are called after a large transfer has been started, or made by MPI_Send_init and similar calls.
+// These functions are called after a large transfer has been started, or made by MPI_Send_init and
+// similar calls.
 void transfer_started(MPI_Request request);
 void transfer_initialised(MPI_Request request);
 
-// Is called for an access to a file. In every call Open MPI (5.0.11) searches its list of file
-// accesses without a lock, so that a progressing thread would sometimes crash the program.
+// Is called after a large access to a file has been started. Under Open MPI (5.0.11) it does
+// nothing: in every call that library searches its list of file accesses without a lock, so that a
+// progressing thread would sometimes crash the program.
 #ifdef WEFT_FAMILY_OPENMPI
 inline void access_to_file_started(MPI_Request) {}
 #else
@@ -118,9 +121,9 @@ class TakenTransfers {
     if (active_transfers.load(std::memory_order_relaxed) > 0) [[unlikely]]
       take(count, requests);
   }
-  // Are called after the call, which returned `code`: all_completed() if all or none of the
-  // requests were completed, completed() if those at `indices` were. After an error nobody knows
-  // which were, and Weft forgets them all.
+  // These functions are called after the completion call, which returned `code`: all_completed() if
+  // all or none of the requests were completed, completed() if those at `indices` were. After an
+  // error nobody knows which were completed, and Weft forgets them all.
   int all_completed(int code, bool completed = true) {
     if (taken_) [[unlikely]]
       give_back(completed || code != MPI_SUCCESS, 0, nullptr);
@@ -137,8 +140,8 @@ class TakenTransfers {
     MPI_Request request;
     int index;
   };
-  // The transfers of the call. If the call never returns, nobody knows which were completed, and
-  // Weft forgets them all.
+  // The transfers among the call's requests. If the call never returns, nobody knows which were
+  // completed, and Weft forgets them all.
   struct AllTaken {
     std::vector<Taken> all;
     void give_back(bool completed, int count, const int* indices);

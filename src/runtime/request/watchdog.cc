@@ -82,8 +82,9 @@ Watchdog& watchdog() {
   return *instance;
 }
 
-// A thread's entry, which is returned when the thread ends. A call that the thread left by a jump
-// may end after that.
+// The entry of a thread in the table of application threads. It is returned when the thread ends. A
+// call that the thread has left by a jump may be ended after that; it then writes to an entry that
+// belongs to nobody.
 struct OwnPlace {
   Place* place = watchdog().take_place();
   ~OwnPlace() {

@@ -14,7 +14,7 @@ namespace weft {
 void start_watchdog(int seconds, int rank);
 void stop_watchdog();
 
-extern std::atomic<bool> watching;  // written by start_watchdog() and stop_watchdog()
+extern std::atomic<bool> watching;  // true between start_watchdog() and stop_watchdog()
 
 // Lives while the application is inside a call that may wait for another process.
 class WatchedCall {

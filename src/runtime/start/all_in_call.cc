@@ -1,5 +1,7 @@
-// MPI tells only the group of a file or window. Therefore the internal communicator of the
-// communicator on which it was made is kept or, if that is shared, a communicator like it.
+// Waits for all ranks before collective calls that have no non-blocking form. Ranks of a file or
+// window need a communicator to wait on, but MPI tells only their group. Therefore the internal
+// communicator of the communicator on which the file or window was made is kept or, if that is
+// shared, a communicator like it.
 #include "runtime/start/all_in_call.h"
 
 #include <map>

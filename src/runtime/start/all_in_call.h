@@ -9,14 +9,16 @@
 
 namespace weft {
 
-// Releases the deferred calls on this communicator before a collective call.
+// Begins the calls that are deferred on this communicator, before a collective call.
 void after_deferred(MPI_Comm comm);
-// If the call must not block, is collective and has no non-blocking form: progresses operations
-// until all ranks are in it. These then wait only for each other.
+// Is called before a collective call that has no non-blocking form. If the call must not block,
+// progresses operations until all ranks have arrived, so that in the call the ranks wait only for
+// each other.
 void join_collective(BlockingCall& call, MPI_Comm comm);
 void join_collective_of_file(BlockingCall& call, MPI_File file);
 void join_collective_of_window(BlockingCall& call, MPI_Win window);
-// These record the communicator on which the ranks of a file or window can wait for each other.
+// These functions record the communicator on which the ranks of a file or window can wait for each
+// other, and forget it when the file is closed or the window is freed.
 void opened_file(const BlockingCall& call, MPI_File file, MPI_Comm comm);
 void closed_file(const BlockingCall& call, MPI_File file);
 void opened_window(const BlockingCall& call, MPI_Win window, MPI_Comm comm);

@@ -20,7 +20,8 @@
 namespace weft {
 namespace {
 
-// Takes the turn in the node buffers for a collective on the caller's stack.
+// Reserves the next use of the node buffers (a turn) for a collective whose state is on the
+// caller's stack. Returns an empty turn if the schedule uses no node memory.
 inline NodeTurn turn_in_order(const Plan& plan, const Schedule& first) {
   if (first.node_bytes == 0) return {};
   return plan.communicator->memory->node_buffers().next(Ends::in_order, first);

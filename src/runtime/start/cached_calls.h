@@ -59,8 +59,9 @@ struct CachedCalls {
     static_assert(kMost == 32);
     return (sum * 0x9E3779B97F4A7C15u) >> 59;
   }
-  // Is called by the wrapper with the cached call that it has found, or nullptr. by: the
-  // profiled_by of Entry.
+  // Is called by the wrapper with the cached call that it has found, or nullptr. by: the address of
+  // the caller if the application called PMPI_X; nullptr if it called MPI_X (Entry in
+  // interpose/hooks.h).
   void enters(const CachedCall* known, const void* by) {
     found = known;
     profiled_by = by;
@@ -106,8 +107,8 @@ template <class... Words>
   return known.epoch == epoch() ? &known : nullptr;
 }
 
-// Caches the answer for this call. has_arrays: the call has arrays, so that only an answer for all
-// such calls is cached.
+// Caches the answer for calls with these arguments. has_arrays: the call has arrays, which are not
+// compared; the answer is then cached only if it applies to all calls of this kind (Alike::all).
 template <class... Words>
 void remember_call(const Answer& answer, bool has_arrays, std::uint32_t called, MPI_Comm comm,
                    Words... words) {

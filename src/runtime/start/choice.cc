@@ -8,8 +8,9 @@
 namespace weft {
 namespace {
 
-// Returns the engine for a call in place of `asked`. Whole collectives of the library must be
-// started in the same order on all ranks, but persistent collectives need not be.
+// Returns the engine for a call if `asked` may not carry it out; otherwise `asked`. Whole
+// collectives of the library must be started in the same order on all ranks, but persistent
+// collectives need not be.
 Engine possible_engine(const Runtime& runtime, Engine asked, Use use, bool by_callers) {
   const bool by_caller = use == Use::blocking || runtime.in_memory_only() || by_callers;
   if (by_caller) return Engine::function;

@@ -13,8 +13,8 @@ namespace weft {
 struct Chosen {
   std::optional<Reason> declined{};
   Choice choice{};
-  bool by_rule = true;  // on a single node the rule determines the engine and whether Weft carries
-                        // the call out
+  bool by_rule = true;  // true if the rule still determines the engine, and whether Weft carries
+                        // the call out, for calls on a single node
   CallClass* call_class =
       nullptr;  // set if engine auto learns about such calls, so that each call has its own choice
 };

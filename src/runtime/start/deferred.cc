@@ -216,8 +216,8 @@ DeferredDuplication::~DeferredDuplication() {
   if (info_ && *info_ != handles.info_null) library_calls.Info_free(&*info_);
 }
 
-// Runs in a caller's MPI call, or on the progress thread while a caller is blocked. Attribute
-// callbacks may run here only.
+// Begins the duplication. Runs in a caller's MPI call, or on the progress thread while a caller is
+// blocked. Only here may the application's attribute callbacks run.
 Result<bool> DeferredDuplication::begin() {
   const bool before = std::exchange(may_call_back_, true);
   const auto begun = DeferredOperation::begin();
@@ -311,8 +311,8 @@ std::optional<int> defer_duplication(Runtime& runtime, CallId id, MPI_Comm comm,
                       request);
 }
 
-// Releases the deferred calls afterwards: a deferred start has no deferred request that keeps
-// earlier calls alive, so that these may have ended by now.
+// After deferring the start, begins the deferred calls that can begin: a deferred start has no
+// request of its own that would do so later, and earlier calls may have ended by now.
 bool defer_start(Runtime& runtime, PersistentOperation& operation) {
   Communicator& own = operation.communicator();
   if (own.internal != own.user) return false;

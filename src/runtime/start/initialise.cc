@@ -1,5 +1,5 @@
-// An initialisation may wait for the other ranks, so that they agree on a plan and on memory for
-// all starts.
+// Carries out the initialisation of persistent collectives. It may wait for the other ranks, so
+// that they agree on a plan and on memory for all starts.
 #include "runtime/start/initialise.h"
 
 #include <algorithm>
@@ -104,8 +104,9 @@ struct OwnMemory {
   std::shared_ptr<Leaders> leaders;
 };
 
-// Returns whether the library's own persistent call is as fast. Intel MPI's calls are not used:
-// some of them (2021.18: MPI_Gather_init, MPI_Scatter_init, MPI_Allgather_init) give wrong results.
+// Returns whether the library's own persistent call is at least as fast as Weft's, so that the
+// library gets the call. Intel MPI's calls are not used: some of them (2021.18: MPI_Gather_init,
+// MPI_Scatter_init, MPI_Allgather_init) give wrong results.
 bool is_lost(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
              const Plan& plan) {
   const Schedule& schedule = *plan.schedule;

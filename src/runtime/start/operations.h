@@ -22,14 +22,15 @@ template <class Made, class... More>
   return made;
 }
 
-// Returns the schedule that is tried first: the direct one if there is one. Both schedules share a
-// turn.
+// Returns the schedule that is tried first: the direct one if there is one. Both schedules use the
+// node buffers by one turn.
 inline const Schedule& first_of(const Plan& plan) {
   return plan.direct ? *plan.direct.schedule : *plan.schedule;
 }
 
-// Takes the turns of a single call before its first advance: in the node buffers if the schedule
-// needs them, and among collectives between leaders.
+// Reserves the places of a call in the orders of its communicator, before its first advance: in the
+// order of uses of the node buffers, if the schedule needs them, and in the order of collectives
+// between leaders.
 inline void take_turn(CollectiveOperation& operation, const Plan& plan, Ends ends) {
   if (Leaders* leaders = plan.communicator->leaders.get()) operation.lead(*leaders);
   const Schedule& first = first_of(plan);
@@ -46,7 +47,8 @@ inline int next_tag(Communicator& communicator) {
   return communicator.tags.of_single(communicator.next_in_sequence());
 }
 
-// Makes the operation of a single call that is not carried out on the caller's stack.
+// Makes the operation of a call that is not persistent and whose state is not on the caller's
+// stack.
 template <class Made>
 std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& plan, int tag) {
   auto operation = make_operation<Made>(id, call, plan, tag, plan.direct.schedule);
@@ -58,7 +60,8 @@ std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& 
   return operation;
 }
 
-// Makes an operation that begins now: takes its sequence number and its turn on the communicator.
+// Makes an operation that begins now: it gets the communicator's next sequence number and the next
+// use of the node buffers.
 std::shared_ptr<CollectiveOperation> operation_in_order(CallId id, const Call& call,
                                                         const Plan& plan);
 

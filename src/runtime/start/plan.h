@@ -69,8 +69,8 @@ struct Plan : Recipe {
 };
 
 // The plans of a call for the variants of its call class. Each plan is made when its variant is
-// first taken, by the thread that makes the call or, for a deferred call, by the thread that
-// releases it. Meanwhile the first thread may read its cached plans.
+// first taken, by the thread that makes the call or, for a deferred call, by the thread that begins
+// it. Meanwhile the first thread may read its cached plans.
 class Variants {
  public:
   Variants(CallClass* of, std::size_t variants) : call_class(of), plans_(variants) {}
@@ -99,8 +99,8 @@ class Variants {
   std::vector<std::atomic<const Plan*>> plans_;
 };
 
-// Returns the exact reason why the library carries out the current call of a class. declined: the
-// reason in its variant's plan.
+// Returns the reason why the library carries out the current call of a class, in more detail than
+// `declined`, the reason in its variant's plan.
 inline Reason exact_reason(Reason declined, const CallClass& call_class) {
   if (declined != Reason::learnt) return declined;
   const Learner& learner = call_class.learner;

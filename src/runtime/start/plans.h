@@ -1,4 +1,5 @@
-// Plans are made once for similar calls, and cached by each thread.
+// Finds the plan of a call, or makes it. Plans are made once for similar calls, and cached by each
+// thread.
 #pragma once
 
 #include "runtime/job/runtime.h"
@@ -10,9 +11,9 @@ namespace weft {
 // Returns the plan for a call, or the reason why the library carries it out. Before a blocking call
 // or an initialisation, no call may be deferred on the communicator.
 Answer plan_for(Runtime& runtime, const Call& call, Use use);
-// Returns the answer if Weft carries out no blocking call, without looking at the call. With a
-// summary each such call is counted; without one, similar calls go directly to the library from now
-// on.
+// Returns the answer to a blocking call while Weft carries out none, without looking at the call's
+// arguments. With a summary each such call is counted; without one, similar calls go directly to
+// the library from now on.
 Answer leave_blocking(const Runtime& runtime, Kind kind);
 
 // Return the plan of a call that takes this variant, after making it if necessary. first: the plan

@@ -57,8 +57,8 @@ int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& al
   return best_split(runtime.node_cores(), shape, is_knomial ? kKnomialRadix : 2);
 }
 
-// Returns the direct algorithm. If the user has requested kernel copies, they are used for any
-// length.
+// Returns the algorithm by which ranks use each other's buffers in place. If the user has requested
+// kernel copies, they are used for any length.
 const Algorithm* direct_of(const Shape& shape) {
   if (!one_copy() || !one_copy_rule().asked_for || !one_copy_rule().takes(shape))
     return direct_algorithm(shape);

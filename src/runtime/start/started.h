@@ -5,8 +5,8 @@
 
 namespace weft {
 
-// Contains the answer that the thread may cache, including the reason if the library carries the
-// call out.
+// The answer to a call, which the thread may cache, and the result of the call if Weft has carried
+// it out or started it.
 struct Started : Answer {
   bool taken = false;  // Weft carries the call out, and the application has its request; otherwise
                        // no message was posted

@@ -17,8 +17,9 @@ std::int64_t bytes_of(const Shape& shape, Buffer buffer) {
   return end;
 }
 
-// Returns the size of a buffer that suits both Weft and the library, which needs both buffers of a
-// reduction on all ranks, and for a bcast the buffer that it uses.
+// Returns the size in bytes of a buffer that both Weft and the library can use. For a reduction or
+// bcast both buffers get the same size: the library needs both buffers of a reduction on all ranks,
+// and may use the other buffer for a bcast.
 std::int64_t bytes_for_both(const Shape& shape, Buffer buffer) {
   const std::int64_t bytes = bytes_of(shape, buffer);
   const bool has_one_size = reduces(shape.kind) || shape.kind == Kind::bcast;
@@ -26,7 +27,8 @@ std::int64_t bytes_for_both(const Shape& shape, Buffer buffer) {
   return has_one_size ? std::max(bytes, bytes_of(shape, other)) : bytes;
 }
 
-// Returns the non-blocking call with int counts; the counts of the trial fit into these.
+// Returns the non-blocking call of this kind whose counts are of type int, since the counts of a
+// trial fit into an int.
 CallId form_of(Kind kind) {
   switch (kind) {
     case Kind::barrier:

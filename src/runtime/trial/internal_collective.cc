@@ -1,4 +1,5 @@
-// Exchanges are allgathers or allreduces, whose schedules the communicator caches.
+// Carries out Weft's own collectives for initialisations. Exchanges are allgathers or allreduces,
+// whose schedules the communicator caches.
 #include "runtime/trial/internal_collective.h"
 
 #include "engine/alone.h"

@@ -31,9 +31,10 @@ class InternalCollective {
   // meets a buffer that not even the kernel can copy.
   bool carry_out(const Schedule& schedule, const Call& call, Kernel kernel);
 
+  // The numbers that a rank passes to greatest(); unused ones are 0.
+  using Words = std::array<std::int64_t, 7>;
   // Returns the maximum of each word over all ranks; nullopt if ranks have called different
   // functions. It is cheaper than exchange() for many ranks.
-  using Words = std::array<std::int64_t, 7>;
   std::optional<Words> greatest(const Words& own);
 
   // Returns the ranks' values, indexed by rank; nullopt if ranks have called different functions.

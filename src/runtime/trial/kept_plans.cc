@@ -1,6 +1,6 @@
-// An allreduce of the sizes comes first, so that a job without results pays no more than that. Only
-// collectives are used: MPICH (5.0.2) was seen to hang with MPI_ANY_SOURCE on several nodes with
-// several ranks each.
+// Gathers the ranks' results on rank 0, which writes them. An allreduce of the sizes comes first,
+// so that a job without results pays no more than that. Only collectives are used: MPICH (5.0.2)
+// was seen to hang with MPI_ANY_SOURCE on several nodes with several ranks each.
 #include "runtime/trial/kept_plans.h"
 
 #include <cstdint>

@@ -18,22 +18,24 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kNever_ns = INT64_MAX / 16;
-// The most rounds in which both sides take turns, the rounds needed for a result, and the
-// repetitions in the first round, which is cold.
+// kRounds: the most rounds, in each of which the library's and Weft's calls are measured. kEnough:
+// the rounds needed for a result. kOfFirstRound: the calls of each side in the first round, whose
+// caches are cold.
 constexpr int kRounds = 12, kEnough = 4, kOfFirstRound = 1;
 constexpr int kLeastRepetitions = 2, kMostRepetitions = 100;
 constexpr std::int64_t kTime_ns = 20'000;
-// The calls before each measurement of long calls, because the calls of the other side (Weft or the
-// library) have filled the caches.
+// The number of calls that precede each measurement of long calls and are not timed, because the
+// calls of the other side (Weft or the library) have filled the caches.
 constexpr int kWarmUps = 2;
-// The rounds of a check. A call that the library has won stays the library's. A call that Weft has
-// won is checked briefly in each run, for that run only: the host of a virtual machine may move its
-// cores, after which the same two copies take four times as long.
+// The number of rounds of a check. A call that the library has won stays the library's. A call that
+// Weft has won is checked briefly in each run, for that run only: the host of a virtual machine may
+// move its cores, after which the same two copies take four times as long.
 constexpr int kBrief = kEnough;
 
 class NativeComparison {
-  // The knowledge of rank 0 from earlier comparisons. others: the value of all other ranks.
-  // decided: the result holds for this run.
+  // The knowledge of rank 0 from earlier comparisons. others: the value on all other ranks, which
+  // know nothing. in_doubt: there is a result, but it is measured again. settled: the result is
+  // only checked briefly. decided: the result holds for this run.
   enum class Known : std::int8_t { others, nothing, in_doubt, settled, decided };
 
  public:
@@ -50,7 +52,7 @@ class NativeComparison {
     if (is_first()) earlier_.emplace(runtime_, question);
     const bool was_won = earlier_ && earlier_->is_won();
     const Known known = what_is_known();
-    // The maximum is rank 0's knowledge, since the other ranks give the least value.
+    // The maximum is rank 0's knowledge, since the other ranks give the least value of Known.
     const auto told = internal_collective_.greatest({static_cast<std::int64_t>(known), was_won});
     began_ns_ = now_ns();
     if (!told) return true;  // ranks have made different calls, which Weft's variant will detect
@@ -98,9 +100,10 @@ class NativeComparison {
     return true;
   }
 
-  // Measures a side by so many calls that the order of arrival does not matter. The ranks agree on
-  // the time. Returns the time that the slowest rank has spent since the beginning; nullopt if
-  // ranks have made different calls.
+  // Measures a side, Weft or the library, by so many calls that the order of the ranks' arrival
+  // does not matter. The ranks agree on the time per call, which it stores in `side`. Returns the
+  // time in ns that the slowest rank has spent since the beginning; nullopt if ranks have made
+  // different calls.
   std::optional<std::int64_t> time(Side& side, const Schedule& schedule, const CallOnTrial& call,
                                    bool is_warm) {
     if (!run(side, side.warm_ups, schedule, call)) return std::nullopt;
@@ -121,7 +124,8 @@ class NativeComparison {
     return (*agreed)[1];
   }
 
-  // Returns the assumed result if nothing can be measured now.
+  // Returns the result to assume if nothing can be measured now: the earlier one; without one, that
+  // Weft wins.
   bool told_before() const { return known_ == Known::nothing || won_; }
 
   bool measured() {

@@ -1,5 +1,5 @@
-// A result is a line in the file of plans, whose algorithm is the winner: one of Weft's or
-// "library".
+// Keeps the results of comparisons with the library's calls. A result is a line in the file of
+// plans, whose algorithm is the winner: one of Weft's or "library".
 #include "runtime/trial/native_results.h"
 
 #include <algorithm>
@@ -34,7 +34,8 @@ std::string key_of(const Runtime& runtime, const NativeQuestion& question) {
 
 }  // namespace
 
-// Without a reduction the type does not count, since it may differ between ranks.
+// A question about a call without a reduction has always the same type, since the call's datatype
+// may differ between ranks.
 NativeQuestion::NativeQuestion(const Call& call, const Schedule& schedule, bool is_blocking)
     : kind(schedule.shape.kind),
       ranks(schedule.shape.size),

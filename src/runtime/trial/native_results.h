@@ -59,7 +59,7 @@ class KnownNativeResult {
   // Returns the time of the slower side for a single call; 0 if there is no result.
   std::int64_t longest_ns() const;
 
-  // Stores a measured result, also for later runs. They measure again until two clear results
+  // Stores a measured result, also for later runs. Later runs measure again until two clear results
   // agree, or four were found.
   void keep(const Schedule& schedule, bool is_won, std::int64_t library_ns, std::int64_t weft_ns);
   // Stores the result of a brief check of an earlier comparison, for this run only.

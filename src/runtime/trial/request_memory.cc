@@ -1,5 +1,6 @@
-// While the segment has space, one exchange verifies that all ranks of each node take the same
-// piece. Otherwise the ranks make a further segment.
+// Provides node memory for persistent requests. While the communicator's segment has space, one
+// exchange verifies that all ranks of each node take the same piece. Otherwise the ranks make a
+// further segment.
 #include "runtime/trial/request_memory.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ bool are_alike_on_each_node(const std::vector<std::int64_t>& wanted, const Nodes
   return true;
 }
 
-// Communicates by Weft's own collectives.
+// InternalTalk: the exchanges in which ranks agree on a segment, made by Weft's own collectives.
 class InternalTalk final : public SegmentTalk {
  public:
   explicit InternalTalk(InternalCollective& internal_collective)

@@ -1,6 +1,6 @@
-// Rank 0 reads the file of plans. The ranks agree on times after each trial. A plan in doubt is
-// measured again in the next run, until two runs confirm the rule's choice or kMostDoubts have
-// measured.
+// Measures candidates for a persistent collective. Rank 0 reads the results of earlier runs from
+// the file of plans. The ranks agree on times after each trial. A plan in doubt is measured again
+// in the next run, until two runs confirm the rule's choice or kMostDoubts runs have measured.
 #include "runtime/trial/tuning.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ namespace {
 
 using Source = PlanRecord::Source;
 
-// Exceeds any budget. A rank that cannot take part reports it, which ends the trials on all ranks.
+// A time that exceeds any budget. A rank that cannot take part reports this time, which ends the
+// trials on all ranks.
 constexpr std::int64_t kNever_ns = INT64_MAX / 4;
 
 // The most runs that measure a plan: the machine may never be quiet, or a different candidate may
@@ -44,7 +45,7 @@ class Tuner {
         record_(record),
         by_rule_{&algorithm_of(by_rule), by_rule.tuning} {}
 
-  // Returns the candidate that all ranks use.
+  // Returns the candidate that all ranks use, after measuring candidates if necessary.
   Candidate choose() {
     if (is_first()) key_ = key();
     if (!meet()) return chosen_;
@@ -58,7 +59,9 @@ class Tuner {
   }
 
  private:
-  // The knowledge of rank 0 from earlier runs.
+  // The knowledge of rank 0 from earlier runs about a call. not_measured: an earlier budget was too
+  // short, so that the rule's choice is used. doubtful: there is a result, but it is measured
+  // again. certain: the result is used as it is.
   enum class Known : std::int64_t { nothing, not_measured, doubtful, certain };
 
   bool is_first() const { return shape_.rank == 0; }
@@ -274,8 +277,8 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& cal
   if (chosen != before)
     schedule = std::make_shared<const Schedule>(build_in_batches(
         *chosen.algorithm, by_rule->shape, runtime.config.iterations_at_a_time, chosen.tuning));
-  // Is checked whatever the file of plans says, because blocking calls of the application rely on
-  // it.
+  // This is checked even for a plan from the file of plans, because blocking calls of the
+  // application rely on it.
   if (at_once && !needs_no_later_help(*schedule, false)) schedule = by_rule;
   record.spent_ns = now_ns() - began;
   runtime.summary.planned(std::move(record));

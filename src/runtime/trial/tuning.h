@@ -1,7 +1,7 @@
 // Tuning of persistent collectives during initialisation: candidates (select/candidates.h) are
 // measured on buffers of Weft, or the plan is known from the file of plans. Initialisation may wait
-// for the other ranks, and its choice is used many times. Jocksch, Piccinali, shared-memory
-// persistent allreduce (parameters chosen at initialisation).
+// for the other ranks, and its choice is used many times. Parameters are chosen at initialisation
+// as in Jocksch, Piccinali, shared-memory persistent allreduce.
 #pragma once
 
 #include <memory>
