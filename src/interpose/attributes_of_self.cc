@@ -56,7 +56,8 @@ int is_deleted(MPI_Comm comm, int key, int code) {
 
 }  // namespace
 
-// The loop also deletes attributes that a delete callback sets.
+// Deletes the attributes one by one, the last one first, until none is left, because a delete
+// callback may set further ones.
 void delete_attributes_of_self() {
   while (const auto key = keys().last()) {
     keys().remove(*key);

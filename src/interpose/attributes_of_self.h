@@ -1,6 +1,7 @@
-// The attributes of MPI_COMM_SELF. Their delete callbacks may use all of MPI while MPI_Finalize
-// begins (MPI-4.1, 11.2.4). MPICH and its derivatives call them at a point where they no longer
-// take locks, so that no thread of Weft may call MPI meanwhile. Therefore Weft calls them earlier.
+// Deletes the attributes of MPI_COMM_SELF before MPI_Finalize does. Their delete callbacks may use
+// all of MPI while MPI_Finalize begins (MPI-4.1, 11.2.4). MPICH and its derivatives call them at a
+// point where they no longer take locks, so that no thread of Weft may call MPI meanwhile.
+// Therefore Weft calls them earlier.
 #pragma once
 
 namespace weft::interpose {

@@ -1,6 +1,6 @@
-// The completion calls (MPI_Wait, MPI_Test and their variants). The application holds request
-// handles of the MPI library, so that each call ends in the library's; before that, Weft's
-// operations are progressed.
+// Implements the completion calls (MPI_Wait, MPI_Test and their variants). The application holds
+// request handles of the MPI library, so that each call ends in the library's call of the same
+// name; before that, Weft's operations are progressed.
 #include <sched.h>
 
 #include <algorithm>
@@ -41,7 +41,8 @@ bool must_always_help(const Runtime& runtime) {
   return runtime.callers_only() && runtime.several_callers();
 }
 
-// Lives while the library waits. Operations that other threads start are left to Weft's thread.
+// Lives while a wait of the library blocks the caller. Meanwhile operations that other application
+// threads start are left to Weft's thread.
 class LibraryWaits {
  public:
   explicit LibraryWaits(Runtime* runtime) {
@@ -53,9 +54,10 @@ class LibraryWaits {
   Lasting<Progress::Blocked> blocked_;
 };
 
-// A completion call on requests of Weft and of the library, and null requests. Weft's persistent
-// requests are hidden from the library, since some libraries' array calls fail with them. If a
-// callback leaves the call by a jump, the application's array may be gone with its stack frame.
+// Completion: a completion call, whose requests may be Weft's, the library's or null. Weft's
+// persistent requests are hidden from the library, since some libraries' array calls fail with
+// them. The handles are copied: if a callback leaves the call by a jump, the application's array
+// may be gone with its stack frame.
 class Completion {
  public:
   Completion(Runtime& runtime, CallId id, int count, MPI_Request* requests);
@@ -87,7 +89,8 @@ class Completion {
   int finish_array(int code, MPI_Status* statuses, const int* indices, int count);
 
  private:
-  void bring_back();  // copies what the library has changed in hidden_ to the application's array
+  void bring_back();  // copies the handles that the library has changed in hidden_ to the
+                      // application's array
   void completed_at(int index, MPI_Status* status, bool partly);
   void count_wait(std::int64_t ended_ns);
   void observe_completed();
@@ -211,7 +214,8 @@ int Completion::test_some(int* completed, int* indices, MPI_Status* statuses) {
   return code;
 }
 
-// Makes a completed persistent request of Weft inactive.
+// Makes the persistent request of Weft at this index inactive, if there is one, after it has
+// completed.
 void Completion::completed_at(int index, MPI_Status* status, bool partly) {
   for (const Ours& ours : ours_) {
     if (ours.index != index || !ours.persistent) continue;
@@ -328,8 +332,8 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
   return completion->finish_single(code, 0);
 }
 
-// Returns the runtime; nullptr if the call concerns only the library, because Weft has no requests
-// and observes none.
+// Returns the runtime; nullptr if the call concerns only the library, because the application has
+// no requests of Weft, and Weft watches none of the library's.
 inline Runtime* involved() {
   Runtime* runtime = Runtime::active();
   if (!runtime) return nullptr;
@@ -409,7 +413,7 @@ int wait_some(int count, MPI_Request* requests, int* completed, int* indices,
   Lasting<Completion> completion(*runtime, CallId::Waitsome, count, requests);
   const int code = completion->drive_until_flag([&](int* flag) {
     const int tested = completion->test_some(completed, indices, statuses);
-    *flag = *completed != 0;  // MPI_UNDEFINED if no request is active
+    *flag = *completed != 0;  // true, too, if no request is active: MPI_UNDEFINED
     return tested;
   });
   return completion->finish_array(code, statuses, indices, *completed);

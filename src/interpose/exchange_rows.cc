@@ -1,5 +1,5 @@
-// weft_exchange_rows_init: a persistent exchange with given partners. It is implemented as a
-// neighbourhood alltoallw whose topology is passed with the call.
+// Implements weft_exchange_rows_init() of weft.h: a persistent exchange of a matrix's rows between
+// given partners. It is a neighbourhood alltoallw whose topology is passed with the call.
 #include <map>
 #include <span>
 #include <vector>
@@ -32,8 +32,8 @@ int check(const Lists& lists, int ranks) {
   return MPI_SUCCESS;
 }
 
-// The datatypes of one direction: one per partner, which selects that partner's rows of the whole
-// matrix.
+// The partners to whom this rank sends, or from whom it receives, each with a datatype that selects
+// the partner's rows of the whole matrix.
 class Side {
  public:
   int set_up(const Lists& lists, MPI_Datatype row) {
@@ -105,7 +105,7 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
   if (!communicator) return MPI_ERR_COMM;
   if (!communicator->has_tag_left()) return MPI_ERR_OTHER;
   communicator->retain_for_request();
-  // The partners replace the communicator's topology, which it need not have.
+  // The partners take the place of the communicator's topology; the communicator needs none.
   Communicator partners(comm, InternalCommunicator{comm}, communicator->rank, communicator->size);
   partners.neighbors = Neighbors{received.partners, sent.partners};
   const Call call = call_of(from, sent, to, received, comm);

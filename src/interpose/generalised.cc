@@ -53,7 +53,7 @@ int cancel(void* state, int complete) {
   return MPI_SUCCESS;
 }
 
-// Returns a completed request of Weft whose callbacks return the same status and codes as
+// Returns a completed request of Weft whose callbacks return the status and the codes in
 // `callbacks`, which must outlive it.
 MPI_Request request_like(Callbacks& callbacks) {
   const auto query = [](void* state, MPI_Status* status) {
@@ -174,7 +174,8 @@ int Grequest_start(const void* from, MPI_Grequest_query_function* query_fn,
 
 namespace object {
 
-// Completes a generalised request, and frees it if MPI_Request_free was called before.
+// Completes a generalised request of the application; the library also frees it if MPI_Request_free
+// was called before.
 int Grequest_complete(bool, MPI_Request request) {
   return with_callbacks(MPI_STATUS_IGNORE, report_by_wait,
                         [&] { return next_calls.Grequest_complete(request); });

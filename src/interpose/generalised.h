@@ -1,8 +1,9 @@
-// Generalised requests of the application. The library gets Weft's callbacks, and the application's
-// are called after the library's call has returned. A library may hold a lock while it calls them,
-// as MPICH does for free_fn; the program may have requested a thread level without such locks,
-// which Weft has raised. Besides, MPI calls in a callback are offered to Weft on all ranks alike
-// only outside the library's call, since completion calls differ between ranks.
+// Handles generalised requests of the application. The library gets Weft's callbacks, and the
+// application's callbacks are called after the library's call has returned. There are two reasons.
+// A library may hold a lock while it calls them, as MPICH does for free_fn; the program may have
+// requested a thread level without such locks, which Weft has raised. Besides, MPI calls in a
+// callback are offered to Weft on all ranks alike only outside the library's call, since completion
+// calls differ between ranks.
 #pragma once
 
 #include <mpi.h>
@@ -31,7 +32,8 @@ struct GeneralisedRequest {
   int cancel(int complete) const { return cancel_fn ? cancel_fn(extra_state, complete) : 0; }
 };
 
-// The callbacks of one request that are due in one MPI call.
+// The callbacks of a generalised request that the library has requested during an MPI call, and
+// their results.
 struct Callbacks {
   GeneralisedRequest request;
   bool queries = false, frees = false, cancels = false;  // which callbacks the library has
@@ -44,7 +46,7 @@ struct Callbacks {
   bool have_failed() const { return query_code || free_code || cancel_code; }
 };
 
-// While it lives, callbacks that the library calls on this thread are deferred.
+// While a PutOff lives, it defers callbacks that the library calls on this thread.
 class PutOff {
  public:
   explicit PutOff(PutOff* outer) : outer_(outer) { innermost_ = this; }
@@ -57,10 +59,11 @@ class PutOff {
   // deferred on this thread.
   static Callbacks* of(const GeneralisedRequest& request);
 
-  // Calls the deferred callbacks after a call that returned `code`. Libraries treat errors of
-  // callbacks differently: therefore `report` makes a call like the application's on a request
-  // whose callbacks return these errors.
+  // A function that makes a call of the library like the application's, for call().
   using Report = int (*)(MPI_Request* request, MPI_Status* status);
+  // Calls the deferred callbacks after a call that returned `code`. Returns the code for the
+  // application. Libraries treat errors of callbacks differently: therefore `report` makes a call
+  // like the application's on a request whose callbacks return these errors.
   int call(int code, MPI_Status* status, Report report);
   // Calls the deferred callbacks after a call with several requests. indices: `count` entries, the
   // request of the k-th status; nullptr if status k belongs to request k.
@@ -73,13 +76,13 @@ class PutOff {
   std::vector<Callbacks> callbacks_;
 };
 
-// These are values for `report`: for calls that complete a single request, and for calls that only
-// query it.
+// The two functions to pass as `report`: report_by_wait() for calls that complete a single request,
+// and report_by_status() for calls that only query it.
 int report_by_wait(MPI_Request* request, MPI_Status* status);
 int report_by_status(MPI_Request* request, MPI_Status* status);
 
-// Makes a call that may complete, free or cancel a generalised request, and its callbacks
-// afterwards.
+// Makes a call that may complete, free or cancel a generalised request, and calls its deferred
+// callbacks afterwards. Returns an MPI error code.
 template <class Call>
 int with_callbacks(MPI_Status* status, PutOff::Report report, Call call) {
   if (generalised_requests.load(std::memory_order_relaxed) == 0) [[likely]]
@@ -89,8 +92,9 @@ int with_callbacks(MPI_Status* status, PutOff::Report report, Call call) {
   return put_off->call(code, status, report);
 }
 
-// Makes a call that may complete several generalised requests, and their callbacks afterwards.
-// completed: the number of completed requests, which the call sets.
+// Makes a call that may complete several generalised requests, and calls their deferred callbacks
+// afterwards. completed: the number of completed requests, which the call sets. Returns an MPI
+// error code.
 template <class Call>
 int with_callbacks(int count, const MPI_Request* requests, MPI_Status* statuses,
                    const int* completed, const int* indices, Call call) {

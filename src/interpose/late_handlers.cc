@@ -27,8 +27,9 @@ void tell(const ReportedError& error, int* code) {
   reinterpret_cast<Handler<Object>*>(error.handler)(&object, code);
 }
 
-// Returns whether the library was called on this thread with late handling. A recorded call may
-// also be a stale one that an application callback left by a jump; therefore the stack is searched.
+// Returns whether a library call on this thread will call the handler after its return. The
+// recorded call may be over, if an application callback has left it by a jump; therefore the stack
+// is searched.
 bool is_before_library() {
   return late_handlers.call && late_handlers.error.call != late_handlers.call &&
          is_on_stack(late_handlers.call);
@@ -41,8 +42,9 @@ void report(Handler<Object>* handler, Object* object, int* code) {
                          (std::uintptr_t)*object, *code, late_handlers.call};
 }
 
-// The functions that replace handlers. The library does not tell a function which handler it
-// replaces, so that each handler of the application needs its own.
+// The functions that the library gets in place of the application's handlers. The library does not
+// tell a function which handler it replaces, so that each handler of the application needs a
+// function of its own.
 template <class Object>
 class LateFunctions {
  public:
@@ -72,7 +74,7 @@ class LateFunctions {
   static inline constinit std::array<Handler<Object>*, kMost> handlers_{};
 };
 
-// Inserts late handling into all further library calls.
+// Makes all further library calls handle errors late, that is, after they have returned.
 void stand_before_library() {
   [[maybe_unused]] static const bool once = [] {
     next_calls_before = next_calls;

@@ -20,7 +20,7 @@ struct ReportedError {
   void (*handler)();
   std::uintptr_t object;  // the communicator, window or file
   int code;
-  const void* call;  // the library call that reported it, identified by the end of its stack frame
+  const void* call;  // the library call in which it occurred, identified by its stack frame's end
 };
 
 struct LateHandlers {
@@ -29,16 +29,17 @@ struct LateHandlers {
 };
 extern constinit thread_local LateHandlers late_handlers __attribute__((tls_model("initial-exec")));
 
-// Is called after a library call has returned `code`. Calls the handler of a recorded error;
-// returns its code, or `code`.
+// Calls the handler of the error that was recorded in a library call, after the call has returned
+// `code`. Returns the handler's code if the recorded error was `code`; otherwise `code`.
 int tell_late(int code);
 
-// The library's functions, before late handling was inserted.
+// The tables of the library's functions as they were before LateCall's functions were put in.
 extern NextCalls next_calls_before;
 extern LibraryCalls library_calls_before;
 
-// Surrounds a library call. It has no destructor, since handlers may leave by a jump; then the
-// frame recorded in late_handlers.call is no longer on the stack.
+// LateHandling: surrounds a library call, and calls the handler of an error at the end. It has no
+// destructor, since handlers may leave by a jump; then the frame recorded in late_handlers.call is
+// no longer on the stack.
 class LateHandling {
  public:
   [[gnu::always_inline]] LateHandling() : before_(late_handlers.call) {
@@ -55,7 +56,8 @@ class LateHandling {
   const void* const before_;
 };
 
-// A function with the signature of a library call, which makes the call with late handling.
+// LateCall<kCall>: functions with the signature of a library call that make this call inside a
+// LateHandling, and stand_before(), which puts them in the tables of calls.
 template <auto kCall>
 struct LateCall;
 

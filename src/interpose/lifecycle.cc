@@ -28,7 +28,7 @@
 #include "runtime/job/whole_collectives.h"
 #include "runtime/request/inline_call.h"
 #include "topo/job.h"
-// Weft's C interface is weak in programs; here its functions are defined.
+// The functions of Weft's C interface are weak in programs; this file defines them.
 #define WEFT_API __attribute__((visibility("default")))
 #include "runtime/request/watchdog.h"
 #include "weft.h"
@@ -79,15 +79,15 @@ Finalizing& finalizing() {
   return one;
 }
 
-// Is called by the library in MPI_Finalize. From here until end_within() MPI calls count as the
-// application's.
+// Makes MPI calls count as the application's from here until end_within(). Is called by the library
+// in MPI_Finalize.
 int application_calls(MPI_Comm, int, void*, void*) {
   finalizing().application.emplace();
   return MPI_SUCCESS;
 }
 
-// Is called by the library in MPI_Finalize; by MPICH in the last MPI_Session_finalize, if a session
-// outlives MPI_Finalize.
+// Ends Weft's runtime. Is called by the library in MPI_Finalize or, under MPICH and if a session
+// outlives MPI_Finalize, in the last MPI_Session_finalize.
 int end_within(MPI_Comm, int, void*, void*) {
   Finalizing& now = finalizing();
   now.application.reset();
@@ -106,7 +106,7 @@ void run_callbacks_early() {
   finalizing().application.reset();
 }
 
-bool ends_in_callback = false;  // the library calls end_within()
+bool ends_in_callback = false;  // true if the library calls end_within() in its MPI_Finalize
 
 void begin(const Beginning& beginning, int asked_level, int level) {
   if (beginning.refusal.empty()) {

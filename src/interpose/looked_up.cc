@@ -20,7 +20,7 @@
 #if __has_cpp_attribute(clang::musttail)
 #define WEFT_LEAVES_BY_JUMP
 #define WEFT_JUMP [[clang::musttail]] return
-#else  // GCC makes tail calls only with optimisation
+#else  // here the attribute is needed, since GCC makes tail calls only with optimisation
 #define WEFT_LEAVES_BY_JUMP __attribute__((optimize("O2")))
 #define WEFT_JUMP return
 #endif
@@ -28,8 +28,8 @@
 namespace weft::interpose {
 namespace {
 
-// Returns the loaded object that contains Weft. The static variable needs no guard for its
-// initialisation.
+// Returns the loaded object that contains this code. The static variable is constant-initialised,
+// so that it needs no guard.
 const link_map* own_object() {
   static constinit std::atomic<const link_map*> own{};
   if (!own.load(std::memory_order_acquire))
@@ -48,9 +48,9 @@ bool is_before_weft(const link_map* object) {
   return false;
 }
 
-// Returns whether the caller lies behind Weft's wrappers: the MPI library, other parts of Weft, or
-// a tool that the wrappers call. Its look-ups must not find the wrappers, which would cause endless
-// recursion.
+// Returns whether the caller is called by Weft's wrappers: it is the MPI library, another part of
+// Weft, or a tool that the wrappers call. Its look-ups must not find the wrappers, which would
+// cause endless recursion.
 bool is_behind_wrapper(const void* caller, const char* call) {
   const link_map* const object = object_of(caller);
   if (!object || is_before_weft(object)) return false;
@@ -91,8 +91,8 @@ void* first_definition(const char* symbol) {
 
 }  // namespace weft::interpose
 
-// Not with a sanitizer, whose runtime looks up C library functions before instrumented code can
-// run.
+// The following functions are not defined in builds with a sanitizer, whose runtime looks up C
+// library functions before instrumented code can run.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 using weft::linker;
 

@@ -1,6 +1,7 @@
-// Applies only to the process that `weft run` itself has become, and only if it has not waited for
-// a child process: a shell or script leaves MPI to other programs. The first of several ranks
-// prints the sentence. If no summary was requested, a program with an MPI library need not use it.
+// Prints the sentence of nothing_called.h when a process exits. It does so only in the process that
+// `weft run` itself has become, and only if that has not waited for a child process: a shell or
+// script leaves MPI to other programs. The first of several ranks prints the sentence. If no
+// summary was requested, a program with an MPI library need not use it.
 #include "interpose/nothing_called.h"
 
 #include <sys/resource.h>
@@ -45,7 +46,7 @@ bool has_mpi_library() {
   return find_behind_weft("PMPI_Finalize") != nullptr;
 }
 
-// Is not done for a program that failed, which has reported its own reason.
+// Prints the sentence, except after a program that failed, which has reported its own reason.
 void say_that_there_was_nothing_to_do(int status, void*) {
   if (status != 0 || has_begun || !started_by_weft_run() || !is_first_rank() || had_children())
     return;
@@ -58,7 +59,8 @@ void say_that_there_was_nothing_to_do(int status, void*) {
       "' whether it is linked to one");
 }
 
-// Is registered before the program's own exit functions, and so called after them.
+// Registers the function that prints the sentence. A constructor does so before the program
+// registers its own exit functions, so that the sentence comes after them.
 [[gnu::constructor]] void watch_for_the_end() {
   if (started_by_weft_run()) on_exit(say_that_there_was_nothing_to_do, nullptr);
 }

@@ -1,5 +1,5 @@
-// Calls that free, mark or change requests, communicators, datatypes and operators. Requests may be
-// neither freed nor cancelled while a collective is active (MPI-4.1, 6.12).
+// Implements calls that free, mark or change requests, communicators, datatypes and operators.
+// Requests may be neither freed nor cancelled while a collective is active (MPI-4.1, 6.12).
 #include "interpose/objects.h"
 
 #include <atomic>
@@ -108,8 +108,8 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
 namespace {
 
 // Returns the runtime if this duplication may be deferred, otherwise nullptr. Open MPI's Fortran
-// binding, which calls PMPI_X, reads the new handle immediately from a temporary variable; deferred
-// calls are then released first.
+// binding, which calls PMPI_X, reads the new handle immediately from a temporary variable. Such a
+// duplication is not deferred; the deferred calls begin before it.
 Runtime* defers_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_Request* request) {
   Runtime* runtime = newcomm && request ? Runtime::active() : nullptr;
 #if defined(WEFT_FAMILY_OPENMPI)
@@ -224,8 +224,8 @@ int Comm_disconnect(bool nested, MPI_Comm* comm) {
   return free_communicator(CallId::Comm_disconnect, nested, comm, next_calls.Comm_disconnect);
 }
 
-// The request of an active collective must not be freed. But programs do free it after
-// MPI_Request_get_status has reported its completion.
+// Frees a request. An active collective's request must not be freed, and causes an error. But
+// programs do free it after MPI_Request_get_status has reported its completion, which is allowed.
 int Request_free(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
   if (runtime) InlineCall::own().hand_over();

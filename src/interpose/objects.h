@@ -1,4 +1,4 @@
-// The generated wrappers call these functions after the MPI library has made an object.
+// Functions that the generated wrappers call after the MPI library has made an object.
 #pragma once
 
 #include <mpi.h>

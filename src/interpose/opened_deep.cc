@@ -17,8 +17,8 @@
 namespace weft::interpose {
 namespace {
 
-// The number of loaded objects now, and of all that were ever loaded. The list keeps their order of
-// loading.
+// The number of loaded objects now, and the number of all that were ever loaded. dl_iterate_phdr()
+// visits them in the order of loading.
 struct Objects {
   std::size_t now = 0;
   unsigned long long ever = 0;
@@ -42,8 +42,8 @@ std::atomic<int> openers{0};
 std::atomic<unsigned long long> objects_before{0};
 constinit thread_local bool has_opened = false;
 
-// The part of an object that the dynamic linker has made read-only. It can be made writable while
-// this lives.
+// The part of an object that the dynamic linker has made read-only. It can be made writable until
+// this C++ object is destroyed.
 class ReadOnlyPart {
  public:
   explicit ReadOnlyPart(const dl_phdr_info& object) {

@@ -1,6 +1,6 @@
-// PersistentAlone: completes a persistent request of Weft without calling the MPI library. It is
-// separate from the other completions because it needs no list of requests, and short collectives
-// need a short path.
+// PersistentAlone: completes a single persistent request of Weft without calling the MPI library.
+// It is separate from the other completions because it needs no list of requests, and short
+// collectives need a short path.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class PersistentAlone {
     return done;
   }
 
-  // valid once it is complete
+  // Returns whether the operation has failed; valid once the operation is complete.
   bool has_failed() const { return operation_->error_code() != MPI_SUCCESS; }
 
   int complete(MPI_Status* status) {

@@ -1,6 +1,6 @@
-// MPI_Win_allocate_shared: all ranks of such a window have mapped its memory. They agree on a
-// number for the window and on the offsets of the ranks' parts, so that collectives on buffers
-// there need no copy.
+// Implements MPI_Win_allocate_shared, and the freeing of windows. All ranks of a shared window have
+// mapped its memory. They agree on a number for the window and on the offsets of the ranks' parts,
+// so that collectives on buffers there need no copy.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -69,8 +69,8 @@ Part span_of(const std::vector<Part>& parts) {
   return {first, last - first};
 }
 
-// Returns offset and size of each part. If these are equal on all ranks, one address locates the
-// whole window.
+// Returns offset and size of each part in bytes. If these are equal on all ranks, one address
+// locates the whole window.
 Words layout_of(const std::vector<Part>& parts, const std::byte* first) {
   Words layout;
   for (const Part& part : parts) {
@@ -90,7 +90,8 @@ bool is_freed_without_waiting(MPI_Info info) {
   return found && value == std::string_view("true");
 }
 
-// Returns a number that is unique on this node and differs from those of heaps, which are ranks.
+// Returns a number for a window that is unique on this node. It differs from the numbers of heaps,
+// which are ranks.
 std::int64_t new_number(int world_rank) {
   static std::atomic<std::int64_t> made{0};
   return (std::int64_t{world_rank} + 1) << 32 | made.fetch_add(1);
@@ -170,9 +171,9 @@ int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_
 
 namespace object {
 
-// Until all ranks have called MPI_Win_free, other ranks may still look up addresses that a rank of
-// the window has shown. Memory that is mapped at these addresses afterwards must not be mistaken
-// for the window.
+// Frees a window. Until all ranks have called MPI_Win_free, other ranks may still look up addresses
+// in the window that its ranks have published. Memory that is mapped at these addresses afterwards
+// must not be mistaken for the window.
 int Win_free(bool nested, MPI_Win* win) {
   std::optional<BlockingCall> guard;
   const MPI_Win window = *win;

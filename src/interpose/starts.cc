@@ -1,4 +1,4 @@
-// MPI_Start and MPI_Startall.
+// Implements MPI_Start and MPI_Startall.
 #include <vector>
 
 #include "base/clock.h"
