@@ -28,7 +28,7 @@ class AloneCall {
     next_ = schedule_.program.data();
     begun_ = false;
   }
-  // Tell an Execution that takes the call over how far it has progressed.
+  // Tell how far the call has progressed, for an Execution that takes it over.
   bool begun() const { return begun_; }
   std::uint32_t steps_done() const { return next_->step; }
 

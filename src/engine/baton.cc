@@ -1,4 +1,5 @@
-// A calling thread raises `calls` before it reads `sleeps`, so that no wake-up is lost.
+// Implements the sleep and the wake-up of threads on one core. A calling thread raises `calls`
+// before it reads `sleeps`, so that no wake-up is lost.
 #include "engine/baton.h"
 
 #include <utility>

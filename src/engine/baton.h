@@ -26,8 +26,8 @@ class Baton {
   // Makes a baton for a thread that is alone on its core.
   Baton();
 
-  // Returns the number of calls so far. Read it before the last check for work that precedes
-  // sleep(), so that a call after that check ends the sleep.
+  // Returns how often other threads have called this one. Read it before the last check for work
+  // that precedes sleep(), so that a call after that check ends the sleep.
   std::uint32_t calls() const { return own_->calls.load(); }
   // Sleeps until another thread calls, or for `ns` nanoseconds. calls_before: the value of calls()
   // before the last check for work.

@@ -1,4 +1,4 @@
-// The agent's thread loops over the mailboxes of its core.
+// Implements the core agent. Its thread loops over the mailboxes of all ranks on its core.
 #include "engine/core_agent.h"
 
 #include <sys/prctl.h>
@@ -15,8 +15,8 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kUntilCalled_ns = 3'600'000'000'000;
-constexpr unsigned long kTimerSlack_ns = 1000;  // The kernel's default (50 us) is longer than many
-                                                // of the sleeps.
+constexpr unsigned long kTimerSlack_ns = 1000;  // how late the kernel may end a sleep; its default
+                                                // of 50 us is longer than many of the sleeps
 
 void make_robust(pthread_mutex_t* mutex) {
   pthread_mutexattr_t kind;
@@ -64,8 +64,9 @@ void CoreAgent::main() {
   pthread_mutex_unlock(&own_->alive);
 }
 
-// A rank raises `calls` after it has left a command, so that a command left during this round ends
-// the sleep.
+// Advances the commands of all ranks until the agent is stopped, and sleeps while none can
+// continue. A rank raises `calls` after it has left a command, so that a command left during this
+// round ends the sleep.
 void CoreAgent::serve() {
   while (!stopping_.load()) {
     const std::uint32_t calls_before = baton_.calls();
@@ -83,7 +84,8 @@ void CoreAgent::serve() {
   }
 }
 
-// Closes the mailbox before it looks for commands, so that none can arrive unseen.
+// Returns all open commands to their ranks when the agent ends. It first tells the ranks that the
+// agent serves no more, so that they leave no further commands.
 void CoreAgent::close() {
   own_->serves.store(MailboxMemory::Serves::no_more);
   for (Client& client : clients_) {
@@ -157,7 +159,7 @@ RemoteProgram::State CoreAgent::carry_out(Client& client, std::size_t number) {
   }
 }
 
-// Wakes the rank's progress thread, which may be asleep.
+// Returns a command to its rank, and wakes the rank's progress thread, which may be asleep.
 void CoreAgent::give_back(MailboxMemory& mailbox, Command& command) {
   mailbox.open.fetch_sub(1);
   mailbox.returned.fetch_add(1);

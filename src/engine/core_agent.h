@@ -35,7 +35,7 @@ class CoreAgent {
 
  private:
   struct Served {
-    std::uint64_t number = 0;  // the number of the command; 0 if there is none
+    std::uint64_t number = 0;  // number of the command that `program` carries out; 0 for none
     RemoteProgram program;
   };
   struct Client {

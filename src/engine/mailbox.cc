@@ -1,5 +1,5 @@
-// The state of a command alone tells which side owns it. It is changed by compare-and-exchange
-// wherever both sides may change it.
+// Implements a rank's access to its mailbox. The state of a command alone tells whether the rank or
+// the agent owns it. It is changed by compare-and-exchange wherever both sides may change it.
 #include "engine/mailbox.h"
 
 #include <sched.h>
@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// Returns nullopt if floating-point exceptions raise signals in the rank, since its own process
-// must receive these.
+// Describes the rest of an operation, as declared in mailbox.h. Also returns nullopt if
+// floating-point exceptions raise signals in the rank, since its own process must receive these.
 std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn, const Operation::Rest& rest) {
   NodeBuffers* const node_buffers = turn.node_buffers();
@@ -53,8 +53,8 @@ Mailbox::Mailbox(std::shared_ptr<void> memory, MailboxMemory* own, MailboxMemory
       agents_(agents),
       agent_(std::move(memory), &own->agent, {&agents->agent}) {}
 
-// The agent closes its mailbox before it looks for commands, and this function leaves the command
-// before it checks for closure, so that at least one side sees the other.
+// Leaves a command, unless the agent has told that it serves no more. An agent that ends tells so
+// first, and then returns the commands that are open.
 int Mailbox::leave(const Work& work) {
   if (agents_->serves.load() != MailboxMemory::Serves::yes) return kNone;
   for (int i = 0; i < MailboxMemory::kCommands; ++i) {
@@ -94,8 +94,9 @@ std::optional<Mailbox::Rest> Mailbox::take(int number) {
   }
 }
 
-// A robust mutex reports its owner's end to the first thread that locks it; that thread records it
-// for the others.
+// Returns whether the agent's thread has ended without closing its mailbox, as when its process
+// crashes. A robust mutex reports its owner's end to the first thread that locks it; that thread
+// records it for the others.
 bool Mailbox::agent_has_ended() const {
   const int code = pthread_mutex_trylock(&agents_->alive);
   if (code == EBUSY) return false;

@@ -60,8 +60,7 @@ struct alignas(64) Command {
     returned,  // the agent cannot carry it out, so its rank must
   };
   std::atomic<State> state;
-  std::atomic<std::uint32_t> wanted;  // nonzero while the rank waits for the agent to release the
-                                      // command
+  std::atomic<std::uint32_t> wanted;  // nonzero while the rank wants the command back
   std::uint64_t number;               // differs for each command in this mailbox
   Work work;                          // belongs to whichever side has claimed the command
 };
@@ -70,14 +69,14 @@ struct alignas(64) Command {
 struct MailboxMemory {
   static constexpr int kCommands = 32;
 
-  // The agent of this core uses these in the mailbox of its own rank.
+  // The agent of this core uses the next three members, in the mailbox of its own rank.
   Baton::Place agent;
   enum class Serves : std::uint32_t { not_yet, yes, no_more, has_ended };
   std::atomic<Serves> serves;
   pthread_mutex_t alive;  // locked by the agent's thread; being robust, it tells when that thread
                           // has ended
 
-  // The rank sets these before any rank leaves commands.
+  // The rank sets the next three members before any rank leaves commands.
   alignas(64) pid_t process;
   int rank;              // rank in MPI_COMM_WORLD
   std::uintptr_t trial;  // address of a number in the rank's process; the agent reads it to test
@@ -107,16 +106,18 @@ class Mailbox {
     const Command::State now = at(command).state.load(std::memory_order_acquire);
     return now == Command::State::open || now == Command::State::claimed;
   }
-  // Takes a command back for its rank after waiting until the agent has released it. Returns
-  // nullopt if the agent ended while it carried the command out.
+  // The state of a command that the rank has taken back: whether all instructions are done, whether
+  // the use of the node buffers has begun, and the index of the next instruction.
   struct Rest {
     bool over = false, begun = false;
     std::uint32_t next = 0;
   };
+  // Takes a command back for its rank after waiting until the agent has released it. Returns
+  // nullopt if the agent ended while it carried the command out.
   std::optional<Rest> take(int command);
 
   bool some_have_returned() const { return own_->returned.load() > 0; }
-  // Returns a counter that changes when the agent returns a command.
+  // Returns a counter, used as a futex, that the agent raises when it returns a command.
   std::atomic<std::uint32_t>& wake() const { return own_->wake; }
   bool agent_has_ended() const;
 

@@ -24,8 +24,8 @@ inline bool Operation::end(Result<bool>& result) {
   return true;
 }
 
-// Is separate from advance() since few schedules have several batches. Observers see the first
-// batch as the one in progress.
+// Advances the second and later batches of a schedule. This function is separate from advance()
+// since few schedules have several batches. Observers see the first batch as the one in progress.
 [[gnu::noinline]] bool Operation::advance_later_batches(bool callers_part) {
   for (;;) {
     auto result = execution_.advance(1, callers_part);

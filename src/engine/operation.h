@@ -61,21 +61,23 @@ class Operation {
   void mark_waited_on() { wanted_.store(true, std::memory_order_relaxed); }
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
-  // Returns the unfinished steps if all of them belong to the schedule's program, which any process
-  // that can access its buffers may carry out; nullopt otherwise. Must not be called during an
-  // advance.
+  // The part of the operation that is left: whether its use of the node buffers has begun, how many
+  // steps are done, and the value from which its signal counters continue.
   struct Rest {
     bool begun;
     std::uint32_t steps_done, signals_before;
   };
+  // Returns the rest of the operation if it belongs to the schedule's program, which any process
+  // that can access its buffers may carry out; nullopt otherwise. Must not be called during an
+  // advance.
   std::optional<Rest> rest() const;
   // Notes that another process has carried out `steps_done` steps of the program. begun: whether
-  // the turn has begun.
+  // the operation has begun to use the node buffers.
   void has_gone_on(bool begun, std::uint32_t steps_done) {
     if (begun) execution_.skip(steps_done);
   }
-  // Notes that another process has carried out all steps and ended the turn, so that only
-  // completion is left.
+  // Notes that another process has carried out all steps and ended the use of the node buffers, so
+  // that only completion is left.
   void is_over() { stage_ = Stage::over; }
 
   // Marks the operation as failed because an application function that it called never returned.
@@ -130,11 +132,12 @@ class Operation {
   FloatingPoint computes_as_;
   bool by_callers_ = false;
   bool in_memory_ = false;
-  // over: all steps are done, or a step has failed.
+  // The part of the schedule in progress. over: all steps are done, or a step has failed.
   enum class Stage : std::uint8_t { first_batch, later_batch, over } stage_ = Stage::first_batch;
   std::optional<Error> error_;  // set if a step has failed
   std::atomic<bool> wanted_{false};
-  // The advancing thread writes these. They synchronise with nothing.
+  // The advancing thread writes the next two members, for observers; they are not used to
+  // synchronise threads.
   std::atomic<std::uint32_t> round_{0};
   std::atomic<const Schedule*> under_way_;
   std::atomic<int> done_{0};  // set by the advancing thread (release), read by waiters (acquire)

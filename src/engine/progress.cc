@@ -16,7 +16,8 @@
 namespace weft {
 namespace {
 
-// The kernel's default of 50 us is longer than many of the sleeps.
+// How late the kernel may end a sleep of the progress thread. The kernel's default of 50 us is
+// longer than many of the sleeps.
 constexpr unsigned long kTimerSlack_ns = 1000;
 
 // Returns whether the kernel has given the core to another thread since the calling thread last
@@ -93,8 +94,8 @@ void Progress::count_for_thread(const Entry& entry, int change) {
   if (entry.operation->by_callers()) by_callers_.fetch_add(change);
 }
 
-// Leaves the rest of the operation to application threads. A completed operation is no longer
-// counted for the progress thread.
+// Leaves the rest of the operation to application threads. Only an operation that is neither over
+// nor with the core agent is still counted for the progress thread.
 void Progress::leave_to_callers(Entry& entry) {
   if (!entry.over && entry.command == Mailbox::kNone) for_thread_.fetch_sub(1);
   entry.wants_thread = false;
@@ -164,8 +165,8 @@ bool Progress::take_back(Entry& entry) {
   return true;
 }
 
-// Gives up after some tries, since the MPI library may exit the process from inside the thread that
-// holds the lock.
+// Takes all operations back from the core agent, if it gets the lock. It gives up after some tries,
+// since the MPI library may exit the process from inside the thread that holds the lock.
 void Progress::take_all_back() {
   constexpr int kTries = 1000;
   std::unique_lock lock(advancing_, std::defer_lock);
@@ -192,7 +193,7 @@ bool Progress::advance(Who who, Entry& entry) {
   return false;
 }
 
-// The caller must hold advancing_.
+// Advances all operations once. The calling thread must hold advancing_.
 Progress::Found Progress::advance_all(Who who) {
   {
     const std::lock_guard lock(inbox_mutex_);
@@ -231,6 +232,7 @@ Progress::Found Progress::advance_all(Who who) {
   return found;
 }
 
+// Notes that a caller may block in the library, and lets the progress thread take operations over.
 // blocked_ is raised before awaited_ is read, and submit() reads blocked_ after it has raised
 // awaited_, so that at least one side sees the other.
 bool Progress::caller_blocks() {
@@ -242,8 +244,8 @@ bool Progress::caller_blocks() {
   return true;
 }
 
-// Waits until the progress thread has finished the operation that it advances. That thread reads
-// blocked_ before each operation.
+// Ends a caller's block. If operations are reserved for callers, waits until the progress thread
+// has finished the operation that it advances. That thread reads blocked_ before each operation.
 void Progress::caller_returns() {
   blocked_.fetch_sub(1);
   if (by_callers_.load() > 0) const std::lock_guard until_it_has_ended(advancing_);
@@ -290,8 +292,8 @@ std::int64_t Progress::time_for_pace() const {
   return waiting_.keeps_time() ? now_ns() : 0;
 }
 
-// Makes its system calls only after the first wake-up, because many programs never have work for
-// the progress thread.
+// Runs the progress thread. It makes its system calls only after the first wake-up, because many
+// programs never have work for the thread.
 void Progress::thread_main() {
   rest_without_operations();
   observer_.thread_started("progress", 0);
@@ -386,8 +388,8 @@ bool Progress::inbox_is_empty() {
   return inbox_.empty();
 }
 
-// Asking whether the core was switched takes as long as a yield. Therefore it is done only after a
-// slow yield, and only if the last answer is old.
+// Yields the core, and learns whether another thread has run on it. This question takes as long as
+// a yield. Therefore it is asked only after a slow yield, and only if the last answer is old.
 void Progress::yield_core() {
   constexpr std::int64_t kQuick_ns = 1000;
   constexpr int kRemembered = 256;  // yields until the core counts as unshared again

@@ -111,14 +111,14 @@ class Progress {
       poll_callers_own();
   }
   void poll_callers_own();
-  // Yields the core. Learns from the time that this takes whether other threads wanted the core.
+  // Yields the core, and notes whether other threads wanted it, which polls_inline() uses.
   void yield_core();
 
-  // These bracket a call that may block in the MPI library. In between the progress thread takes
-  // over all operations in whose later rounds other ranks wait for this one, including those left
-  // to callers and those that other callers submit meanwhile. The library itself progresses
-  // messages that are already posted. caller_returns() must be called only if caller_blocks()
-  // returned true.
+  // The next two functions enclose a call that may block in the MPI library. In between the
+  // progress thread takes over all operations in whose later rounds other ranks wait for this one,
+  // including those left to callers and those that other callers submit meanwhile. The library
+  // itself progresses messages that are already posted. caller_returns() must be called only if
+  // caller_blocks() returned true.
   bool caller_blocks();
   void caller_returns();
   // Calls caller_returns() at the end of its scope.
@@ -134,8 +134,9 @@ class Progress {
   };
 
   // Adds transfers of the application to those that the progress thread polls for, or removes some
-  // if `change` is negative. started: how many of these have just begun. opened: how often other
-  // ranks may begin some from now on. exposed: how many of these only other ranks may begin.
+  // if `change` is negative. started: how many of these have just begun. opened: how often the
+  // application has just exposed a window to accesses by other ranks. exposed: the change in the
+  // number of exposed windows.
   void leave_transfers(int change, std::uint32_t started = 0, std::uint32_t opened = 0,
                        int exposed = 0);
 
@@ -152,8 +153,8 @@ class Progress {
     bool wants_thread = false;
     bool offered = false;          // set by offer(); used only in inbox_
     bool over = false;             // all steps are done, so that only completion is left
-    int command = Mailbox::kNone;  // number of the command that the core agent has; kNone if there
-                                   // is none
+    int command = Mailbox::kNone;  // number of the command by which the core agent has the
+                                   // operation; kNone if it has not
   };
 
   void add(Entry entry);
@@ -241,7 +242,7 @@ class Progress {
 
   std::atomic<int> under_way_{0};  // number of operations in inbox_ or active_; written by submit()
                                    // and advance_all()
-  std::atomic<int> for_thread_{0};  // operations with wants_thread that are not over
+  std::atomic<int> for_thread_{0};  // operations with wants_thread, not over nor with the agent
   std::atomic<int> awaited_{0};  // operations in whose later rounds other ranks wait for this one
   std::atomic<int> by_callers_{0};  // operations that only application threads inside MPI calls may
                                     // advance
@@ -249,7 +250,7 @@ class Progress {
   std::atomic<int> blocked_{0};  // application threads between caller_blocks() and caller_returns()
   std::atomic<int> transfers_{0};  // transfers of the application that the progress thread polls
                                    // for
-  std::atomic<int> exposed_{0};    // transfers among transfers_ that only other ranks may begin
+  std::atomic<int> exposed_{0};    // exposed windows; they are part of transfers_
   std::atomic<std::uint32_t> transfers_started_{0}, transfers_opened_{0};
   Sleeper<> sleeper_;  // lets the progress thread sleep; the core agent may wake it, too
   std::atomic<bool> stopping_{false};
@@ -262,7 +263,7 @@ class Progress {
   Thread thread_;
 };
 
-// Is not inlined, to keep callers small that need not wait.
+// This function is not inlined, to keep callers small that need not wait.
 template <class Complete, class Sleep>
 [[gnu::noinline]] void Progress::drive_until(Complete complete, Sleep sleep) {
   constexpr int kPollsOnOwnCore = 64, kPollsOnSharedCore = 2, kPollsPerCall = 16;

@@ -1,5 +1,5 @@
-// Keeps the mean and the mean deviation of round durations as TCP does for round-trip times (RFC
-// 6298).
+// Implements QuietPace. It keeps the mean and the mean deviation of round durations as TCP does for
+// round-trip times (RFC 6298).
 #include "engine/quiet_pace.h"
 
 #include <algorithm>

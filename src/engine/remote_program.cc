@@ -1,4 +1,5 @@
-// Carries out a program as AloneCall does, except that some buffers lie in another process.
+// Implements RemoteProgram. It carries out a program as AloneCall does, except that some buffers
+// lie in another process.
 #include "engine/remote_program.h"
 
 #include <unistd.h>
@@ -127,9 +128,9 @@ const std::byte* RemoteProgram::get(const Place& from, std::vector<std::byte>& r
   return failed_ == State::over ? room.data() : nullptr;
 }
 
-// If the agent cannot write the whole result into the rank's memory, the rank repeats the step.
-// Therefore accesses that may fail come first, and the agent restores an operand that it has
-// overwritten.
+// Carries out a reduction. If the agent cannot write the whole result into the rank's memory, the
+// rank repeats the step. Therefore accesses that may fail come first, and the agent restores an
+// operand that it has overwritten.
 RemoteProgram::State RemoteProgram::reduce(const Instruction& one) {
   const std::int64_t bytes = one.amount * element_bytes_;
   const Place first = place(one.first, one.first_at), second = place(one.second, one.second_at);

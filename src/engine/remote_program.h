@@ -36,7 +36,8 @@ class RemoteProgram {
   void end();
 
  private:
-  // An address in a buffer, in this process or in the rank's.
+  // An address in a buffer: `here` in this process, or `there` in the process of the program's
+  // rank.
   struct Place {
     std::byte* here = nullptr;  // nullptr if the address is in the rank's process
     std::uintptr_t there = 0;

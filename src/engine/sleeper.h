@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// dozing: the thread wakes by itself in time for the news that it expects. deeply: only a call
-// wakes it.
+// How a thread sleeps, in ascending order of depth. no: it is awake. dozing: it wakes by itself in
+// time for the news that it expects. deeply: only a call by another thread wakes it.
 enum class Asleep : std::uint8_t { no, dozing, deeply };
 
 // The futex word by which the thread is called, and the thread's announcement of its sleep.

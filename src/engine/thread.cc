@@ -1,5 +1,6 @@
-// Synchronous signals stay unblocked: a blocked one would end the process. The application may have
-// a handler that tracks pages or traps floating-point errors, whichever thread causes them.
+// Starts threads of Weft. Their asynchronous signals are blocked, but synchronous ones stay
+// unblocked: a blocked one would end the process. The application may have a handler that tracks
+// pages or traps floating-point errors, whichever thread causes them.
 #include "engine/thread.h"
 
 #include <dlfcn.h>

@@ -19,18 +19,19 @@ class TransferPace {
   // The longest time between two polls if only other ranks may begin transfers, which may never
   // come.
   static constexpr std::int64_t kMostForOthers_ns = 64'000'000;
-  // In the long run the time between two polls is the elapsed time divided by this number.
+  // In the long run the time between two polls is the time since the last start or end of a
+  // transfer, divided by this number.
   static constexpr std::int64_t kParts = 64;
   // For this time after the last transfer the thread keeps polling, so that the next transfer needs
   // no system call to wake it.
   static constexpr std::int64_t kLinger_ns = 2'000'000;
 
-  // After this time, transfers of which none has started are taken for accesses that only other
-  // ranks may begin.
+  // The age from which polls for a transfer are kSlow_ns apart. It is assumed for transfers that
+  // appear although none has started: these are accesses that only other ranks may begin.
   static constexpr std::int64_t kSlowAfter_ns = 8 * kSlow_ns;
 
-  // Returns the time to sleep; 0 if nothing is outstanding now or was lately. outstanding: the
-  // current number of transfers. started: how many have started so far. opened: how often other
+  // Returns the time to sleep in ns; 0 if nothing is outstanding now or was lately. outstanding:
+  // the current number of transfers. started: how many have started so far. opened: how often other
   // ranks were allowed to begin some. The last two matter if transfers end and as many start
   // between two polls. exposed: the number of outstanding windows that others may access.
   std::int64_t sleep_ns(std::int64_t now_ns, int outstanding, std::uint32_t started,

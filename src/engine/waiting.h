@@ -45,8 +45,9 @@ class Waiting {
   // Returns what to do while no operation can continue. hides_rounds: some operations may progress
   // unseen, and are polled again at once. transfers: transfers must be polled in time as well.
   Rest among_operations(std::int64_t now_ns, bool hides_rounds = false, bool transfers = false);
-  // Notes how long a yield took. A thread that computes keeps the core until the next tick; then a
-  // doze, after which the kernel returns the core at once, is shorter than a yield.
+  // Notes how long a yield took. If it took long, the thread dozes instead of yielding for a while:
+  // a thread that computes keeps the core until the next tick; then a doze, after which the kernel
+  // returns the core at once, is shorter than a yield.
   void yielded(std::int64_t took_ns) {
     if (took_ns > kQuickYield_ns) dozes_for_yields_ = kRemembered;
   }

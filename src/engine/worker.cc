@@ -61,7 +61,8 @@ bool Worker::is_idle() const {
   return queue_->entries.empty() && !queue_->is_busy;
 }
 
-// May destroy the worker, if the operation holds the last reference to its owner.
+// Carries out an operation of the queue. This may destroy the worker, if the operation holds the
+// last reference to its owner.
 void Worker::carry_out(Entry entry) {
   const ComputesAs caller(entry.operation->computes_as());
   if (entry.operation->advance()) return;

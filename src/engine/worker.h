@@ -27,9 +27,10 @@ class Worker {
   // Starts the thread. Returns an error if the system refuses. Must precede the first submit().
   Result<bool> start();
   void submit(std::shared_ptr<Operation> operation);
+  // A function that takes over an operation which the worker has only begun.
+  using Then = std::function<void(std::shared_ptr<Operation>)>;
   // Queues an operation that the worker's thread advances only once. If the operation is not
   // complete then, it is passed to `then`.
-  using Then = std::function<void(std::shared_ptr<Operation>)>;
   void begin(std::shared_ptr<Operation> operation, Then then);
   // Returns whether all submitted operations have completed.
   bool is_idle() const;
