@@ -1,5 +1,5 @@
-// Operands: the addresses of a schedule's buffers in an operation, and those of its steps that need
-// no transport.
+// Operands: the addresses of a schedule's buffers in an operation. It carries out those steps of
+// the schedule that need no transport.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct Operands {
   Kernel reduce = nullptr;                  // reduction kernel; nullptr if the transport reduces
   PeerBuffers* peers = nullptr;             // other ranks' buffers, for a direct schedule
 
-  // Sets the addresses in the node's shared memory for this turn.
+  // Sets the addresses in the node's shared memory for this use of the node buffers.
   void use(const NodeTurn& turn, const Schedule& schedule) {
     std::byte* const node = turn.memory();
     base[static_cast<std::size_t>(Buffer::node)] = node;
@@ -66,7 +66,8 @@ struct Operands {
   static Reader reader_of(Buffer buffer) {
     return is_in_node(buffer) ? Reader::others : Reader::self;
   }
-  // Adds in integers: the base may be MPI_BOTTOM, and offsets may lead below it.
+  // Returns the address at `offset` from `origin`. Adds integers instead of using pointers, since
+  // the origin may be MPI_BOTTOM, and offsets may lead below it.
   static std::byte* moved(std::byte* origin, std::int64_t offset) {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(origin) + offset);
   }
@@ -83,7 +84,8 @@ struct Operands {
     return true;
   }
 
-  // Returns the second destination of a reduction's result; nullptr if there is none.
+  // Returns the second destination of a reduction's result, which the next step would copy there;
+  // nullptr if there is none.
   std::byte* also(const Step& step) const {
     return step.fused == Fused::with_next ? address((&step)[1].second.at) : nullptr;
   }

@@ -36,15 +36,15 @@ class PeerBuffers {
     bool copied = false;  // some buffers are accessible only by kernel copies; equal on all ranks
   };
 
-  // Prepares an operation in which this rank shows its buffers `own`. The buffers of all ranks then
-  // count as unknown.
+  // Prepares an operation in which this rank publishes its buffers `own` for the others. The
+  // buffers of all ranks then count as unknown.
   void begin(const ShownBuffers& own) {
     own_ = own;
     searching_ = true;
     start_anew();
   }
-  // Takes buffers that all ranks have shown each other for good, as a persistent request does. all:
-  // indexed by rank. own: this rank's.
+  // Sets buffers that all ranks have published for all operations, as those of a persistent
+  // request. all: the buffers, indexed by rank. own: this rank's.
   Found know(std::span<const ShownBuffers> all, const ShownBuffers& own) {
     own_ = own;
     searching_ = false;
@@ -53,13 +53,15 @@ class PeerBuffers {
     return found_;
   }
 
-  // The following functions are the steps of a direct schedule.
+  // The following functions are the steps of a direct schedule. show() publishes this rank's
+  // buffers in the node's memory.
   void show(int rank, const NodeTurn& turn) const {
     if (!searching_) return;
     const ShownBuffers shown = confirmed(own_);
     std::memcpy(turn.shown_by(rank), &shown, sizeof shown);
   }
-  // Reads the buffers that `rank` has shown. Returns false if they are not accessible.
+  // Reads the buffers that `rank` has published. Returns whether all buffers read so far are
+  // accessible to other ranks.
   bool find(int rank, const NodeTurn& turn) {
     if (!searching_) return true;
     ShownBuffers shown;
@@ -71,7 +73,8 @@ class PeerBuffers {
   std::optional<bool> agree(const NodeTurn& turn) {
     return searching_ && found_.attached ? ask_all(turn) : true;
   }
-  // Notes that agree() has returned true.
+  // Notes that agree() has returned true, so that later operations need not ask about these
+  // buffers.
   void agreed() {
     ranges_->all_have(own_.input, all_ranks_);
     ranges_->all_have(own_.result, all_ranks_);
@@ -79,8 +82,8 @@ class PeerBuffers {
       copies_->all_reach(all_ranks_);
   }
 
-  // Returns the address of a buffer, send or recv, of a rank that has been found. If is_copied(),
-  // it is an address in that rank's process.
+  // Returns the address of the send or recv buffer of a rank whose buffers are known. If
+  // is_copied(), it is an address in that rank's process.
   std::byte* at(int rank, Buffer buffer) const { return place(rank, buffer).at; }
   bool is_copied(int rank, Buffer buffer) const { return place(rank, buffer).process >= 0; }
   // Returns whether some buffer must be copied by the kernel.
@@ -115,7 +118,7 @@ class PeerBuffers {
   std::byte* address(const ShownBuffer& shown) {
     if (shown.memory == ShownBuffer::kNotUsed) return nullptr;
     if (shown.is_of_process()) return attach(shown);
-    // A rank shows a buffer only if all others have mapped the memory or may map it now.
+    // A rank publishes a buffer only if all others have mapped the memory or may map it now.
     const auto found = ranges_->find(shown);
     found_.visible = found_.visible && found;
     found_.attached = found_.attached || shown.pages > 0;

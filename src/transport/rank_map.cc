@@ -1,4 +1,4 @@
-// Stores runs of ranks at equal distances, and finds a run by binary search.
+// Implements RankMap by runs of ranks at equal distances; binary search finds the run of a rank.
 #include "transport/rank_map.h"
 
 #include <algorithm>

@@ -6,7 +6,8 @@
 #include <utility>
 
 namespace weft {
-// Ends the turn in the node buffer when the operation is over, successful or not.
+// Advances the schedule, as declared in transport.h. When the operation is over, successful or not,
+// it also ends the operation's use of the node buffers.
 Result<bool> Execution::advance(int polls, bool callers_part) {
   const bool has_node_buffer = turn_ && turn_->memory();
   if (!begun_ && has_node_buffer && !turn_->may_begin()) return false;
@@ -69,7 +70,8 @@ Execution::State Execution::progress(int polls, bool callers_part) {
   return State::over;
 }
 
-// Progresses the messages of a round while a wait step blocks.
+// Progresses the messages of a round while the round is blocked by a step that waits for another
+// rank's signal.
 Execution::State Execution::bring_messages_forward() {
   if (schedule_->most_posted == 0) return State::blocked;
   const auto tested = transport_->test();
@@ -117,8 +119,8 @@ Execution::State Execution::ask_transport(const Step& step) {
   return *started ? State::over : State::blocked;
 }
 
-// Carries out a step of a direct schedule that shows or finds buffers. Without operands these are
-// the transport's task.
+// Carries out a step of a direct schedule, by which ranks publish their buffers, find those of
+// others or agree on them. Does nothing without peers: then the transport does this.
 Execution::State Execution::meet(const Step& step) {
   PeerBuffers* const peers = operands_ ? operands_->peers : nullptr;
   if (!peers) return State::over;

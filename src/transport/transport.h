@@ -12,23 +12,23 @@
 
 namespace weft {
 
-// A transport belongs to one operation: it knows its buffers, datatypes, operator, communicator and
-// tag. Only one thread may call it at a time.
+// A transport belongs to one operation, whose buffers, datatypes, operator, communicator and tag it
+// knows. Only one thread may call it at a time.
 class Transport {
  public:
   virtual ~Transport() = default;
 
   // Carries out a local step or posts a communication step, without blocking (except
-  // library_blocking). Returns false if the step must be repeated later, since other operations
-  // come first.
+  // library_blocking). Returns true if that is done, false if the step must be repeated later,
+  // since other operations come first.
   virtual Result<bool> start(const Step& step) = 0;
   // Returns true once everything posted since the last true has completed. Is also called in the
   // middle of a round while a wait step blocks.
   virtual Result<bool> test() = 0;
 };
 
-// Carries out a whole collective at a time of its choice, in place of an immediate call of the
-// library.
+// DeferredStep: carries out a whole collective of the library at a time of its choice, in place of
+// a transport that would call the library at once.
 class DeferredStep {
  public:
   virtual ~DeferredStep() = default;
@@ -47,9 +47,9 @@ class Execution {
             const NodeTurn* turn = nullptr)
       : schedule_(&schedule), transport_(transport), operands_(operands), turn_(turn) {}
 
-  // Sets a direct schedule of the same call. It is tried first if the turn expects it to succeed.
-  // If some buffer is not accessible, the original schedule follows in the same turn. Must precede
-  // advance().
+  // Sets a direct schedule of the same call. It is tried first unless such calls have lately failed
+  // to use buffers directly. If some buffer is not accessible, the original schedule follows in the
+  // same use of the node buffers. Must precede advance().
   void try_first(const Schedule& direct);
   // Returns, after the operation has completed, whether the direct schedule was carried out.
   bool was_direct() const { return otherwise_ != nullptr; }
@@ -64,8 +64,8 @@ class Execution {
   // agree on it before any buffer is used.
   bool declined() const { return declined_; }
 
-  // Makes the first advance() begin the turn and skip `steps` steps that were done elsewhere. The
-  // schedule must need no transport.
+  // Makes the first advance() continue after `steps` steps that were done elsewhere, where the use
+  // of the node buffers has begun, too. The schedule must need no transport.
   void skip(std::uint32_t steps);
 
   // Restarts from the first round, after the last one has completed.
@@ -73,7 +73,8 @@ class Execution {
     next_step_ = round_ = 0;
     begun_ = false;
   }
-  // Continues with the rounds of `next` in the same turn, after the last round has completed.
+  // Continues with the rounds of `next` in the same use of the node buffers, after the last round
+  // has completed.
   void continue_with(const Schedule& next) {
     schedule_ = &next;
     next_step_ = round_ = 0;
@@ -83,13 +84,15 @@ class Execution {
   std::uint32_t round() const { return round_; }
   std::uint32_t steps_done() const { return next_step_; }
   bool begun() const { return begun_; }
-  // Returns how many signals a direct schedule that was abandoned has given.
+  // Returns how many signals this rank had given when it abandoned a direct schedule; 0 if it has
+  // not abandoned one.
   std::uint32_t signals_before() const { return signals_before_; }
   // Returns whether a direct schedule is in progress or may follow.
   bool may_be_direct() const { return otherwise_ != nullptr || schedule_->is_direct; }
 
  private:
-  // Replaces Result<bool> inside, which would take most of the time of a short collective.
+  // The result of a step. It replaces Result<bool> in private functions, since a Result<bool> would
+  // take most of the time of a short collective.
   enum class State : std::uint8_t { blocked, over, declined, failed };
 
   void begin();

@@ -16,7 +16,7 @@ class Turns {
   bool has_come(std::uint32_t turn) const {
     return current_.load(std::memory_order_acquire) == turn;
   }
-  // Is called by the operation whose turn it is after it has finished.
+  // Ends this turn, so that the next one may begin. Is called by the operation that has the turn.
   void end(std::uint32_t turn) { current_.store(turn + 1, std::memory_order_release); }
 
   // Is called if an operation fails before its turn is over: no later turn may begin.
@@ -25,8 +25,8 @@ class Turns {
 
  private:
   std::atomic<std::uint32_t> taken_{0};
-  std::atomic<std::uint32_t> current_{0};  // release order; pairs with has_come() of the next
-                                           // operation
+  std::atomic<std::uint32_t> current_{0};  // the turn under way; stored in release order, which
+                                           // pairs with has_come() of the next operation
   std::atomic<bool> stopped_{false};
 };
 

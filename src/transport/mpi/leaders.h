@@ -1,7 +1,6 @@
 // Leaders: a communicator with a rank of each node, in the order of the nodes, for collectives of
-// the MPI library between nodes. All its ranks have the same node rank. The turns order the
-// operations' calls on it: all ranks must make them in the same order, although operations reach
-// them at different times.
+// the MPI library between nodes. All its ranks have equal node ranks. All must make the calls on it
+// in one order, although operations reach them at different times; `turns` keeps that order.
 #pragma once
 
 #include <mpi.h>

@@ -113,7 +113,8 @@ void MpiTransport::give_up_leading() {
   if (calls_left_ > 0) leaders_->turns.stop();
 }
 
-// Makes the call when the operation's turn has come. The order of turns is equal on all leaders.
+// Makes a collective between the nodes' leaders if all earlier operations have made theirs;
+// otherwise returns false. The order is equal on all leaders.
 Result<bool> MpiTransport::call_leaders(const Step& step) {
   if (leaders_->turns.stopped()) return Error{"", MPI_ERR_OTHER};
   if (!leaders_->turns.has_come(turn_)) return false;
@@ -185,8 +186,8 @@ Result<bool> MpiTransport::test() {
   return code == MPI_SUCCESS ? result : Error{"", code};
 }
 
-// Tests requests one by one, because errors of MPI_Testall would not reach the internal
-// communicator's error handler.
+// Tests the posted requests, and returns true once all have completed. Tests them one by one,
+// because errors of MPI_Testall would not reach the internal communicator's error handler.
 inline Result<bool> MpiTransport::test_posted() {
   for (; tested_ < posted_; ++tested_) {
     int done = 0;

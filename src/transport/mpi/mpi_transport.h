@@ -31,15 +31,15 @@ class MpiTransport final : public Transport {
 
   int tag() const { return tag_; }
 
-  // Takes the operation's turn for collectives between leaders, which follow the order in which the
-  // application starts operations. Must precede the first step if the schedule has such
-  // collectives.
+  // Reserves the operation's place among those that make collectives between leaders, which follow
+  // the order in which the application starts operations. Must precede the first step if the
+  // schedule has such collectives.
   void lead(Leaders& leaders);
-  // Notes that the operation has failed: its turn will never end, so that later operations on these
-  // leaders fail, too.
+  // Notes that the operation has failed. It will not make its collectives between leaders, so that
+  // later operations that need these leaders fail, too.
   void give_up_leading();
 
-  // Leaves the operation's only step, a collective of the MPI library, to `later`.
+  // Makes `later` carry out the operation's only step, a collective of the MPI library.
   void leave_to(DeferredStep& later) {
     deferred_step_ = &later;
     tests_otherwise_ = true;

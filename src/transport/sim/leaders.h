@@ -17,8 +17,8 @@ class SimLeaders {
  public:
   SimLeaders(const SimModel& model, const SimOperator& op) : model_(model), op_(op) {}
 
-  // A collective of the ranks with equal node rank. These call their collectives in order. The
-  // object stays valid.
+  // A collective of the ranks with equal node rank. These ranks call their collectives in order. A
+  // pointer to the object stays valid.
   struct Collective {
     const Step* step = nullptr;
     std::vector<SimData> given, got;  // indexed by node

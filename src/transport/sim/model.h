@@ -10,8 +10,9 @@
 
 namespace weft {
 
-// A rank posts messages one after the other. Its link transmits them in that order, one at a time,
-// and each arrives `latency_us` after it has left. The defaults describe a fast Ethernet.
+// The network of a simulation. A rank posts messages one after the other. Its link transmits them
+// in that order, one at a time, and each arrives `latency_us` after it has left. The defaults
+// describe a fast Ethernet.
 struct SimModel {
   double latency_us = 20;
   double bandwidth_bytes_per_us = 1000;

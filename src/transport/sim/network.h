@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// The memory of an operand.
+// The memory of an operand: its address, datatype, and number of elements.
 struct SimData {
   std::byte* origin = nullptr;
   const SimType* type = nullptr;  // datatype; nullptr for bytes

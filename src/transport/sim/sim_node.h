@@ -14,7 +14,8 @@ namespace weft {
 
 class SimNode {
  public:
-  // Returns the turn of the next rank of the node. Must be called for each of these ranks in order.
+  // Returns the use of the node buffers by the next rank of the node. Must be called for each of
+  // these ranks in order.
   NodeTurn turn(const Schedule& schedule) {
     const std::int64_t bytes = schedule.node_bytes;
     if (bytes == 0) return {};

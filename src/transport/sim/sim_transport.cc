@@ -26,7 +26,7 @@ std::byte* SimTransport::address(const Location& at) const {
 }
 
 SimData SimTransport::data(const Operand& operand) {
-  // The send buffer is not const here; only the verifier ensures that schedules do not write to it.
+  // The send buffer is not const here; the verifier of schedules ensures that no step writes to it.
   if (operand.count == 0) return {};
   return {address(operand.at), type(operand.unit), operand.count};
 }
