@@ -1,4 +1,5 @@
-// Keeps the few most recently returned buffers, and reuses one of equal size.
+// Implements the pool of temporary buffers. It keeps the few most recently returned buffers, and
+// reuses one of equal size.
 #include "base/buffer_pool.h"
 
 #include <cstdlib>

@@ -40,7 +40,7 @@ class TempBuffer {
 
   std::byte* data() const { return data_; }
   bool there() const { return data_ || bytes_ == 0; }
-  // Never reuses the buffer, since another thread or process may still write to it.
+  // Keeps the buffer from being reused, since another thread or process may still write to it.
   void abandon() { data_ = nullptr; }
 
  private:

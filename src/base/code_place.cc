@@ -1,4 +1,5 @@
-// Uses the program headers, because dladdr() would also search all symbols of the file.
+// Finds the file of a code address by the program headers, because dladdr() would also search all
+// symbols of the file.
 #include "base/code_place.h"
 
 #include <link.h>

@@ -13,8 +13,8 @@ struct Place {
 };
 Place place_of(std::uintptr_t address);
 
-// The kind of a loaded file, told by its path. fortran: the MPI library, its Fortran binding, or
-// Weft. python: mpi4py. none: the application.
+// The language binding to which a loaded file belongs, as its path tells. fortran: the MPI library,
+// its Fortran binding, or Weft. python: mpi4py. none: the application.
 enum class Binding : unsigned char { none, fortran, python };
 Binding binding_of(const char* path);
 

@@ -164,8 +164,8 @@ Result<OneCopyUse> parse_one_copy(std::string_view text) {
   return unknown("one-copy", text, kOneCopyChoices);
 }
 
-// Checks that the settings allow reproducible reductions. The order of operands is known only in
-// Weft's own schedules, which must therefore carry out all reductions.
+// Returns an error if the settings do not allow reproducible reductions. The order of operands is
+// known only in Weft's own schedules, which must therefore carry out all reductions.
 Result<bool> Config::settle_reproducible() {
   if (!reproducible) return true;
   const bool by_rounds = engine == Engine::function || has_progress_thread(engine);

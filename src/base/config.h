@@ -16,7 +16,8 @@
 
 namespace weft {
 
-// The values of options, variables and hints; capital letters are placeholders.
+// The possible values of options, variables and hints, as messages name them; capital letters are
+// placeholders.
 inline constexpr const char* kEngineChoices = "native, assist, function, thread, tcc, agent, auto";
 inline constexpr const char* kPlacementChoices = "bind, numa, odd-even, pack:K, list:C,C,...";
 inline constexpr const char* kSplitChoices = "auto, 0, 1, 2, 3";
@@ -49,7 +50,9 @@ Result<PlacementPolicy> parse_placement(std::string_view text);
 std::string placement_words(const PlacementPolicy& policy);  // returns the policy in the syntax of
                                                              // parse_placement()
 
-// Tells what a progress thread does after a poll that found nothing.
+// Tells what a progress thread does after a poll that found nothing: it yields its core, polls
+// again at once, sleeps for `sleep_us`, passes its core to other ranks' threads, or sleeps so that
+// it polls as rarely as possible.
 struct BackOff {
   enum class Kind : std::uint8_t { yield, spin, sleep, baton, quiet } kind = Kind::quiet;
   std::int64_t sleep_us = 0;
@@ -57,7 +60,8 @@ struct BackOff {
 };
 Result<BackOff> parse_backoff(std::string_view text);
 
-// Returns the number of levels of a tree that are left to the caller, or Config::kByModel.
+// Parses WEFT_SPLIT: returns the number of levels of a tree that are left to the caller, or
+// Config::kByModel.
 Result<int> parse_split(std::string_view text);
 
 // Parses a whole number from `low` on. what: names the setting in the error message.
@@ -66,7 +70,7 @@ Result<int> parse_number(std::string_view text, int low, const std::string& what
 // Parses for instance "10ms", "500us", "1s" or "0"; returns microseconds.
 Result<std::int64_t> parse_duration(std::string_view text, const std::string& what);
 
-// Returns whether ranks of a node may use shared memory.
+// Parses WEFT_TRANSPORT: returns whether ranks of a node may use shared memory.
 Result<bool> parse_transport(std::string_view text);
 
 // Parses WEFT_XPMEM: whether ranks of a node attach each other's memory, or the path of the library
@@ -78,9 +82,10 @@ Result<std::string> parse_xpmem(std::string_view text);
 enum class OneCopyUse : std::uint8_t { automatic, always, never };
 Result<OneCopyUse> parse_one_copy(std::string_view text);
 
-// Parses "auto", "off" or a size such as 65536, 64KiB or 1MiB; returns bytes, kNoTransfers for
-// "off".
+// The size in bytes that stands for "off": no transfer is that large.
 inline constexpr std::int64_t kNoTransfers = std::numeric_limits<std::int64_t>::max();
+// Parses WEFT_TRANSFERS: "auto", "off" or a size such as 65536, 64KiB or 1MiB. Returns the least
+// size in bytes of transfers that the progress thread progresses; kNoTransfers for "off".
 Result<std::int64_t> parse_transfers(std::string_view text);
 
 // Parses a share such as 1, 0.5 or 2%; returns percent, at most 100.
@@ -95,7 +100,7 @@ const char* learn_word(Learn learn);
 
 // Returns the default file of measured plans; empty if the user has no cache directory.
 std::string default_plan_cache();
-// Is given in place of an algorithm's name to leave the calls to the MPI library.
+// The word that a user gives in place of an algorithm's name to leave the calls to the MPI library.
 inline constexpr std::string_view kLibrarys = "native";
 inline constexpr const char* kOrLibrarys =
     ", or native, which leaves these calls to the MPI library";

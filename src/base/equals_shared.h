@@ -1,5 +1,5 @@
-// EqualsShared: stores equal immutable objects once while they are in use. Many communicators of a
-// program have the same ranks.
+// EqualsShared: stores equal immutable objects once while they are in use. It saves memory, since
+// many communicators of a program have the same ranks.
 #pragma once
 
 #include <memory>

@@ -73,7 +73,7 @@ std::string difference(const std::string& name, const std::vector<Facts>& of_ran
 
 }  // namespace
 
-// The hash is FNV-1a, reduced to 63 bits.
+// Returns the hash FNV-1a of all names and wires, reduced to 63 bits.
 std::int64_t fingerprint(const Facts& facts) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto add = [&](const std::string& word) {

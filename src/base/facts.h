@@ -22,7 +22,7 @@ using Facts = std::vector<Fact>;
 // Returns a non-negative hash of the names and wires.
 std::int64_t fingerprint(const Facts& facts);
 
-// Convert facts to text for sending, and back. Unreadable parts of the text are omitted.
+// Convert facts to text for sending, and text to facts. Unreadable parts of the text are omitted.
 std::string text_of(const Facts& facts);
 Facts facts_of(std::string_view text);
 

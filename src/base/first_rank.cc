@@ -1,5 +1,5 @@
-// The variables of mpiexec come first, because ranks that it starts inside a Slurm allocation have
-// a variable of srun, too.
+// Reads the variables of several launchers. The variables of mpiexec come first, because ranks that
+// it starts inside a Slurm allocation have a variable of srun, too.
 #include "base/first_rank.h"
 
 #include <cstdlib>

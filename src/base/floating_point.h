@@ -36,8 +36,8 @@ inline FloatingPoint FloatingPoint::of_this_thread() {
   asm volatile("fnstcw %0" : "=m"(now.x87_));
   return now;
 }
-// Clears the x87 exception flags, since a set flag would trap if the new mode unmasks its
-// exception.
+// Sets the calling thread's mode to this one. Clears the x87 exception flags, since a set flag
+// would trap if the new mode unmasks its exception.
 inline void FloatingPoint::set() const {
   __builtin_ia32_ldmxcsr(vectors_);
   asm volatile("fnclex\n\tfldcw %0" : : "m"(x87_));

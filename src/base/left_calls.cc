@@ -1,5 +1,6 @@
-// The outermost call is left if a jump or an exception leads beyond its frame. The stack is
-// searched only if the destination of the jump is unknown.
+// Determines whether a call was left by a jump. A thread's outermost call is left if a jump or an
+// exception leads beyond its frame. The stack is searched only if the destination of the jump is
+// unknown.
 #include "base/left_calls.h"
 
 #include <pthread.h>
@@ -19,14 +20,16 @@ namespace {
 
 constinit thread_local Duty* last_duty __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// The last duty of the calls around the innermost OutsideCalls; nullptr if there is none.
+// The last duty (left_calls.h) of the calls around the innermost OutsideCalls object; nullptr if
+// there is none.
 constinit thread_local const Duty* floor_of_duties __attribute__((tls_model("initial-exec"))) =
     nullptr;
 
 constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))) = false;
 
-// Uses a thread-specific key, because the destructor of a thread_local object would also run when
-// the process exits, which a call may cause.
+// Makes the end of this thread fulfil its duties. Uses a thread-specific key, because the
+// destructor of a thread_local object would also run when the process exits, which a call may
+// cause.
 [[gnu::noinline]] void await_thread_end() {
   static const pthread_key_t key = [] {
     pthread_key_t made{};
@@ -41,7 +44,8 @@ constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))
 
 }  // namespace
 
-// The end of a frame is the stack pointer of its caller at the call (the canonical frame address).
+// Searches the stack for a frame of Weft. The end of a frame is the stack pointer of its caller at
+// the call (the canonical frame address).
 bool is_on_stack(const void* frame_end) {
   struct Walk {
     const void* wanted;

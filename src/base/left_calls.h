@@ -17,9 +17,9 @@ namespace weft {
 // The end of the stack frame of this thread's outermost MPI call; nullptr on Weft's threads.
 extern constinit thread_local const void* outermost_call __attribute__((tls_model("initial-exec")));
 
-// Is called when a call begins on a thread that is inside a call, or whose last call may never have
-// returned. Returns false if the outer call has been left; then its duties are fulfilled and the
-// thread counts as outside all calls.
+// Returns whether the thread is still inside the outer call. Is called when a call begins on a
+// thread that is inside a call, or whose last call may never have returned. If the outer call has
+// been left, fulfils its duties; the thread then counts as outside all calls.
 bool outer_call_is_active(const void* frame_end);
 
 // Is called when a jump or an exception leaves frames of this thread. to: the stack address at
@@ -30,8 +30,8 @@ void leaves_frames(const void* to);
 // Generated code without unwind tables ends the search; frames beyond it are not found.
 bool is_on_stack(const void* frame_end);
 
-// Returns the thread state that the end of the call restores. frame_end: that of the wrapper which
-// the application called.
+// Returns the thread's state (ThisThread::is) before this call, which the end of the call restores.
+// frame_end: the end of the frame of the wrapper that the application called.
 [[gnu::always_inline]] inline std::uint8_t bits_at_begin(const void* frame_end) {
   if (!this_thread.is_untouched() && outer_call_is_active(frame_end)) [[unlikely]]
     return this_thread.is;
@@ -61,8 +61,9 @@ class Duty {
   Duty(const Duty&) = delete;
   Duty& operator=(const Duty&) = delete;
 
-  // Duties of a thread must end in the reverse order of their beginning. end() first fulfils later
-  // duties that have not ended, because their calls have been left.
+  // begin() makes this object a duty of the calling thread, which is fulfilled unless end() is
+  // called. Duties of a thread must end in the reverse order of their beginning. end() first
+  // fulfils later duties that have not ended, because their calls have been left.
   void begin();
   void end();
 
@@ -71,7 +72,8 @@ class Duty {
 
  private:
   friend void fulfil_duties(const Duty* until);
-  virtual void fulfil() = 0;  // is called after the duty has ended
+  virtual void fulfil() = 0;  // does what the duty consists of; is called once the duty has been
+                              // removed from the list
 
   Duty* before_ = nullptr;
 };
@@ -79,7 +81,8 @@ class Duty {
 // Fulfils the duties of this thread that began after `until`; all of them if `until` is nullptr.
 void fulfil_duties(const Duty* until);
 
-// Holds an optional object whose destructor runs even if the call never returns, though later.
+// Lasting: holds an optional object. Its destructor runs even if the call that holds it never
+// returns, though later: at the next call of the thread, or at the thread's end.
 template <class T>
 class Lasting {
  public:

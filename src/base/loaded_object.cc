@@ -1,5 +1,5 @@
-// Finds symbols by their GNU hash. It compares names without the C library, because a sanitizer may
-// replace those functions and look up its own before it is ready.
+// Finds symbols of a loaded object by their GNU hash. It compares names without the C library,
+// because a sanitizer may replace those functions and look up its own before it is ready.
 #include "base/loaded_object.h"
 
 namespace weft {

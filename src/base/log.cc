@@ -1,4 +1,5 @@
-// Each sentence is written by a single write(), so that sentences of several ranks do not mix.
+// Writes sentences for the user. Each sentence is written by a single write(), so that sentences of
+// several ranks do not mix.
 #include "base/log.h"
 
 #include <unistd.h>

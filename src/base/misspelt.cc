@@ -1,4 +1,5 @@
-// The names come from a generated list of all variables (tools/generate_reference.py).
+// Finds misspelt variables of Weft. The right names come from a generated list of all variables
+// (tools/generate_reference.py).
 #include "base/misspelt.h"
 
 #include <algorithm>

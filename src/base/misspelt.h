@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// Returns the sentence about a variable of that name; empty if it is a variable of Weft or is
-// skipped.
+// Returns the sentence for the user about a variable of that name; empty if it is a variable of
+// Weft or is skipped.
 std::string sentence_on_variable(std::string_view name);
 
 // Returns the sentences about misspelt variables. environment: strings "NAME=VALUE", ended by

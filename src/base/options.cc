@@ -1,7 +1,7 @@
-// Each option's entry ends with the function that reads its variable and the fact on which ranks
-// must agree. Ranks may differ in levels of split trees, transfers, watchdog, report files, cache
-// of plans (one rank reads it and tells the others), shared heap, XPMEM and copies by the kernel
-// (the ranks of a node agree on what they can do).
+// Contains the table of all options. Each option's entry ends with the function that reads its
+// variable and the fact on which ranks must agree. Ranks may differ in levels of split trees,
+// transfers, watchdog, report files, cache of plans (one rank reads it and tells the others),
+// shared heap, XPMEM and copies by the kernel (the ranks of a node agree on what they can do).
 #include "base/options.h"
 
 #include <sys/stat.h>
@@ -75,7 +75,8 @@ bool holds_something_else(const std::string& name) {
   return file.gcount() > 0 && begin != kPlansBegin;
 }
 
-// Only the first rank checks the file; it tells the other ranks, of which there may be thousands.
+// Stores the name of the file of plans. Only the first rank checks the file and reads it; it tells
+// the other ranks, of which there may be thousands, the plans.
 Result<bool> read_plan_cache(Text text, Config& config) {
   config.plan_cache_file = text == "none" ? "" : text;
   return is_first_rank() ? check_plan_cache(config.plan_cache_file) : true;
@@ -107,8 +108,9 @@ std::string percent_words(double percent) {
   return words;
 }
 
-// Ranks may use different back-offs. Only `baton` must be equal, because the ranks create its page
-// of shared memory together.
+// Returns the fact about the back-off on which all ranks must agree. Ranks may use different
+// back-offs. Only `baton` must be equal, because the ranks create its page of shared memory
+// together.
 Fact backoff_fact(const Config& config) {
   const char* const kind = config.backoff.kind == BackOff::Kind::baton ? "baton" : "another";
   return {"--backoff", kind, kind};
@@ -251,21 +253,24 @@ constexpr Option kOptions[] = {
 
 }  // namespace
 
-// Engines function and thread exchange the same messages, so that ranks may choose between them.
+// Returns the fact about an engine on which all ranks must agree. Engines function and thread
+// exchange the same messages, so that ranks may choose between them.
 Fact engine_fact(const std::string& name, Engine engine) {
   const bool rounds = engine == Engine::function || engine == Engine::thread;
   return {name, engine_name(engine), rounds ? "rounds" : engine_name(engine)};
 }
 
-// Ranks may place their threads on different cores. But if one rank uses policy `bind`, all must,
-// because the other policies need communication between the ranks of a node.
+// Returns the fact about the placement on which all ranks must agree. Ranks may place their threads
+// on different cores. But if one rank uses policy `bind`, all must, because the other policies need
+// communication between the ranks of a node.
 Fact placement_fact(const std::string& name, const PlacementPolicy& placement) {
   const bool bound = placement.kind == PlacementPolicy::Kind::bind;
   return {name, placement_words(placement), bound ? "bind" : "elsewhere"};
 }
 
-// Remembers the last answer, because each line of a site file causes a check. The memory is never
-// destroyed, because programs are checked while they exit.
+// Returns an error if the file holds something other than plans. Remembers the last answer, because
+// each line of a site file causes a check. The memory is never destroyed, because programs are
+// checked while they exit.
 Result<bool> check_plan_cache(const std::string& name) {
   struct Looked {
     std::mutex mutex;

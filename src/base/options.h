@@ -43,7 +43,7 @@ std::span<const Option> option_table();
 
 inline constexpr const char* kHelpOption = "--help";
 inline constexpr const char* kVerboseOption = "--verbose";
-// Takes KIND=NAME, and has a variable for each KIND.
+// The option that names an algorithm. It takes KIND=NAME, and has a variable for each KIND.
 inline constexpr const char* kAlgorithmOption = "--algorithm";
 inline constexpr const char* kAlgorithmVariable = "WEFT_ALGORITHM_";
 // Returns the variable for a kind, such as WEFT_ALGORITHM_ALLREDUCE.

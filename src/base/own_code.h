@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-// The linker defines these: the beginning of the loaded file and the end of its code.
+// The linker defines these two symbols: the beginning of the loaded file and the end of its code.
 extern "C" {
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));

@@ -1,8 +1,8 @@
 // Handles Weft's stack frames between the application's call and its callbacks when an exception or
 // the end of the thread passes them. The frames are skipped, as by a jump (left_calls.h): the
 // program's libgcc_s unwinds, while Weft's hidden C++ runtime belongs to another unwinder with
-// perhaps other data structures. weft_hide_all_but() in CMakeLists.txt makes the linker call this
-// in place of the runtime's own personality routine (--wrap).
+// perhaps other data structures. weft_hide_all_but() in CMakeLists.txt makes the linker call the
+// function of this file in place of the runtime's own personality routine (--wrap).
 #include <dlfcn.h>
 #include <unwind.h>
 

@@ -1,4 +1,5 @@
-// Bytes from 0x80 on are left unchanged, so that UTF-8 text passes.
+// Makes unprintable characters visible. Bytes from 0x80 on are left unchanged, so that UTF-8 text
+// passes.
 #include "base/quoted.h"
 
 namespace weft {

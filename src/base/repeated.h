@@ -1,5 +1,5 @@
-// Repeated: a number for each of many ranks, of which only a period is stored if the numbers
-// repeat. Facts about the ranks of a node are often equal on the next node.
+// Repeated: a number for each of many ranks. If the numbers repeat with a period, only one period
+// is stored: facts about the ranks of a node are often equal on the next node.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ template <class Number>
 class Repeated {
  public:
   Repeated() = default;
-  // all: the number of each rank. after: the periods to try.
+  // all: the number of each rank. after: the periods to try, as numbers of ranks.
   Repeated(std::vector<Number> all, std::initializer_list<std::size_t> after)
       : one_(std::move(all)) {
     for (const std::size_t length : after) {

@@ -1,6 +1,6 @@
-// Result<T>: a value or an Error, returned in place of an exception, because none may pass a thread
-// or the C interface. An Error that came from the MPI library carries the library's own error code,
-// so that the user's handler receives exactly that.
+// Result<T>: a value or an Error, which a function returns in place of throwing an exception,
+// because none may pass a thread or the C interface. An Error that came from the MPI library
+// carries the library's own error code, so that the user's handler receives exactly that.
 #pragma once
 
 #include <string>

@@ -24,9 +24,9 @@ struct SiteFile {
 
   // Returns the value of a variable; nullptr if the file does not set it.
   const char* find(const char* name) const;
-  // For values, some from the file, that are wrong in combination: returns the sentence part that
-  // names the line of the file which causes it; "" if they are wrong without the file. value_of():
-  // returns the values.
+  // For a combination of values that is wrong, and of which some come from the file: returns the
+  // part of a sentence that names the line of the file which causes the error; "" if the values are
+  // wrong without the file. value_of(): returns the values.
   std::string share_in_mistake(const std::function<const char*(const char*)>& value_of) const;
 };
 

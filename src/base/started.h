@@ -4,12 +4,13 @@
 
 namespace weft {
 
-// The process ID of `weft run`, which becomes that of the program.
+// The variable with the process ID of `weft run`, which becomes that of the program.
 inline constexpr const char* kStartedVariable = "WEFT_STARTED";
-// The original LD_PRELOAD, if a sanitizer's runtime was added beside Weft.
+// The variable with the original LD_PRELOAD, if a sanitizer's runtime was added beside Weft.
 inline constexpr const char* kPreloadBeforeVariable = "WEFT_PRELOAD_BEFORE";
 
-// The job's command line without Weft, as a user would type it after `weft try --`.
+// The variable with the job's command line without Weft, as a user would type it after `weft try
+// --`.
 inline constexpr const char* kCommandVariable = "WEFT_STARTED_COMMAND";
 
 // Is called in MPI_Init: restores LD_PRELOAD for programs that this one starts. They need neither

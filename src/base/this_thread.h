@@ -11,7 +11,7 @@ namespace weft {
 inline constexpr std::uint8_t kInside = 1;     // the thread is in a wrapper, or belongs to Weft
 inline constexpr std::uint8_t kProfiling = 2;  // the application called by the name PMPI_X
 
-// Whether this thread's outermost call ended without returning (base/left_calls.h).
+// Tells whether this thread's outermost call ended without returning (base/left_calls.h).
 enum class Left : std::uint8_t { no, perhaps, certainly };
 
 struct ThisThread {

@@ -1,5 +1,6 @@
-// The frames between the operator and exception_of() have been unwound when exception_of() takes
-// the exception. From then on no frame owns it, and it may be raised again on any thread.
+// Catches and rethrows exceptions of application code. The frames between that code and
+// exception_of() have been unwound when exception_of() takes the exception. From then on no frame
+// owns it, and it may be raised again on any thread.
 #include "base/users_code.h"
 
 #include <dlfcn.h>
@@ -19,7 +20,8 @@ constinit thread_local Catcher* catcher __attribute__((tls_model("initial-exec")
 std::atomic<const void*> programs_unwinder{nullptr};  // an address in the unwinder that the program
                                                       // uses
 
-// Its destructor makes the compiler emit a personality routine for the enclosing frame.
+// Registers the place where an exception is caught. The destructor makes the compiler emit a
+// personality routine for the enclosing frame, without which no exception could be caught there.
 class Catching {
  public:
   explicit Catching(Catcher& own) : before_(std::exchange(catcher, &own)) {}
@@ -44,8 +46,8 @@ Function* function_of(const void* unwinder, const char* name) {
 }
 
 bool is_of_cxx(const _Unwind_Exception& exception) {
-  constexpr std::uint64_t kLanguage = 0x432B2B00;  // "C++\0"; the bytes before it name the vendor
-                                                   // of the runtime
+  constexpr std::uint64_t kLanguage = 0x432B2B00;  // "C++\0", the end of an exception's class; the
+                                                   // bytes before it name the vendor of the runtime
   return (exception.exception_class & 0xFFFFFFFE) == kLanguage;
 }
 
@@ -57,7 +59,7 @@ Exception::Exception(_Unwind_Exception* raised) : raised_(raised) {
 
 // Changes the count of std::uncaught_exceptions() of the program's C++ runtime on this thread.
 void Exception::count_as_thrown(int change) const {
-  struct Globals {  // laid out as in the C++ ABI
+  struct Globals {  // __cxa_eh_globals of the C++ ABI
     void* caught;
     unsigned uncaught;
   };

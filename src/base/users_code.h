@@ -35,9 +35,9 @@ Exception exception_of(const Code& code) {
   return exception_of(call, const_cast<Code*>(&code));
 }
 
-// Is called for each frame of Weft that an exception meets. In the search phase it returns whether
-// exception_of() will catch the exception in this frame. In the cleanup phase it continues in
-// exception_of() and does not return.
+// Decides whether a frame catches an exception. Is called for each frame of Weft that the exception
+// meets. In the search phase it returns whether exception_of() will catch the exception in this
+// frame. In the cleanup phase it continues in exception_of() and does not return.
 bool catches(_Unwind_Action actions, _Unwind_Exception* raised, _Unwind_Context* context,
              const void* unwinder);
 

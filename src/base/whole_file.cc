@@ -1,4 +1,5 @@
-// The file to which a symbolic link points is replaced, so that the link stays.
+// Writes files as a whole. The file to which a symbolic link points is replaced, so that the link
+// stays.
 #include "base/whole_file.h"
 
 #include <fcntl.h>
@@ -22,13 +23,14 @@ std::string behind_links(std::string name) {
   return name;
 }
 
-// Returns whether the name denotes a file descriptor, such as /dev/stdout. It is written in place,
-// since other programs write there, too.
+// Returns whether the name denotes a file descriptor or device, such as /dev/stdout. Such a file is
+// written in place, since other programs write there, too.
 bool names_descriptor(const std::string& name) {
   return name.starts_with("/dev/") || name.starts_with("/proc/");
 }
 
-// Returns whether the directory accepts no new file, although the file itself may be writable.
+// Returns whether this error number means that the directory accepts no new file, although the file
+// itself may be writable.
 bool may_lie_in_place(int error) {
   return error == EACCES || error == EPERM || error == ENAMETOOLONG;
 }

@@ -36,7 +36,8 @@ class WholeFile {
   int error_ = 0;  // the first error number
 };
 
-// Returns the sentence for the user. what: describes the content, such as "the trace".
+// Returns the sentence that tells the user why a file could not be written. what: describes the
+// content, such as "the trace". error: the system's error number.
 std::string not_written(const std::string& what, const std::string& name, int error);
 
 // Writes a file whose text is complete. Returns 0 or the system's error number.
