@@ -1,8 +1,8 @@
-// libweft-heap.so is preloaded by `weft run --shared-heap`. It takes large allocations of the
-// application from memory that the other ranks of the node can access, so that collectives on them
-// need no copy. Small allocations come from the C library as usual, and so do all others once that
-// memory is used up. Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI,
-// HPDC 2013.
+// Implements libweft-heap.so, which `weft run --shared-heap` preloads. It takes large allocations
+// of the application from memory that the other ranks of the node can access, so that collectives
+// on them need no copy. Small allocations come from the C library as usual, and so do all others
+// once that memory is used up. The heap follows Li, Hoefler, Snir, NUMA-aware shared-memory
+// collective communication for MPI, HPDC 2013.
 #include <dlfcn.h>
 #include <malloc.h>
 
@@ -34,8 +34,8 @@ using weft::SharedHeap;
 constexpr std::size_t kPage_bytes = 4096;
 constexpr std::size_t kNever = SIZE_MAX;
 
-// Returns the size from which allocations come from the shared heap. Without WEFT_SHARED_HEAP there
-// is no heap, because a launcher may load this library, too.
+// Returns the size in bytes from which allocations come from the shared heap. Without
+// WEFT_SHARED_HEAP no size is large enough, because a launcher may load this library, too.
 std::size_t threshold_bytes() {
   static const std::size_t threshold = [] {
     const char* text = std::getenv("WEFT_SHARED_HEAP");
@@ -51,8 +51,8 @@ enum class State : int { none, being_made, there, refused };
 std::atomic<State> state{State::none};
 std::atomic<SharedHeap*> heap{nullptr};
 
-// Creates the heap; returns nullptr if that fails. Meanwhile all allocations come from the C
-// library.
+// Creates the heap. Returns nullptr if that fails, or if another call has begun to create it.
+// Meanwhile all allocations come from the C library.
 SharedHeap* make_heap() {
   State expected = State::none;
   if (!state.compare_exchange_strong(expected, State::being_made)) return nullptr;
@@ -100,8 +100,8 @@ using UsableSize = std::size_t (*)(void*);
 
 #define WEFT_EXPORT extern "C" __attribute__((visibility("default")))
 
-// Is called by the main library, which shares the heap with the other ranks. Creates the heap if
-// necessary.
+// Returns the heap, after creating it if necessary. Is called by Weft's main library, which shares
+// the heap with the other ranks.
 WEFT_EXPORT SharedHeap* weft_shared_heap() {
   SharedHeap* const there = heap.load(std::memory_order_acquire);
   return there ? there : make_heap();
@@ -128,8 +128,8 @@ WEFT_EXPORT void free(void* block) noexcept {
     __libc_free(block);
 }
 
-// A block grows in the shared heap only if it was allocated there. The C library extends its own
-// blocks without a copy.
+// Changes the size of a block. The block grows in the shared heap only if it was allocated there,
+// even if it becomes large: the C library extends its own blocks without a copy.
 WEFT_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
   SharedHeap* const from = heap_of(block);
   if (!block) return malloc(bytes);

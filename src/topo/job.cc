@@ -1,5 +1,6 @@
-// The variables of mpiexec take precedence over Slurm's, because mpiexec may start a job on fewer
-// nodes than the allocation has.
+// Determines from the launcher's variables whether a job runs on one node. The variables of mpiexec
+// take precedence over Slurm's, because mpiexec may start a job on fewer nodes than the allocation
+// has.
 #include "topo/job.h"
 
 #include <cstring>

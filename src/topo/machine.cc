@@ -1,4 +1,4 @@
-// Reads the beginning of /proc/cpuinfo and a few files of /sys.
+// Describes the machine by the beginning of /proc/cpuinfo and a few files of /sys.
 #include "topo/machine.h"
 
 #include <fcntl.h>

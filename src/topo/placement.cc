@@ -1,4 +1,5 @@
-// Each policy is a pure function. Integer arithmetic replaces the fractions in the equations.
+// Implements the placement policies. Each policy is a pure function. Integer arithmetic replaces
+// the fractions in the equations of the paper (placement.h).
 #include "topo/placement.h"
 
 #include <algorithm>
@@ -44,8 +45,9 @@ Error no_free_core(const char* policy, const NodeRanks& ranks) {
                " leave none free: start fewer ranks per node"};
 }
 
-// Equation 1: the free cores of the rank's NUMA node are shared out by the ranks' positions M;
-// block ⌊M/δ⌋ gets the next free core. If there is none, the thread stays on its rank's core.
+// Equation 1 of the paper (placement.h): the free cores of the rank's NUMA node are shared out by
+// the ranks' positions M; block ⌊M/δ⌋ gets the next free core, with δ = cores / free cores. If
+// there is none, the thread stays on its rank's core.
 Result<int> place_numa(const Topology& topology, const NodeRanks& ranks, int local_rank) {
   const auto free = free_cores(topology, ranks);
   if (free.empty()) return no_free_core("numa", ranks);
@@ -61,8 +63,8 @@ Result<int> place_numa(const Topology& topology, const NodeRanks& ranks, int loc
   return near[static_cast<std::size_t>(position) * near.size() / cores.size()];
 }
 
-// Equation 2: neighbouring ranks use different cores, so that one thread sends while the next one
-// receives.
+// Equation 2 of the paper (placement.h): neighbouring ranks use different cores, so that one thread
+// sends while the next one receives.
 Result<int> place_odd_even(const Topology& topology, const NodeRanks& ranks, int local_rank) {
   const auto free = free_cores(topology, ranks);
   if (free.empty()) return no_free_core("odd-even", ranks);
@@ -96,7 +98,8 @@ Result<bool> pack_fits(int threads_per_core, const Topology& topology, const Nod
                " free: start fewer ranks per node or pack more threads on a core"};
 }
 
-// Puts K threads on one core: threads of consecutive ranks share the cores without a rank.
+// Puts `threads_per_core` threads on each core: threads of consecutive ranks share the cores
+// without a rank.
 Result<int> place_pack(int threads_per_core, const Topology& topology, const NodeRanks& ranks,
                        int local_rank) {
   const auto free = free_cores(topology, ranks);
@@ -117,7 +120,8 @@ std::string in_words(std::vector<int> cores) {
   return words.empty() ? "none" : words;
 }
 
-// Appends the cores of `ranks` ranks on a NUMA node, with the free cores evenly among them.
+// Appends to `result` the cores of `ranks` ranks on a NUMA node with these cores, so that the free
+// cores lie evenly among them.
 void spread(const std::vector<int>& cores, int ranks, std::vector<int>& result) {
   const int free = size_of(cores) - ranks;
   for (int position = 0, block = 0; position < size_of(cores); ++position) {

@@ -14,8 +14,8 @@
 
 namespace weft {
 
-// The cores of a node's ranks. All ranks of the node compute equal values, so that they place
-// threads consistently without communication.
+// The cores to which a node's ranks are bound. All ranks of the node compute equal values, so that
+// they place threads consistently without communication.
 struct NodeRanks {
   std::vector<int> core_of_rank;   // indexed by local rank: the first core the rank is bound to; -1
                                    // if it is not bound

@@ -1,5 +1,5 @@
-// Reads NUMA nodes and CPUs by hwloc, which is opened by dlopen() so that the preloaded library has
-// no dependency.
+// Reads NUMA nodes and CPUs by hwloc, which is opened by dlopen() so that the preloaded library
+// does not depend on it.
 #include "topo/topology.h"
 
 #include <dlfcn.h>
@@ -94,7 +94,7 @@ void for_each_object(const HwlocCalls& calls, hwloc_topology_t tree, hwloc_obj_t
   for (unsigned i = 0; i < calls.count(tree, depth); ++i) visit(calls.object(tree, depth, i));
 }
 
-// Reads the machine that `choose` selects; hwloc's default is this machine.
+// Reads the machine that `choose` selects in hwloc; without a selection hwloc reads this machine.
 template <class Choose>
 Result<Topology> read_by(const HwlocCalls& calls, const Choose& choose) {
   hwloc_topology_t tree;

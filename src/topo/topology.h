@@ -41,8 +41,8 @@ Topology plain_topology(int cores);
 inline constexpr int kNoDomain = -1;
 int domain_of(const Topology& topology, const std::vector<int>& cpus);
 
-// Returns the machine if this process is bound to a part of the CPUs of a machine with possibly
-// several NUMA domains; otherwise a machine without CPUs. Uses hwloc, which takes milliseconds,
+// Returns this machine's topology if that may have several NUMA domains and this process is bound
+// to a part of the CPUs; otherwise a topology without CPUs. Uses hwloc, which takes milliseconds,
 // only if the kernel has several NUMA nodes or hwloc's own variables select another machine.
 Topology topology_of_domains();
 

@@ -12,8 +12,8 @@ namespace weft {
 
 class Trace {
  public:
-  // The events of a thread. Only that thread writes them; they are read after it has ended or
-  // paused.
+  // The events of a thread. Only that thread writes them. Others read them after the thread has
+  // ended or paused.
   class Track {
    public:
     Track(std::string name, bool gaps_are_computing);
@@ -41,7 +41,8 @@ class Trace {
   // Adds a track, which lives as long as the trace.
   Track* add_track(std::string name, bool gaps_are_computing);
 
-  // Returns the rank's events, comma-separated, with times shifted by `offset_ns`, in microseconds.
+  // Returns the rank's events as comma-separated JSON objects. Their times are in microseconds,
+  // after `offset_ns` was added.
   std::string events_json(int rank, const std::string& host, std::int64_t offset_ns,
                           std::int64_t end_ns) const;
 
