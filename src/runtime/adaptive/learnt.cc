@@ -69,8 +69,8 @@ std::string places_words(const CallClassRecord& record) {
   return words;
 }
 
-// Returns the key of a position in a cycle. The first position has the class's own key, and records
-// the length of the cycle.
+// Returns the key of a position in the sequence of `cycle` calls that a call class repeats. The
+// first position has the class's own key, and records the length of the sequence.
 std::string key_at(const std::string& call_class, std::size_t position, std::size_t cycle) {
   return position == 0 ? call_class : call_class + turn_words(position, cycle);
 }
@@ -208,8 +208,8 @@ void Learnt::note(const Communicator& communicator, CallClassRecord record) {
     known->second = std::move(record);
 }
 
-// Returns whether the record has its class's cycle length, since communicators with equal layout
-// may have found different ones.
+// Returns whether the record belongs to a sequence of as many calls as its class's first record
+// says. Communicators with equal layout may have found different lengths.
 bool Learnt::is_of_its_call_class(const CallClassRecord& record) const {
   const auto first = records_.find(record.key);
   return first != records_.end() && first->second.cycle == record.cycle;

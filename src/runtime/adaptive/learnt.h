@@ -27,13 +27,13 @@ class Learnt {
 
   // Reads the results of earlier runs. Collective over all ranks.
   void read(Runtime& runtime);
-  // Returns the results for each position in the class's cycle of calls, equal on all ranks; empty
-  // if there are none.
+  // Returns the results for each position in the class's cycle of calls, the sequence that the
+  // program repeats; equal on all ranks; empty if there are none.
   std::vector<Learner::Known> find(const Communicator& communicator, const CallClassKey& key,
                                    const std::vector<Choice>& variants) const;
   // Records a communicator's call classes before the communicator is forgotten.
   void note(const Communicator& communicator);
-  // Records a call class, or one position of its cycle.
+  // Records a call class, or one position in the sequence of calls that it repeats.
   void note(const Communicator& communicator, CallClassRecord record);
   // Returns the entries for the file of plans, in MPI_Finalize: the results of communicators of
   // which this rank is rank 0.

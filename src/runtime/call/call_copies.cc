@@ -1,5 +1,5 @@
-// Copies data from device memory before packing, since the MPI library may be unable to pack them
-// there.
+// Copies a call's data from device memory, and packs them. They are copied before packing, since
+// the MPI library may be unable to pack them in device memory.
 #include "runtime/call/call_copies.h"
 
 #include "runtime/call/shape.h"

@@ -1,5 +1,5 @@
-// Uses the library's own check of arguments on a one-rank communicator of Weft. Operators are
-// checked with no elements, once per thread and pair.
+// Checks a call's arguments by making the library's call on a one-rank communicator of Weft.
+// Operators are checked with no elements, once per thread and pair of operator and datatype.
 #include "runtime/call/operator_check.h"
 
 #include <array>

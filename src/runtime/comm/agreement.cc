@@ -1,5 +1,5 @@
-// Ranks compare fingerprints of their facts. They send the facts themselves only if the
-// fingerprints differ.
+// Makes ranks agree on facts. They compare fingerprints of their facts, and send the facts
+// themselves only if the fingerprints differ.
 #include "runtime/comm/agreement.h"
 
 #include <sched.h>

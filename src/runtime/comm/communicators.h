@@ -124,8 +124,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::atomic<bool> is_retained_{false}, usable_{true};
   bool wants_worker_ = false;
   InternalCommunicator internal_;
-  NodeRoom* node_room_ = nullptr;  // the room that contains `memory`, and of which this object
-                                   // holds a share
+  NodeRoom* node_room_ = nullptr;  // the object that contains `memory`, which its communicators use
+                                   // one after the other
   std::mutex mutex_;               // guards schedules_
   ScheduleCache schedules_;
 };

@@ -1,4 +1,5 @@
-// Uses MPI_Comm_create with the group of MPI_COMM_SELF, which runs no attribute callbacks.
+// Makes Weft's one-rank communicator by MPI_Comm_create with the group of MPI_COMM_SELF, which runs
+// no attribute callbacks.
 #include "runtime/comm/self_communicator.h"
 
 #include <mutex>

@@ -21,11 +21,12 @@
 
 namespace weft {
 
-// Tells which of the job's collectives Weft may take over. in_memory: those that need only the
+// Tells which of the job's collectives Weft may carry out. in_memory: those that need only the
 // node's shared memory.
 enum class Scope : std::uint8_t { all, in_memory, nothing };
 
-// Tells how many cores of a node its ranks have, in ascending order.
+// Tells how many cores of a node its ranks have, in ascending order: fewer than ranks, one for each
+// rank, or one more for each rank's thread.
 enum class CoreSubscription : std::uint8_t { cores_are_shared, a_core_each, a_core_to_spare };
 
 class Runtime : public Observer {

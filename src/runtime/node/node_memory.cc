@@ -1,5 +1,5 @@
-// Determines the nodes once, then provides shared memory (a room) on each node for each
-// communicator.
+// Determines on which node each rank runs. Then provides shared memory on each node for each
+// communicator (a NodeRoom), which the next communicator of these ranks reuses.
 #include "runtime/node/node_memory.h"
 
 #include <algorithm>
@@ -245,11 +245,12 @@ std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, 
   const bool several = nodes.count() > 1;
   auto group = group_of(nodes, node, world_ranks);
   NodeTalk talk(wanted, rank, nodes);
-  // The first rank of the node knows whether there is a free room that all ranks have released.
+  // The first rank of the node knows whether there is a NodeRoom of an earlier communicator that no
+  // rank uses any more.
   std::shared_ptr<NodeRoom> room = node_rank == 0 && ranks > 1 ? node_rooms().take(group) : nullptr;
   if (const auto token = talk.told(room ? room->token() : 0); token != 0 && !room)
     room = node_rooms().take(group, token);
-  // Every rank has mapped this room before, so that none can lack it.
+  // Every rank has mapped this NodeRoom before, so that none can lack it.
   if (room && !several) return room;
   const std::int64_t bytes = NodeRoom::bytes(ranks, buffer_bytes) + wanted.further_bytes;
   auto segment = segment_by(talk, rank, node_rank, room || ranks == 1 ? 0 : bytes);

@@ -81,7 +81,8 @@ inline constexpr std::int64_t kRoomForRequests_bytes = 32 << 20;
 std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int node_rank,
                                                    std::int64_t bytes);
 
-// The arguments with which the ranks of a communicator agree on a room (NodeRoom).
+// The arguments with which the ranks of a communicator agree on their nodes' shared memory
+// (NodeRoom).
 struct RoomWanted {
   MPI_Comm comm;       // communicator of all ranks, with error handler MPI_ERRORS_RETURN
   const Route& route;  // route and tag for messages among the ranks
@@ -90,9 +91,10 @@ struct RoomWanted {
                                // node
 };
 
-// Collective over the ranks. nodes, world_ranks: their nodes and ranks in MPI_COMM_WORLD. Returns a
-// kept or new room on each node; nullopt on all ranks if some node has none; nullptr if this rank
-// is alone on its node.
+// Returns the shared memory of this rank's node: that of an earlier communicator with the same
+// ranks, or new memory. Returns nullopt on all ranks if some node has none; nullptr if this rank is
+// alone on its node. Collective over the ranks. nodes, world_ranks: their nodes and ranks in
+// MPI_COMM_WORLD.
 std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, int rank,
                                                       const Nodes& nodes,
                                                       const std::vector<int>& world_ranks);

@@ -31,8 +31,8 @@ inline Lacking lacking(int lowest, int ranks, int own) {
   return lowest == own ? Lacking::this_rank_first : Lacking::another;
 }
 
-// The communication that agree_on_segment() needs. Each function is collective, and returns nullopt
-// on all ranks if they have called different functions.
+// SegmentTalk: the exchanges between ranks that agree_on_segment() needs. Each function is
+// collective, and returns nullopt on all ranks if they have called different functions.
 class SegmentTalk {
  public:
   virtual ~SegmentTalk() = default;
@@ -53,10 +53,10 @@ class LibraryTalk final : public SegmentTalk {
   MPI_Comm ranks_;
 };
 
-// Collective over the talk's ranks. node_rank: this rank's. bytes: equal on all ranks of a node; 0
-// if this node needs none, which returns nullptr. spare: further bytes that are added if the system
-// allows. Returns an error on all ranks, with a message on one of them, if some rank lacks its
-// segment.
+// Creates a segment for this rank's node, and returns it. Collective over the ranks of `talk`.
+// node_rank: this rank's number on its node. bytes: equal on all ranks of a node; 0 if this node
+// needs none, which returns nullptr. spare: further bytes that are added if the system allows.
+// Returns an error on all ranks, with a message on one of them, if some rank lacks its segment.
 Result<std::shared_ptr<Segment>> agree_on_segment(SegmentTalk& talk, int node_rank,
                                                   std::int64_t bytes, std::int64_t spare);
 

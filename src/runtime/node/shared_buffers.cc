@@ -38,7 +38,7 @@ ShownBuffers BuffersToShow::in(const Call& call, std::span<const int> all_ranks,
 }
 
 // Returns the description of a part of a buffer for other processes. Non-contiguous data are
-// described as not accessible; the ranks then abandon the direct schedule.
+// described as not accessible; the ranks then do not use buffers in place.
 ShownBuffer BuffersToShow::shown(const Part& part, const Call& call, std::span<const int> all_ranks,
                                  ProcessMemory::Use use) const {
   if (!plain_) return {ShownBuffer::kNotShared, 0};

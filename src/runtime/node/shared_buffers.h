@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// The description of this rank's buffers for a direct schedule. It is computed once for all calls,
-// except for the addresses.
+// The description of this rank's buffers for a direct schedule, by which other ranks use these
+// buffers in place. It is computed once for all calls, except for the addresses.
 class BuffersToShow {
  public:
   BuffersToShow() = default;

@@ -1,4 +1,5 @@
-// Implements persistent collectives: the carrier of their request, and its start and completion.
+// Implements persistent collectives: their request in the library (the carrier), and their start
+// and completion.
 #include "runtime/request/persistent.h"
 
 #include <atomic>
@@ -73,7 +74,8 @@ void PersistentOperation::announce() {
   if (carrier_started_) complete_carrier();
 }
 
-// Completes the carrier. Its receive has been posted, so that this send completes at once.
+// Completes the library's request of the operation (the carrier). Its receive has been posted, so
+// that this send completes at once.
 void PersistentOperation::complete_carrier() {
   library_calls.Send(nullptr, 0, handles.byte, 0, carrier_tag_, self_communicator());
 }

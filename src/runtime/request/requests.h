@@ -33,10 +33,12 @@ class PersistentOperation;
 // class itself is used for a collective that its caller completes, such as a blocking call.
 class CollectiveOperation : public Operation {
  public:
-  // Tells when input is copied, if the collective works on copies: at once, or in each start.
+  // Tells when the input is copied if the collective works on copies: when the operation is made,
+  // or in each start.
   enum class Begins : std::uint8_t { at_once, with_starts };
-  // kernel: for the call's operator and type; nullptr if MPI_Reduce_local must be used. direct: a
-  // schedule to try first; nullptr if there is none.
+  // kernel: reduces with the call's operator and type; nullptr if MPI_Reduce_local must be used.
+  // direct: a schedule to try first that uses other ranks' buffers in place; nullptr if there is
+  // none.
   CollectiveOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
                       std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag,
                       std::shared_ptr<const Schedule> direct = nullptr,
@@ -44,7 +46,7 @@ class CollectiveOperation : public Operation {
 
   // Reserves the next use of the node buffers (a turn), which operations use in a fixed order. Must
   // precede the first advance() of each start if the schedule needs that memory. first: the
-  // operation's schedule, or the direct one that is tried before.
+  // schedule that is carried out first.
   void take_turn(NodeBuffers& node_buffers, Ends ends, const Schedule& first) {
     node_buffers.next(ends, first, &turn_);
     operands_.use(turn_, schedule());
@@ -128,7 +130,7 @@ class CollectiveOperation : public Operation {
   TempBuffer temp_;
   std::unique_ptr<CallCopies> copies_;  // nullptr if the operation works on the application's
                                         // buffers
-  std::unique_ptr<PeerBuffers> peers_;  // the other ranks' buffers; set if a schedule is direct
+  std::unique_ptr<PeerBuffers> peers_;  // other ranks' buffers; set if they are used in place
   Operands operands_;
   NodeTurn turn_;  // empty if the schedule needs no node memory
   MpiTransport transport_;

@@ -19,8 +19,9 @@ bool worth_the_thread(Engine engine, const Schedule& schedule) {
 
 namespace {
 
-// Returns whether the progress thread should continue the operation. It should if a direct schedule
-// is tried, since that waits for all other ranks and so rarely completes in the start.
+// Returns whether the progress thread should continue the operation. It should if the operation
+// first tries to use the ranks' buffers in place, since for that it waits for all other ranks and
+// so rarely completes in the start.
 bool wants_thread(Engine engine, const Operation& operation) {
   if (operation.tries_direct()) return engine != Engine::function;
   return worth_the_thread(engine, operation.schedule());

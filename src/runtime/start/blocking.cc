@@ -99,7 +99,8 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return taken_out == MPI_SUCCESS ? code : failed(call, taken_out);
 }
 
-// Carries out a call that is observed, or that shared memory alone does not serve.
+// Carries out a call that summary or trace must observe, or that shared memory alone does not
+// serve.
 [[gnu::noinline]] int carry_out_in_any_variant(Runtime& runtime, CallId id, const Call& call,
                                                const Plan& plan) {
   const WatchedCall watched(id);

@@ -1,4 +1,4 @@
-// Keeps the calls that are deferred (deferred.h), and releases them in order.
+// Keeps the calls that are deferred (deferred.h), and begins them in order.
 #include "runtime/start/deferred.h"
 
 #include <sched.h>
@@ -28,7 +28,7 @@ namespace {
 // The deferred calls of a communicator, in order.
 using DeferredCalls = CallsInOrder<std::shared_ptr<DeferredCall>>;
 
-// A deferred call with a request of Weft. Advancing it first releases the calls that were deferred
+// A deferred call with a request of Weft. Advancing it first begins the calls that were deferred
 // before it.
 class DeferredOperation : public RequestedOperation, public DeferredCall, private DeferredStep {
  public:

@@ -22,8 +22,8 @@ template <class Made, class... More>
   return made;
 }
 
-// Returns the schedule that is tried first: the direct one if there is one. Both schedules use the
-// node buffers by one turn.
+// Returns the schedule that is tried first: the direct one, which uses other ranks' buffers in
+// place, if there is one. Both schedules share one use of the node buffers.
 inline const Schedule& first_of(const Plan& plan) {
   return plan.direct ? *plan.direct.schedule : *plan.schedule;
 }

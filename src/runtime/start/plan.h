@@ -18,7 +18,8 @@
 
 namespace weft {
 
-// The kind of call, which determines how the caller learns of completion.
+// How the caller learns that a call is complete: by a request, by a persistent request, or because
+// the call blocks.
 enum class Use : std::uint8_t { request, persistent, blocking };
 
 class Variants;
@@ -27,7 +28,7 @@ class Variants;
 enum class Data : std::uint8_t {
   by_messages,  // messages, and perhaps shared memory as well
   in_memory,    // shared memory only, without messages
-  at_once       // shared memory only, without device memory or a direct schedule
+  at_once       // shared memory only; no data are in device memory or used in place by other ranks
 };
 
 // The threads that carry out a call.
@@ -39,7 +40,7 @@ enum class Carrier : std::uint8_t {
 
 // A schedule that is tried first, by which ranks use each other's buffers directly.
 struct DirectPlan {
-  std::shared_ptr<const Schedule> schedule;  // nullptr if there is no direct schedule
+  std::shared_ptr<const Schedule> schedule;  // nullptr if there is no such schedule
   BuffersToShow shows;
   bool by_kernel = false;  // the kernel copies buffers that are not accessible
 
@@ -108,7 +109,8 @@ inline Reason exact_reason(Reason declined, const CallClass& call_class) {
   return learner.has_result() ? Reason::learnt : Reason::rule;
 }
 
-// Tells to which calls of an epoch on a communicator a cached answer applies.
+// Tells to which later calls on a communicator a cached answer applies, until the epoch ends: to
+// none, to calls with equal arguments, or to all.
 enum class Alike : std::uint8_t { none, same_arguments, all };
 
 // The answer to a call: its plan, and the later calls to which the plan applies.

@@ -24,9 +24,9 @@ bool may_pass_through(const Runtime& runtime) {
   return !runtime.observing() && !runtime.callers_only();
 }
 
-// Returns whether a direct schedule is allowed. Other ranks use this rank's buffers until it has
-// signalled twice. A persistent request that its caller carries out may signal too late, because
-// the caller may wait for another rank by then.
+// Returns whether a direct schedule is allowed, by which ranks use each other's buffers in place.
+// Other ranks use this rank's buffers until it has signalled twice. A persistent request that its
+// caller carries out may signal too late, because the caller may wait for another rank by then.
 bool may_be_direct(const Runtime& runtime, Use use) {
   return use != Use::persistent || !runtime.in_memory_only() || runtime.has_memory_thread();
 }

@@ -42,8 +42,8 @@ void verify_all_ranks(const Algorithm& algorithm, Shape shape, const Tuning& tun
 Schedule built(const Algorithm& algorithm, const Shape& shape, int iterations,
                const Tuning& tuning = {}) {
 #ifndef NDEBUG
-  // A direct schedule for non-contiguous data ends as soon as the ranks have exchanged their
-  // buffers, so that it cannot be verified.
+  // A direct schedule, by which ranks use each other's buffers in place, ends for non-contiguous
+  // data as soon as the ranks have exchanged their buffers, so that it cannot be verified.
   const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
   if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape, tuning);
 #endif

@@ -25,9 +25,9 @@ Scheduled schedule_for(const Asked& asked, const Eligible& eligible, const Chose
 // Returns a schedule from the communicator's cache, or builds it.
 std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,
                                              const Shape& shape, const Choice& choice);
-// Returns the direct schedule to try first, if the ranks can access each other's heaps and no other
-// algorithm was requested; otherwise nullptr. The result is equal on all ranks, whether or not
-// their own buffers are accessible.
+// Returns the direct schedule to try first, by which ranks use each other's buffers in place;
+// nullptr if the ranks cannot access each other's heaps, or if another algorithm was requested. The
+// result is equal on all ranks, whether or not their own buffers are accessible.
 std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Shape& shape,
                                            const Choice& choice, Kernel kernel);
 
