@@ -12,8 +12,9 @@ namespace weft {
 
 class AloneCall {
  public:
-  // schedule: must satisfy stands_alone() and must not be direct. turn: is required if the schedule
-  // has node_bytes. All arguments must outlive this object.
+  // schedule: must satisfy stands_alone(), and must not use other ranks' buffers in place. turn:
+  // the call's use of the node buffers; required if the schedule has node_bytes. All arguments must
+  // outlive this object.
   AloneCall(const Schedule& schedule, const Operands& operands, const NodeTurn& turn)
       : schedule_(schedule), operands_(operands), turn_(turn), next_(schedule.program.data()) {}
 

@@ -31,9 +31,9 @@ struct Work {
   std::uintptr_t program = 0;        // address of the program in its rank's process
   std::uint32_t instructions = 0;    // number of the program's instructions
   std::uint32_t next = 0;            // index of the first instruction that is not yet done
-  bool begun = false;                // the operation's turn in the node buffers has begun
+  bool begun = false;                // the operation has begun to use the node buffers
   bool synchronizing = false;        // Schedule::synchronizing of the schedule
-  std::uint32_t signals_before = 0;  // the value from which the turn's signal counters continue
+  std::uint32_t signals_before = 0;  // value from which its signal counters continue
   std::optional<KernelName> kernel;  // reduction kernel; nullopt if the program does not reduce
   FloatingPoint computes_as;         // floating-point mode for reductions
   // The shared memory of the node buffers, and the arguments from which they were constructed.
@@ -46,8 +46,9 @@ struct Work {
   std::array<std::uintptr_t, kBuffers> base{};
 };
 
-// Describes the rest of an operation. operands, turn: those of the operation. Returns nullopt if
-// only the operation's own rank can carry out the rest.
+// Describes the steps of an operation that are left. operands, turn: the operation's buffers, and
+// its use of the node buffers. Returns nullopt if only the operation's own rank can carry out these
+// steps.
 std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn, const Operation::Rest& rest);
 

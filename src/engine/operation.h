@@ -15,7 +15,7 @@ namespace weft {
 
 class Operation {
  public:
-  // operands, turn: are passed to the Execution.
+  // operands, turn: the buffers, and the use of the node buffers, that the Execution gets.
   Operation(std::shared_ptr<const Schedule> schedule, Transport& transport,
             const Operands* operands = nullptr, const NodeTurn* turn = nullptr)
       : schedule_(std::move(schedule)),
@@ -25,7 +25,8 @@ class Operation {
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
-  // Sets a direct schedule, which the execution tries first (Execution::try_first()).
+  // Sets a direct schedule, which uses other ranks' buffers in place. It is tried before the
+  // operation's own schedule (Execution::try_first()).
   void try_first(std::shared_ptr<const Schedule> direct) {
     direct_ = std::move(direct);
     execution_.try_first(*direct_);
@@ -124,8 +125,8 @@ class Operation {
   bool end(Result<bool>& result);
 
   std::shared_ptr<const Schedule> schedule_;
-  std::shared_ptr<const Schedule> direct_;  // the direct schedule, which is tried first; nullptr if
-                                            // there is none
+  std::shared_ptr<const Schedule> direct_;  // the schedule that is tried first, with other ranks'
+                                            // buffers used in place; nullptr if there is none
   std::unique_ptr<Schedule> batch_;         // the batch under way, if it is not the first
   std::uint32_t rounds_before_ = 0;         // rounds in the batches before `batch_`
   Execution execution_;
