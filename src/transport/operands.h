@@ -17,7 +17,7 @@ namespace weft {
 struct Operands {
   std::array<std::byte*, kBuffers> base{};  // indexed by Buffer
   Kernel reduce = nullptr;                  // reduction kernel; nullptr if the transport reduces
-  PeerBuffers* peers = nullptr;             // other ranks' buffers, for a direct schedule
+  PeerBuffers* peers = nullptr;             // other ranks' buffers, if they are used in place
 
   // Sets the addresses in the node's shared memory for this use of the node buffers.
   void use(const NodeTurn& turn, const Schedule& schedule) {

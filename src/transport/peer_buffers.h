@@ -1,5 +1,6 @@
-// PeerBuffers: the addresses of other ranks' buffers in this process, for a single operation. They
-// are known in advance (persistent request) or found while a direct schedule runs.
+// PeerBuffers: the addresses of other ranks' buffers in this process, for a single operation that
+// uses these buffers in place. They are known in advance (persistent request) or found while the
+// operation's schedule runs.
 #pragma once
 
 #include <array>
@@ -53,8 +54,8 @@ class PeerBuffers {
     return found_;
   }
 
-  // The following functions are the steps of a direct schedule. show() publishes this rank's
-  // buffers in the node's memory.
+  // The following functions are steps of schedules that use other ranks' buffers in place. show()
+  // publishes this rank's buffers in the node's memory.
   void show(int rank, const NodeTurn& turn) const {
     if (!searching_) return;
     const ShownBuffers shown = confirmed(own_);

@@ -15,8 +15,7 @@ Result<bool> Execution::advance(int polls, bool callers_part) {
   State state = progress(polls, callers_part);
   if (state == State::declined && otherwise_) {
     turn_->looked(false);
-    signals_before_ = 1;  // the direct schedule has given one signal, in the agreement on the
-                          // buffers
+    signals_before_ = 1;  // the abandoned schedule has given one signal, to agree on the buffers
     turn_to_otherwise();
     state = progress(polls, callers_part);
   }

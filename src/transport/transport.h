@@ -41,15 +41,15 @@ class DeferredStep {
 class Execution {
  public:
   // All arguments must outlive this object. operands: if given, local steps on contiguous data need
-  // no transport. transport: nullptr for a schedule that needs none. turn: is required by schedules
-  // with node_bytes.
+  // no transport. transport: nullptr for a schedule that needs none. turn: the operation's use of
+  // the node buffers; required by schedules with node_bytes.
   Execution(const Schedule& schedule, Transport* transport, const Operands* operands = nullptr,
             const NodeTurn* turn = nullptr)
       : schedule_(&schedule), transport_(transport), operands_(operands), turn_(turn) {}
 
-  // Sets a direct schedule of the same call. It is tried first unless such calls have lately failed
-  // to use buffers directly. If some buffer is not accessible, the original schedule follows in the
-  // same use of the node buffers. Must precede advance().
+  // Sets a direct schedule of the same call, which uses other ranks' buffers in place. It is tried
+  // first unless such calls have lately failed to do so. If some buffer is not accessible, the
+  // original schedule follows in the same use of the node buffers. Must precede advance().
   void try_first(const Schedule& direct);
   // Returns, after the operation has completed, whether the direct schedule was carried out.
   bool was_direct() const { return otherwise_ != nullptr; }
@@ -84,10 +84,11 @@ class Execution {
   std::uint32_t round() const { return round_; }
   std::uint32_t steps_done() const { return next_step_; }
   bool begun() const { return begun_; }
-  // Returns how many signals this rank had given when it abandoned a direct schedule; 0 if it has
-  // not abandoned one.
+  // Returns how many signals this rank had given when it abandoned a schedule that uses other
+  // ranks' buffers in place; 0 if it has not abandoned one.
   std::uint32_t signals_before() const { return signals_before_; }
-  // Returns whether a direct schedule is in progress or may follow.
+  // Returns whether a schedule that uses other ranks' buffers in place is in progress or may
+  // follow.
   bool may_be_direct() const { return otherwise_ != nullptr || schedule_->is_direct; }
 
  private:
@@ -111,8 +112,8 @@ class Execution {
   Transport* transport_;
   const Operands* operands_;
   const NodeTurn* turn_;
-  const Schedule* otherwise_ = nullptr;  // schedule that follows if the direct schedule under way
-                                         // is abandoned
+  const Schedule* otherwise_ = nullptr;  // the original schedule, which follows if the direct one
+                                         // under way is abandoned; nullptr if none is under way
   std::uint32_t signals_before_ = 0;     // signals given by an abandoned direct schedule; counters
                                          // continue from there
   std::uint32_t next_step_ = 0;

@@ -1,4 +1,5 @@
-// Uses MPI_Pack and MPI_Unpack, and works around arguments that some libraries do not accept.
+// Packs and unpacks elements by MPI_Pack and MPI_Unpack, and works around arguments that some
+// libraries do not accept.
 #include "transport/mpi/packing.h"
 
 #include <climits>

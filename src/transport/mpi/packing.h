@@ -13,7 +13,8 @@ struct Elements {
   MPI_Datatype type{};
 };
 
-// Return an MPI error code. bytes: the packed size of all elements.
+// Pack elements to `to`, and unpack them from `from`. Both functions return an MPI error code.
+// bytes: the packed size of all elements.
 int pack_elements(const Elements& from, void* to, std::int64_t bytes, MPI_Comm comm);
 int unpack_elements(const void* from, std::int64_t bytes, const Elements& to, MPI_Comm comm);
 
