@@ -93,7 +93,8 @@ int WholeFile::finish() {
   return error_;
 }
 
-// A file that is written in place has no temporary file to remove.
+// Closes the file if it is still open, and removes the temporary file if there still is one. A file
+// that is written in place has none.
 void WholeFile::give_up() {
   if (file_) std::fclose(std::exchange(file_, nullptr));
   if (!part_.empty()) unlink(std::exchange(part_, "").c_str());
