@@ -47,7 +47,7 @@
 namespace weft {
 namespace {
 
-// true in a forked child, which has none of the parent's threads
+// True in a forked child, which has none of the parent's threads.
 bool is_forked_child = false;
 
 void stop_threads_at_exit() {
@@ -185,7 +185,7 @@ void Lifecycle::take_calls(int rank) {
 }
 
 // Does work of about 100 us in MPI_Init that the first persistent initialisation would otherwise
-// do, whose time is measured and limited.
+// do. The time of an initialisation is limited.
 void Lifecycle::prepare_initialisations(int rank) {
   self_communicator();
   if ((may_tune(config, scope_) || learns()) && rank == 0) {

@@ -12,20 +12,21 @@ namespace weft {
 
 class Lifecycle final : public Runtime {
  public:
-  // Is called right after the MPI library's own initialisation; collective over all ranks.
-  // asked_level: the thread level that the application requested. thread_level: the level that the
-  // library provides. level_kept: the rule of engine auto has kept the application's level.
+  // Makes Weft's runtime, right after the MPI library's own initialisation; collective over all
+  // ranks. asked_level: the thread level that the application requested. thread_level: the level
+  // that the library provides. level_kept: the rule of engine auto has kept the application's
+  // level.
   static void begin(const Config& config, int asked_level, int thread_level, bool level_kept);
   // Returns whether Weft has threads that must not call the library once its MPI_Finalize has
   // begun.
   static bool loses_threads_in_finalize();
-  // Is called when the library's MPI_Finalize is about to begin. The application's callbacks in it
-  // may still use all of MPI. Ends threads that must not call the library from then on.
+  // Ends threads that must not call the library once its MPI_Finalize has begun; the application's
+  // callbacks in it may still use all of MPI. Is called right before.
   static void finalize_begins();
-  // Is called inside the MPI library's finalisation, while the library still works; collective over
-  // all ranks.
+  // Ends Weft's runtime inside the MPI library's finalisation, while the library still works;
+  // collective over all ranks.
   static void end();
-  // Is called if the library has finalised before end() was called.
+  // Ends Weft's runtime without MPI calls, if the library has finalised before end() was called.
   static void end_without_library();
 
   void keep_library_going() override;

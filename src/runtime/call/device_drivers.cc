@@ -91,7 +91,8 @@ constexpr const char* kCuda = "libcuda.so";
 
 class CudaDriver final : public DeviceDriver {
  public:
-  // Returns false if the library is missing or has an unknown version.
+  // Finds the functions of CUDA's driver. Returns true on success; false if the library is missing
+  // or has an unknown version.
   bool find_functions() {
     void* const library = loaded(kCuda);
     return library && find(library, "cuPointerGetAttribute", attribute_) &&
@@ -155,7 +156,7 @@ class CudaDriver final : public DeviceDriver {
   }
 
   // Returns a context for memory from a pool (cudaMallocAsync), which belongs to a device but to no
-  // context. The context is kept.
+  // context; nullptr if there is none. The context is kept.
   void* context_of_pool(const std::byte* device) const {
     int number = -1;
     void* context = nullptr;

@@ -13,7 +13,8 @@ class DeviceDriver {
   virtual ~DeviceDriver() = default;
   // Returns whether the address is in device memory that the processor cannot access.
   virtual bool holds(const std::byte* at) const = 0;
-  // Copy from device memory, and to it, on any thread. They return false if the driver refuses.
+  // Copy from device memory, and to it, on any thread. They return true on success, false if the
+  // driver refuses.
   virtual bool bring_in(std::byte* to, const std::byte* device, std::int64_t bytes) const = 0;
   virtual bool take_out(std::byte* device, const std::byte* from, std::int64_t bytes) const = 0;
 };

@@ -10,12 +10,12 @@
 
 namespace weft {
 
-// Returns false if the library refuses the call on a communicator of this rank alone. The call's
+// Returns whether the library accepts the call on a communicator of this rank alone. The call's
 // data may be moved.
 bool library_accepts(const Call& call, bool blocking);
 
-// Returns false if the library refuses the operator for this type; the library then reports the
-// error itself.
+// Returns whether the library accepts the operator for this type. If it does not, it has reported
+// the error itself.
 bool operator_fits(MPI_Op op, MPI_Datatype type);
 
 }  // namespace weft

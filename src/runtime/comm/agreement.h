@@ -26,8 +26,8 @@ struct Start {
 // difference.
 Start agree_on_start(const Facts& facts, const Start& own);
 
-// Is called instead of agree_on_start() on a rank that refuses its options. Ends the process on all
-// ranks, and one of them reports `why`.
+// Ends the process on all ranks, one of which reports `why`. Is called instead of agree_on_start()
+// on a rank that refuses its options.
 [[noreturn]] void end_job_refusing(const std::string& why);
 
 // Collective over MPI_COMM_WORLD. why: the reason for refusing; empty for none. If some rank has a

@@ -49,8 +49,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const MPI_Comm internal;
   const bool has_own;  // the internal communicator is not shared, as whole collectives of the
                        // library require
-  // Is set when the application has freed `user`. If no request was ever made, no rank has an
-  // operation under way, and all ranks free the internal communicator in that call.
+  // True once the application has freed `user`. If no request was ever made, no rank has an
+  // operation under way then, and all ranks free the internal communicator in that call.
   std::atomic<bool> freed{false};
   Processor processor = Processor::other;  // kind of processor, if some of the communicator's ranks
                                            // share memory
@@ -116,7 +116,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::shared_ptr<Leaders> leaders;  // set if an algorithm uses leaders; else nullptr
   Attributes attributes;
   bool on_one_node() const { return nodes && nodes->count() == 1; }
-  // Must be called before a schedule is carried out in the communicator's shared memory.
+  // Notes how much of the communicator's shared memory a schedule uses. Must be called before the
+  // schedule is carried out there.
   void note_use(const Schedule& schedule);
 
  private:
@@ -139,7 +140,7 @@ class OwnCommunicator {
   OwnCommunicator(const OwnCommunicator&) = delete;
   OwnCommunicator& operator=(const OwnCommunicator&) = delete;
 
-  bool there() const;  // returns false if the library could not make a communicator
+  bool there() const;  // returns whether the library could make a communicator
   MPI_Comm get() const { return of_->has_own ? of_->internal : made_; }
 
  private:

@@ -146,7 +146,7 @@ int first_of_free_tag_ranges() {
 
 // The words that the ranks of a communicator exchange when it is made. Each is reduced by maximum.
 enum Word : std::uint8_t {
-  kNotReady,  // number of ranks, counted from the first that is not ready
+  kNotReady,  // number of ranks from the first one on that is not ready; 0 if all are ready
   kNumber,
   kSpare,
   kSpareToo,  // complement of kSpare: the maxima of both equal the own values on all ranks only if

@@ -45,7 +45,8 @@ struct Wish {
   bool needed = false;
 };
 
-// Must be called before any internal communicator is made. greatest_tag: the library's MPI_TAG_UB.
+// Divides the library's tags into ranges. Must be called before any internal communicator is made.
+// greatest_tag: the library's MPI_TAG_UB.
 void begin_internal_communicators(int greatest_tag);
 // make_common(): makes the communicator that tag ranges share; collective over MPI_COMM_WORLD.
 // common(): returns it; the null handle if it was not made, or the library had no communicator
@@ -65,9 +66,9 @@ struct WhyNone {
 std::optional<InternalCommunicator> make_internal(MPI_Comm user,
                                                   const std::vector<int>& world_ranks,
                                                   const Wish& wish, WhyNone* why_none = nullptr);
-// Is called when this rank has finished with an internal communicator. at_once: all ranks call it
-// in the same MPI call. usable: all messages were received, so that another communicator may use
-// the tag range.
+// Gives up an internal communicator with which this rank has finished. at_once: all ranks call this
+// function in the same MPI call. usable: all messages were received, so that another communicator
+// may use the tag range.
 void give_up(InternalCommunicator internal, bool at_once, bool usable);
 // Returns whether this rank has fewer than `most` unshared internal communicators.
 bool may_have_own(int most);

@@ -57,7 +57,8 @@ bool may_have_heap() {
   return node().own && node().own.load()->is_shared();
 }
 
-// Reports that a requested heap is not available. lacking: the first rank without one.
+// Reports that the heap which the user requested (libweft-heap.so) is not available. lacking: the
+// first rank of the node that has no heap.
 void say_if_missed(int lacking, int own_rank) {
   if (lacking != own_rank || !heap_of_application()) return;
   const auto refused = SharedHeap::create();
@@ -118,8 +119,8 @@ std::unique_ptr<ProcessMemory> open_own_memory(std::string_view xpmem, int own_r
   return nullptr;
 }
 
-// Registers the other processes' memory for XPMEM. Returns false if some process, perhaps this one,
-// offers no memory, or if a trial fails.
+// Registers the other processes' memory for XPMEM. Returns whether this process can attach it:
+// every process, this one included, has offered its memory, and the trials have worked.
 bool add_processes(const Others& others) {
   ProcessMemory* const to = process_memory();
   return to &&
@@ -128,8 +129,8 @@ bool add_processes(const Others& others) {
                     [to](const Offer& offer) { to->expect(offer.world_rank, offer.process); });
 }
 
-// Registers the other processes for kernel copies. Returns false if the kernel does not copy from
-// some process, or if a trial fails.
+// Registers the other processes for kernel copies. Returns whether the kernel copies from them:
+// every process has offered this, and the trials have worked.
 bool add_copies(const Others& others) {
   OneCopy* const to = one_copy();
   return to &&

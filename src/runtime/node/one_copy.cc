@@ -38,7 +38,8 @@ Tuning tuning_of(std::int64_t bytes) {
   return tuning;
 }
 
-// The result of an earlier run, if there is one.
+// The result of earlier runs for a kind of traffic: the size from which a single copy is faster,
+// and whether it needs no further measurement.
 struct Kept {
   std::int64_t least_bytes = OneCopyRule::kNever;
   bool is_certain = false;

@@ -53,11 +53,11 @@ class Accesses {
   std::atomic<std::int64_t> count_{0};
 };
 
-// Is called after a large access has been started.
+// Records a large access that has been started.
 void access_started(MPI_Win window, int target);
-// Is called after MPI_Win_post has succeeded. The amount that other ranks transfer is unknown; it
-// is at most the window's size. If the window is shared memory, the origin alone moves the data,
-// and nothing is counted.
+// Records that other ranks may access the window, after MPI_Win_post has succeeded. The amount that
+// they transfer is unknown; it is at most the window's size. If the window is shared memory, the
+// origin alone moves the data, and nothing is recorded.
 void begin_exposure(MPI_Win window);
 // Calls begin_exposure() for MPI_Win_fence with this assertion, but not under Open MPI: after a
 // fence a window may stay exposed until it is freed, and Open MPI's file accesses tolerate no
@@ -71,8 +71,9 @@ inline void begin_fence_epoch(int assertion, MPI_Win window) {
 #endif
 }
 
-// These functions are called before a call that waits for the end of accesses, or after a call that
-// has reported their end. They also drop accesses that have failed.
+// Record that accesses have ended. These functions are called before a call that waits for the end
+// of accesses, or after a call that has reported their end. They also drop accesses that have
+// failed.
 void end_known_accesses(MPI_Win window);
 void end_known_accesses(MPI_Win window, int target);
 void end_known_exposure(MPI_Win window);

@@ -12,10 +12,10 @@
 
 namespace weft {
 
-// Lives while the application is inside an MPI call that may wait for another process. Meanwhile
-// the progress thread takes over operations that the caller would have advanced. If there may be no
-// such thread, the call is made in its non-blocking form, and the caller advances operations while
-// it waits.
+// Marks, while it lives, that the application is inside an MPI call that may wait for another
+// process. Meanwhile the progress thread takes over operations that the caller would have advanced.
+// If there may be no such thread, the call is made in its non-blocking form, and the caller
+// advances operations while it waits.
 class BlockingCall {
  public:
   explicit BlockingCall(CallId id);

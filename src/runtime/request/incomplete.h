@@ -17,13 +17,14 @@ void settle_incomplete(Runtime& runtime, int rank);
 // while.
 void let_workers_end(Runtime& runtime);
 
-// Must be called before library collectives on an internal communicator that has a worker for
-// engine auto. Waits until the worker is idle, that is, until the other ranks have begun the same
-// collectives.
+// Waits until the communicator's worker is idle, that is, until the other ranks have begun the same
+// collectives. Must be called before library collectives on an internal communicator that has a
+// worker for engine auto.
 void let_worker_end(Runtime& runtime, const Communicator& communicator);
 
-// Progresses the operations under way on this communicator, which all ranks have begun. Must be
-// called before a blocking collective of the library. Does nothing if threads progress them.
+// Progresses the operations under way on this communicator, which all ranks have begun, until they
+// are complete or have stood still for a while. Must be called before a blocking collective of the
+// library. Does nothing if threads progress the operations.
 void finish_before_blocking(Runtime& runtime, MPI_Comm comm);
 
 // Reports the reason and ends all ranks.

@@ -34,9 +34,9 @@ class InlineCall {
   bool any() const { return any_; }
   bool has(MPI_Request request) const { return any_ && carrier_->request == request; }
 
-  // Starts a call whose plan allows it, if none is under way. in_flight: counts the call if it
-  // becomes an ordinary operation; may be nullptr. Returns false, with no effect, if the call is
-  // not started.
+  // Starts a call whose plan allows it, if no other inline call is under way. in_flight: counts the
+  // call if it becomes an ordinary operation; may be nullptr. Returns whether the call was started;
+  // if not, nothing has changed.
   bool start(Runtime& runtime, CallId id, const Call& call, const Recipe& recipe,
              std::atomic<int>* in_flight, MPI_Request* request);
   // Completes the current call. Returns an MPI error code.

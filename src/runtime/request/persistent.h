@@ -46,11 +46,11 @@ class PersistentOperation final : public CollectiveOperation,
 
   // Makes the request that the application gets. Returns an MPI error code.
   int make_request();
-  // Is called when the application frees the request, or in MPI_Finalize.
+  // Frees the library's request, when the application frees the request, or in MPI_Finalize.
   void free_request();
 
-  // Makes the operation active. Returns false if it is active already, or if an earlier start has
-  // failed.
+  // Makes the operation active, and returns true. Returns false if it is active already, or if an
+  // earlier start has failed.
   bool restart(Runtime& runtime);
   // Returns whether only the operation's caller advances it. After hand_over() or taken_over()
   // other threads do.
@@ -79,8 +79,8 @@ class PersistentOperation final : public CollectiveOperation,
   void hand_over();
   void taken_over() override;
   bool active() const override { return active_.load(std::memory_order_acquire); }
-  // Makes the request active in the library until the operation is complete, for completion calls
-  // of the library.
+  // Starts the library's request (the carrier), so that completion calls of the library see an
+  // active request until the operation is complete.
   void show_to_library();
   // Makes the operation inactive after the application has completed it. The operation must be
   // complete.

@@ -68,8 +68,8 @@ class CollectiveOperation : public Operation {
     operands_.peers = peers_.get();
   }
 
-  // Returns the rest of the operation for another process of this node; nullopt if no other process
-  // can carry it out.
+  // Returns the steps that are left of the operation, for another process of this node; nullopt if
+  // no other process can carry them out.
   std::optional<Work> work() const;
 
   CallId id() const { return id_; }
@@ -114,7 +114,8 @@ class CollectiveOperation : public Operation {
   void finished(const Error* error) override;
   void failed(const Error& error);
   void release_kept();
-  // Is called when the collective is complete on this rank, to complete its request in the library.
+  // Completes the operation's request in the library. Is called when the collective is complete on
+  // this rank.
   virtual void announce() {}
   virtual bool one_shot() const { return true; }
 
@@ -245,8 +246,8 @@ class Requests {
     count_like(request).fetch_add(static_cast<std::uint16_t>(change));
   }
   std::shared_ptr<CollectiveOperation> find(MPI_Request request);
-  // Returns nullptr if the request is not a persistent one of Weft. The object lives until the
-  // application frees the request.
+  // Returns the operation of a persistent request of Weft; nullptr if the request is another one.
+  // The object lives until the application frees the request.
   PersistentOperation* find_persistent(MPI_Request request) {
     // A program with a single persistent request waits for the one it has just started.
     if (found_last.request == request && found_last.removals == removals()) [[likely]]
@@ -257,7 +258,7 @@ class Requests {
   // Returns the number of Weft's requests that the application has: incomplete ones and persistent
   // ones.
   int existing() const { return existing_.load(std::memory_order_relaxed); }
-  // Returns false if the request is certainly not Weft's.
+  // Returns true if the request may be Weft's, false if it certainly is not.
   static bool may_be_ours(MPI_Request request) {
     return count_like(request).load(std::memory_order_relaxed) != 0;
   }
@@ -267,7 +268,8 @@ class Requests {
   void deactivated() { active_.fetch_sub(1); }
 
   void watch(MPI_Request request, NativeRequest record);
-  // Ends the watch of a library request. Returns false if the request was not watched.
+  // Ends the watch of a library request, and stores its record. Returns whether the request was
+  // watched.
   bool unwatch(MPI_Request request, NativeRequest* record);
   bool is_watched(MPI_Request request);
   // Adds `ns` of waiting to a watched request. began_ns: when the wait began.

@@ -42,7 +42,8 @@ bool wants_thread(Engine engine, const Operation& operation) {
   return false;
 }
 
-// Leaves the operation to the core agent. Returns false if the rank itself must carry it out.
+// Leaves the operation to the core agent, and returns true. Returns false if the rank itself must
+// carry it out.
 bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>& operation) {
   if (!runtime.progress.has_mailbox()) return false;
   const auto work = operation->work();

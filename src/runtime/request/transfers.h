@@ -58,7 +58,8 @@ inline bool may_be_large(std::int64_t count, MPI_Datatype type) {
   const KnownTypes::Known& known = known_types.at(type);
   return known.type != type || count >= known.least_count || known_types.epoch != epoch();
 }
-// Is called after a successful library call. Returns whether the message is large.
+// Returns whether the message is large. Is called after a successful library call, when the type is
+// known to be valid.
 bool is_large(std::int64_t count, MPI_Datatype type);
 
 class Transfers {
@@ -71,13 +72,13 @@ class Transfers {
   // Records a persistent transfer, which MPI_Start will start.
   void initialised(MPI_Request request);
   void started_again(int count, const MPI_Request* requests);
-  // Is called when the application has cancelled the request, and completes it later; or when it
-  // frees the request.
+  // Note that a transfer no longer counts, because the application has cancelled it, and completes
+  // it later; or because it frees the request.
   void cancelled(MPI_Request request);
   void freed(MPI_Request request);
 
   // Keeps the progress thread from a transfer until give_back(), because a caller may complete it.
-  // Returns false if the request is not a started transfer.
+  // Returns true for a started transfer, false for any other request.
   bool take(MPI_Request request);
   void give_back(MPI_Request request, bool completed);
 
@@ -98,13 +99,12 @@ class Transfers {
   std::atomic<std::int64_t> count_{0};
 };
 
-// These functions are called after a large transfer has been started, or made by MPI_Send_init and
-// similar calls.
+// Record a large transfer that has been started, or made by MPI_Send_init and similar calls.
 void transfer_started(MPI_Request request);
 void transfer_initialised(MPI_Request request);
 
-// Is called after a large access to a file has been started. Under Open MPI (5.0.11) it does
-// nothing: in every call that library searches its list of file accesses without a lock, so that a
+// Records a large access to a file that has been started. Under Open MPI (5.0.11) it does nothing:
+// in every call that library searches its list of file accesses without a lock, so that a
 // progressing thread would sometimes crash the program.
 #ifdef WEFT_FAMILY_OPENMPI
 inline void access_to_file_started(MPI_Request) {}
@@ -114,7 +114,8 @@ inline void access_to_file_started(MPI_Request request) {
 }
 #endif
 
-// Lives while a completion call of the application handles requests.
+// Keeps the progress thread from the transfers among the requests of a completion call, from before
+// the call until after it.
 class TakenTransfers {
  public:
   TakenTransfers(int count, const MPI_Request* requests) {

@@ -16,7 +16,8 @@ void stop_watchdog();
 
 extern std::atomic<bool> watching;  // true between start_watchdog() and stop_watchdog()
 
-// Lives while the application is inside a call that may wait for another process.
+// Tells the watchdog, while it lives, that the application is inside a call that may wait for
+// another process.
 class WatchedCall {
  public:
   explicit WatchedCall(CallId id) {

@@ -11,9 +11,9 @@ namespace weft {
 
 // Begins the calls that are deferred on this communicator, before a collective call.
 void after_deferred(MPI_Comm comm);
-// Is called before a collective call that has no non-blocking form. If the call must not block,
-// progresses operations until all ranks have arrived, so that in the call the ranks wait only for
-// each other.
+// Waits for all ranks before a collective call that has no non-blocking form, if the call must not
+// block. Meanwhile progresses operations. In the call itself the ranks then wait only for each
+// other.
 void join_collective(BlockingCall& call, MPI_Comm comm);
 void join_collective_of_file(BlockingCall& call, MPI_File file);
 void join_collective_of_window(BlockingCall& call, MPI_Win window);

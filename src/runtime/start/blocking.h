@@ -11,12 +11,12 @@ namespace weft {
 
 inline std::atomic<bool> blocking_taken{false};  // true while a runtime is active that carries out
                                                  // blocking collectives
-// Carries the whole collective out, or declines it. known: the call's plan; nullptr if it must be
-// looked up.
+// Carries the whole blocking collective out, or declines it in favour of the library. known: the
+// call's plan; nullptr if it must be looked up.
 Started carry_out(CallId id, const Call& call, const Plan* known);
 
-// Lives while the library carries out a blocking collective that carry_out() has declined. Engine
-// auto may need its duration.
+// Measures, while it lives, how long the library takes for a blocking collective that carry_out()
+// has declined, if engine auto needs this time.
 class DeclinedCall {
  public:
   explicit DeclinedCall(const Started& declined) : call_class_(declined.call_class) {

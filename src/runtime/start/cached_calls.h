@@ -59,9 +59,9 @@ struct CachedCalls {
     static_assert(kMost == 32);
     return (sum * 0x9E3779B97F4A7C15u) >> 59;
   }
-  // Is called by the wrapper with the cached call that it has found, or nullptr. by: the address of
-  // the caller if the application called PMPI_X; nullptr if it called MPI_X (Entry in
-  // interpose/hooks.h).
+  // Records, for the rest of this call, the cached call that the wrapper has found, or nullptr. by:
+  // the address of the caller if the application called PMPI_X; nullptr if it called MPI_X (Entry
+  // in interpose/hooks.h).
   void enters(const CachedCall* known, const void* by) {
     found = known;
     profiled_by = by;

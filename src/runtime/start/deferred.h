@@ -36,8 +36,8 @@ std::optional<int> defer_duplication(Runtime& runtime, CallId id, MPI_Comm comm,
 // communicator. Returns true if the start is deferred; false if no calls are deferred there, so
 // that the operation must be started at once.
 bool defer_start(Runtime& runtime, PersistentOperation& operation);
-// Must be called before a call that waits for all ranks. Waits until no call on the communicator is
-// deferred, that is, until the other ranks have started the deferred calls.
+// Waits until no call on the communicator is deferred, that is, until the other ranks have started
+// the deferred calls. Must be called before a call that waits for all ranks.
 void release_deferred(Runtime& runtime, MPI_Comm comm);
 
 }  // namespace weft

@@ -45,7 +45,7 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
   library_calls.Comm_size(call.comm, &size);
   if (inter) {
     library_calls.Comm_remote_size(call.comm, &size);
-    rank = MPI_ROOT;  // root of an intercommunicator whose arrays are used
+    rank = MPI_ROOT;  // takes the place of the root of an intercommunicator, whose arrays are used
   }
   auto communicator =
       std::make_shared<Communicator>(call.comm, InternalCommunicator{call.comm}, rank, size);
@@ -117,8 +117,8 @@ bool is_lost(Runtime& runtime, InternalCollective& internal_collective, const Ca
                  LibraryForm::nonblocking);
 }
 
-// Completes the plan and allocates its memory, or declines the call in favour of the library.
-// Collective; returns nullopt on all ranks if there is no memory.
+// Completes the plan and allocates its memory, or declines the call in favour of the library's own
+// (plan.declined is then set). Collective; returns nullopt on all ranks if there is no memory.
 std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& call, bool in_library,
                                     Plan& plan) {
   Communicator& c = *plan.communicator;

@@ -23,10 +23,11 @@ class RecentPlanCache {
     return of_this_thread_ ? of_this_thread_->find(call, use) : nullptr;
   }
 
-  // Adds a plan. made_at: the epoch in which the making of the plan began. The plan is not found
-  // again if the call's arrays are too long to compare at each call.
+  // Adds a plan, and returns the stored copy. made_at: the epoch in which the making of the plan
+  // began. The plan is not found again if the call's arrays are too long to compare at each call.
   const Plan* add(const Call& call, Use use, std::uint64_t made_at, const Plan& plan);
-  // Keeps a plan only until the next one is kept; it is not found again.
+  // Stores a plan for the current call only, and returns the stored copy. It is overwritten by the
+  // next such plan, and never found again.
   const Plan* keep(const Plan& plan) { return &(unremembered_ = plan); }
 
  private:
@@ -44,7 +45,7 @@ class RecentPlanCache {
     // Returns whether the arrays of another call are equal. The other arguments, and therefore the
     // lengths, must be equal.
     bool has_same_counts(const Call& other) const;
-    bool keep_arrays();  // copies the call's arrays; returns false if they are too long
+    bool keep_arrays();  // copies the call's arrays; returns whether they are short enough
     std::size_t bytes() const;
   };
   // The entries that may hold a given call.

@@ -9,10 +9,11 @@
 
 namespace weft {
 
-// Starts or declines the call. known: the call's plan; nullptr if it must be looked up.
+// Starts the call, or declines it in favour of the library. known: the call's plan; nullptr if it
+// must be looked up.
 Started start(CallId id, const Call& call, const Plan* known, MPI_Request* request);
-// Is called after the library has carried out a non-blocking collective or persistent
-// initialisation that Weft has declined. code: the library's result.
+// Records a non-blocking collective or persistent initialisation that Weft has declined and the
+// library has carried out. code: the library's result.
 void passed_on(CallId id, const Started& declined, const MPI_Request* request, int code);
 
 }  // namespace weft

@@ -17,7 +17,8 @@ class CallOnTrial {
   CallOnTrial(const CallOnTrial&) = delete;
   CallOnTrial& operator=(const CallOnTrial&) = delete;
 
-  // Returns whether all memory is available. Temporary buffers for schedules are then in the pool.
+  // Returns whether the memory for all buffers is available. The memory of temporary buffers for
+  // schedules is then in the pool (base/buffer_pool.h).
   bool there() const { return send_.there() && recv_.there() && temp_is_there_; }
   // Returns the call for a schedule or for the MPI library.
   const Call& call() const { return call_; }

@@ -27,8 +27,8 @@ class InternalCollective {
   Communicator& communicator() { return communicator_; }
 
   // Carries out the schedule with the call's buffers, datatypes, operator and root. kernel: for
-  // reductions. Returns false if ranks have called different functions, or if the schedule uses
-  // other ranks' buffers in place and not even the kernel can copy from one of them.
+  // reductions. Returns true on success; false if ranks have called different functions, or if the
+  // schedule uses other ranks' buffers in place and not even the kernel can copy from one of them.
   bool carry_out(const Schedule& schedule, const Call& call, Kernel kernel);
 
   // The numbers that a rank passes to greatest(); unused ones are 0.

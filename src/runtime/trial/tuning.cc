@@ -149,8 +149,8 @@ class Tuner {
     return known == Known::doubtful;
   }
 
-  // Carries out the schedule repeatedly. Collective; returns false if ranks have called different
-  // functions.
+  // Carries out the schedule repeatedly. Collective; returns true on success, false if ranks have
+  // called different functions.
   bool run(const Schedule& schedule, const CallOnTrial& trial, int repetitions) {
     for (int i = 0; i < repetitions; ++i)
       if (!internal_collective_.carry_out(schedule, trial.call(), kernel_)) return false;
