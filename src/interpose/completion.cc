@@ -80,12 +80,13 @@ class Completion {
   int test_any(int* index, int* flag, MPI_Status* status);
   int test_some(int* completed, int* indices, MPI_Status* statuses);
 
-  // Must follow the library's call: counts completed operations and reports Weft's errors. index:
-  // index of the completed request; MPI_UNDEFINED if none has completed.
+  // Counts completed operations and reports Weft's errors, after the library's call on a single
+  // request has returned `code`. index: index of the completed request; MPI_UNDEFINED if none has
+  // completed.
   int finish_single(int code, int index);
-  // Must follow the library's call with several requests: counts completed operations and reports
-  // Weft's errors. indices: `count` entries, the request of the k-th status; nullptr if status k
-  // belongs to request k.
+  // Counts completed operations and reports Weft's errors, after the library's call on several
+  // requests has returned `code`. indices: `count` entries, the request of the k-th status; nullptr
+  // if status k belongs to request k.
   int finish_array(int code, MPI_Status* statuses, const int* indices, int count);
 
  private:
@@ -298,9 +299,9 @@ int Completion::finish_array(int code, MPI_Status* statuses, const int* indices,
   return code;
 }
 
-// Completes an array of requests that are all active persistent requests of Weft. Returns false,
-// with nothing completed, if others are among them, one has failed, or a summary or trace is
-// wanted.
+// Completes an array of requests that are all active persistent requests of Weft, and returns true.
+// Returns false, with nothing completed, if others are among them, one has failed, or a summary or
+// trace is wanted.
 bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI_Status* statuses) {
   if (count <= 0 || runtime.observing()) return false;
   const std::span<MPI_Request> all(requests, static_cast<std::size_t>(count));

@@ -22,8 +22,9 @@ void copy_status(const MPI_Status& from, MPI_Status* to) {
   to->MPI_ERROR = error;
 }
 
-// These callbacks are given to the library for a request of the application. They call the
-// application's own callbacks directly if a call that Weft does not see completes the request.
+// The following three functions are Weft's callbacks, which the library gets for a generalised
+// request of the application. They call the application's own callbacks directly if a call that
+// Weft does not see completes the request.
 
 int query(void* state, MPI_Status* status) {
   const auto& request = *static_cast<const GeneralisedRequest*>(state);

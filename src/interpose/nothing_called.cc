@@ -46,7 +46,8 @@ bool has_mpi_library() {
   return find_behind_weft("PMPI_Finalize") != nullptr;
 }
 
-// Prints the sentence, except after a program that failed, which has reported its own reason.
+// Prints that the program has not called MPI, if that is worth telling. Says nothing after a
+// program that failed, which has reported its own reason.
 void say_that_there_was_nothing_to_do(int status, void*) {
   if (status != 0 || has_begun || !started_by_weft_run() || !is_first_rank() || had_children())
     return;

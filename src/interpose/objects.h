@@ -5,8 +5,8 @@
 
 namespace weft::interpose {
 
-// Is called after the library has returned `code`. On success new_comm is the new communicator, a
-// null handle on ranks that are not members.
+// Registers a new communicator, after the library's call has returned `code`. On success new_comm
+// is the new communicator, a null handle on ranks that are not members.
 void communicator_created(MPI_Comm* new_comm, int code);
 
 }  // namespace weft::interpose
