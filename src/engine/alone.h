@@ -46,7 +46,8 @@ class AloneCall {
 // Completes the call. While the caller waits for other ranks, it helps other operations.
 AloneCall::State wait_for_others(Progress& progress, AloneCall& call);
 
-// Carries out one call. Returns false if the ranks have called different collectives.
+// Carries out one call. Returns true on success, false if the ranks have called different
+// collectives.
 inline bool carry_out_alone(Progress& progress, const Schedule& schedule, const Operands& operands,
                             const NodeTurn& turn) {
   AloneCall call(schedule, operands, turn);

@@ -11,8 +11,8 @@ enum class Activity : std::uint8_t { working, polling, asleep };
 class Observer {
  public:
   virtual ~Observer() = default;
-  // Is called when a new thread of Weft starts, before its first work. index: counts the threads of
-  // this process from 0.
+  // Prepares a new thread of Weft, before its first work: its name, core and trace. Is called by
+  // that thread. index: counts the threads of this process from 0.
   virtual void thread_started(const char* name, int index) = 0;
   // Binds the calling thread of Weft to this core, regardless of the placement policy.
   virtual void moves_to(int) {}

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-// Begins the next batch of the schedule. Returns false if there is none.
+// Begins the next batch of the schedule, and returns true; returns false if there is none.
 bool Operation::next_batch() {
   const Schedule& over = batch_ ? *batch_ : *schedule_;
   if (!over.next_batch) return false;

@@ -86,7 +86,8 @@ class Operation {
 
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   void wait_done() const;  // sleeps in the kernel until done()
-  // Is called when others take the operation over from its caller, before their first advance().
+  // Prepares the operation for other threads, which take it over from its caller. Is called before
+  // their first advance().
   virtual void taken_over() {}
   // Restarts from the first round. Requires done() and that no other thread accesses the operation.
   void rewind() {
@@ -106,8 +107,8 @@ class Operation {
   const Schedule& under_way() const { return *under_way_.load(std::memory_order_relaxed); }
 
  protected:
-  // Is called once before done() becomes true, by the thread that advanced the last round or met an
-  // error. It must not block.
+  // Completes the operation for its user; error: nullptr on success. Is called once before done()
+  // becomes true, by the thread that advanced the last round or met an error. It must not block.
   virtual void finished(const Error* error) = 0;
   bool was_direct() const { return execution_.was_direct(); }
 

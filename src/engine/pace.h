@@ -13,9 +13,10 @@ class Pace {
  public:
   static constexpr std::int64_t kLeast_ns = 30'000, kMost_ns = 500'000;
 
-  // Must be called when the first operation arrives after a time without any.
+  // Begins to measure the duration of a round. Must be called when the first operation arrives
+  // after a time without any. now_ns: the current time.
   void begin(std::int64_t now_ns) { since_ns_ = now_ns; }
-  // Must be called when a round has ended.
+  // Records the duration of a round that has ended now.
   void progressed(std::int64_t now_ns) {
     const std::int64_t took_ns = now_ns - since_ns_;
     usual_ns_ = usual_ns_ == 0 ? took_ns : usual_ns_ + (took_ns - usual_ns_) / 4;

@@ -118,8 +118,9 @@ std::optional<Progress::Found> Progress::try_advance_all(Who who) {
   return found;
 }
 
-// Is called after an application's reduction operator has left by longjmp or ended its thread, with
-// the lock still held. The operation that called it has failed.
+// Ends an advance that will never return, because the application's reduction operator has left by
+// longjmp or ended its thread, with the lock still held. The operation that called the operator has
+// failed.
 void Progress::advance_was_left() {
   {
     const std::lock_guard lock(advancing_, std::adopt_lock);
@@ -147,8 +148,8 @@ bool Progress::is_back(Who who, Entry& entry) {
   return entry.command == Mailbox::kNone;
 }
 
-// Takes an operation back from the core agent. Returns false if the agent ended while it carried
-// the operation out.
+// Takes an operation back from the core agent, and returns true. Returns false if the agent ended
+// while it carried the operation out.
 bool Progress::take_back(Entry& entry) {
   const auto rest = mailbox_->take(entry.command);
   if (!rest) return false;

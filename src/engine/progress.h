@@ -53,8 +53,8 @@ class Progress {
   // start().
   void use(Mailbox mailbox);
   bool has_mailbox() const { return mailbox_.has_value(); }
-  // Submits an operation that needs a thread, and leaves its remaining steps, `work`, to the agent.
-  // Returns false if the agent does not accept it.
+  // Submits an operation that needs a thread, and leaves its remaining steps, `work`, to the core
+  // agent. Returns whether the agent accepts the operation.
   bool leave_to_agent(const std::shared_ptr<Operation>& operation, const Work& work);
   // Returns how many operations the core agent has completed for this process.
   std::int64_t ended_by_agent() const { return ended_by_agent_.load(std::memory_order_relaxed); }
@@ -67,7 +67,8 @@ class Progress {
   // Offers an operation that its caller carries out but in whose later rounds other ranks may wait
   // for this one. Any other thread that advances operations takes it over first.
   void offer(std::shared_ptr<Operation> operation);
-  // Returns an offered operation to its caller. Returns false if another thread has taken it over.
+  // Returns an offered operation to its caller. Returns true if the caller has it again, false if
+  // another thread has taken it over.
   bool withdraw(const Operation& operation);
 
   // Advances all operations once, unless another thread is doing so.
@@ -121,7 +122,8 @@ class Progress {
   // caller_blocks() returned true.
   bool caller_blocks();
   void caller_returns();
-  // Calls caller_returns() at the end of its scope.
+  // An object that calls caller_returns() when it is destroyed, for use after caller_blocks() has
+  // returned true.
   class Blocked {
    public:
     explicit Blocked(Progress& progress) : progress_(progress) {}

@@ -21,11 +21,12 @@ class QuietPace {
   // The longest sleep: the kernel buffers through which a long message passes must not run empty.
   static constexpr std::int64_t kMost_ns = 500'000;
 
-  // Must be called when the first operation arrives after a time without any.
+  // Begins to measure the duration of a round. Must be called when the first operation arrives
+  // after a time without any. now_ns: the current time.
   void begin(std::int64_t now_ns) { since_ns_ = now_ns; }
-  // Must be called when a round has ended.
+  // Records the duration of a round that has ended now.
   void progressed(std::int64_t now_ns);
-  // Returns the time to sleep; 0 means not to sleep.
+  // Returns the time in ns to sleep before the next poll; 0 means not to sleep.
   std::int64_t sleep_ns(std::int64_t now_ns) const;
 
  private:

@@ -20,8 +20,8 @@ namespace weft {
 
 class RemoteProgram {
  public:
-  // process: the process of the rank whose program it is. Returns false if this process does not
-  // map the memory of the node buffers.
+  // Prepares the program in `work`. process: the process of the rank whose program it is. Returns
+  // true on success; false if this process does not map the memory of the node buffers.
   bool begin(const Work& work, pid_t process);
 
   enum class State : std::uint8_t {

@@ -52,8 +52,9 @@ class Sleeper {
  public:
   Words words{};
 
-  // Is called by the thread. Sleeps until another thread calls it, but for `ns` at most, and not if
-  // has_news() returns true. Returns true if it was called or has_news() returned true.
+  // Makes the calling thread sleep until another thread calls it, but for `ns` nanoseconds at most,
+  // and not if has_news() returns true. Returns true if the thread was called or has_news()
+  // returned true.
   template <class HasNews>
   bool sleep(Asleep how, std::int64_t ns, HasNews has_news) {
     const std::uint32_t calls = words.calls();
@@ -64,8 +65,8 @@ class Sleeper {
     return has || words.calls() != calls;
   }
 
-  // Is called by other threads after they have published their news. Wakes the thread if it sleeps
-  // at least this deeply and has_work() returns true.
+  // Wakes the sleeping thread if it sleeps at least this deeply and has_work() returns true. Other
+  // threads call this after they have published their news.
   template <class HasWork>
   void wake_from(Asleep least, HasWork has_work) {
     if (words.said() >= least && has_work()) call();

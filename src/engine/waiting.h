@@ -38,9 +38,10 @@ class Waiting {
   // Returns whether among_operations() needs the current time.
   bool keeps_time() const { return takes_turns() || backoff_.kind == BackOff::Kind::quiet; }
 
-  // Must be called when the first operation arrives after a time without any.
+  // Begins to measure the duration of a round. Must be called when the first operation arrives
+  // after a time without any. now_ns: the current time.
   void begin(std::int64_t now_ns);
-  // Must be called when an operation has completed a round.
+  // Records that an operation has completed a round now.
   void progressed(std::int64_t now_ns);
   // Returns what to do while no operation can continue. hides_rounds: some operations may progress
   // unseen, and are polled again at once. transfers: transfers must be polled in time as well.
