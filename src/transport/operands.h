@@ -47,7 +47,8 @@ struct Operands {
              one.has_also ? own(one.also, one.also_at) : nullptr, one.amount);
   }
 
-  // Carries out a local step on contiguous data. Returns false if the transport must do it.
+  // Carries out a local step on contiguous data. Returns true if it is done, false if the transport
+  // must do it.
   bool carry_out(const Step& step) const {
     if (step.fused == Fused::with_before && reduce) return true;
     if (peers && peers->needs_kernel() && copy_by_kernel(step)) return true;
@@ -75,8 +76,8 @@ struct Operands {
     return moved(base[static_cast<std::size_t>(buffer)], offset);
   }
 
-  // Copies from another process's buffer by the kernel. Returns false if the buffer is directly
-  // accessible.
+  // Copies from another process's buffer by the kernel, and returns true. Returns false if the
+  // buffer is directly accessible.
   bool copy_by_kernel(const Step& step) const {
     const Location &from = step.first.at, &to = step.second.at;
     if (from.is_own() || !peers->is_copied(from.rank, from.buffer)) return false;

@@ -32,8 +32,7 @@ class Transport {
 class DeferredStep {
  public:
   virtual ~DeferredStep() = default;
-  virtual Result<bool> begin() = 0;  // begins the collective; returns false if it must be tried
-                                     // later
+  virtual Result<bool> begin() = 0;  // begins the collective, or returns false for a later try
   virtual Result<bool> over() = 0;  // progresses the collective after begin(); returns true once it
                                     // is complete
 };

@@ -19,7 +19,7 @@ class Turns {
   // Ends this turn, so that the next one may begin. Is called by the operation that has the turn.
   void end(std::uint32_t turn) { current_.store(turn + 1, std::memory_order_release); }
 
-  // Is called if an operation fails before its turn is over: no later turn may begin.
+  // Lets no later turn begin. Is called if an operation fails before its turn is over.
   void stop() { stopped_.store(true, std::memory_order_release); }
   bool stopped() const { return stopped_.load(std::memory_order_acquire); }
 

@@ -98,7 +98,7 @@ inline void keep_arrays(Call* call, int sends, int recvs, KeptArrays* kept) {
   call->recvcounts.keep(recvs, *kept);
   call->recvdispls.keep(recvs, *kept);
   const auto keep_types = [&](const MPI_Datatype*& types, int count) {
-    if (!types || count == 0) return;  // a null pointer differs from an empty array
+    if (!types || count == 0) return;  // keeps a null pointer, which differs from an empty array
     const auto* begin = reinterpret_cast<const std::byte*>(types);
     kept->emplace_back(begin, begin + static_cast<std::size_t>(count) * sizeof *types);
     types = reinterpret_cast<const MPI_Datatype*>(kept->back().data());

@@ -113,8 +113,8 @@ void MpiTransport::give_up_leading() {
   if (calls_left_ > 0) leaders_->turns.stop();
 }
 
-// Makes a collective between the nodes' leaders if all earlier operations have made theirs;
-// otherwise returns false. The order is equal on all leaders.
+// Makes a collective between the nodes' leaders and returns true, if all earlier operations have
+// made theirs; otherwise returns false. The order is equal on all leaders.
 Result<bool> MpiTransport::call_leaders(const Step& step) {
   if (leaders_->turns.stopped()) return Error{"", MPI_ERR_OTHER};
   if (!leaders_->turns.has_come(turn_)) return false;

@@ -1,4 +1,5 @@
-// Visits the ranks in turn until all have completed, or none can continue.
+// Runs a simulation: visits the ranks one after the other until all have completed, or none can
+// continue.
 #include "transport/sim/simulation.h"
 
 #include <algorithm>
