@@ -22,8 +22,8 @@ extern constinit thread_local const void* outermost_call __attribute__((tls_mode
 // been left, fulfils its duties; the thread then counts as outside all calls.
 bool outer_call_is_active(const void* frame_end);
 
-// Is called when a jump or an exception leaves frames of this thread. to: the stack address at
-// which execution continues; nullptr if unknown. A call whose frame lies below it will not return.
+// Notes that a jump or an exception leaves frames of this thread. to: the stack address at which
+// execution continues; nullptr if unknown. A call whose frame lies below it will not return.
 void leaves_frames(const void* to);
 
 // Returns whether a frame of Weft with this end is on this thread's stack, by unwinding it.

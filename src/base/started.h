@@ -13,9 +13,9 @@ inline constexpr const char* kPreloadBeforeVariable = "WEFT_PRELOAD_BEFORE";
 // --`.
 inline constexpr const char* kCommandVariable = "WEFT_STARTED_COMMAND";
 
-// Is called in MPI_Init: restores LD_PRELOAD for programs that this one starts. They need neither
-// Weft nor a sanitizer's runtime that was loaded for it; either would be an error in programs built
-// the other way.
+// Restores LD_PRELOAD in MPI_Init for programs that this one starts. These need neither Weft nor a
+// sanitizer's runtime that was loaded for it; either would be an error in programs built the other
+// way.
 void restore_preload();
 
 }  // namespace weft

@@ -20,8 +20,8 @@ class WholeFile {
   WholeFile& operator=(const WholeFile&) = delete;
 
   void add(std::string_view text);
-  // Must be called once, at the end. Returns 0 if the whole file is in place, otherwise the
-  // system's error number.
+  // Completes the file, and gives it its name. Must be called once, at the end. Returns 0 if the
+  // whole file is in place, otherwise the system's error number.
   int finish();
 
  private:
