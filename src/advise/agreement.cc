@@ -64,7 +64,8 @@ struct Shared {
 };
 Shared* shared = nullptr;
 
-// The name contains the kernel's boot ID, since only ranks on the same kernel can share a mapping.
+// Returns the path of the table that the ranks of this node share. It contains the kernel's boot
+// ID, since only ranks on the same kernel can share a mapping.
 std::string path_in(const char* directory) {
   char boot[64] = "";
   if (std::FILE* from = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
@@ -97,8 +98,8 @@ class Held {
   bool holds_ = false;
 };
 
-// Returns the index of the caller's entry in the table of call sites, which the rank fills at its
-// first call from there. Returns 0, an unused entry, if the table is full.
+// Returns the index of the caller's call site in the table Shared::lines. The rank adds the site to
+// the table at its first call from there. Returns 0, an unused entry, if the table is full.
 std::uint32_t shared_line(CallId id, const Caller& caller) {
   static auto& known = *new std::unordered_map<std::uint64_t, std::uint32_t>;
   const std::uint64_t place =

@@ -17,8 +17,8 @@ namespace weft::advise {
 enum class Way : std::uint8_t { blocking, started, planned };
 
 void agreement_begins(const char* directory);
-// Must be called before the call is passed to the MPI library. comm: the communicator, or a
-// persistent request of it.
+// Compares the call with those of the other ranks, and reports a difference. Must be called before
+// the call is passed to the MPI library. comm: the communicator, or a persistent request of it.
 void compare_with_ranks(const Call& call, CallId id, Way way, Communicator& comm,
                         const Caller& caller);
 

@@ -40,9 +40,9 @@ int breakpoint_on(std::uintptr_t begin, std::size_t bytes) {
   return opened < 0 ? -1 : moved_up(static_cast<int>(opened));
 }
 
-// The first event on a machine makes its kernel wait for all cores, which takes 8 to 130 ms; later
-// ones take microseconds while any event exists. Therefore this process keeps one event that counts
-// nothing.
+// Opens an event that counts nothing and keeps it until the process ends. The first event on a
+// machine makes the kernel wait for all cores, which takes 8 to 130 ms; further ones take
+// microseconds while any event exists.
 void keep_an_event() {
   perf_event_attr wanted{};
   wanted.size = sizeof wanted;

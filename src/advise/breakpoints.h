@@ -1,4 +1,4 @@
-// Hardware breakpoints watch result buffers of at most 8 bytes.
+// Opens hardware breakpoints, by which the advisor watches result buffers of at most 8 bytes.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,11 @@
 namespace weft::advise {
 
 bool fits_breakpoint(std::uintptr_t begin, std::size_t bytes);
-// Returns the breakpoint's descriptor; -1 if the system does not permit it. An access to the bytes
-// raises SIGTRAP in the thread that makes it.
+// Sets a hardware breakpoint: an access to the bytes raises SIGTRAP in the thread that makes it.
+// Returns the breakpoint's descriptor; -1 if the system does not permit it.
 int breakpoint_on(std::uintptr_t begin, std::size_t bytes);
-// Must be called once, so that the first breakpoint is no slower than later ones.
+// Keeps an event of the kernel's performance monitor open, so that the first breakpoint is set as
+// fast as later ones. Must be called once.
 void keep_an_event();
 
 }  // namespace weft::advise

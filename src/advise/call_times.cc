@@ -9,7 +9,7 @@ constinit Pace paces[kCalls];
 namespace {
 
 constexpr std::int64_t kShort = 4'000;  // mean duration in ns below which only some calls are timed
-constexpr std::uint32_t kStride = 16;   // a timed call stands for this many on average
+constexpr std::uint32_t kStride = 16;   // mean number of calls from one timed call to the next
 
 // Returns a random stride, so that sampling never falls into step with a period of the program.
 std::int32_t some_stride() {

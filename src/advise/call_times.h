@@ -20,11 +20,11 @@ struct Pace {
   // Calls until the next timed one; 0 or less: this call is timed.
   std::atomic<std::int32_t> left{0};
   std::int32_t gap = 0;              // the value to which `left` was set last
-  std::uint64_t all_until = kFirst;  // all calls are timed until this many have been
+  std::uint64_t all_until = kFirst;  // number of calls of the function up to which each is timed
 };
 extern constinit Pace paces[kCalls];
 
-// Must be called once for each call. Returns whether that call is timed.
+// Must be called once for each call of the application. Returns whether that call is timed.
 inline bool is_timed(CallId id, Waits waits) {
   return waits == Waits::perhaps ||
          paces[static_cast<int>(id)].left.fetch_sub(1, std::memory_order_relaxed) <= 0;
@@ -34,7 +34,8 @@ inline bool is_timed(CallId id, Waits waits) {
 struct Counted {
   std::int64_t calls, ns;
 };
-// Both functions need the recorder's lock.
+// Adds a timed call that took `ns` to the total. Returns the calls for which it stands. This
+// function and count_rest() need the recorder's lock.
 Counted count_timed(CallTotal& total, CallId id, std::int64_t ns);
 // Adds the untimed calls since the last timed one to the total.
 void count_rest(CallTotal& total, CallId id);

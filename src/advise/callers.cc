@@ -88,7 +88,7 @@ void learn(std::uintptr_t address, std::uintptr_t up) {
 // Collects return addresses from the innermost outwards until no more are needed.
 class Way {
  public:
-  // all: also collects the callers of a wrapper.
+  // all: whether callers of a wrapper are collected as well as the wrapper itself.
   explicit Way(bool all) : all_(all) {}
 
   // Returns whether the next address is needed.

@@ -11,10 +11,12 @@ namespace weft::advise {
 struct Outer {
   std::uintptr_t address = 0;  // return address
   const char* file = "";       // source file of an interpreted program; "" for compiled code
-  int line = 0;                // source line; 0 if the address is to be used instead
+  int line = 0;                // source line; 0 if only `address` tells the place
   bool own = false;            // belongs to the program, not to a library
 };
-inline constexpr int kOuter = 6;  // frames kept: the innermost of a library, and all of the program
+// Number of callers that are kept for one MPI call: the innermost ones of a library, and those of
+// the program itself.
+inline constexpr int kOuter = 6;
 
 struct Caller {
   std::uintptr_t address = 0;  // return address of the MPI call

@@ -21,7 +21,7 @@ namespace weft::advise {
 
 namespace {
 
-constexpr int kFlights = 256;  // operations in flight that can be checked; further ones are not
+constexpr int kFlights = 256;  // maximum number of operations in flight that are checked at a time
 
 struct Flight {
   std::uint64_t request = 0;  // handle of the request as a number; 0: the entry is free
@@ -34,7 +34,7 @@ struct Flight {
   bool summed = false;
   bool overlaps = false;
   Instruction touch;     // the first access that a guard detected; protected by the guards' lock
-  bool touched_written;  // the access hit the receive buffer
+  bool touched_written;  // true if `touch` hit the receive buffer; false for the send buffer
 };
 Flight flights[kFlights];
 

@@ -18,13 +18,16 @@ InFlight in_flight(const Call& call, const Communicator& comm);
 Bytes dense(const void* buffer, std::int64_t count, MPI_Datatype type);
 
 void check_begins(const char* directory, int rank, int ranks);
-// comm: the communicator's handle as a number; 0 if it is not known.
+// Begins to watch the buffers of the operation that `call` has started. comm: the communicator's
+// handle as a number; 0 if it is not known.
 void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller);
 void check_completed(std::uint64_t request, Called called);
-// Is called before the communicator is freed or disconnected by `call`.
+// Reports operations that are still in flight on a communicator. Must be called before `call` frees
+// or disconnects that communicator.
 void check_communicator_ends(std::uint64_t comm, CallId call, const Caller& caller);
-// Is called when a request has been freed, so that its completion will not be seen.
+// Stops watching an operation. Is called when its request has been freed, so that its completion
+// will not be seen.
 void check_dropped(std::uint64_t request);
 void check_ends();
 }  // namespace weft::advise

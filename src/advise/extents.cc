@@ -72,7 +72,8 @@ bool in_place(const void* buffer) {
   return buffer == MPI_IN_PLACE;
 }
 
-// The number of blocks that one side of a call has: one per rank (all), a single one, or none.
+// The number of blocks that one side (send or receive) of a call has: one per rank (all), a single
+// one, none, or a number that is not known here (neighbourhood collectives).
 enum class Blocks : unsigned char { none, one, all, unknown };
 
 Blocks sent_blocks(const Call& call, bool is_root) {

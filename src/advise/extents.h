@@ -10,14 +10,15 @@ namespace weft::advise {
 
 struct Bytes {
   const char* begin = nullptr;
-  std::size_t count = 0;  // SIZE_MAX: unknown
+  std::size_t count = 0;  // number of bytes; SIZE_MAX: unknown
 };
 
 // The memory of one operation in flight. A range is empty if its size is unknown or other data lie
 // in its gaps.
 struct InFlight {
-  Bytes read, written;  // by the MPI library
-  // Other ranks may read the written bytes meanwhile through the kernel (CMA, XPMEM).
+  Bytes read, written;  // bytes that the MPI library reads and writes
+  // True if other ranks may read the written bytes through the kernel (CMA, XPMEM) while the
+  // operation is in flight.
   bool passed_on = false;
 };
 

@@ -1,6 +1,7 @@
-// Sets guards, and ends them at MPI calls, forks and changes of signal handlers. guard_slots.h
-// holds the slots, guard_signals.h the signal handlers, and guard_closing.h the thread that closes
-// pages again.
+// Implements guards, which measure when the program accesses a buffer (guard.h): sets them, and
+// ends them at MPI calls, forks and changes of signal handlers. guard_slots.h holds the table of
+// guards, guard_signals.h the signal handlers, and guard_closing.h the thread that closes pages
+// again.
 #include "advise/guard.h"
 
 #include "advise/breakpoints.h"
@@ -16,15 +17,16 @@ namespace {
 Unknown off = Unknown::switched_off;
 bool watcher = false;  // true while the thread that closes pages again runs
 
-// Returns whether the guard lies on this thread's registered stack or near its present stack
-// pointer.
+// Returns whether the guarded buffer lies on this thread's registered stack or near its present
+// stack pointer.
 bool on_this_stack(const Guard& guard) {
   const Thread* const me = this_record();
   return me->stack.meets(guard.begin, guard.end) || guard.near_stack(stack_pointer());
 }
 
-// Returns whether a breakpoint can watch a small buffer. It sees this thread's accesses only, so
-// the memory must not be used by others; a stack is allowed.
+// Returns whether a breakpoint can watch a small buffer: Unknown::none if so, otherwise the reason
+// why not. A breakpoint sees only this thread's accesses, so other threads must not exist. The
+// buffer may lie on a stack.
 Unknown judge_small(const Guard& guard) {
   if (other_threads()) return Unknown::threads;
   const Unknown why = plain_memory(guard.begin, guard.end);
@@ -40,9 +42,9 @@ Unknown judge(const Guard& guard, bool may_share) {
   return plain_memory(guard.first, guard.last);
 }
 
-// Returns a free slot, or frees one whose guard has waited longer than kLongest. Guards of send
-// buffers, which may never be sent again, give way to the new guard. Returns nullptr if a result on
-// the same pages is being watched.
+// Returns a free entry of `guards`, or frees one whose guard has waited longer than kLongest.
+// Guards of send buffers, which may never be sent again, give way to the new guard. Returns nullptr
+// if no entry is free, or if a result on the same pages is being watched.
 Guard* free_guard(std::uintptr_t first, std::uintptr_t last) {
   Guard *found = nullptr, *oldest = nullptr;
   for (Guard& guard : guards) {
@@ -102,15 +104,17 @@ Guard by_pages(Site& site, const void* buffer, std::size_t bytes) {
   return guard;
 }
 
-// Excludes partial pages at both ends. They may hold memory that another rank copies through the
-// kernel, which fails on closed pages. Returns false if no whole page is left.
+// Removes from the guard the pages that its buffer fills only in part. They may hold memory that
+// another rank copies through the kernel, which fails on closed pages. Returns true if a whole page
+// is left, otherwise false.
 bool keep_whole_pages(Guard& guard) {
   guard.first = guard.begin = (guard.begin + kPage - 1) & ~(kPage - 1);
   guard.last = guard.end = guard.end & ~(kPage - 1);
   return guard.first < guard.last;
 }
 
-// Sets a guard. Needs the lock. Returns nullptr if the buffer cannot be watched at present.
+// Sets a guard like `wanted`. Needs the guards' lock. Returns nullptr if the buffer cannot be
+// watched at present.
 Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
   Guard* const slot = free_guard(wanted.first, wanted.last);
   if (!slot) return nullptr;
@@ -121,8 +125,9 @@ Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
   return nullptr;
 }
 
-// Returns whether some guard's pages are open inside MPI. It needs no lock: a guard that ends
-// meanwhile is checked again under the lock, and new guards begin only in MPI calls.
+// Returns whether some guard's pages are open while a thread is inside MPI. It needs no lock: a
+// guard that ends meanwhile is checked again under the lock, and new guards begin only in MPI
+// calls.
 bool opened_in_mpi() {
   if (live.load() == 0) return false;
   for (const Guard& guard : guards)
@@ -139,7 +144,8 @@ void guards_begin(double overhead) {
   before_a_thread_leaves = [] { release_all_guards(Unknown::threads); };
   const bool known = know_this_thread(false);
   off = known ? Unknown::none : Unknown::not_supported;
-  enter_mpi();  // counts MPI_Init, which this thread entered before it was registered
+  // MPI_Init is counted here, since this thread entered it before it was registered.
+  enter_mpi();
   if (known) measure_cost();
 }
 
@@ -148,7 +154,8 @@ Unknown guards_off() {
 }
 
 bool guard_affordable(std::size_t bytes) {
-  constexpr std::int64_t kSetting = 60'000, kPerPage = 400;  // ns; kPerPage is for each page
+  // Ns to set a guard, and ns for each of its pages.
+  constexpr std::int64_t kSetting = 60'000, kPerPage = 400;
   const auto cost = kSetting + static_cast<std::int64_t>(bytes / kPage) * kPerPage;
   const std::int64_t head = bytes < 1 << 20 ? kHead : 0;
   if (spent_ns.load(std::memory_order_relaxed) + cost > allowed_ns() + head) {
@@ -188,7 +195,8 @@ void guard_sent(Site& site, const void* buffer, std::size_t bytes, bool may_shar
 }
 
 void guard_flight(int flight, const void* buffer, std::size_t bytes, bool read_only) {
-  static Site all;  // collects the counts for buffers in flight, which are not shown
+  // This site collects the counts of guards on operations in flight, which no report shows.
+  static Site all;
   Guard wanted = by_pages(all, buffer, bytes);
   wanted.flight = flight;
   wanted.read_only = read_only;
@@ -255,7 +263,8 @@ void guards_in_child() {
     guard.live = false;
   }
   live = 0;
-  off = Unknown::switched_off;  // a forked child has no such thread
+  // Guards stay off, since a forked child has no thread that closes pages.
+  off = Unknown::switched_off;
   lock_flag.clear();
 }
 

@@ -21,7 +21,7 @@ namespace weft::advise {
 
 // Must be called once, in MPI_Init. overhead: the share of the run time that guards may take.
 void guards_begin(double overhead);
-// Returns why no guards are set at all; Unknown::none if they are.
+// Returns the reason why no guards are set in this process; Unknown::none if they are set.
 Unknown guards_off();
 
 // Bounds on the time since a buffer was last written, and the instruction that wrote it.
@@ -33,10 +33,11 @@ struct Unwritten {
 // Watches the result of the site's call from now on, or records why that is impossible. may_share:
 // the result's pages may hold other memory too, since only this program's own threads use it.
 void guard_result(Site& site, const void* begin, std::size_t bytes, bool may_share);
-// Watches the buffer that the call has sent and that the next call may send again; as
-// guard_result().
+// Watches the buffer that the site's call has sent, which its next call may send again, or records
+// why that is impossible. may_share: as in guard_result().
 void guard_sent(Site& site, const void* begin, std::size_t bytes, bool may_share);
-// Watches a buffer of an operation in flight until end_flight(). read_only: only writes are errors.
+// Watches a buffer of an operation in flight until end_flight(). read_only: if true, only writes
+// are reported; if false, all accesses.
 void guard_flight(int flight, const void* begin, std::size_t bytes, bool read_only);
 void end_flight(int flight);
 // Says that the program's only thread has been inside MPI since `began_ns`. Send buffers are closed
@@ -49,22 +50,25 @@ bool guard_always();
 // Records an interval before the call that started at `when_ns`.
 void add_before(Site& site, const Unwritten& found, std::int64_t when_ns);
 
-// touch_now() returns the current state of a touch. have_place() stores its place in the program,
-// unless the entry now belongs to another instruction.
+// touch_now() returns the current state of a record of accesses by one instruction. have_place()
+// stores that instruction's place in the program, unless the entry now belongs to another
+// instruction.
 Touch touch_now(const Touch& touch);
 void have_place(Touch& touch, std::uint64_t address, std::uint64_t offset, std::uint32_t module);
 // Ends all guards without an observation; `why` is the reason.
 void release_all_guards(Unknown why);
-// Says that an operation has begun which other ranks may make progress on at any time, so that it
+// Must be called when an operation begins on which other ranks may make progress at any time: it
 // may access memory beside results.
 void operation_begins();
-// Must be called before the application sets or queries the handler of this signal.
+// Ends all guards and removes their handlers if the signal is one of the guards'. Must be called
+// before the application sets or queries the handler of this signal.
 void application_sets_handler(int signal);
-// Must be called before a fork, and after it in the parent.
+// Pause and resume the thread that closes pages. Must be called before a fork, and after it in the
+// parent.
 void fork_begins();
 void fork_ended();
-// Must be called in the child after a fork. It ends all watching, and frees the lock, since no
-// other thread exists.
+// Ends all watching, and frees the lock, since no other thread exists. Must be called in the child
+// after a fork.
 void guards_in_child();
 // Says that the application has passed these bytes to MPI. writes: MPI may write them. A size of
 // SIZE_MAX means unknown. call: the calling instruction.

@@ -19,7 +19,7 @@ namespace {
 double budget = 0;
 std::int64_t began_ns = 0;
 std::int64_t computed_before_ns = 0;
-std::int64_t least_saved_ns = kHead;  // bound on the saved budget; wanted_ns raises it
+std::int64_t least_saved_ns = kHead;  // ns of budget that may be saved, unless wanted_ns is larger
 std::atomic<std::int64_t> forgone_ns{0}, wanted_ns{0};
 
 }  // namespace
@@ -31,7 +31,7 @@ std::int64_t processor_ns(clockid_t whose) {
 }
 
 void begin_budget(double part) {
-  constexpr std::int64_t kSavedFor = 100'000'000;  // ns of run time
+  constexpr std::int64_t kSavedFor = 100'000'000;  // run time in ns whose budget may be saved
   budget = part < 1 ? part / 2 : part;
   least_saved_ns = std::max(kHead, static_cast<std::int64_t>(part * kSavedFor));
   began_ns = now_ns();

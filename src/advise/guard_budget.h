@@ -8,26 +8,25 @@
 
 namespace weft::advise {
 
-// Ns that may be spent before any budget has accrued.
+// Time in ns that guards may take before any budget has accrued.
 inline constexpr std::int64_t kHead = 2'000'000;
-// Least ns that the kernel needs to deliver a signal.
+// Least time in ns that the kernel needs to deliver a signal.
 inline constexpr std::int64_t kSignal = 1'500;
 // These costs cannot be read from a clock. They were measured on a virtual machine with 2 cores
 // (AMD EPYC).
 inline constexpr std::int64_t kFault = 3'000;  // ns for a signal and the access that raised it
-// Ns for a single step, which traps into the hypervisor.
+// Time in ns for a single step, which traps into the hypervisor of a virtual machine.
 inline constexpr std::int64_t kStep = 12'000;
-// Ns to refill the TLB after many pages have changed.
+// Time in ns to refill the processor's TLB after the protection of many pages has changed.
 inline constexpr std::int64_t kRefill = 3'000;
 
 extern std::atomic<std::int64_t> spent_ns;
 
-// Must be called once, in MPI_Init.
+// Sets the share of the run time that guards may take. Must be called once, in MPI_Init.
 void begin_budget(double part);
 double budget_part();
 std::int64_t allowed_ns();
 // Announces a cost that exceeds the present budget and must be spent at once. Nothing else is spent
-// until saved_enough() is called.
 void save_for(std::int64_t cost_ns);
 void saved_enough();
 // Returns the CPU time of this thread or process; `whose` is CLOCK_THREAD_CPUTIME_ID or a similar

@@ -10,8 +10,8 @@ namespace {
 
 std::atomic<bool> forking{false};
 
-// Closes the guard's pages, unless a thread is in MPI: then the last thread to leave MPI closes
-// them.
+// Closes the guard's pages and returns true, unless a thread is in MPI: then the last thread to
+// leave MPI closes them.
 bool close_again(Guard& guard) {
   constexpr std::int64_t kCosts = 2;
   const std::int64_t began_ns = now_ns();
@@ -29,7 +29,8 @@ bool stack_near(const Guard& guard) {
   return false;
 }
 
-// Closes the guards that are due and returns the time until the next one. Needs the lock.
+// Closes the pages of the guards for which this is due. Returns the time in ns until the next one
+// is due. Needs the guards' lock.
 std::int64_t close_due() {
   std::int64_t next_ns = INT64_MAX;
   for (Guard& guard : guards) {
@@ -53,9 +54,9 @@ std::int64_t own_ns() {
 
 }  // namespace
 
-// Sets the times at which the guard is closed again. At first they are frequent enough for any
-// interval between two calls. Later ones follow from the previous interval, which shows when the
-// last write is expected and how precisely it must be known.
+// Sets the times at which the pages of a written send buffer are closed again. At first these times
+// are frequent enough for any interval between two calls. Later ones follow from the previous
+// interval, which shows when the last write is expected and how precisely it must be known.
 void plan_closing(Guard& guard) {
   constexpr std::int64_t kParts = 128, kLeast = 20'000;
   const std::int64_t again = guard.site->again_ns, quiet = guard.site->quiet_ns;

@@ -6,9 +6,10 @@
 
 namespace weft::advise {
 
-// Sets the times at which the guard is closed again. Needs the lock.
+// Sets the times at which the pages of a written send buffer are closed again. Needs the guards'
+// lock.
 void plan_closing(Guard& guard);
-// Runs the thread; it never returns.
+// Runs the thread that closes pages; it never returns.
 void close_what_was_written();
 // Pauses or resumes the thread around a fork: it must hold no lock then, since the child would find
 // the lock held.

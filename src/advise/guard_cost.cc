@@ -33,7 +33,8 @@ Cost cost_of(volatile char* memory, std::size_t bytes) {
 
 }  // namespace
 
-// Uses the first site of the record, and clears it afterwards.
+// Measures the cost of an observation. It uses the first site of the record, and clears it
+// afterwards.
 void measure_cost() {
   void* const memory =
       mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -4,7 +4,8 @@
 
 namespace weft::advise {
 
-// Must be called inside MPI_Init. Accesses memory of the advisor directly after it is guarded.
+// Guards memory of the advisor and accesses it at once, to measure the cost. Must be called inside
+// MPI_Init.
 void measure_cost();
 
 }  // namespace weft::advise

@@ -57,10 +57,9 @@ Instruction instruction_at(void* context, std::uintptr_t behind) {
     std::memcpy(&found.returns_to, pointer(stack), sizeof found.returns_to);
   return found;
 }
-constexpr std::uintptr_t kFaulted = 1,
-                         // Offsets by which the context points behind the instruction: it faulted
-                         // (1) or was executed (0).
-    kPassed = 0;
+// Number to add to the instruction pointer in a handler, so that the byte before the sum belongs to
+// the instruction: 1 if the instruction faulted, 0 if it was executed.
+constexpr std::uintptr_t kFaulted = 1, kPassed = 0;
 
 // Handles an access beside the buffer: opens its page for this one instruction. An access right
 // before the buffer may reach into it; only a write that changes the buffer's start matters. Other
@@ -121,7 +120,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
                       : touched(guard, handler.when_ns(), by, fault_cost);
   }
   if (came_too_late(address, handler.me())) return;
-  // The fault is the application's own. It occurs again, with the application's handler in place.
+  // The fault is the application's own. The instruction is repeated and faults again, with the
+  // application's handler in place.
   all_unseen(Unknown::own_fault);
   give_signals_back();
 }
@@ -133,8 +133,8 @@ void stepped(Thread& me, void* context) {
   for (Guard& guard : guards) {
     if (!guard.live || guard.open || !guard.covers(me.opened_page) || any_in_mpi()) continue;
     protect(me.opened_page, me.opened_page + kPage, guard.closed());
-    // The step delays the result's first access, except if other threads run, which do not wait for
-    // this one.
+    // The single step delays the result's first access, unless other threads run, which do not wait
+    // for this thread.
     if (!other_threads()) guard.lost_ns += now_ns() - me.opened_ns + 2 * kSignal;
     if (guard.sent && guard.unseen_ns) is_closed(guard, now_ns());
     if (guard.sent && std::memcmp(guard.start, pointer(guard.begin), guard.start_bytes()) != 0)
@@ -168,7 +168,7 @@ std::uint64_t blocked_before(void* context) {
 // Compares the memory that a system call accesses with the guards.
 class Comparison final : public MemoryVisitor {
  public:
-  // filled: the system call only fills one range, starting at its first byte.
+  // filled: true if the system call only fills one range, starting at its first byte.
   Comparison(std::int64_t when_ns, bool filled, void* context)
       : when_ns_(when_ns), filled_(filled), context_(context) {}
   void visit(std::uintptr_t begin, std::size_t bytes, bool writes) override {
@@ -190,8 +190,9 @@ class Comparison final : public MemoryVisitor {
         unseen(guard, inside ? Unknown::system_call : Unknown::neighbours);
     }
   }
-  // Must be called when the system call has returned. bytes: the number of bytes written; negative
-  // if it failed. If the call never returns, its pages stay open.
+  // Notes the write of a system call that fills a send buffer. Must be called when the system call
+  // has returned. bytes: the number of bytes written; negative if the call failed. If the call
+  // never returns, the buffer's pages stay open.
   void returned(long bytes) {
     if (!filled_guard_) return;
     const Locked locked;
@@ -253,8 +254,8 @@ void on_system_call(int signal, siginfo_t* info, void* context) {
   Comparison comparison(handler.when_ns(), fills, context);
   if (!(number == SYS_close && watches(static_cast<int>(arguments[0]))) &&
       memory_of_call(number, arguments, comparison) == Memory::known && live.load() > 0) {
-    // The system call can be interrupted, and those in the application's handlers are dispatched as
-    // before.
+    // From here on, a handler of the application may interrupt this system call, and that handler's
+    // own system calls are dispatched to the advisor as usual.
     if (handler.me()) select_own(*handler.me());
     kernel::block_these(blocked_before(context));
     r[REG_RAX] = kernel::direct(number, arguments[0], arguments[1], arguments[2], arguments[3],

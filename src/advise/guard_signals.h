@@ -7,11 +7,11 @@
 
 namespace weft::advise {
 
-// Install or remove the handlers. Both need the lock.
+// Install or remove the handlers. Both need the guards' lock.
 void catch_signals();
 void give_signals_back();
-// Returns false if a handler of the application blocks a guard's signals: such a signal would kill
-// the program.
+// Returns whether all of the application's handlers leave a guard's signals unblocked. A guard's
+// signal that is blocked would kill the program.
 bool handlers_open();
 
 }  // namespace weft::advise

@@ -1,4 +1,4 @@
-// Closes and opens pages, and records how a guard ended.
+// Closes and opens the pages of guarded buffers, and records how a guard ended.
 #include "advise/guard_slots.h"
 
 #include <linux/futex.h>
@@ -46,8 +46,8 @@ void select_own(Thread& me) {
     block = wanted();
     me.selector = block ? kernel::kBlock : kernel::kAllow;
   } while (!block && wanted());
-  // Dispatch is ended altogether if this is the only thread, since then no other thread can set a
-  // guard meanwhile.
+  // If this is the application's only thread, the kernel's dispatch of its system calls is switched
+  // off altogether, since no other thread can set a guard meanwhile.
   if (live.load() == 0 && !several.load() && !me.of_library) rest_own(me);
 }
 
@@ -82,7 +82,7 @@ bool close_inner(const Guard& guard) {
   return first >= last || protect(first, last, guard.closed());
 }
 
-// Ends the guard and frees its slot. Needs the lock.
+// Ends the guard and frees its entry of `guards`. Needs the guards' lock.
 void end_guard(Guard& guard) {
   if (guard.breakpoint >= 0)
     kernel::direct(SYS_close, guard.breakpoint);
@@ -114,8 +114,9 @@ void unseen_near_stack(const Thread& me) {
     if (guard.live && guard.near_stack(me.stack_in_use)) unseen(guard, Unknown::on_the_stack);
 }
 
-// If there is no free entry, the rarest is replaced and its count is kept, so that frequent touches
-// stay ("space saving", Metwally, Agrawal, El Abbadi, ICDT 2005).
+// Counts an access by this instruction. If there is no free entry, the rarest is replaced and its
+// count is kept, so that frequent instructions stay ("space saving", Metwally, Agrawal, El Abbadi,
+// ICDT 2005).
 void count_touch(Windows& windows, Instruction by) {
   if (!by.address) return;
   Touch* rarest = windows.touches;

@@ -1,7 +1,7 @@
-// Holds the slots of the active guards, the lock that orders all changes, and the ways in which a
-// guard may end. The holder of the lock has all signals blocked and uses only the advisor's own
-// memory. The code that sets guards, the signal handlers and the thread that closes pages share
-// this file.
+// Holds the table of active guards, the lock that orders all changes to it, and the ways in which a
+// guard may end. The code that sets guards, the signal handlers and the thread that closes pages
+// share this file. The holder of the lock has all signals blocked and uses only the advisor's own
+// memory.
 #pragma once
 
 #include <sys/mman.h>
@@ -21,13 +21,15 @@ namespace weft::advise {
 
 inline constexpr std::uintptr_t kPage = 4096;
 inline constexpr int kGuards = 8;
-// Accesses beside a buffer before its shared pages are opened for good.
+// Number of accesses beside a buffer after which the pages that it shares with other data stay
+// open.
 inline constexpr int kNeighbours = 16;
 inline constexpr std::size_t kAccess = 64;  // most bytes that one instruction may access
 inline constexpr std::int64_t kLongest = INT64_C(10'000'000'000);
 inline constexpr std::int64_t kInCall = INT64_MAX;
 
-// The cost of observing an access, from the end of the call to the handler's reading of the clock.
+// The cost in ns of observing an access, from the end of the call to the handler's reading of the
+// clock.
 struct Cost {
   std::int64_t least_ns = 0;  // least time
   std::int64_t most_ns = 0;   // usual time
@@ -43,10 +45,11 @@ struct Instruction {
 
 struct Guard {
   bool live;
-  bool sent;       // a send buffer: only writes are watched
+  // True for a buffer that was sent and may be sent again: only writes are watched (guard_sent()).
+  bool sent;
   bool read_only;  // a buffer in flight that MPI only reads
   bool small;      // watched by a breakpoint
-  bool loose;      // its shared pages are no longer watched
+  bool loose;      // the pages that it shares with other data are no longer watched
   bool in_call;    // a result whose call has not returned yet: watching begins then
   int flight;      // the number of the operation in flight (check.h); 0: none
   Site* site;
@@ -57,13 +60,15 @@ struct Guard {
   std::int64_t unseen_ns;  // time from which accesses may have been missed; 0: none
   std::int64_t set_ns;
   std::int64_t lost_ns;  // time spent on permitted accesses beside the buffer since set_ns
-  // Send buffers use these: their pages are open after a write, and closed again when due_ns() has
-  // come.
+  // This field and the following ones are for send buffers. True while the buffer's pages are open
+  // after a write, until due_ns() has come.
   bool open;
   std::int64_t wrote_ns;  // time of the latest known write, which others may have followed; 0: none
   Instruction writer;     // instruction that wrote at wrote_ns
-  std::int64_t closed_ns;                // time since which the buffer has not been written
-  std::int64_t pause_ns, not_before_ns;  // kInCall: a system call may be writing it
+  std::int64_t closed_ns;  // time since which the buffer has not been written
+  // Time from a write to the closing of the pages, and the earliest time of that closing; the
+  // latter is kInCall while a system call may be writing the buffer.
+  std::int64_t pause_ns, not_before_ns;
   int early;                     // number of closings long before the last write is expected
   unsigned char start[kAccess];  // the buffer's first bytes before an access right before it
 
@@ -71,14 +76,15 @@ struct Guard {
   bool covers(std::uintptr_t address) const {
     return breakpoint < 0 && address >= first && address < last;
   }
-  // Return whether the first or the last page holds other memory, too.
+  // Return whether the first or the last page holds other memory too, and is still watched.
   bool shares_first() const { return !loose && begin != first; }
   bool shares_last() const { return !loose && end != last; }
   bool near_stack(std::uintptr_t pointer) const {
     return breakpoint < 0 && pointer + kPage > first && pointer < last + kPage;
   }
   bool shares_pages() const { return breakpoint < 0 && (shares_first() || shares_last()); }
-  // Send buffers are included, since they may be freed and become the library's memory.
+  // Returns whether the pages are opened while a thread is in MPI. Those of send buffers are, since
+  // such a buffer may be freed and become the MPI library's memory.
   bool opens_in_mpi() const { return sent || flight || shares_pages(); }
   bool is_right_before(std::uintptr_t address) const {
     return address < begin && begin - address < kAccess;
@@ -103,7 +109,8 @@ bool any_in_mpi();
 void select_own(Thread& me);
 bool protect(std::uintptr_t first, std::uintptr_t last, int protection);
 void open_pages(std::uintptr_t first, std::uintptr_t last);
-// protect_shared() changes the pages that are open inside MPI; close_inner() closes the others.
+// Change the protection of a guard's pages. protect_shared() changes those that are open inside
+// MPI; close_inner() closes the others.
 bool protect_shared(const Guard& guard, int protection);
 bool close_inner(const Guard& guard);
 void yield();
@@ -115,7 +122,7 @@ inline std::uintptr_t stack_pointer() {
   return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
 
-// All of these need the lock.
+// This function and the following ones need the guards' lock.
 void end_guard(Guard& guard);
 void note_unknown(Site& site, bool sent, Unknown why);
 void unseen(Guard& guard, Unknown why);
@@ -131,15 +138,16 @@ void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by);
 // the guard's first byte. It must not block: the guards' lock is held, perhaps in a signal handler.
 extern void (*touched_in_flight)(int flight, std::uintptr_t begin, Instruction by);
 
-// cost: the part of the time that the observation took.
+// Ends the guard of a result at its first access. cost: the part of the time that the observation
+// took.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost = {});
 void misses(Guard& guard);
 void loosen(Guard& guard);
-// Must be called before wrote_ns is set.
+// Records the first write of a send buffer since its call. Must be called before wrote_ns is set.
 void note_first_write(const Guard& guard, std::int64_t when_ns);
 void written(Guard& guard, std::int64_t when_ns, Instruction by);
 void is_closed(Guard& guard, std::int64_t since_ns);
-// Wakes the thread that closes pages, so that it checks what is due.
+// Wakes the thread that closes pages, so that it checks which guards are due.
 void ring();
 
 // Keeps the pages near this thread's stack pointer open while it blocks signals, since it could not

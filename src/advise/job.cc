@@ -120,7 +120,8 @@ int finalize() {
   return MPI_SUCCESS;
 }
 
-// Returns false if some rank cannot record. Does not return if a rank's command line was refused.
+// Tells all ranks on which node each one runs and whether it can record. Returns true if all can,
+// otherwise false. Does not return if a rank's command line was refused.
 bool learn_nodes(Part part) {
   const Node here{hash(host_name().c_str()), boot(), part};
   nodes.resize(static_cast<std::size_t>(ranks));
@@ -143,8 +144,8 @@ void count_nodes(Header& header) {
       static_cast<std::uint32_t>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
 }
 
-// Measures how far rank 0's clock is ahead of rank `other`'s. It uses the shortest of many round
-// trips; the error is half of its time.
+// Number of clock readings that rank 0 asks of another rank, and the tag of these messages. The
+// shortest round trip counts; the error is half of its time.
 constexpr int kQuestions = 24, kTag = 1;
 void answer_clock() {
   for (int i = 0; i < kQuestions; ++i) {
@@ -254,7 +255,7 @@ std::vector<char> packed(const Record& record) {
 // from MPI_Init on, so that a spawned program, which would use the same name, finds it taken.
 class JobFile {
  public:
-  // Returns false if the file cannot be created; `why` says why.
+  // Creates the file. Returns true if that succeeds; otherwise false, with the reason in `why`.
   bool open(std::string* why) {
     const char* const directory = std::getenv(kDirectoryVariable);
     if (!directory) return *why = "it has no directory for its record", false;
@@ -266,7 +267,8 @@ class JobFile {
   void add(const std::vector<char>& bytes) {
     if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) good_ = false;
   }
-  // Returns whether everything has been written.
+  // Closes the file and gives it its final name. Returns true if everything has been written,
+  // otherwise false.
   bool close() {
     const bool written = std::fclose(file_) == 0 && good_;
     if (written && std::rename((name_ + ".part").c_str(), name_.c_str()) == 0) {
@@ -408,7 +410,8 @@ Communicator& communicator(MPI_Comm comm) {
   return found->second;
 }
 
-// The two groups of an intercommunicator see different members, and so get different identities.
+// Notes a new communicator (job.h). The two groups of an intercommunicator see different members,
+// and so get different identities.
 void note_communicator(MPI_Comm parent, MPI_Comm comm, bool duplicate) {
   if (comm == handles.comm_null) return;
   const Communicator above = parent == handles.comm_null ? Communicator{} : communicator(parent);

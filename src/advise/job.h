@@ -13,7 +13,7 @@ void job_begins();
 // Collects all ranks' records on rank 0, which writes the job's file.
 void job_ends();
 
-// Returns the facts about a communicator; the reference is valid until it is freed.
+// Returns the facts about a communicator; the reference is valid until the communicator is freed.
 Communicator& communicator(MPI_Comm comm);
 // Records that `comm` was made from `parent`. duplicate: `comm` has the parent's members, and need
 // not be usable yet.

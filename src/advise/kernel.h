@@ -16,14 +16,16 @@ inline constexpr bool kCanGuard = true;
 inline constexpr bool kCanGuard = false;
 #endif
 
-// Returns the kernel's result: a negative number is an error.
+// Makes the system call `number` without the C library. Returns the kernel's result, which is
+// negative if the call failed.
 long direct(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0);
 
 using Selector = std::atomic<char>;
 static_assert(sizeof(Selector) == 1 && Selector::is_always_lock_free);
 inline constexpr char kAllow = 0, kBlock = 1;
 
-// Makes the kernel dispatch this thread's system calls while *selector says so.
+// Makes the kernel dispatch this thread's system calls to the handler of SIGSYS while *selector is
+// kBlock. Returns false if the kernel cannot do so, otherwise true.
 bool dispatch(Selector* selector);
 void dispatch_no_more();
 
@@ -46,7 +48,8 @@ void set_action(int signal, const Action& action);
 // through the advisor's own code.
 Action own_action(void (*handler)(int, siginfo_t*, void*));
 
-// Return this thread's blocked signals, or change them.
+// blocked() returns this thread's blocked signals. block_all() returns them too, and then blocks
+// all. block_these() blocks exactly those of `mask`.
 std::uint64_t blocked();
 std::uint64_t block_all();
 void block_these(std::uint64_t mask);

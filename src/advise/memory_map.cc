@@ -39,7 +39,8 @@ class Maps {
   const long file_;
 };
 
-// Returns false if this kernel does not support the query.
+// Stores in `answer` whether the range is plain memory, as plain_memory() returns it. Returns true
+// if that succeeds, false if this kernel does not support the query.
 bool ask(const Maps& maps, std::uintptr_t begin, std::uintptr_t end, Unknown* answer) {
   constexpr long kHole = -ENOENT;
   constexpr std::uint64_t kPlain = kReadable | kWritable;

@@ -12,14 +12,16 @@ namespace weft::advise {
 inline constexpr char kMagic[8] = {'w', 'e', 'f', 't', 'a', 'd', 'v', '\0'};
 inline constexpr std::uint32_t kLayout = 9;
 
-// When full, the last entry (kOthers) collects the calls of all further sites.
+// Number of call sites in a record. Once the table is full, its last entry (kOthers) collects the
+// calls of all further sites.
 inline constexpr int kSites = 1024;
 inline constexpr char kOthers[] = ":0:call sites beyond the first 1023";
-inline constexpr int kMessageWaits = 128;  // further places are dropped
+// Number of places where messages are completed; further ones are dropped.
+inline constexpr int kMessageWaits = 128;
 inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
 inline constexpr int kWhere = 512;
-inline constexpr int kOuters = 6;       // callers of the function that calls MPI
+inline constexpr int kOuters = 6;       // number of callers kept of the function that calls MPI
 inline constexpr int kWindows = 32;     // kept intervals of each side of a site, chosen at random
 inline constexpr int kTouches = 4;      // kept instructions of each side of a site
 inline constexpr int kArrivals = 8192;  // the first eighth is kept; the others are thinned out
@@ -163,8 +165,10 @@ struct Arrival {
   std::int32_t root;
 };
 
-// The kind of an interval. sent: from a call to the first write of its send buffer; not shown on
-// the timeline.
+// The kind of an interval: inside a call; from start to completing call; inside the completing
+// call; from the return to the first access to the result; from the last write of the send buffer
+// to the call; and `sent`, from a call to the first write of its send buffer, which the timeline
+// does not show.
 enum class What : std::uint16_t { call, in_flight, wait, after, before, sent = 16 };
 
 // An interval, for the timeline and for the order of calls and accesses.
@@ -198,7 +202,7 @@ struct Header {
   std::int64_t ended_ns;
   std::int64_t in_mpi_ns;
   std::int64_t guarding_ns;
-  std::int64_t clock_ns;  // offset to add to this rank's times
+  std::int64_t clock_ns;  // ns to add to this rank's times to get times of rank 0's clock
   std::int64_t clock_error_ns;
   std::int64_t copy_bytes_per_ms;
   std::int64_t observing_ns;  // usual cost of observing an access

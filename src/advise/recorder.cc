@@ -196,7 +196,8 @@ void Recorder::messages(const Caller& caller, CallId call, const MessageWait& mo
   found->tests += more.tests;
 }
 
-// Two concurrent writes into the ring of latest events may lose one of them.
+// Adds an interval to the record. Two concurrent writes into the ring of latest events may lose one
+// of them.
 void Recorder::event(const Site& site, What what, std::int64_t began, std::int64_t ended,
                      std::uint16_t apart) {
   Header& header = record_->header;

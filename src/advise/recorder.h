@@ -58,12 +58,13 @@ class Recorder {
     taken_ns_.store(taken_ns_.load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
   }
 
-  // These need the lock.
+  // These three functions need the recorder's lock.
   Site& site(const Caller& caller, CallId call, const Communicator& comm, std::uint64_t bytes);
   void arrival(const Communicator& comm, const Site& site, std::int64_t arrived, std::int64_t left,
                int root);
   void messages(const Caller& caller, CallId call, const MessageWait& more);
-  // May be called at any time, even in a signal handler, without the lock.
+  // Adds an interval to the record. May be called at any time, even in a signal handler, without
+  // the lock.
   void event(const Site& site, What what, std::int64_t began, std::int64_t ended,
              std::uint16_t apart = 0);
   // Returns the number of the file in the record's table of modules.
@@ -80,7 +81,7 @@ class Recorder {
   ShortLock lock_;
   std::atomic<std::int64_t> taken_ns_{0};
   char path_[kPath] = "", directory_[kPath] = "";
-  std::uint32_t stride_ = 1;  // one run of arrivals in every stride_ is kept
+  std::uint32_t stride_ = 1;  // number of runs of consecutive arrivals of which one is kept
 };
 
 extern Recorder recorder;

@@ -1,5 +1,5 @@
-// The table has a fixed size and uses open addressing. When it is full, operations_pending() always
-// returns true.
+// Keeps the application's incomplete requests in a table of fixed size with open addressing. When
+// it is full, operations_pending() always returns true.
 #include "advise/requests.h"
 
 #include <algorithm>

@@ -23,12 +23,13 @@ void plan_next(Site& site, std::uint64_t call) {
   }
 }
 
-// a send buffer is closed about this many times
+// A send buffer is closed about this many times per watched call.
 constexpr std::size_t kClosings = 8;
 
 enum class Side : std::uint8_t { before, after };
 
-// sides: the number of sides of this kind of call that can be watched (send buffer, result).
+// Watches one side of a sampled call, its send buffer or its result, if the budget allows it.
+// sides: the number of sides of this kind of call that can be watched.
 void watch_side(Site& site, Side side, const Sample& sample, std::uint64_t sides) {
   const bool before = side == Side::before;
   const Bytes bytes = sample.result;

@@ -12,12 +12,12 @@ namespace weft::advise {
 // The buffer to be watched once a call has completed.
 struct Sample {
   Bytes result;
-  bool gaps = false;       // other operations may use the memory between its blocks
+  bool gaps = false;       // true if the result has gaps, whose memory other operations may use
   std::uint64_t call = 0;  // the number of the call at its site; 0: not to be watched
 };
 
-// `weft check` runs: buffers of operations in flight are watched, and no intervals are measured
-// (check.h).
+// True if `weft check` runs: then buffers of operations in flight are watched, and no intervals are
+// measured (check.h).
 extern bool checking;
 
 // The number of one-sided communication windows. Needs the recorder's lock.

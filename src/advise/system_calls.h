@@ -11,7 +11,8 @@ enum class Memory : unsigned char {
   ends,   // all guards must end first; the program then makes the call itself
 };
 
-// Is called for each range that the system call reads or may write.
+// Visits the memory of a system call: visit() is called for each range that the call reads or may
+// write.
 class MemoryVisitor {
  public:
   virtual void visit(std::uintptr_t begin, std::size_t bytes, bool writes) = 0;

@@ -89,7 +89,7 @@ void forget(void*) {
   leaving->selector = kernel::kAllow;
   rest_own(*leaving);
   own_record = nullptr;
-  // The next thread that uses the record may block signals until that is known.
+  // The record's next thread counts as one that blocks signals until it has stored whether it does.
   leaving->may_block = true;
   leaving->used.store(false, std::memory_order_release);
 }

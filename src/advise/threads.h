@@ -40,9 +40,10 @@ struct Thread {
   void* spare_stack = nullptr;
   std::uintptr_t control = 0;  // address of the thread control block
   pid_t number = 0;            // the kernel's thread ID
-  // Stack pointer while it blocks signals for a guard; otherwise 0.
+  // Stack pointer while the thread blocks signals because of a guard; otherwise 0.
   std::atomic<std::uintptr_t> stack_in_use{0};
-  // These are used while one instruction may access the page beside a buffer.
+  // Address of the page beside a buffer that is open for one instruction of this thread, and the
+  // time at which it was opened.
   std::uintptr_t opened_page = 0;
   std::int64_t opened_ns = 0;
   // Address of the last fault that another thread had handled already.
@@ -54,25 +55,26 @@ extern std::atomic<int> threads_met;  // number of records ever used
 inline std::span<Thread> known_threads() {
   return {threads, static_cast<std::size_t>(threads_met.load())};
 }
-// Is true once the application has had a thread besides the one that called MPI_Init
+// True once the application has had a thread besides the one that called MPI_Init.
 extern std::atomic<bool> several;
 
 // The signals that guards need.
 inline constexpr std::uint64_t kGuardSignals =
     kernel::bit(SIGSEGV) | kernel::bit(SIGSYS) | kernel::bit(SIGTRAP);
 
-// Is called before a thread's record is released; nullptr if nothing is to be done.
+// This function is called before a thread's record is released; nullptr if nothing is to be done.
 extern std::atomic<void (*)()> before_a_thread_leaves;
 
-// This thread's record; nullptr if the thread is unknown or the table is full.
+// The record of the calling thread; nullptr if the thread is unknown or the table is full.
 extern constinit thread_local Thread* own_record __attribute__((tls_model("initial-exec")));
 inline Thread* this_record() {
   return own_record;
 }
 // Registers this thread. Returns false if its system calls cannot be dispatched.
 bool know_this_thread(bool of_library);
-// dispatch_own() dispatches this thread's system calls from now on. rest_own() stops that while it
-// is the application's only thread and no guard exists, since dispatch slows every system call.
+// dispatch_own() makes the kernel dispatch this thread's system calls to the advisor from now on,
+// and returns whether it does. rest_own() ends that while this is the application's only thread and
+// no guard exists, since dispatch slows every system call.
 bool dispatch_own(Thread& me);
 void rest_own(Thread& me);
 // Returns whether signal handlers of the thread would run on the stack that the advisor allocated.
@@ -82,8 +84,8 @@ void find_signal_stack(Thread& thread);
 // Starts the advisor's own thread, which takes no signals and accesses none of the program's
 // memory.
 bool start_watcher(void (*work)());
-// Returns whether all threads that the kernel counts are registered and dispatched, and none blocks
-// a guard's signals.
+// Returns whether all threads that the kernel counts are registered, have their system calls
+// dispatched to the advisor, and block none of a guard's signals.
 bool all_known_and_open();
 // Returns whether [begin, end) holds a part of some thread's stack or control block.
 bool of_a_thread(std::uintptr_t begin, std::uintptr_t end);

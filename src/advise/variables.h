@@ -9,14 +9,16 @@ inline constexpr const char* kDirectoryVariable = "WEFT_ADVISE_DIRECTORY";
 inline constexpr const char* kOverheadVariable = "WEFT_ADVISE_OVERHEAD";
 // The process that shows the report, if the first rank is its child.
 inline constexpr const char* kParentVariable = "WEFT_ADVISE_PARENT";
-// Set if a rank of a job has itself run `weft advise`: it must not start another job.
+// This variable is set if a rank of a job has itself run `weft advise`, which must not start
+// another job.
 inline constexpr const char* kInsideVariable = "WEFT_ADVISE_INSIDE";
-// Set by `weft check`: buffers in flight are guarded, and no windows are measured.
+// `weft check` sets this variable: buffers in flight are guarded, and no intervals are measured.
 inline constexpr const char* kCheckVariable = "WEFT_ADVISE_CHECK";
-// Set if the advisor watches: `weft run` then loads the advisor's library, too.
+// This variable is set if the advisor watches the job: `weft run` then loads the advisor's library,
+// too.
 inline constexpr const char* kWatchedVariable = "WEFT_ADVISE_WATCHED";
-// Set in the first rank if its command line was refused. All ranks then end in MPI_Init, since the
-// others would wait for this one.
+// This variable is set in the first rank if its command line was refused. All ranks then end in
+// MPI_Init, since the others would wait for the first.
 inline constexpr const char* kRefusedVariable = "WEFT_ADVISE_REFUSED";
 inline constexpr const char* kRefusedOption = "--refused";
 // A file in the directory, made if the process that shows the report runs on the same node.

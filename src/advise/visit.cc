@@ -70,7 +70,8 @@ std::uint64_t bytes_of(std::int64_t count, MPI_Datatype type) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, count * size));
 }
 
-// of: the number of requests that the call has completed; its waiting time is divided among them.
+// Records that a pending request has been completed, and forgets it. of: the number of requests
+// that the call has completed; its waiting time is divided among them.
 void finish(Pending& pending, Times times, std::int64_t of) {
   const auto [began_ns, left_ns] = times;
   if (Site* const site = pending.site) {
@@ -200,7 +201,9 @@ int Visit::blocking(const Call& call, int code) {
 
 void Visit::check(MPI_Request request, const InFlight& memory, std::uint64_t comm,
                   const Caller& caller) {
-  if (!enters_) in_mpi.begin();  // guarded pages are closed when the call returns
+  // The thread counts as inside MPI from now on, so that the pages are closed when the call
+  // returns.
+  if (!enters_) in_mpi.begin();
   enters_ = true;
   got_on();
   check_started(number_of(request), memory, comm, id_, caller);
@@ -402,15 +405,19 @@ void Visit::note_messages(Completed& completed) {
                     completed.within(timed_ ? Times{began_ns_, left_ns_} : Times{now, now}));
 }
 
-// Must run last, since the interval begins where the program continues.
+// Begins to watch the results of the collectives that this call has completed. Must run last, since
+// the measured interval begins where the program continues.
 void Visit::watch_results(const Results& results) {
-  if (!enters_) in_mpi.begin();  // pages shared with other data are closed when the call returns
+  // The thread counts as inside MPI from now on, so that pages shared with other data are closed
+  // when the call returns.
+  if (!enters_) in_mpi.begin();
   enters_ = true;
   const std::lock_guard held(recorder.lock());
   for (int i = 0; i < results.count; ++i) watch_completed(*results.sites[i], results.samples[i]);
 }
 
-// For an untimed call the clock is read only if a collective has ended.
+// Returns when this call began and ended. For an untimed call the clock is read only if a
+// collective has ended.
 Times Visit::times_for(const Pending& pending) const {
   if (timed_ || !pending.site) return {began_ns_, left_ns_};
   const std::int64_t now = now_ns();

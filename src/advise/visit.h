@@ -34,7 +34,8 @@ class Visit {
  public:
   // profiling: the application called PMPI_X; such calls are not recorded if MPI itself makes them.
   Visit(CallId id, bool profiling, Called called);
-  // Is for calls that never wait, which a program may make a million times per second.
+  // This constructor is for calls that never wait, which a program may make a million times per
+  // second.
   [[gnu::always_inline]] Visit(CallId id, bool profiling, Called called, Waits waits)
       : before_(bits_at_begin(called.frame_end)),
         records_(!(before_ & kInside) && recorder.recording() &&
@@ -82,10 +83,10 @@ class Visit {
   }
   // The call's output arguments about its requests.
   struct Ends {
-    bool tests = false;            // the call is a test and does not wait
+    bool tests = false;            // true if the call is a test, false if it waits
     bool all = false;              // if any() is true, all requests are complete
-    const int* flag = nullptr;     // nullptr: counts as set
-    const int* count = nullptr;    // number of indices; nullptr: one
+    const int* flag = nullptr;     // the call's output flag; nullptr: none, as if set
+    const int* count = nullptr;    // number of `indices`; nullptr: one
     const int* indices = nullptr;  // nullptr: the call returns no indices
 
     bool any() const { return (!flag || *flag != 0) && (!count || *count > 0); }
@@ -101,8 +102,9 @@ class Visit {
   // use: how MPI uses the buffer; std::nullopt if the time of use is unknown.
   int planned_message(std::optional<Use> use, const void* begin, std::int64_t count,
                       MPI_Datatype type, MPI_Comm comm, const MPI_Request* request, int code);
-  void freed(const MPI_Request* request);  // must be called before the MPI call
-  // Must be called before the MPI call.
+  void freed(const MPI_Request* request);  // must be called before MPI_Request_free
+  // Tells the guards which buffers the persistent requests will pass to MPI. Must be called before
+  // the MPI call.
   void starting(std::int64_t count, const MPI_Request* requests);
   int activated(std::int64_t count, const MPI_Request* requests, int code);
   int window_made(int code);
@@ -117,7 +119,8 @@ class Visit {
   bool records_;
   const bool watching_;
   const bool timed_;
-  bool enters_;  // other threads, the kernel or guards must know that the thread is in MPI
+  // True if the thread must be seen to be in MPI, by other threads, the kernel or guards.
+  bool enters_;
   const CallId id_;
   const Called called_;
   const std::int64_t began_ns_;

@@ -20,7 +20,7 @@ namespace {
 // this layout.
 struct Waits {
   std::uint32_t rank, ranks;
-  std::atomic<std::uint64_t> calls;  // calls begun or ended, without unsuccessful tests
+  std::atomic<std::uint64_t> calls;  // number of calls begun or ended, without unsuccessful tests
   // Start of the call, or of the first unsuccessful test in a row; 0: not in MPI.
   std::atomic<std::int64_t> began_ns;
   std::atomic<std::int64_t> polled_ns;  // time of the last unsuccessful test; 0: the call waits

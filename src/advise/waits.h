@@ -9,7 +9,9 @@
 namespace weft::advise {
 
 void waits_begin(const char* directory, int rank, int ranks);
-// Returns whether this call is now published; then wait_ends() must follow.
+// Publishes that this rank has entered a call. Returns true if that is so; then wait_ends() must
+// follow. Returns false if another thread's call is published, or if nothing is published in this
+// job.
 bool wait_begins(CallId call, Called called);
 void wait_ends();
 // polls() records a test that found nothing complete; got_on() records a completion or a new
