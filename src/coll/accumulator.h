@@ -1,7 +1,7 @@
 // Accumulator: this rank's partial result of a reduction. It covers a run of consecutive ranks and
 // absorbs the neighbouring runs one after the other. A reduce step overwrites its higher-ranked
-// operand, so the value moves between two buffers. All parts are known beforehand, so the value
-// starts in the buffer from which it ends at the target. The one copy that may be needed for that
+// operand, so the partial result moves between two buffers. Its moves are known beforehand, so it
+// starts in the buffer from which it ends at the target. The one copy that may be needed for this
 // overlaps with the first message.
 #pragma once
 
@@ -21,7 +21,7 @@ class Accumulator {
   Accumulator(Builder& builder, Location target, std::vector<Side> parts);
 
   Location value() const { return value_; }
-  // Posts the receive of the next part. value() may be sent in the same round.
+  // Posts the receive of the next part. The present value() may be sent in the same round.
   void receive(int peer);
   // Ends the round and reduces the received part into the value.
   void absorb();

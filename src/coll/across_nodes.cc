@@ -1,5 +1,6 @@
-// In recursive doubling the value alternates between two buffers, since a reduction must not
-// overwrite its lower operand. It starts in the buffer from which it ends at the result.
+// Implements the allreduce between leaders (across_nodes.h). In recursive doubling the value
+// alternates between two buffers, since a reduction must not overwrite its lower operand. It starts
+// in the buffer from which it ends at the result.
 #include "coll/across_nodes.h"
 
 #include <utility>
@@ -9,8 +10,8 @@
 namespace weft {
 namespace {
 
-// Recursive halving sends twice as many messages as doubling. Pieces shorter than this are
-// dominated by latency.
+// The least bytes of a piece for recursive halving, which sends twice as many messages as doubling.
+// Latency dominates the time of shorter pieces.
 constexpr std::int64_t kLeastPiece_bytes = 2 * 1024;
 
 bool pays_to_halve(const Shape& s, const Fold& fold, std::int64_t most) {
@@ -92,8 +93,8 @@ void AcrossNodes::by_doubling(std::int64_t chunk, Location result, std::int64_t 
   }
 }
 
-// Reduces by recursive halving, then doubling. This leader holds the sum of pieces [first, last),
-// or works on them.
+// Reduces by recursive halving, then doubling. The vector is divided into pieces; this leader works
+// on pieces [first, last) or, once halving has ended, holds their sum.
 void AcrossNodes::by_halving(std::int64_t chunk, Location result, std::int64_t count,
                              const std::function<void()>& meanwhile) {
   const Blocks pieces{count, fold_.power()};

@@ -18,7 +18,7 @@ namespace weft {
 
 class AcrossNodes {
  public:
-  // leaders: their ranks, indexed by node. most: the elements of the longest chunk.
+  // leaders: the rank of each node's leader. most: the number of elements in the longest chunk.
   AcrossNodes(Builder& b, std::vector<int> leaders, int node, std::int64_t most);
 
   // Returns where this leader must put its operand of a chunk so that the sum ends at `result`.

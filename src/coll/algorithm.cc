@@ -112,14 +112,14 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
 
 namespace {
 
-// The number of iterations in the first batch. No later iteration posts more messages per round, so
-// a transport with room for the first batch has room for all.
+// The number of iterations in the first batch of a schedule. No later iteration posts more messages
+// per round, so a transport with space for the messages of the first batch has space for all.
 constexpr std::uint32_t kMostPosted = 4;
 
 Schedule build_next(Schedule batch);
 
-// Builds the batch of iterations that follows the first `done` ones. steps: the expected number of
-// steps.
+// Builds a schedule of at most `iterations` iterations, after the first `done` ones. steps: the
+// expected number of steps.
 Schedule build_batch(const Algorithm& algorithm, Shape shape, std::int32_t done,
                      std::int32_t iterations, const Tuning& tuning, std::size_t steps) {
   Builder builder(std::move(shape), algorithm.name, tuning);
@@ -133,8 +133,11 @@ Schedule build_batch(const Algorithm& algorithm, Shape shape, std::int32_t done,
   batch.next_batch = build_next;
   batch.iterations = iterations;
   batch.iterations_done = done + iterations;
-  batch.program = {};  // a rank may have no message in its first iterations while others have
-  batch.sends_after_first_round = batch.receives_after_first_round = true;  // assumed
+  // The batch is not compiled, since a rank may have no message in its first iterations while
+  // others have.
+  batch.program = {};
+  // Both are assumed, since later iterations may send and receive.
+  batch.sends_after_first_round = batch.receives_after_first_round = true;
   return batch;
 }
 

@@ -1,5 +1,5 @@
-// Algorithm: an entry of algorithms.def, found by collective and name. A new algorithm needs one
-// file with a build function and one line in algorithms.def.
+// Algorithm: a collective algorithm, found by collective and name; an entry of algorithms.def. A
+// new algorithm needs one file with a build function and one line in algorithms.def.
 #pragma once
 
 #include <span>
@@ -16,17 +16,18 @@ enum class Needs : std::uint8_t {
   power_of_two,  // the number of ranks must be a power of two
   node,  // all ranks share memory, and reduced data are contiguous without gaps (Layout::plain)
   node_commutative,
-  // As node; buffers must also be visible to all ranks, which is found out at run time.
+  // All ranks share memory, as for `node`, and buffers are visible to all ranks, which is found out
+  // at run time.
   node_direct,
-  // Requires node and several NUMA domains. If the operator does not commute, the ranks of each
-  // domain must be consecutive.
+  // All ranks share memory, as for `node`, and there are several NUMA domains. If the operator does
+  // not commute, the ranks of each domain must be consecutive.
   domains,
   domains_commutative,
-  // Requires that some but not all ranks share memory, and that reduced data are plain. If the
+  // Some but not all ranks share memory, and reduced data are contiguous without gaps. If the
   // operator does not commute, the ranks of each node must be consecutive.
   nodes,
-  nodes_in_order,  // as nodes; the ranks of each node must be consecutive for any operator
-  nodes_leaders,   // as nodes; Shape::has_leaders must hold
+  nodes_in_order,  // like `nodes`, but the ranks of each node must be consecutive for any operator
+  nodes_leaders,   // like `nodes`, but Shape::has_leaders must hold
 };
 
 struct Algorithm {
@@ -40,17 +41,18 @@ struct Algorithm {
 std::span<const Algorithm> algorithms();
 // Returns the algorithm that built the schedule.
 const Algorithm& algorithm_of(const Schedule& schedule);
-// Nullptr if there is none of this name.
+// Returns the algorithm of this name for the collective; nullptr if there is none.
 const Algorithm* find_algorithm(Kind kind, std::string_view name);
-bool needs_node(Needs needs);     // the memory of one node that has all ranks
-bool needs_nodes(Needs needs);    // the memory of each of several nodes
-bool needs_domains(Needs needs);  // several NUMA domains on the one node
-bool needs_memory(Needs needs);   // any of the above
-bool node_serves(Kind kind);      // some algorithm of this collective uses the node's memory
-// For shorter buffers, making them visible to other ranks costs more than copies.
+bool needs_node(Needs needs);     // true if the memory of one node that has all ranks is needed
+bool needs_nodes(Needs needs);    // true if the memory of each of several nodes is needed
+bool needs_domains(Needs needs);  // true if several NUMA domains on the one node are needed
+bool needs_memory(Needs needs);   // true if any of the above is needed
+bool node_serves(Kind kind);      // true if some algorithm uses the node's memory
+// Least bytes of a buffer for which ranks use each other's buffers in place. For shorter ones,
+// making them visible to other ranks costs more than copies.
 inline constexpr std::int64_t kLeastDirect_bytes = 32 * 1024;
-// Returns whether the algorithm may fail to apply at run time; then another one must be available
-// for the call.
+// Returns whether the algorithm uses other ranks' buffers in place. It may then turn out at run
+// time that they are not visible, so another algorithm must be available for the call.
 bool is_direct(const Algorithm& algorithm);
 bool applies(const Algorithm& algorithm, const Shape& shape);
 Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning = {});

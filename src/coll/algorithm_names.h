@@ -52,7 +52,7 @@ inline constexpr AlgorithmName kDomainRing("domain-ring");
 inline constexpr AlgorithmName kDomainTree("domain-tree");
 inline constexpr AlgorithmName kHierarchical("hierarchical");
 inline constexpr AlgorithmName kHierarchicalInOrder("hierarchical-in-order");
-// These call the MPI library's own collective between nodes.
+// The algorithms of this name call the MPI library's own collective between nodes.
 inline constexpr AlgorithmName kHierarchicalLibrary("hierarchical-library");
 inline constexpr AlgorithmName kInOrder("in-order");
 inline constexpr AlgorithmName kKnomial("k-nomial");

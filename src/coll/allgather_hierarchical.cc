@@ -55,8 +55,8 @@ class Allgather {
     return most;
   }
 
-  // Return the number of pieces. Blocks that several ranks show at the same time advance together,
-  // piece by piece.
+  // Return the number of pieces of a block of this many bytes, and of all blocks together. Blocks
+  // that several ranks copy into shared memory at the same time advance together, piece by piece.
   std::int64_t pieces(std::int64_t bytes) const { return (bytes + piece_ - 1) / piece_; }
   std::int64_t pieces() const {
     std::int64_t all = 0;
@@ -110,7 +110,7 @@ class Allgather {
       all.push_back({here_[ring_node_rank(i)], ranks[ring_node_rank(i)]});
     show(all);
   }
-  // Returns node ranks around a ring, starting at this rank's own.
+  // Returns the i-th node rank around a ring, starting at this rank's own.
   std::size_t ring_node_rank(std::size_t i) const {
     return (static_cast<std::size_t>(node_rank_of(s_, s_.rank)) + i) % here_.size();
   }
@@ -156,8 +156,8 @@ class Allgather {
   NodeChunks chunk_;  // chunks of one piece of a block
 };
 
-// An empty block sends no message, so other ranks would not learn that its owner has entered the
-// collective.
+// Returns whether no block is empty. An empty block sends no message, so other ranks would not
+// learn that its owner has entered the collective.
 bool has_no_empty_block(const Shape& s) {
   for (int rank = 0; rank < s.size; ++rank)
     if (payload_bytes(s, incoming(s, rank)) == 0) return false;

@@ -15,7 +15,8 @@ namespace {
 
 class Allgather {
  public:
-  // A rank puts one piece of a block of each node into shared memory at a time.
+  // Begins the schedule. Each rank puts one piece of a block of each node into shared memory at a
+  // time.
   explicit Allgather(Builder& b)
       : b_(b),
         s_(b.shape()),
@@ -52,7 +53,8 @@ class Allgather {
     b_.leaders(Kind::allgather, 0, piece, of_all);
   }
 
-  // Copies the pieces that this rank received first, then those of the following node ranks.
+  // Copies pieces out of shared memory: first those that this rank received, then those of the
+  // following node ranks.
   void copy_out() {
     const auto ranks = static_cast<int>(here_.size());
     for (int i = 0; i < ranks; ++i) {

@@ -57,7 +57,7 @@ class Allgather {
   }
 
  private:
-  static constexpr int kWritten = 1, kFetched = 2;  // signals that a rank gives per chunk
+  static constexpr int kWritten = 1, kFetched = 2;  // first and second signal of a rank per chunk
 
   std::int64_t count(int block) const { return chunk_.count(bytes_of(s_, block)); }
   Location shared(int block, int domain) const {

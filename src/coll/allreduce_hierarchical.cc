@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-// A shorter message costs hardly less than one of this size.
+// Least bytes of a leader's message between nodes: a shorter one costs hardly less than one of this
+// size.
 constexpr std::int64_t kLeastShare_bytes = 4 * 1024;
 
 int leaders_per_node(const Shape& s) {

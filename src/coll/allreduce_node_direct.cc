@@ -1,7 +1,8 @@
 // Zero-copy allreduce for ranks that can access each other's buffers: each rank reduces its share
 // of the vector directly from all ranks' inputs, piece by piece. It writes each sum to all ranks'
-// results while it is in cache. The first two results are written by the reduction itself. Each
-// rank reduces (p - 1) n / p bytes and copies (p - 2) n / p, in place (p - 1) n / p.
+// results while it is in cache. The first two results are written by the reduction itself. With
+// vectors of n bytes on p ranks, each rank reduces (p - 1) n / p bytes and copies (p - 2) n / p, in
+// place (p - 1) n / p.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"

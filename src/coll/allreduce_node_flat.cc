@@ -1,8 +1,8 @@
 // Flat allreduce in the node's shared memory: every rank copies its vector in and reduces all
 // vectors by itself. One exchange gives the least latency; short vectors travel in the ranks'
-// slots. Each rank copies n bytes and reduces (p - 1) n, which is too much for long vectors. All
-// ranks combine in the same order, so the result is bitwise identical everywhere and right for
-// non-commutative operators.
+// slots. With vectors of n bytes on p ranks, each rank copies n bytes and reduces (p - 1) n, which
+// is too much for long vectors. All ranks combine in the same order, so the result is bitwise
+// identical everywhere and right for non-commutative operators.
 // Jocksch, Piccinali, shared-memory persistent allreduce (short messages, no special treatment)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"

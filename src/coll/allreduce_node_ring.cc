@@ -1,8 +1,8 @@
 // Allreduce in the node's shared memory by copy-in with reduction (NodeRing); then every rank
-// copies all blocks out, its own during its reduction. Each rank copies n bytes and reduces (p - 1)
-// n / p. It suits long vectors. With d NUMA domains, 2 (d - 1) n bytes cross domain borders, the
-// minimum: the owner of a block adds the other domains' sums to its own domain's, and each other
-// domain fetches the result once.
+// copies all blocks out, its own during its reduction. With vectors of n bytes on p ranks, each
+// rank copies n bytes and reduces (p - 1) n / p. It suits long vectors. With d NUMA domains, 2 (d -
+// 1) n bytes cross domain borders, the minimum: the owner of a block adds the other domains' sums
+// to its own domain's, and each other domain fetches the result once.
 // Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks, several
 // sockets)
 #include "coll/build_functions.h"

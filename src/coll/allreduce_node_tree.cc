@@ -1,11 +1,11 @@
 // Tree allreduce in the node's shared memory: each rank adds its children's vectors to its own and
 // signals. The signal of rank 0 announces the complete result, and so acts as a barrier, too. It
-// suits short vectors and many ranks: all ranks together reduce (p - 1) n bytes in log(p) steps,
-// each rank copies n out, and leaves also copy n in. A higher radix gives fewer steps with more
-// work each. With d NUMA domains the tree crosses domain borders d - 1 times. So does the result,
-// which the first rank of each domain copies into its domain: 2 (d - 1) n bytes in all, the
-// minimum. A subtree consists of consecutive ranks, and children are added in order, so the result
-// is right for non-commutative operators.
+// suits short vectors and many ranks: with vectors of n bytes, all p ranks together reduce (p - 1)
+// n bytes in log(p) steps, each rank copies n out, and leaves also copy n in. A higher radix gives
+// fewer steps with more work each. With d NUMA domains the tree crosses domain borders d - 1 times.
+// So does the result, which the first rank of each domain copies into its domain: 2 (d - 1) n bytes
+// in all, the minimum. A subtree consists of consecutive ranks, and children are added in order, so
+// the result is right for non-commutative operators.
 // El Maarouf et al., Combining reduction with synchronization barrier on multi-core processors
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"

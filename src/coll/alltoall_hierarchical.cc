@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-// The bytes of one rank's blocks in shared memory per exchange; as many arrive. Two exchanges
-// alternate, so four times as much must fit.
+// The most bytes of one rank's blocks that leave through shared memory per exchange; as many
+// arrive. Two exchanges alternate, so a rank needs four times as much memory.
 constexpr std::int64_t kOfOneRank_bytes = 60 * 1024;
 
 class Alltoall {
@@ -76,8 +76,8 @@ class Alltoall {
     return node != node_of(s_) && speaker(node_of(s_), node) == s_.rank;
   }
 
-  // Returns the area of data to or from a node. Areas are ordered by node, with the blocks of all
-  // local ranks in each.
+  // Returns the area of shared memory for the data to or from a node. Areas are ordered by node,
+  // and each holds the blocks of all local ranks.
   Location area(const std::vector<Location>& areas, std::int64_t turn, int node) const {
     std::int64_t blocks = 0;
     for (int before = 0; before < node; ++before) blocks += nodes_.ranks_on(before);
@@ -87,9 +87,10 @@ class Alltoall {
     return nodes_.ranks_on(node) * ranks_here(s_) * length(turn);
   }
 
-  // Return a rank's counter. Each rank signals twice per turn: when it has written the turn's
-  // blocks, and at the turn's end. By then it has written the next turn's blocks, its own messages
-  // have completed, and it has copied out all blocks up to the previous turn.
+  // Return the value of a rank's counter once it has written the blocks of an exchange, or has
+  // ended the exchange. Each rank signals twice per exchange. When it has ended one, it has also
+  // written the blocks of the next, its own messages have completed, and it has copied out all
+  // blocks up to the previous exchange.
   std::uint32_t written(std::int64_t turn) const {
     return static_cast<std::uint32_t>(std::max<std::int64_t>(2 * turn, 1));
   }

@@ -1,6 +1,6 @@
 // Hierarchical bcast: the root sends the data through the leaders of the nodes, chunk by chunk.
 // Each leader copies a chunk to its node's shared memory while it forwards it and receives the next
-// one. (k - 1) n bytes travel between k nodes, the minimum.
+// one. For data of n bytes, (k - 1) n bytes travel between k nodes, the minimum.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"

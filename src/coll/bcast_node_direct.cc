@@ -1,5 +1,5 @@
-// Single-copy bcast for ranks that can access the root's buffer: each rank but the root copies n
-// bytes directly, however many ranks there are.
+// Single-copy bcast for ranks that can access the root's buffer: each rank but the root copies the
+// data directly, however many ranks there are.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"

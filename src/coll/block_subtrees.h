@@ -1,6 +1,7 @@
-// The blocks of a gather or scatter along a binomial tree whose node 0 is the root. Each node
-// handles the blocks of its subtree, a run of consecutive nodes. Sizes are in bytes, since only the
-// root's buffer has all blocks, and other ranks know only the size of another rank's block.
+// BlockSubtrees: says which blocks each rank handles in a gather or scatter along a binomial tree
+// whose node 0 is the root. Each node of the tree handles the blocks of its subtree, a run of
+// consecutive nodes. Sizes are in bytes, since only the root's buffer has all blocks, and other
+// ranks know only the size of another rank's block.
 #pragma once
 
 #include <vector>

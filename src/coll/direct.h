@@ -8,10 +8,12 @@
 
 namespace weft {
 
-inline constexpr std::uint32_t kDone =
-    2;  // number of the second signal; Builder::meet gives the first
+// Number of the signal that ends a rank's part in a direct schedule, in which ranks use each
+// other's buffers; Builder::meet gives signal 1.
+inline constexpr std::uint32_t kDone = 2;
 
-// Waits until all other ranks have reached this point.
+// Ends a schedule in which all ranks use each other's buffers: waits until all others have reached
+// this point.
 inline void part_from_all(Builder& b) {
   const Shape& s = b.shape();
   const std::uint32_t here = b.signal();
@@ -36,8 +38,8 @@ inline void part_from_others(Builder& b, int rank) {
   for (int i = 1; i < s.size; ++i) b.wait((rank + i) % s.size, kDone);
 }
 
-// Returns the elements of a piece. Reductions are divided into pieces that fit into a core's
-// first-level cache.
+// Returns the number of elements in a piece. Reductions are divided into pieces that fit into a
+// core's first-level cache.
 inline std::int64_t piece_count(const Shape& s) {
   constexpr std::int64_t kPiece_bytes = 16 * 1024;
   return std::min(s.recv.count, std::max<std::int64_t>(kPiece_bytes / s.recv.extent, 1));

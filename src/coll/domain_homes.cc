@@ -1,4 +1,4 @@
-// The ranks of a domain take the blocks of another domain in turn.
+// Assigns blocks to ranks: the ranks of a domain take the blocks of another domain in turn.
 #include "coll/domain_homes.h"
 
 #include <algorithm>

@@ -23,7 +23,7 @@ class DomainHomes {
   }
   // Returns the blocks that a rank holds, ordered by index.
   const std::vector<int>& held_by(int rank) const { return held_[static_cast<std::size_t>(rank)]; }
-  int most_held() const;  // most blocks held by any rank
+  int most_held() const;  // largest number of blocks that a rank holds
 
  private:
   std::vector<std::vector<Home>> homes_;  // indexed by domain and block

@@ -1,6 +1,6 @@
 // Exscan in log2(p) rounds, like the scan by recursive doubling but with two sums per rank: the one
-// that includes this rank's input is sent on, the other one is the result. Keeps the order of
-// operands.
+// that includes this rank's input is sent on, the other one is the result. The algorithm keeps the
+// order of operands.
 // Hillis, Steele, CACM 29(12), 1986
 #include "coll/build_functions.h"
 
@@ -52,7 +52,7 @@ class Exscan {
   std::int64_t count_;
   Location with_own_;
   Location result_{Buffer::recv, 0};
-  Location inbox_;  // {} until it is allocated in the temporary buffer
+  Location inbox_;  // temporary space for received data; {} until it is allocated
 };
 
 }  // namespace

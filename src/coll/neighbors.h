@@ -31,7 +31,7 @@ class EdgesByPeer {
   std::vector<Edges> edges_;
 };
 
-void receive_from_neighbors(Builder& b);  // one message per block, in their order
+void receive_from_neighbors(Builder& b);  // posts one receive per block, in their order
 void copy_to_self(Builder& b);            // copies the blocks that this rank sends to itself
 
 }  // namespace weft

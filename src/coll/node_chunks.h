@@ -18,19 +18,20 @@ namespace weft {
 
 class NodeChunks {
  public:
-  // Prepares blocks of `count` elements of `extent` bytes; all ranks must give the same values. A
-  // chunk has at most `most` elements, whatever the tuning says.
+  // Prepares the exchange of `blocks` blocks per rank, each of `count` elements of `extent` bytes;
+  // all ranks must give the same values. A chunk has at most `most` elements, whatever the tuning
+  // says.
   NodeChunks(Builder& b, std::int64_t count, std::int64_t extent = 1, int signals = 1,
              std::int64_t most = INT64_MAX, int blocks = 1)
       : NodeChunks(b, count, extent, signals, most, blocks, b.tuning().chunk_bytes, false) {}
 
-  // Is for exchanges in which each rank reads the data of all others.
+  // Returns chunks for an exchange in which each rank reads the data of all others.
   static NodeChunks exchanged(Builder& b, std::int64_t count, std::int64_t extent) {
     return {b, count, extent, 1, INT64_MAX, 1, b.tuning().chunk_bytes, ranks_here(b.shape()) == 2};
   }
 
-  // Is for algorithms in which all ranks work at the same time, so that smaller chunks let no rank
-  // begin earlier. Data that fit into both buffers form one chunk.
+  // Returns chunks for an algorithm in which all ranks work at the same time, so that smaller
+  // chunks let no rank begin earlier. Data that fit into both buffers form one chunk.
   static NodeChunks in_step(Builder& b, std::int64_t count, std::int64_t extent, int signals,
                             int blocks) {
     const std::int64_t both = kDepth * b.tuning().chunk_bytes;
@@ -43,7 +44,7 @@ class NodeChunks {
   std::int64_t chunks() const { return (total_ + most_ - 1) / most_; }
 
   bool is_cut() const { return most_ < total_; }
-  std::int64_t begin() const { return chunk_ * most_; }  // in elements
+  std::int64_t begin() const { return chunk_ * most_; }  // first element of this chunk
   // Returns the elements of this chunk in a block of `total` elements. All blocks advance together.
   std::int64_t count(std::int64_t total) const {
     return std::clamp<std::int64_t>(total - begin(), 0, most_);
@@ -66,8 +67,8 @@ class NodeChunks {
   void signal() {
     if (!is_alone()) b_.signal();
   }
-  // Signals that this rank has read the chunk, if its memory will be reused. For a rank that writes
-  // nothing.
+  // Signals that this rank has read the chunk, if the chunk's memory will be reused. It is for a
+  // rank that only reads.
   void signal_if_reused() {
     if (total_ > kDepth * most_) b_.signal();
   }
@@ -83,8 +84,9 @@ class NodeChunks {
     if (chunk_ >= kDepth && reader != b_.shape().rank)
       b_.wait(reader, static_cast<std::uint32_t>((chunk_ - 1) * signals_ + 1));
   }
-  // As wait_until_read(), but for a reader whose last signal of a chunk means that it has read that
-  // chunk. It may still be reading the previous one.
+  // Waits until `reader` has read the data that this chunk overwrites, if the reader's last signal
+  // of a chunk means that it has read that chunk. The reader may still be reading the chunk before
+  // this one.
   void wait_until_passed_on(int reader) const {
     if (chunk_ >= kDepth)
       b_.wait(reader, static_cast<std::uint32_t>((chunk_ - kDepth + 1) * signals_));

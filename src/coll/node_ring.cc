@@ -1,7 +1,8 @@
-// A rank works directly behind the previous one in its domain. Each signal of a chunk says that it
-// has added its piece to one more block. If there are several domains and others copy out its
-// result, one more signal says that the sum of its own block is complete. If all ranks copy out,
-// another one says that it has fetched the blocks of other domains that it holds for its own.
+// Implements copy-in with reduction (node_ring.h). A rank works directly behind the previous one in
+// its domain. Each of its signals in a chunk says that it has added its piece to one more block. If
+// there are several domains and others copy out its result, one more signal says that the sum of
+// its own block is complete. If all ranks copy out, another one says that it has fetched those
+// blocks of other domains that it holds for its own.
 #include "coll/node_ring.h"
 
 #include <algorithm>

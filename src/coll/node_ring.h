@@ -33,7 +33,7 @@ class NodeRing {
 
   // Returns the offset in bytes of a block's current piece in the vector.
   std::int64_t offset(int block) const;
-  // Returns where the sum of this rank's block must be so that others can copy it out.
+  // Returns the place at which the sum of this rank's block must be so that others can copy it out.
   Location shared() const { return shared(b_.shape().rank, domain_); }
 
   // Waits for `reader`, the only rank that copies out other ranks' blocks. Must precede sum_up().

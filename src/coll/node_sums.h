@@ -38,7 +38,7 @@ class NodeSums {
   // the place of the shared result (in the vector itself if the rank is alone on its node).
   std::int64_t count(std::int64_t chunk) const { return count_of(block_, chunk); }
   std::int64_t offset(std::int64_t chunk) const { return offset_of(block_, chunk); }
-  std::int64_t most() const { return most_; }  // elements of the longest chunk
+  std::int64_t most() const { return most_; }  // number of elements in the longest chunk
   Location shared(std::int64_t chunk) const;
 
   // Does this rank's share of a chunk's reduction. A leader's sum of its own block goes to `own`,

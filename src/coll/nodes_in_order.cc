@@ -1,6 +1,6 @@
-// A rank signals once per tick. The lowest rank of a node signals at the tick's end, when its
-// messages have completed; the others signal when they have added to the tick's chunk. Counter
-// values have these meanings:
+// Implements the reduction along the chain of nodes (nodes_in_order.h). A rank signals once per
+// tick. The lowest rank of a node signals at the tick's end, when its messages have completed; the
+// others signal when they have added to the tick's chunk. Counter values have these meanings:
 //  - tick t of a rank other than the lowest: chunk t was added to, and all results up to that of
 //    tick t - 1 were copied out;
 //  - tick t of the lowest: chunk t - 1 was sent, result t - lag has arrived, and the previous one

@@ -25,14 +25,14 @@ class NodesInOrder {
   void run();
 
  private:
-  // Bytes of a chunk, as in NodeSums: a tick's messages between nodes start only when a rank
-  // reaches that tick.
+  // Bytes of a chunk, as in NodeSums: a chunk must be long compared with the start of a tick, since
+  // a tick's messages between nodes start only when a rank reaches that tick.
   static constexpr std::int64_t kChunk_bytes = 128 * 1024;
-  // Chunks in memory at a time: one is being added to, or copied out by the slowest rank, while one
-  // arrives and one leaves.
+  // Number of chunks in memory at a time: one is being added to, or copied out by the slowest rank,
+  // while another one arrives and a third one leaves.
   static constexpr std::int64_t kDepth = 3;
-  // Ticks between a chunk's and its result's crossing of a border between nodes: two for the way
-  // and one more, so that a late rank delays no other.
+  // Number of ticks between a chunk's crossing of a border between nodes and that of its result:
+  // two for the messages, and one more so that a late rank delays no other.
   static constexpr std::int64_t kTicksPerNode = 3;
 
   bool exists(std::int64_t chunk) const { return chunk >= 0 && chunk < chunks_; }
@@ -52,7 +52,7 @@ class NodesInOrder {
   bool root_is_elsewhere() const { return !is_for_all() && s_.nodes->of(s_.root) > 0; }
   bool takes_result() const { return is_for_all() || s_.rank == s_.root; }
 
-  // Returns the place of a chunk in memory that kDepth chunks use in turn.
+  // Returns where a chunk lies in `memory`, whose kDepth places are used by the chunks in turn.
   Location in_turn(Location memory, std::int64_t chunk) const;
   Location sum(std::int64_t chunk) const { return in_turn(sums_, chunk); }
   Location result(std::int64_t chunk) const { return in_turn(results_, chunk); }
@@ -76,7 +76,7 @@ class NodesInOrder {
   const int node_, node_rank_;
   const int ranks_;  // ranks on this node
   const std::int64_t most_, chunks_;
-  // Ticks from adding to a chunk on this node to the arrival of its result.
+  // Number of ticks from adding to a chunk on this node to the arrival of its result.
   const std::int64_t lag_;
   Location sums_, results_;
 };

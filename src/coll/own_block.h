@@ -6,8 +6,8 @@
 
 namespace weft {
 
-// Copies the rank's own block, unless in place. The step only reads outgoing data, so these may be
-// sent in the same round.
+// Copies the rank's own block to its place in the receive buffer, unless the call is in place. The
+// step only reads outgoing data, so these may be sent in the same round.
 inline void copy_own_block(Builder& b) {
   const Shape& s = b.shape();
   if (!s.in_place) b.copy(outgoing(s, s.rank), incoming(s, s.rank));

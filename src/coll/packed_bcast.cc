@@ -1,4 +1,5 @@
-// Packs and unpacks only if the datatype's layout requires it.
+// Implements the data of a bcast as bytes. It packs and unpacks only if the datatype's layout
+// requires it.
 #include "coll/packed_bcast.h"
 
 namespace weft {

@@ -1,6 +1,6 @@
-// The data of a bcast as contiguous bytes, so that they can be divided anywhere. Bytes are used
-// because ranks may describe the same data by different datatypes. Data that cannot be sent as
-// bytes are packed into a temporary buffer first.
+// PackedBcast: the data of a bcast as contiguous bytes, so that they can be divided anywhere. Bytes
+// are used because ranks may describe the same data by different datatypes. Data that cannot be
+// sent as bytes are packed into a temporary buffer first.
 #pragma once
 
 #include "schedule/builder.h"
@@ -12,8 +12,8 @@ class PackedBcast {
   explicit PackedBcast(Builder& builder);
 
   Location at(std::int64_t byte) const { return origin_ + byte; }
-  void pack();    // call on the root before the first send
-  void unpack();  // call on other ranks after the last receive
+  void pack();    // must be called on the root before the first send
+  void unpack();  // must be called on other ranks after the last receive
 
  private:
   bool is_packed() const { return origin_.buffer == Buffer::temp; }

@@ -1,6 +1,7 @@
-// A block of a user's buffer that is copied to or from the node's shared memory in pieces. Pieces
-// are counted in bytes, since two ranks may describe the same block by different datatypes. A block
-// that must be divided and cannot be copied as bytes is packed into a temporary buffer.
+// PackedBlock: a block of a user's buffer that is copied to or from the node's shared memory in
+// pieces. Pieces are counted in bytes, since two ranks may describe the same block by different
+// datatypes. A block that must be divided and cannot be copied as bytes is packed into a temporary
+// buffer.
 #pragma once
 
 #include "schedule/builder.h"
@@ -16,10 +17,10 @@ class PackedBlock {
     if (is_cut) bytes_ = {bytes_.at, bytes, Unit::byte};
   }
 
-  void pack() {  // call before the first piece is used
+  void pack() {  // must be called before the first piece is used
     if (is_packed_) b_.copy(block_, bytes_);
   }
-  void unpack() {  // call after the last piece has arrived
+  void unpack() {  // must be called after the last piece has arrived
     if (is_packed_) b_.copy(bytes_, block_);
   }
 

@@ -1,4 +1,5 @@
-// A copy is added to the schedule only when a block does not continue the run of contiguous blocks.
+// Implements Packer: a copy is added to the schedule only when a block does not continue the run of
+// contiguous blocks.
 #include "coll/packer.h"
 
 namespace weft {

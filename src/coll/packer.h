@@ -14,7 +14,7 @@ class Packer {
   Packer(Builder& builder, Way way, Location packed) : b_(builder), way_(way), packed_(packed) {}
 
   void add(const Operand& block);
-  // Advances past a block that is in place already, without a copy.
+  // Skips the space of a block that is in its place already, without a copy.
   void skip(const Operand& block);
   void finish();
 

@@ -1,4 +1,5 @@
-// Builds the tree within the domain first, then the tree of the domains.
+// Builds the tree of a node's ranks: first the tree within the domain, then the tree of the
+// domains.
 #include "coll/rank_tree.h"
 
 #include <algorithm>

@@ -33,7 +33,8 @@ class RecursiveHalving {
   template <class AlsoPost>
   void receive_and_reduce(int peer, int first, int last, AlsoPost also_post);
   Location at(Location vector, int part) const;
-  Location vector_with(Location part_at, int part) const;  // inverse of at()
+  // Returns the place of the whole vector from that of one part; the inverse of at().
+  Location vector_with(Location part_at, int part) const;
   std::int64_t length(int first, int last) const;
 
   Builder& b_;

@@ -1,8 +1,8 @@
 // Hierarchical reduce: the ranks of a node reduce in its shared memory, and the leaders of the
 // nodes reduce along a tree, chunk by chunk. While a chunk is in transit between nodes, the next
-// one is reduced within the node. (k - 1) n bytes travel between k nodes, the minimum. The root is
-// the leader of its node. If the operator does not commute, the first rank of each node is its
-// leader, and rank 0 gets the sum and sends it to the root as a whole.
+// one is reduced within the node. For vectors of n bytes, (k - 1) n bytes travel between k nodes,
+// the minimum. The root is the leader of its node. If the operator does not commute, the first rank
+// of each node is its leader, and rank 0 gets the sum and sends it to the root as a whole.
 // Hasanov, Lastovetsky, Hierarchical redesign of classic MPI reduction algorithms, J.
 // Supercomputing 73, 2017
 #include <vector>
@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Returns the rank at which the sum ends.
+// Returns the rank that gets the complete sum.
 int last_of(const Shape& s) {
   return s.commutative ? s.root : 0;
 }
@@ -76,7 +76,7 @@ class Leader {
     Location sum = own(chunk);
     for (std::size_t i = 0; i < tree_.children.size(); ++i) {
       const bool finishes = is_last() && i + 1 == tree_.children.size();
-      // A sum must never overwrite its lower operand.
+      // The sum must not be written over the lower operand of the reduction.
       const bool directly = finishes && sum.buffer != result_.buffer;
       const Location into = directly ? result_ + sums_.offset(chunk) : inbox(i, chunk);
       b_.reduce(sum, inbox(i, chunk), into, sums_.count(chunk));
@@ -89,7 +89,7 @@ class Leader {
   const Shape& s_;
   NodeSums& sums_;
   const NodeTree tree_;
-  std::vector<Location> inboxes_;  // two per child
+  std::vector<Location> inboxes_;  // two buffers for received sums per child
   Location result_;
 };
 

@@ -1,6 +1,7 @@
 // Zero-copy reduce for ranks that can access each other's buffers: each rank reduces its share of
 // the vector directly from all ranks' inputs, piece by piece, and the reduction writes to the
-// root's result. Each rank reduces (p - 1) n / p bytes and copies nothing.
+// root's result. With vectors of n bytes on p ranks, each rank reduces (p - 1) n / p bytes and
+// copies nothing.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"

@@ -1,6 +1,6 @@
 // Flat reduce in the node's shared memory: every rank copies its vector in, chunk by chunk, and the
-// root reduces all of them in rank order. The root reduces (p - 1) n bytes, the others copy n. It
-// suits short vectors and non-commutative operators.
+// root reduces all of them in rank order. With vectors of n bytes on p ranks, the root reduces (p -
+// 1) n bytes, the others copy n. It suits short vectors and non-commutative operators.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-in)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"

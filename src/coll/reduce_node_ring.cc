@@ -1,7 +1,8 @@
 // Reduce in the node's shared memory by copy-in with reduction (NodeRing); then the root copies all
-// other blocks out. Each rank copies n / p bytes, the root n, and reduces the other (p - 1) n / p.
-// It suits long vectors. With d NUMA domains the blocks belong to the ranks of the root's domain,
-// so (d - 1) n bytes cross domain borders, the minimum.
+// other blocks out. With vectors of n bytes on p ranks, each rank copies n / p bytes and reduces
+// the other (p - 1) n / p; the root copies n bytes. It suits long vectors. With d NUMA domains the
+// blocks belong to the ranks of the root's domain, so (d - 1) n bytes cross domain borders, the
+// minimum.
 // Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks, several
 // sockets)
 #include <vector>

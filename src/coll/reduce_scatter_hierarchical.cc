@@ -18,15 +18,15 @@
 namespace weft {
 namespace {
 
-// The division of a node's blocks: number of pieces, and most elements per piece.
+// The division of a node's blocks: most elements per piece, and number of pieces.
 struct Cut {
   std::int64_t most;
   std::int64_t pieces;
 };
 
-// Returns the division for each target node. A chunk has room for one piece of each block of the
-// node. Each piece takes as many steps as there are local ranks, so pieces are as long as memory
-// permits.
+// Returns the division of the blocks of each node. A chunk has space for one piece of each block of
+// the node. Each piece takes as many steps as there are local ranks, so pieces are as long as
+// memory permits.
 std::vector<Cut> cuts_by_node(const Builder& b) {
   const Shape& s = b.shape();
   std::vector<Cut> all;
@@ -83,8 +83,8 @@ class NodeParts {
     return at;
   }
 
-  // Computes the sums for a node. Must be called for the next node first, then for each further one
-  // around the circle.
+  // Computes this node's sums for the blocks of a target node. Must be called for the next node
+  // first, then for each further one around the circle of nodes.
   void sum_up(int node) {
     if (is_alone()) return;
     const std::vector<int> own = added(node);
@@ -155,7 +155,8 @@ class NodeParts {
     return begins;
   }
 
-  // begin: the offset of the block's piece in each rank's shared memory.
+  // Adds this node's operands of a block's piece. begin: the offset of the piece in each rank's
+  // shared memory.
   void add(int block, std::int64_t piece, std::int64_t begin) {
     const Operand own = piece_of(block, piece);
     if (own.count == 0) return;
@@ -175,7 +176,7 @@ class NodeParts {
   const std::vector<Cut> cuts_;  // indexed by node
   NodeChunks chunk_;
   std::array<Location, 2> sums_;  // used by two target nodes in turn
-  // The ranks that read the last chunk but one, and the last chunk.
+  // The ranks that read the last chunk but one (first entry), and the last chunk (second entry).
   std::array<std::vector<int>, 2> readers_;
 };
 

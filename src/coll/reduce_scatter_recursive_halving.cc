@@ -1,6 +1,6 @@
 // Reduce-scatter by recursive halving: log2(p) rounds, each with half of the remaining data. The
-// operator must commute. Beyond a power of two, one rank of a pair acts for both and sends the
-// other its block.
+// operator must commute. If the number of ranks is not a power of two, one rank of some pairs acts
+// for both and sends the other its block.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include <vector>
 
@@ -40,7 +40,7 @@ void reduce_scatter_recursive_halving(Builder& b) {
   RecursiveHalving halving(b, fold, all);
   if (partner >= 0) halving.take_in_partner(partner);
   halving.reduce_scatter();
-  // The partner, if there is one, is the lower rank of the pair, so its block comes first.
+  // If this rank acts for a partner, that is the lower rank of the pair, so its block comes first.
   const Operand sum = halving.parts(position, position + 1);
   const std::int64_t of_partner = sum.count - result.count;
   if (partner >= 0) b.send(partner, sum.at, of_partner);

@@ -1,4 +1,4 @@
-// Hierarchical allreduce and reduce in rank order, for reproducible results: they are bitwise the
+// Hierarchical allreduce and reduce in rank order, for reproducible results: these are bitwise the
 // same for any placement of ranks. A vector crosses the border between two neighbouring nodes once
 // in each direction; in a reduce to the first node, once in all.
 #include "coll/build_functions.h"

@@ -1,5 +1,5 @@
 // Scan along the chain of ranks: each rank adds its input to the data from the rank below and sends
-// the sum to the rank above. Keeps the order of operands.
+// the sum to the rank above. The algorithm keeps the order of operands.
 // Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
 #include <vector>
 

@@ -1,8 +1,8 @@
 // Scan and exscan in the node's shared memory along the chain of ranks, chunk by chunk: each rank
 // adds its input to the sum of the rank below and stores the result for the rank above, which works
-// on the previous chunk meanwhile. Each rank copies n bytes and reduces n, however many ranks there
-// are. Each border between NUMA domains of consecutive ranks is crossed once. Keeps the order of
-// operands.
+// on the previous chunk meanwhile. With vectors of n bytes, each rank copies n bytes and reduces n,
+// however many ranks there are. Each border between NUMA domains of consecutive ranks is crossed
+// once. The algorithm keeps the order of operands.
 // Hoefler, Lumsdaine, Rehm, SC07 (LibNBC, the chain); Jocksch, Piccinali, shared-memory persistent
 // allreduce (chunks)
 #include "coll/build_functions.h"
@@ -11,13 +11,14 @@
 namespace weft {
 namespace {
 
-// Returns the elements of a chunk. Chunks are shorter than in other algorithms, since a rank starts
-// only when the first chunk has passed all ranks below it.
+// Returns the most elements of a chunk. Chunks are shorter than in other algorithms, since a rank
+// starts only when the first chunk has passed all ranks below it.
 std::int64_t most(const Builder& b) {
   return std::max<std::int64_t>(b.tuning().chunk_bytes / 2 / b.shape().recv.extent, 1);
 }
 
-// A rank's signal of a chunk also says that it has read the chunk of the rank below.
+// Builds the scan along the chain of ranks. A rank's signal of a chunk also says that it has read
+// the chunk of the rank below.
 void scan_along_chain(Builder& b, bool exclusive) {
   const Shape& s = b.shape();
   const int below = s.rank - 1, above = s.rank + 1;

@@ -1,6 +1,7 @@
 // Flat scan and exscan in the node's shared memory: every rank copies its vector in, chunk by
-// chunk, and reduces the vectors of the ranks below it by itself, in rank order. One exchange; rank
-// r copies n bytes and reduces r n, in an exscan (r - 1) n, which is too much for long vectors.
+// chunk, and reduces the vectors of the ranks below it by itself, in rank order. There is only one
+// exchange. With vectors of n bytes, rank r copies n bytes and reduces r n, in an exscan (r - 1) n,
+// which is too much for long vectors.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-in)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"

@@ -1,5 +1,5 @@
-// Chooses the number of segments of long data in a pipeline of ranks. It depends only on the bytes
-// and the number of ranks, since all ranks must choose alike.
+// Returns the number of segments into which a pipeline of ranks divides long data. It depends only
+// on the bytes and the number of ranks, since all ranks must choose alike.
 #pragma once
 
 #include <algorithm>

@@ -18,22 +18,23 @@ class SplitTree {
  public:
   explicit SplitTree(Builder& builder, int radix = 2) : builder_(builder), radix_(radix) {}
 
-  // Must be called before the message from `node` to its parent is added. Children must precede
-  // their parent, the nearest first.
+  // Says that the message from `node` to its parent comes next. Must be called before that message
+  // is added. Children must precede their parent, the nearest first.
   void up(int node) {
     if (is_callers(node))
       begun_ = true;
     else
       end_of_way_up();
   }
-  // Must be called after the last message to the parent, before any other steps.
+  // Ends the caller's part of the way up. Must be called after the last message to the parent,
+  // before any other steps.
   void end_of_way_up() {
     if (begun_) builder_.caller_begins();
     begun_ = false;
   }
 
-  // Must be called before the message from its parent to `node` is added. A node must precede its
-  // children, the farthest first.
+  // Says that the message from the parent of `node` to `node` comes next. Must be called before
+  // that message is added. A node must precede its children, the farthest first.
   void down(int node) {
     if (left_ || !is_callers(node)) return;
     builder_.caller_continues();
