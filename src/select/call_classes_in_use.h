@@ -1,8 +1,9 @@
-// CallClassesInUse: the call classes of one communicator. Their number is bounded: unused ones make
-// room for others. All ranks must have the same call classes in the same call, so forgetting
-// depends only on the order of the application's calls; a rank that defers calls learns results
-// later than others. The class is independent of MPI, so that a test can run it in all orders of
-// events.
+// CallClassesInUse: the call classes of one communicator, that is, the kinds of its calls about
+// which engine `auto` learns. Their number is bounded: unused ones are forgotten, so that others
+// can be added. All ranks must have the same call classes in the same call, so forgetting depends
+// only on the order of the application's calls, which is equal on all ranks; results would not do,
+// since a rank that defers calls learns them later. The class is independent of MPI, so that a test
+// can run it in all orders of events.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +21,16 @@ struct CallsMade {
   bool since_last_look() const { return all > before_last_look; }
 };
 
-// `CallClass` must have the members `key` and `CallsMade made`.
+// The call classes of one communicator. The type `CallClass` must have the members `key` and
+// `CallsMade made`.
 template <class CallClass>
 class CallClassesInUse {
  public:
   struct Limits {
     std::uint32_t most = 64;
-    std::uint32_t calls_between_looks = 8192;  // calls of all call classes together
-    std::uint32_t most_forgotten = 16;         // most call classes forgotten at one look
+    // Number of calls, of all call classes together, between two searches for unused ones.
+    std::uint32_t calls_between_looks = 8192;
+    std::uint32_t most_forgotten = 16;  // most call classes forgotten at one search
   };
 
   CallClassesInUse() = default;
@@ -37,8 +40,9 @@ class CallClassesInUse {
   // first call class.
   void have_room_for_all() { limits_.most = UINT32_MAX; }
 
-  // Returns the call class of the application's current call, or nullptr if there is no room. This
-  // and the following functions may only be called by the thread that makes the calls.
+  // Returns the call class of the application's current call, after making it if necessary; nullptr
+  // if there are too many call classes. This and the following functions may only be called by the
+  // thread that makes the calls.
   template <class Key, class Make>  // `make` returns a std::unique_ptr<CallClass>
   CallClass* find_or_make(const Key& key, Make make) {
     for (const auto& call_class : call_classes_)
@@ -48,9 +52,9 @@ class CallClassesInUse {
     return nullptr;
   }
 
-  // Counts a call of this call class, or of one for which there is no room. Returns true if some
-  // call classes have been forgotten, so that every cached reference to a call class must be looked
-  // up again.
+  // Counts a call of a call class, or one that got no call class. Returns true if some call classes
+  // have been forgotten, so that every cached reference to a call class must be looked up again;
+  // otherwise false.
   bool count_call(CallsMade& made) {
     ++made.all;
     return --calls_to_look_ == 0 && look();
@@ -65,15 +69,16 @@ class CallClassesInUse {
   // Returns whether any call class was forgotten; equal on all ranks.
   bool some_were_forgotten() const { return some_were_forgotten_; }
 
+  // Calls `what` for each call class, including the forgotten ones.
   template <class Do>
-  void for_each(Do what) const {  // includes forgotten call classes
+  void for_each(Do what) const {
     for (const auto& call_class : call_classes_) what(*call_class);
     for (const auto& call_class : forgotten_) what(*call_class);
   }
 
  private:
-  // Forgets the least used of the call classes that were not called since the last look. Returns
-  // true if it forgot any.
+  // Searches for call classes that were not called since the last search, and forgets the least
+  // used of them if another one did not fit. Returns true if it forgot any, otherwise false.
   bool look() {
     calls_to_look_ = limits_.calls_between_looks;
     std::vector<const CallClass*> unused;
@@ -102,8 +107,8 @@ class CallClassesInUse {
   Limits limits_{};
   std::vector<std::unique_ptr<CallClass>> call_classes_, forgotten_;
   std::uint32_t calls_to_look_ = limits_.calls_between_looks;
-  // Set when a call class did not fit since the last forgetting. A look alone does not clear it:
-  // some ranks cache plans for longer than others, and would not ask again.
+  // True if some call class did not fit since the last forgetting. A search that forgets none does
+  // not clear it: some ranks cache plans for longer than others, and would not ask again.
   bool was_full_ = false;
   bool some_were_forgotten_ = false;
 };

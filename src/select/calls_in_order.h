@@ -11,7 +11,8 @@
 
 namespace weft {
 
-// `Deferred` must have `bool try_to_start()`, which returns true once the call has started.
+// The type `Deferred` must have a function `bool try_to_start()`, which returns true once the call
+// has started.
 template <class Deferred>
 class CallsInOrder {
  public:
@@ -19,8 +20,8 @@ class CallsInOrder {
   // calls.
   bool any() const { return any_.load(std::memory_order_acquire); }
 
-  // Defers a call. Returns true if no other call is deferred. Must be called by the thread that
-  // makes the calls.
+  // Defers a call. Returns true if it is the only deferred call, false if others wait before it.
+  // Must be called by the thread that makes the calls.
   bool defer(Deferred call) {
     const std::lock_guard lock(mutex_);
     calls_.push_back(std::move(call));
@@ -28,7 +29,8 @@ class CallsInOrder {
     return calls_.size() == 1;
   }
 
-  // Starts all calls that can start. Returns true if none is left. May be called by any thread.
+  // Starts all deferred calls that can start. Returns true if it has thereby started the last one;
+  // false if some are left, or if there was none. May be called by any thread.
   bool release() {
     const std::lock_guard lock(mutex_);
     if (calls_.empty()) return false;
@@ -40,7 +42,7 @@ class CallsInOrder {
 
  private:
   std::mutex mutex_;           // guards calls_
-  std::list<Deferred> calls_;  // not a deque, which allocates memory even if empty
+  std::list<Deferred> calls_;  // a list, since an empty deque allocates memory
   std::atomic<bool> any_{false};
 };
 

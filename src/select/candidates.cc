@@ -1,4 +1,5 @@
-// Lists every algorithm with every chunk size or radix that makes a difference.
+// Lists the candidates (candidates.h): every algorithm, with every chunk size or radix that makes a
+// difference.
 #include "select/candidates.h"
 
 #include <algorithm>
@@ -15,8 +16,9 @@ namespace {
 constexpr std::array<int, 4> kRadices = {Tuning{}.radix, 2, 8, Tuning::kAll};
 constexpr std::array<int, 3> kRadicesAcross = {Tuning{}.radix_across, 2, 4};
 
-// Longer calls are measured by shorter ones: more bytes would tell no more and leave time for fewer
-// repetitions. Between nodes the limit is lower, since a byte takes longer.
+// Returns the most bytes of a call that is measured. A longer call is represented by a shorter one:
+// more bytes would tell no more and leave time for fewer repetitions. Between nodes the limit is
+// lower, since a byte takes longer.
 std::int64_t most_on_trial_bytes(const Shape& shape) {
   return shape.on_one_node ? 1024 * 1024 : 256 * 1024;
 }
@@ -49,16 +51,16 @@ std::int64_t block_bytes(const Shape& shape) {
   return shape.kind == Kind::bcast ? bytes : bytes / shape.size;
 }
 
-// Returns whether the algorithm is measured. Direct access to shared buffers is tested before;
-// collectives between leaders need their own communicator; message-based reductions in rank order
-// are used only on request.
+// Returns whether the algorithm is measured. Three kinds are not: algorithms that use other ranks'
+// buffers in place are tried before, collectives between leaders need a communicator of their own,
+// and message-based reductions in rank order are used only on request.
 bool competes(const Algorithm& algorithm, const Shape& shape) {
   if (is_direct(algorithm) || algorithm.needs == Needs::nodes_leaders) return false;
   if (!applies(algorithm, shape)) return false;
   return shape.on_one_node ? needs_node(algorithm.needs) : !is_in_order(algorithm);
 }
 
-// Drops radices that give the same tree for `size` ranks.
+// Returns the radices without those that give the same tree for `size` ranks as an earlier one.
 template <std::size_t kCount>
 std::vector<int> different(const std::array<int, kCount>& radices, int size) {
   std::vector<int> kept;
@@ -72,7 +74,7 @@ std::vector<int> different(const std::array<int, kCount>& radices, int size) {
   return kept;
 }
 
-// Recognises tree algorithms by their names in the table.
+// Returns whether the algorithm is a tree, which is recognised by its name in the table.
 bool is_tree(const Algorithm& algorithm) {
   return std::string_view(algorithm.name).ends_with("-tree");
 }
@@ -100,8 +102,8 @@ std::vector<Tuning> tunings_of(const Algorithm& algorithm, const Shape& shape) {
   return all;
 }
 
-// Returns a rank that shares a node with others, the same on all ranks. Schedules built for it show
-// the effect of tuning.
+// Returns a rank that shares a node with others; it is the same on all ranks. Schedules built for
+// it show the effect of a chunk size, which a rank alone on its node would not.
 int rank_in_company(const Nodes& nodes) {
   int node = 0;
   while (nodes.ranks_on(node) == 1) ++node;
@@ -186,8 +188,8 @@ std::int64_t Candidates::node_bytes(const Candidate& candidate, const Schedule& 
   return build_in_batches(*algorithm, there, iterations_, tuning).node_bytes;
 }
 
-// Compares schedules for a call of two iterations: one iteration has too few steps to show a
-// difference, and longer calls only repeat the two chunks in memory.
+// Compares the schedules of two tunings (candidates.h) for a call of two iterations: one iteration
+// has too few steps to show a difference, and longer calls only repeat the two chunks in memory.
 bool chunks_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
                    const Tuning& other) {
   constexpr std::int32_t kIterations = 2;

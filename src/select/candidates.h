@@ -20,7 +20,8 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-// Two chunks of the largest size fill a rank's share of the communicator's memory.
+// Chunk sizes to be compared, in bytes. Two chunks of the largest size fill a rank's share of the
+// communicator's memory.
 inline constexpr std::array<std::int64_t, 3> kChunkBytes = {Tuning{}.chunk_bytes,
                                                             kNodeBytesPerRank / 2, 16 * 1024};
 
@@ -29,14 +30,15 @@ inline constexpr std::array<std::int64_t, 3> kChunkBytes = {Tuning{}.chunk_bytes
 // the data (agreed_bytes).
 Shape shape_on_trial(const Shape& shape);
 
-// The candidates for a call; on one node those that use its memory. All ranks have the same ones in
-// the same order. The first schedule of this rank is built at once, the others on request, so that
-// no time is spent on those beyond the budget. Only the first batch is built (build_in_batches).
+// The candidates for a call. On one node they are the algorithms that use the node's memory. All
+// ranks have the same ones in the same order. The first schedule of this rank is built at once, the
+// others on request, so that no time is spent on those beyond the budget. Only the first iterations
+// are built (build_in_batches).
 class Candidates {
  public:
   // shape: must outlive this object. first: becomes the first candidate. at_once: excludes
-  // candidates that may need a caller's later help (needs_no_later_help). iterations: the length of
-  // a batch.
+  // candidates that may need the caller's help after the call has returned (needs_no_later_help).
+  // iterations: the number of iterations that are built at a time.
   Candidates(const Shape& shape, const Candidate& first, bool at_once, std::int32_t iterations);
 
   std::size_t count() const { return all_.size(); }
@@ -46,8 +48,9 @@ class Candidates {
   void bring_forward(const Candidate& one);
 
   bool is_built(std::size_t number) const { return all_[number].is_built; }
-  // Returns nullptr, on all ranks alike, if the candidate needs later help or equals one built
-  // before; a short call, for instance, is the same for all chunk sizes.
+  // Builds the candidate's schedule if necessary. Returns nullptr, on all ranks alike, if the
+  // candidate is excluded by `at_once`, or if it equals one built before: the schedule of a short
+  // call, for instance, is the same for all chunk sizes.
   const Schedule* schedule(std::size_t number);
 
  private:
@@ -56,7 +59,7 @@ class Candidates {
     bool is_built = false;
     std::optional<Schedule> schedule = {};
   };
-  // The key by which equal schedules are recognised.
+  // The features of a schedule by which equal ones are recognised.
   struct Looks {
     const Algorithm* algorithm;
     int radix, radix_across;

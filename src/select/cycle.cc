@@ -40,7 +40,8 @@ std::size_t cycle_in(const std::vector<std::int64_t>& periods, std::uint64_t fir
     if (*most * 2 <= *least * 3) continue;
     std::int64_t left = 0, all = 0;
     for (std::size_t i = 0; i < periods.size(); ++i) {
-      // A period longer than that of any position is an exception, not a cycle.
+      // A period longer than the longest median of the cycle is an exception that the cycle cannot
+      // explain, and is cut off.
       const std::int64_t ns = std::min(periods[i], *most);
       left += std::abs(ns - medians[(first_call + i) % length]);
       all += std::abs(ns - median);

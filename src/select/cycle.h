@@ -10,13 +10,14 @@
 namespace weft {
 
 inline constexpr std::size_t kLongestCycle = 8;
-// The number of calls to watch, so that each position is seen three times.
+// The number of calls to watch, so that each position of the longest cycle is seen three times.
 inline constexpr std::size_t kWatchedForCycle = 3 * kLongestCycle;
 
-// Returns whether watching for longer is worthwhile: of four consecutive calls, those at even
-// places differ from those at odd ones. The first period may include the beginning of the program.
+// Returns whether the calls may alternate, so that watching them for longer is worthwhile: of four
+// consecutive calls, those at even places differ from those at odd ones. The first period is not
+// used, since it may include the beginning of the program.
 bool looks_like_turns(const std::vector<std::int64_t>& periods);
-// Returns whether the periods, except the first, differ by at least half.
+// Returns whether calls may form a cycle: their periods, except the first, differ by at least half.
 bool may_be_cycle(const std::vector<std::int64_t>& periods);
 
 // Returns the length of the cycle of these periods, the first of which belongs to call first_call;

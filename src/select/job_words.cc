@@ -1,4 +1,5 @@
-// Recognises Python's command line options, and prints settings in the form of their options.
+// Builds the words for a job's key (job_words.h): it recognises Python's command line options, and
+// prints settings in the form of their options.
 #include "select/job_words.h"
 
 #include <string_view>
@@ -17,7 +18,7 @@ struct Option {
   std::string value;
 };
 
-// i: the index of the option's word on entry, and of its last word on return.
+// Returns the option in word *i of the command line, and sets *i to the option's last word.
 Option option_at(const std::vector<std::string>& command_line, std::size_t* i) {
   const std::string& word = command_line[*i];
   const auto value = [&](std::size_t taken) {
@@ -30,8 +31,8 @@ Option option_at(const std::vector<std::string>& command_line, std::size_t* i) {
   return at == word.npos ? Option{} : Option{word[at], value(at + 1)};
 }
 
-// Returns the script or module. A module may run a script, as in "python3 -m mpi4py app.py": then
-// it is the first later word that names a script.
+// Returns the script or module that Python runs. A module may itself run a script, as in "python3
+// -m mpi4py app.py"; then the first later word that names a script is returned.
 std::string script_words(const std::vector<std::string>& command_line) {
   std::string module;
   for (std::size_t i = 1; i < command_line.size(); ++i) {

@@ -1,7 +1,7 @@
-// Implements the stages of a call class. It is watched to see how it is called, tries variants in
-// turn (learner_trials.cc), and settles on one of them; then it is checked now and then whether the
-// program still behaves the same. A call class that cannot gain anything rests, and is watched
-// again later.
+// Implements the stages of a call class. Its calls are first watched to see how often they come;
+// then they try variants in turn (learner_trials.cc), and settle on one of them. From then on they
+// are checked now and then, to see whether the program still behaves the same. If nothing can be
+// won, the call class rests: its calls are not timed until it is watched again.
 #include "select/learner.h"
 
 #include <algorithm>
@@ -17,53 +17,59 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t kWatched = 4, kWatchedLonger = 12;  // numbers of calls
-constexpr std::uint64_t kLooked =
-    8;  // calls of a settled call class that are timed at a check, per call in flight
-// Calls of a settled call class that are timed at a check if they are very short.
+// Numbers of calls that are timed when a call class is watched.
+constexpr std::uint64_t kWatched = 4, kWatchedLonger = 12;
+// Number of calls of a settled call class that are timed at a check, per call in flight.
+constexpr std::uint64_t kLooked = 8;
+// Number of calls of a settled call class that are timed at a check, if calls follow each other
+// within kLeastPeriod_ns.
 constexpr std::uint64_t kLookedOfShort = 32;
-// Number of calls in the first check of a known variant, all of which are timed.
+// Number of calls in the first check of a variant that an earlier run found; all of them are timed.
 constexpr std::uint64_t kFirstCheckOfKnown = 16;
-// Least length of a check in cycles, or in batches of calls in flight together.
+// Least length of the first check of a known variant, in cycles or in batches of calls in flight
+// together.
 constexpr std::uint64_t kLeastTogether = 4;
 constexpr std::uint64_t kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
-// The first check comes early; the time before each further one is four times as long.
+// Time from settling to the first check; the time before each further one is four times as long.
 constexpr std::int64_t kFirstCheck_ns = 1'000'000;
-// After this many rests a resting call class tries variants that need no thread.
+// Number of rests after which a call class whose calls follow each other within kLeastPeriod_ns
+// tries variants that need no thread.
 constexpr int kRestsBeforeTrials = 3;
-// If calls follow each other within this time, the first call after a change of variant takes
-// longer: ranks drift apart, and caches hold the data of the previous variant. So a slot
-// (consecutive calls that use the same variant) has several calls, of which the first quarter does
-// not count.
+// Period below which trials use slots of several calls: in a slot, consecutive calls use the same
+// variant. The first call after a change of variant takes longer, since ranks drift apart and
+// caches hold the data of the previous variant; so the first quarter of a slot does not count.
 constexpr std::int64_t kShortPeriod_ns = 100'000;
 constexpr int kCallsOfShortSlot = 4;
-// If a collective waits for all ranks, only the time of the rank that arrives last counts. A
-// variant that releases a rank late shortens the next call's time, not its own. So a slot has two
-// calls and the first does not count: the same variant then determines who arrives last.
+// Number of calls in a slot (consecutive calls on trial with one variant) if the collective waits
+// for all ranks. Then only the time of the rank that arrives last counts, and a variant that
+// releases a rank late shortens the next call's time, not its own. So the first of the two calls
+// does not count: the same variant then determines who arrives last.
 constexpr int kCallsOfSlotByLeastTime = 2;
-// A settled variant may take another time than in trials, since its calls now follow each other.
-// Then slots of four times as many consecutive calls are tried, up to this limit.
+// Limit of in_a_row_, the factor by which the number of consecutive calls with one variant in
+// trials is raised. It is raised fourfold when a settled variant takes another time than in its
+// trials, in which variants changed more often.
 constexpr int kMostInARow = 16;
-// If the period is below kLeastPeriod_ns, a slot takes this long, within the following numbers of
-// calls.
+// Time for which each variant is tried in turn if the period is below kLeastPeriod_ns, within the
+// following numbers of calls.
 constexpr std::int64_t kShortestSlot_ns = 200'000;
 constexpr std::int64_t kLeastCallsOfSlot = 12, kMostCallsOfSlot = 64;
-// In a resting call class one in this many calls is watched.
+// While a call class rests, at most one in this many of its calls is timed.
 constexpr std::uint64_t kOneWatchedOf = 64;
-// The longest rest takes about this time, within the following numbers of calls.
+// Time that the longest rest takes, within the following numbers of calls.
 constexpr std::int64_t kLongestRest_ns = 20'000'000;
 constexpr std::int64_t kLeastLongestRest = 1 << 11, kMostLongestRest = 1 << 14;
-// This many calls plus one show whether more are in flight than the limit, although calls that the
-// library began earlier are not counted.
+// Number of calls to watch if several are in flight together. It is large enough to show whether
+// more are in flight than the limit, although calls that the library began earlier are not counted.
 constexpr std::uint64_t kWatchedSeveral = 2 * Learner::kMostInFlight;
-// number of calls before the result of a comparison after a rest takes effect: no decision waits
-// for it, so short calls need not be delayed
+// Number of calls from a comparison after a rest until its result takes effect. No decision waits
+// for that result, so short calls need not be delayed.
 constexpr std::uint64_t kDelayAfterRest = 32;
-// The most calls before the ranks look at the comparison again if some rank lags behind.
+// The most calls before the ranks look again for the result of a comparison that some rank has
+// delayed.
 constexpr std::uint64_t kMostDelay = 64;
 
-// Indices of the words that follow those of the slots.
+// Indices of words that the ranks exchange; the words of the trials' slots precede them.
 constexpr std::size_t kInFlightWord = Learner::kMostSlots, kBatchWord = kInFlightWord + 1,
                       kElapsedWord = kInFlightWord + 2, kElsewhereWord = kInFlightWord + 3,
                       kUnableWord = kInFlightWord + 4;
@@ -108,7 +114,8 @@ Learner::Learner(std::size_t variants, int native, const Settings& settings, Tri
     begin_stage(Stage::watching, switches_ ? 1 : kWatched);
 }
 
-// Makes one position per period, at which nothing has been tried. The variants in use stay.
+// Makes one position of the cycle per period, at which nothing has been tried. The variants in use
+// stay.
 void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
   positions_.renew(period_ns);
   if (is_unable_) positions_.leave_out(conditional_);
@@ -117,7 +124,8 @@ void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
   is_put_off_ = false;
 }
 
-// Sets the position's slots according to its measured period.
+// Sets how many consecutive calls of this position use one variant in trials, according to the
+// position's measured period.
 void Learner::set_slots(Position& position) const {
   const std::int64_t ns = position.period_ns;
   position.slot_calls = depth_;
@@ -158,8 +166,8 @@ void Learner::have_known(const std::vector<Known>& known) {
   for (Position& position : positions_) set_slots(position);
 }
 
-// Returns the number of calls after which trials may begin again: the calls in flight together, or
-// a cycle.
+// Returns the number of calls in a group that trials must not divide: the calls in flight together,
+// or those of a cycle.
 std::uint64_t Learner::calls_together() const {
   return positions_.cycle() > 1 ? positions_.cycle() : static_cast<std::uint64_t>(depth_);
 }
@@ -168,7 +176,8 @@ bool Learner::is_on_trial(std::uint64_t call) const {
   return stage_ == Stage::trying && call < compares_at_ && positions_.of(call) == position_;
 }
 
-// Begins a stage with the next call, or after `rest` calls. The ranks compare after `calls` more.
+// Begins a stage with the next call, or after `rest` calls. The ranks exchange their times `calls`
+// calls later.
 void Learner::begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest) {
   const auto delay = static_cast<std::uint64_t>(switches_ ? 1 : 2 * depth_);
   delay_ = rest > 0 ? kDelayAfterRest : delay;
@@ -225,8 +234,9 @@ bool Learner::counts_last_call() const {
   return calls_ > counts_from_ && calls_ <= compares_at_;
 }
 
-// Returns whether single calls or batches are timed. Their median ignores a short interruption of
-// the program, such as writing a file. For all other calls only the sum is kept.
+// Returns whether the calls of a check are long and few enough for each call or batch to be timed
+// separately. The median of these times ignores a short interruption of the program, such as
+// writing a file. Otherwise only the sum of the times is kept.
 bool Learner::looks_at_each() const {
   return positions_.mean_period_ns() >= kShortPeriod_ns &&
          compares_at_ - counts_from_ <= kMostSlots * static_cast<std::uint64_t>(depth_);
@@ -281,7 +291,7 @@ void Learner::agreed(const Words& greatest) {
   is_agreed_ = true;
 }
 
-// No call needs the time before the next look.
+// Puts the comparison's effect off. Until the next look, no call needs the time.
 void Learner::agreed_to_look_later() {
   delay_ = std::min(2 * delay_, kMostDelay);
   effective_at_ += delay_;
@@ -343,15 +353,16 @@ void Learner::agreed_on_watch() {
     return;
   }
   is_very_short_ = mean_ns < kLeastPeriod_ns;
-  // A call class without a result is not delayed for mere noise.
+  // A call class that has never settled is not watched for longer because of mere noise.
   const bool is_uneven = may_have_cycle && is_first_watch && may_be_cycle(periods);
   if (is_uneven && (times_settled_ > 0 || looks_like_turns(periods)))
     return watch_again(kWatchedForCycle);
   is_uneven_ = is_uneven;
-  // Between calls in flight together there is no meaningful period.
+  // A period between calls in flight together has no meaning, so only the mean is used.
   have_positions(depth_ > 1 ? std::vector{mean_ns} : medians_in_cycle(periods, begins_at_, cycle));
   if (is_very_short_ && (depth_ > 1 || rests_ < kRestsBeforeTrials)) return rest(several, mean_ns);
-  // Positions with such a short period cannot hide any communication.
+  // A position with so short a period leaves no time to hide communication, so nothing is tried at
+  // it.
   for (Position& position : positions_)
     position.is_done = positions_.cycle() > 1 && position.period_ns < kLeastPeriod_ns;
   for (int variant = 0; is_very_short_ && variant < static_cast<int>(on_trial().tried.variants());
@@ -369,8 +380,9 @@ void Learner::watch_again(std::uint64_t calls) {
   rest_ = 0;
 }
 
-// Rests for twice as long as last time, up to a length at which a comparison costs next to nothing.
-// several: calls were in flight together.
+// Lets the class's calls rest, that is, be neither timed nor tried, for twice as long as last time.
+// The longest rest is such that a comparison costs next to nothing. several: calls were in flight
+// together.
 void Learner::rest(bool several, std::int64_t mean_ns) {
   constexpr int kMostDoublings = 8;
   const auto longest = static_cast<std::uint64_t>(std::clamp<std::int64_t>(
@@ -381,8 +393,8 @@ void Learner::rest(bool several, std::int64_t mean_ns) {
   rest_ = std::min(kOneWatchedOf * watched_ << std::min(rests_++, kMostDoublings), longest);
 }
 
-// Sets the interval between checks: longer if the period changes again and again; for very short
-// calls at least as long as a rest.
+// Sets the number of calls between checks: more if the period changes again and again; if calls
+// follow each other within kLeastPeriod_ns, at most as many as the longest rest has.
 void Learner::choose_checks() {
   const std::uint64_t most =
       is_very_short_ ? static_cast<std::uint64_t>(kMostLongestRest) : kMostBetweenChecks;
@@ -411,13 +423,14 @@ void Learner::begin_known() {
   next_timed_ = counts_from_ = calls_;
 }
 
-// Returns the calls before the first check of a known variant, in whole cycles or batches.
+// Returns the number of calls before the first check of a variant that an earlier run found, in
+// whole cycles or batches.
 std::uint64_t Learner::first_check_of_known() const {
   return std::max(kFirstCheckOfKnown / calls_together(), kLeastTogether) * calls_together();
 }
 
-// Uses the results of earlier runs if all ranks can use the conditional variant; otherwise discards
-// them.
+// Uses the results of earlier runs if all ranks can use the variant that some might not be able to
+// use; otherwise discards them.
 void Learner::settle_on_known() {
   const std::vector<Known> known = std::move(*known_);
   known_.reset();
@@ -437,7 +450,8 @@ void Learner::begin_settled() {
   begin_stage(Stage::settled, std::min(calls_between_checks_, calls_before_check_));
 }
 
-// Evaluates a check. The program has changed if the period of its calls has.
+// Evaluates a check of a settled call class. The program counts as changed if the period of the
+// class's calls has changed.
 void Learner::agreed_on_check(const TrialTurn& turn) {
   bool moved = false;
   for (std::size_t i = 0; i < positions_.cycle(); ++i)
@@ -455,7 +469,7 @@ void Learner::agreed_on_check(const TrialTurn& turn) {
   }
   const bool was_misled = is_first && depth_ == 1 && in_a_row_ < kMostInARow;
   if (was_misled) in_a_row_ *= 4;
-  // If the call class was misled for the first time, its trials were useless and do not count.
+  // If the trials were misleading for the first time, they were useless and do not count.
   if (!was_misled || in_a_row_ > 4) slots_before_ += positions_.slots_tried();
   learn_again();
 }

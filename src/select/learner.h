@@ -1,11 +1,11 @@
 // Learner: finds out while the program runs which variant the calls of one call class should use. A
 // variant is a choice of engine and algorithm. The learner minimises the time from one call of the
 // class to the next on the slowest rank, since the application's run time consists of these
-// periods. For blocking calls the period is the duration of the call; if all ranks wait for the
-// last one, it is the duration on that rank. Source: Okuma and Nanri, toward adaptive selection
-// (TCC); docs/inside/learning.md. The class is independent of MPI: all ranks must use the same
-// variant in the same call, so it depends only on the number of the call and on times that the
-// ranks have agreed on, and is tested without a clock.
+// periods. For blocking calls the period is the duration of the call; if all ranks wait for the one
+// that arrives last, it is the duration on that rank. Source: Okuma and Nanri, toward adaptive
+// selection (TCC); docs/inside/learning.md. The class is independent of MPI and is tested without a
+// clock: all ranks must use the same variant in the same call, so the learner depends only on the
+// number of the call and on times that the ranks have agreed on.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace weft {
 class Learner {
  public:
   static constexpr std::size_t kMostVariants = 10;
-  static constexpr int kMostInFlight = 8;  // nothing is tried if more calls are in flight
+  static constexpr int kMostInFlight = 8;  // if more calls are in flight together, nothing is tried
   static constexpr int kMostSlots = 32;
   // At least this many slots (consecutive calls of one variant) of a position, or this many of each
   // variant, are tried whatever they cost: otherwise short programs would learn nothing.
@@ -48,14 +48,14 @@ class Learner {
     // The results of earlier runs for each position of the cycle, equal on all ranks; empty if
     // there are none.
     std::vector<Known> known{};
-    bool tries = true;         // false: the variant is the known one, or the rule's
-    bool by_own_time = false;  // the time of a call is its own duration, passed to took()
-    // Set if no rank returns before all have entered. Then the minimum time over all ranks counts:
-    // the other ranks' times include waiting for the last one.
+    bool tries = true;         // false: no trials; the calls use the known variant, or the rule's
+    bool by_own_time = false;  // true: a call's time is its own duration (took()), not the period
+    // True if no rank returns from such a call before all have entered it. Then the minimum time
+    // over all ranks counts: the other ranks' times include waiting for the rank that arrives last.
     bool by_least_time = false;
     bool has_free_slots = true;
-    // A bit mask of the variants that are tried if calls follow each other very soon: those
-    // progressed by callers, and the library's.
+    // A bit mask of the variants that are tried if calls follow each other within kLeastPeriod_ns:
+    // those that callers progress, and the library's.
     std::uint32_t variants_of_short = 0;
     bool switches = false;  // for tests: changes the variant every few calls, whatever the times
   };
@@ -66,7 +66,8 @@ class Learner {
 
   struct Step {
     int variant = 0;
-    // The ranks start a comparison: each exchanges words(), and agreed() takes the result.
+    // True if the ranks start a comparison at this call: each exchanges words(), and agreed() takes
+    // the result.
     bool compare = false;
   };
   // Returns the variant of the class's next call, which began at now_ns while in_flight earlier
@@ -74,8 +75,8 @@ class Learner {
   // completed on this rank. The state is then unchanged, and the caller must ask again for this
   // call before any later one.
   std::optional<Step> next(std::int64_t now_ns, int in_flight, TrialTurn& turn);
-  // Does the same as next() for a settled or resting call class if no time is needed and no trial
-  // is running. Returns nothing if next() must be called.
+  // Does the same as next() if the call class has settled or is not being timed, and no trial is
+  // running. Returns nothing if next() must be called.
   std::optional<int> next_at_once() {
     const std::optional<int> variant = variant_at_once();
     if (variant) ++calls_;
@@ -87,8 +88,8 @@ class Learner {
     return positions_.variant_of(calls_);
   }
 
-  // Are used if by_own_time is set. wants_own_time() returns whether the last call passed to next()
-  // is to be measured; took() records its duration.
+  // These are used if by_own_time is set. wants_own_time() returns whether the last call passed to
+  // next() is to be measured; took() records its duration.
   bool wants_own_time() const { return by_own_time_ && counts_last_call(); }
   void took(std::int64_t ns) { add_time(ns); }
 
@@ -117,18 +118,18 @@ class Learner {
     if (stage_ == Stage::watching) return calls_ > begins_at_;
     return stage_ == Stage::settled && depth_ > 1 && calls_ > counts_from_ && calls_ < compares_at_;
   }
-  // Returns whether the call class is neither settled nor resting, that is, it tries variants or is
-  // about to.
+  // Returns whether the call class is trying variants, or being watched to that end; false if it
+  // has settled on a variant, or if its calls are not timed at present.
   bool is_learning() const { return stage_ != Stage::settled && wants_time(); }
-  // Returns whether the last call's variant was on trial.
+  // Returns whether the last call used a variant that is being tried.
   bool was_on_trial() const { return calls_ > 0 && is_on_trial(calls_ - 1); }
-  // Returns whether the variants in use were found by this run or an earlier one; otherwise the
-  // rule's is in use.
+  // Returns true if this run or an earlier one has found the variants in use; false if the calls
+  // use the variant of the static rule.
   bool has_result() const { return (times_settled_ > 0 || is_known_) && !was_in_vain_; }
   // Returns whether next() needs the time at which the next call begins.
   bool wants_time() const { return calls_ >= next_timed_; }
-  // Returns whether calls follow each other so soon that no communication could be hidden behind
-  // computation.
+  // Returns whether calls follow each other within kLeastPeriod_ns, so that no communication could
+  // be hidden behind computation.
   bool is_very_short() const { return is_very_short_; }
   // Returns a number that is unique in this process, unlike the object's address, which may be
   // reused.
@@ -151,7 +152,8 @@ class Learner {
   bool may_meet(const Position& position, int rival, const TrialTurn& turn) const;
   bool find_rival(const TrialTurn& turn);
   void compare_again_later();
-  int left_out() const { return is_unable_ ? conditional_ : -1; }  // -1: no variant
+  // Index of a variant that is not used; -1: none.
+  int left_out() const { return is_unable_ ? conditional_ : -1; }
   bool is_free(int slots, const TrialTurn& turn) const;
   bool may_try(const Position& position, const TrialTurn& turn) const;
   bool find_position(const TrialTurn& turn);
@@ -195,10 +197,11 @@ class Learner {
 
   static constexpr std::uint64_t kNever = ~std::uint64_t{};
   static constexpr std::uint64_t kLeastBetweenChecks = 48;  // number of calls
-  // A call class with a shorter period has nothing to hide, and rests.
+  // Period below which there is no time to hide communication in, so that the call class is not
+  // timed for a while.
   static constexpr std::int64_t kLeastPeriod_ns = 20'000;
-  // The time of a call is capped at kMostOfLeast times the least time of its variant; that of a
-  // call on trial at kMostOfUsual usual periods.
+  // Limits of a call's time that counts: kMostOfLeast times the least time of its variant and, for
+  // a call on trial, kMostOfUsual usual periods. Longer times had other causes.
   static constexpr std::int64_t kMostOfLeast = 3, kMostOfUsual = 4;
 
   const std::uint64_t number_;
@@ -212,54 +215,56 @@ class Learner {
   TrialBudget& budget_;
   std::uint64_t random_state_;
 
-  Positions positions_;       // tried one after the other
+  Positions positions_;       // the positions of the cycle, which are tried one after the other
   std::size_t position_ = 0;  // index of the position on trial
-  // Results of earlier runs, until the ranks know whether all can use them.
+  // Results of earlier runs, until the ranks know whether all can use the variant `conditional_`.
   std::optional<std::vector<Known>> known_;
-  bool is_unable_ = false;              // some rank cannot use the conditional variant
+  bool is_unable_ = false;              // some rank cannot use the variant `conditional_`
   std::optional<TriedVariants> again_;  // the variant in use and a rival, while both are compared
   int rival_ = -1;                      // index of that rival; -1: none
   // First call at which the next comparison with a rival may start.
   std::uint64_t compares_again_at_ = 0;
-  bool is_known_ = false;         // an earlier run has found the variants in use
-  bool has_learnt_ = false;       // variants were tried and one was settled on
-  int slots_before_ = 0;          // slots tried before the call class was watched again
-  int in_a_row_ = 1;              // factor by which slots are lengthened
-  bool is_unchecked_ = false;     // not checked since it settled
-  bool is_uneven_ = false;        // it may have a cycle, which is looked for later
-  bool looks_for_cycle_ = false;  // looks for a cycle after settling without one
-  bool is_very_short_ = false;    // the measured mean period is below kLeastPeriod_ns
-  bool is_put_off_ = false;       // it settled before the last stage of trials
-  // Cost of the last first stage, per counted call of a slot.
+  bool is_known_ = false;      // an earlier run has found the variants in use
+  bool has_learnt_ = false;    // variants were tried and one was settled on
+  int slots_before_ = 0;       // slots (consecutive calls of one variant) of earlier trials
+  int in_a_row_ = 1;           // factor by which slots of trials are lengthened
+  bool is_unchecked_ = false;  // no check has been made since the class settled
+  bool is_uneven_ = false;     // the calls may have a cycle, which is looked for later
+  // The class is watched to find a cycle, after settling without one.
+  bool looks_for_cycle_ = false;
+  bool is_very_short_ = false;  // the measured mean period is below kLeastPeriod_ns
+  bool is_put_off_ = false;     // the class settled before the last stage of trials
+  // Extra time of the last first stage of trials, in ns per counted call of a slot.
   std::int64_t cost_of_first_stage_ns_ = 0;
   std::int64_t cost_expected_ns_ = 0;  // expected cost of the running trials
   int depth_ = 1;                      // number of calls in flight together
-  int slot_calls_ = 1;                 // calls per slot since the trials began
-  int slot_own_calls_ = 1;             // calls of the position on trial per slot
-  int slot_warm_ups_ = 0;              // first calls of the position in a slot, which do not count
+  int slot_calls_ = 1;      // number of calls that use one variant before the next one is tried
+  int slot_own_calls_ = 1;  // number of those that are at the position on trial
+  int slot_warm_ups_ = 0;   // number of the latter whose times do not count, the first ones
   std::uint64_t calls_between_checks_ = 0;
-  // Calls before the next check if that is sooner.
+  // Calls from settling to the next check, if that is sooner than calls_between_checks_ says.
   std::uint64_t calls_before_check_ = ~std::uint64_t{};
 
   Stage stage_ = Stage::watching;
-  Stage after_ = Stage::waiting;  // agreed stage that follows when the comparison takes effect
+  Stage after_ = Stage::waiting;  // agreed stage that follows when a comparison takes effect
   bool is_agreed_ = false;
   std::uint64_t calls_ = 0;  // number of calls begun
-  // First call of the stage; in the future while the call class rests.
+  // Number of the first call of the stage; it lies in the future while the call class rests.
   std::uint64_t begins_at_ = 0;
-  std::uint64_t counts_from_ = 0;  // first call of the stage whose time counts
-  // Call at which the ranks compare; the position's variant is used from then until effective_at_.
+  std::uint64_t counts_from_ = 0;  // number of the stage's first call whose time counts
+  // Number of the call at which the ranks exchange times; from then until effective_at_ the
+  // position's variant is used.
   std::uint64_t compares_at_ = 0;
   std::uint64_t effective_at_ = 0;
-  std::uint64_t delay_ = 0;  // calls from the comparison until it takes effect
+  std::uint64_t delay_ = 0;  // number of calls from a comparison until it takes effect
   std::uint64_t next_timed_ = 0;
-  std::vector<int> order_;          // variant of each slot in the trials
-  std::uint64_t watched_ = 0;       // calls to watch when it is watched again
-  std::uint64_t rest_ = 0;          // number of calls of the next rest
+  std::vector<int> order_;          // variant of each slot (consecutive calls) in the trials
+  std::uint64_t watched_ = 0;       // number of calls to watch when the class is watched next
+  std::uint64_t rest_ = 0;          // number of calls that are not timed before that
   bool was_in_vain_ = false;        // the last trials won nothing
-  int rests_ = 0;                   // number of consecutive rests
+  int rests_ = 0;                   // number of consecutive pauses in which calls were not timed
   std::uint64_t begins_batch_ = 0;  // number of a call that began with nothing in flight
-  std::int64_t last_ns_ = 0;        // time of the previous call; 0: unknown
+  std::int64_t last_ns_ = 0;        // begin of the previous call, in ns; 0: unknown
   int most_in_flight_ = 0;
   Words words_{};
   Words agreed_{};

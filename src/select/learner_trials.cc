@@ -9,21 +9,24 @@
 namespace weft {
 namespace {
 
-// The rounds of each stage of trials. Very slow variants are tried twice, since a single time may
-// be an accident: a program that has just begun does other things between its calls. Slow variants
-// are tried three times. If only the time of the last rank counts, slow variants are tried in two
-// stages of one round each.
+// The number of rounds in each stage of trials; in a round each variant is tried once. Variants
+// that prove very slow in the first stage are tried twice, since a single time may be an accident:
+// a program that has just begun does other things between its calls. Those that prove slow in the
+// second stage are tried three times. If only the time of the rank that arrives last counts, the
+// first stage may have one round.
 constexpr int kRounds[] = {2, 1, 3, 3};
 constexpr int kMostStages = 4, kStagesForAll = 2;
-// A variant in use is compared with a rival in one round and, if the rival wins that, in some more.
-// The comparison is repeated after as many calls again, but within this time. Slots without cost
-// limit are granted only to a rival that was at most three tenths slower.
+// Number of rounds in which the variant in use is compared with a rival; all but the first take
+// place only if the rival wins the first. The comparison is repeated after as many calls again, but
+// within kMostBeforeRival_ns. It may exceed the budget only if the rival was at most three tenths
+// slower.
 constexpr int kRoundsWithRival = 5;
 constexpr std::int64_t kMostBeforeRival_ns = 10'000'000'000;
 
 }  // namespace
 
 // Selects the position with the longest period among those that have more to try and may try it.
+// Returns true if there is one, otherwise false.
 bool Learner::find_position(const TrialTurn& turn) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < positions_.cycle(); ++i) {
@@ -38,7 +41,7 @@ int Learner::rounds_of_next(const Position& position) const {
   if (again_)
     return again_->rounds_won(rival_, position.variant).second == 0 ? 1 : kRoundsWithRival - 1;
   if (switches_) return 2;
-  // The time of a slot of several calls is no accident.
+  // A single round suffices, since the time of several consecutive calls is no accident.
   if (by_least_time_ && position.stages == 0 && position.slot_calls > 1) return 1;
   return kRounds[position.stages];
 }
@@ -48,8 +51,9 @@ std::int64_t Learner::cost_of_rival_ns(const Position& position, int rival) cons
          position.slot_calls;
 }
 
-// Returns whether the position may be compared with its rival, in the first round or in all
-// remaining ones. The number of free slots must suffice for both variants.
+// Returns whether the budget allows a comparison of the position's variant with its rival, in the
+// first round or in all remaining ones. A close rival may exceed the budget while the first slots
+// of trials are free; their number must suffice for both variants.
 bool Learner::may_meet(const Position& position, int rival, const TrialTurn& turn) const {
   const bool is_close = position.ns_of(rival) * 10 < position.period_ns * 13;
   const int left = again_ ? kRoundsWithRival - 1 : kRoundsWithRival;
@@ -59,7 +63,8 @@ bool Learner::may_meet(const Position& position, int rival, const TrialTurn& tur
   return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_ns, turn.elapsed_ns);
 }
 
-// Selects the next position that has a rival. Must be called at a check that found no change.
+// Selects the next position whose variant can be compared with another one, the rival. Returns true
+// if there is one, otherwise false. Must be called at a check that found no change of the program.
 bool Learner::find_rival(const TrialTurn& turn) {
   if (!may_try_ || calls_ < compares_again_at_) return false;
   for (std::size_t i = 1; i <= positions_.cycle(); ++i) {
@@ -80,13 +85,14 @@ void Learner::compare_again_later() {
       calls_ + std::min(std::max(calls_, kLeastBetweenChecks), calls_in(kMostBeforeRival_ns));
 }
 
-// Estimates the cost from the times known so far; at first, from the cost of the first stage before
-// the program changed.
+// Estimates the cost of a position's next trials from the times known so far; at first, from the
+// cost of the first stage before the program changed.
 std::int64_t Learner::cost_expected_ns(const Position& position) const {
   const int calls = position.slot_calls;
   const TriedVariants& tried = position.tried;
   if (again_) return cost_of_rival_ns(position, rival_) * rounds_of_next(position);
-  // The cost known from a longer period means little; each call is assumed to cost its period.
+  // A cost known from a longer period means little, so each call is assumed to cost its whole
+  // period.
   if (position.stages == 0 && is_very_short_)
     return position.period_ns * tried.left() * rounds_of_next(position) * calls;
   if (position.stages == 0) return cost_of_first_stage_ns_ * calls;
@@ -98,7 +104,8 @@ std::int64_t Learner::cost_expected_ns(const Position& position) const {
   return cost_ns * rounds_of_next(position) * calls;
 }
 
-// Returns whether the first slots of a position may be tried whatever they cost.
+// Returns whether a position may try so many slots (consecutive calls of one variant) in all,
+// whatever they cost.
 bool Learner::is_free(int slots, const TrialTurn& turn) const {
   return !is_very_short_ && slots <= free_slots_ &&
          budget_.has_free_slots(turn.cost_elsewhere_ns, turn.elapsed_ns);
@@ -113,7 +120,8 @@ bool Learner::may_try(const Position& position, const TrialTurn& turn) const {
                         turn.elapsed_ns);
 }
 
-// Stops trying: the call class uses what is known, and asks again when the ranks next compare.
+// Stops trying. The calls use what is known by now, and the class asks for further trials at the
+// ranks' next comparison.
 void Learner::put_off() {
   bool was_tried = false;
   for (Position& position : positions_) {
@@ -157,8 +165,8 @@ void Learner::begin_trials(TrialTurn& turn) {
               static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(slot_calls_));
 }
 
-// Is called when another call class has taken the turn because this one was not called for long.
-// Slots that were not tried do not count as cost.
+// Breaks the trials off, because another call class has taken the right to try while this one was
+// not called for long. Trials that did not take place do not count as cost.
 void Learner::try_again_later(TrialTurn& turn) {
   const auto tried = static_cast<std::int64_t>(calls_ - begins_at_);
   const auto all = static_cast<std::int64_t>(compares_at_ - begins_at_);
@@ -188,7 +196,7 @@ void Learner::add_rounds(TriedVariants& tried) const {
   }
 }
 
-// Returns whether each variant was measured by a single call, which a disturbance of the machine
+// Returns whether each variant was measured by only one call, which a disturbance of the machine
 // may have slowed.
 bool Learner::rests_on_one_call(const Position& position) const {
   return position.stages == 1 && counted_calls() == 1 &&
@@ -204,7 +212,8 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   const auto positions_tried =
       std::count_if(positions_.begin(), positions_.end(),
                     [](const Position& position) { return position.stages > 0; });
-  if (position.stages == 1)  // cost of the most expensive position
+  // The first stage counts at the cost of the most expensive position.
+  if (position.stages == 1)
     cost_of_first_stage_ns_ =
         positions_tried == 1 ? cost_ns : std::max(cost_of_first_stage_ns_, cost_ns);
   position.variant = tried.preferred();
@@ -255,9 +264,9 @@ void Learner::agreed_on_rival(TrialTurn& turn) {
   learn_again();
 }
 
-// Returns the cost of the completed trials compared with the previous variant, per counted call of
-// a slot. Times far above those of the same variant in another round had other causes and are
-// capped.
+// Returns the extra time of the completed trials compared with the variant in use, in ns per
+// counted call of a slot. Times far above those of the same variant in another round had other
+// causes and are capped.
 std::int64_t Learner::count_cost(const TriedVariants& tried, TrialTurn& turn) {
   const std::int64_t usual_ns = tried.median_ns(on_trial().variant);
   std::int64_t cost_ns = 0;
@@ -276,8 +285,8 @@ std::int64_t Learner::count_cost(const TriedVariants& tried, TrialTurn& turn) {
   return cost_ns;
 }
 
-// Returns whether the watched calls were shorter than those tried. The latter may have been the
-// first calls of the program, so the trials mean nothing.
+// Returns whether the calls have become much shorter since they were watched. Those watched may
+// have been the first calls of the program, so the trials mean nothing.
 bool Learner::is_shorter_than_tried() const {
   return !is_very_short_ && positions_.mean_period_ns() * 2 < kLeastPeriod_ns;
 }

@@ -12,19 +12,21 @@
 namespace weft {
 
 struct OneCopyRule {
-  // Sizes are bytes of a block.
+  // Value of a size in bytes of a block from which the kernel is to copy: it never does.
   static constexpr std::int64_t kNever = INT64_MAX;
-  // Applies if one rank's data go to the others, or theirs to it. With two copies, both then run on
-  // two cores at the same time.
+  // Least bytes of a block for which the kernel copies if one rank's data go to the others, or
+  // theirs to it. With two copies through shared memory, both then run on two cores at the same
+  // time.
   std::int64_t least_of_one = kNever;
-  // Applies if each rank has data for the others. With two copies, each core then makes both.
+  // Least bytes of a block for which the kernel copies if each rank has data for the others. With
+  // two copies through shared memory, each core then makes both.
   std::int64_t least_of_all = kNever;
-  bool asked_for = false;  // the user asked for it, whichever is faster
+  bool asked_for = false;  // true if the user asked for copies by the kernel, faster or not
 
   bool takes_any() const { return least_of_one < kNever || least_of_all < kNever; }
-  // Returns whether the kernel copies this call, whose size all ranks know; equal on all of them.
-  // In an in-place alltoall one of two ranks would write into the other's memory, which Weft never
-  // does.
+  // Returns whether the kernel copies the data of this call, whose size all ranks know; the answer
+  // is equal on all of them. It does not in an in-place alltoall: there one of two ranks would
+  // write into the other's memory, which Weft never does.
   bool takes(const Shape& shape) const {
     const std::int64_t bytes = agreed_bytes(shape).value_or(0);
     const std::int64_t block = shape.kind == Kind::bcast ? bytes : bytes / shape.size;
@@ -47,18 +49,19 @@ struct OneCopyRule {
 // The result of measuring one kind of traffic.
 struct OneCopyFound {
   struct Time {
-    // The least of a few measurements; each is one rank's time for several consecutive calls.
+    // A size in bytes, and the least of a few measurements with it; each is one rank's time for
+    // several consecutive calls.
     std::int64_t bytes = 0, one_copy_ns = 0, two_copies_ns = 0;
 
-    // Returns whether one copy is faster by a tenth; otherwise nothing changes.
+    // Returns whether one copy is faster than two by at least a tenth.
     bool wins() const { return one_copy_ns * 10 <= two_copies_ns * 9; }
   };
-  std::vector<Time> times;  // the longest first, each half as long as the previous one
+  std::vector<Time> times;  // times of the measured sizes; each size is half of the previous one
   bool is_whole = true;     // false if there was no time to measure further sizes
 
-  // Returns the least size for one copy. The limit lies half way (by ratio) between the shortest
-  // size that won and the next shorter one. Sizes below those measured stay with two copies, since
-  // copying takes a smaller part of the time of shorter blocks.
+  // Returns the least bytes of a block for which the kernel should copy. It lies half way (by
+  // ratio) between the shortest size that won and the next shorter one. Sizes below those measured
+  // stay with two copies, since copying takes a smaller part of the time of shorter blocks.
   std::int64_t least_bytes() const {
     std::int64_t least = OneCopyRule::kNever;
     for (const Time& time : times)

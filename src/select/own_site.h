@@ -5,8 +5,8 @@
 
 namespace weft {
 
-// Returns the settings, which are read once. Nothing is read under `weft run`, which has read them
-// already.
+// Returns the settings of the site file, which is read at the first call. Nothing is read under
+// `weft run`, which has read the file already.
 const SiteFile& own_site();
 
 }  // namespace weft

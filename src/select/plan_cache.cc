@@ -1,5 +1,6 @@
-// The file is searched as text, so that a long one costs little. It is replaced as a whole by a
-// rename, so readers see the old or the new file. A writer holds the lock of the file's directory.
+// Keeps measured plans in a text file. The file is searched as text, so that a long one costs
+// little. It is replaced as a whole by a rename, so readers see the old or the new file. A writer
+// holds the lock of the file's directory.
 #include "select/plan_cache.h"
 
 #include <fcntl.h>
@@ -25,13 +26,14 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kHeader = "# weft plans, version 4\n";
-// Version 1 lacked radices, version 2 doubts, version 3 remarks.
+// First lines of files in older formats. Version 1 lacked radices, version 2 doubts, version 3
+// remarks.
 constexpr std::string_view kOldHeaders[] = {
     "# weft plans, version 1\n", "# weft plans, version 2\n", "# weft plans, version 3\n"};
 constexpr std::int64_t kMostBytes = 16 << 20;
 constexpr std::string_view kOwnVersion = "weft " WEFT_VERSION;
 using Milliseconds = std::chrono::milliseconds;
-// The time to wait for other writers: inside the application's calls, and at the end.
+// The time to wait for other writers: while the application computes, and at its end.
 constexpr Milliseconds kSoon(2), kAtTheEnd(1000);
 
 class Descriptor {
@@ -62,7 +64,8 @@ bool parse(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size() && number >= 0;
 }
 
-// Parses ALGORITHM/TUNING.
+// Parses ALGORITHM/TUNING (plan_cache.h). Returns true if that succeeds; false if the text is
+// damaged.
 bool parse(std::string_view text, std::string& algorithm, Tuning& tuning) {
   algorithm = take_until(text, '/');
   return !algorithm.empty() && parse(take_until(text, '/'), tuning.chunk_bytes) &&
@@ -74,7 +77,7 @@ std::string text_of(const std::string& algorithm, const Tuning& tuning) {
          '/' + std::to_string(tuning.radix_across);
 }
 
-// Parses a line after its key; returns nothing if it is damaged.
+// Parses the part of a plan's line that follows the key; returns nothing if it is damaged.
 std::optional<MeasuredPlan> parse_plan(std::string_view line) {
   MeasuredPlan plan;
   if (!parse(take_until(line, '\t'), plan.algorithm, plan.tuning) ||
@@ -106,7 +109,7 @@ std::string line_of(const std::string& key, const MeasuredPlan& plan) {
 
 // A file's contents and any fault in them.
 struct Contents {
-  std::string text;     // "" if it is not Weft's
+  std::string text;     // "" if the file is not Weft's
   std::string fault{};  // the fault, as the end of a sentence that begins with the file's name
   bool may_go = true;   // the file may be moved aside
 };
@@ -176,7 +179,7 @@ int lines_of_other_versions(std::string_view text) {
   return lines;
 }
 
-// Counts damaged lines. Lines of other formats are not damaged.
+// Returns the number of damaged lines. Lines of other formats are not damaged.
 int damaged_lines(std::string_view text) {
   if (!text.starts_with(kHeader)) return 0;
   int damaged = 0;
@@ -201,8 +204,8 @@ void make_directories(const std::string& name) {
   mkdir(name.c_str(), 0777);
 }
 
-// Returns false if others hold the lock for too long. On file systems without locks a plan may be
-// lost.
+// Waits for the lock of a directory. Returns true if the lock was taken, or if the file system has
+// none, so that a plan may be lost; false if others hold it for longer than `patience`.
 bool lock_within(Milliseconds patience, int directory) {
   using Clock = std::chrono::steady_clock;
   using std::chrono::microseconds;
@@ -255,8 +258,8 @@ struct Sound {
   std::string text, aside{}, sentence{};
 };
 
-// Returns nothing if no new file can replace the damaged one. Only one process of the job reports
-// that a file was moved aside.
+// Reads the file and moves it aside if it is damaged. Returns nothing if no new file can replace
+// the damaged one. Only one process of the job reports that a file was moved aside.
 std::optional<Sound> sound_text(const std::string& name, Says says) {
   Contents contents = read_file(name);
   const std::string fault = fault_of(contents);
@@ -328,8 +331,8 @@ void mend_file(const std::string& name) {
   });
 }
 
-// Merges the entries into the file. The reason is empty if the plans were kept, or if the failure
-// has been reported.
+// Merges the entries into the file. Returns whether the plans were kept and, if not, the reason;
+// the reason is empty if it has been reported already.
 PlanCache::Written merge_into_file(const std::string& name,
                                    const std::vector<PlanCache::Entry>& entries) {
   if (name == default_plan_cache()) make_directories(directory_of(name));

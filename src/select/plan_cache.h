@@ -36,7 +36,7 @@ struct MeasuredPlan {
   std::string algorithm;
   Tuning tuning;
   std::vector<MeasuredCandidate> candidates;
-  int doubts = 0;         // how often it was measured without becoming certain; 0: certain
+  int doubts = 0;         // number of measurements without a certain result; 0: it is certain
   std::string remarks{};  // free text of the plan's creator, without tabs and line ends
 
   bool operator==(const MeasuredPlan&) const = default;
@@ -56,24 +56,27 @@ class PlanCache {
   // An empty name keeps plans in this process's memory only.
   explicit PlanCache(std::string file_name) : file_name_(std::move(file_name)) {}
 
-  // Reads the file; otherwise the first find() does, which would take longer than many plans save.
-  // One process of a job calls this; it also reports a faulty file and moves it aside.
+  // Reads the file now, so that the first find() need not: reading takes longer than many plans
+  // save. Must be called by one process of a job, which also reports a faulty file and moves it
+  // aside.
   void read();
   // Returns the plan that this process measured, otherwise the one that the file had when it was
   // read.
   std::optional<MeasuredPlan> find(const std::string& key);
   // Returns the file's entries whose keys begin with `prefix`.
   std::vector<Entry> with_prefix(const std::string& prefix);
-  // Keeps a plan that this process has measured; within the process it counts as certain.
+  // Keeps a plan that this process has measured, for later runs, too. Within this process it counts
+  // as certain.
   void note(const std::string& key, const MeasuredPlan& plan);
-  // Keeps a plan for this process only, since its measurement does not count in other runs.
+  // Keeps a plan for this process only, because its measurement does not count in other runs.
   void remember(const std::string& key, const MeasuredPlan& plan);
   // Returns the plans noted since the last call, and `more`, as lines for write(); empty if there
   // are none, or no file.
   std::string take_lines(const std::vector<Entry>& more = {});
   struct Written {
     bool is_kept = false;  // later runs will find the lines
-    // Reason if not, as a sentence for one process of the job to print; or empty.
+    // If the lines are not kept, the reason as a sentence for one process of the job to print; it
+    // may be empty.
     std::string why{};
   };
   // Merges lines of one or several processes into the file, which other jobs may have changed. If

@@ -1,4 +1,4 @@
-// Creates, merges and evaluates positions.
+// Creates, merges and evaluates the positions of a call class (positions.h).
 #include "select/positions.h"
 
 #include <algorithm>

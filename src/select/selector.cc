@@ -1,4 +1,5 @@
-// Defines the static rules. All sizes are bytes of payload, equal on all ranks.
+// Defines the static rules, by which engine and algorithm are chosen without a measurement. All
+// sizes are bytes of payload, equal on all ranks.
 #include "select/selector.h"
 
 #include <algorithm>
@@ -23,8 +24,8 @@ bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) > kLong;
 }
 
-// Returns whether the data are long enough for an algorithm with a round per rank or node. For
-// short blocks of many ranks the rounds would cost more than the bytes.
+// Returns whether the data are long enough for an algorithm that takes `rounds` rounds, one per
+// rank or node. For short blocks of many ranks the rounds would cost more than the bytes.
 bool is_worth_rounds(const Shape& shape, int rounds) {
   constexpr std::int64_t kWorthARound_bytes = 4 * 1024;
   return is_long(shape) && *agreed_bytes(shape) >= rounds * kWorthARound_bytes;
@@ -72,23 +73,24 @@ const AlgorithmName& reduce_scatter_name(const Shape& shape) {
   return is_worth_rounds(shape) ? kPairwise : kRecursiveHalving;
 }
 
-// Chooses the scan. The chain transfers and reduces the data only once per rank, but takes p - 1
-// hops.
+// Returns the scan algorithm for messages. The chain transfers and reduces the data only once per
+// rank, but takes p - 1 hops for p ranks.
 const AlgorithmName& scan_name(const Shape& shape) {
   constexpr int kFewRanks = 16;
   return is_long(shape) && shape.size <= kFewRanks ? kChain : kRecursiveDoubling;
 }
 
-// Chooses the scan in node memory. In the flat one each rank reads the data of all lower ranks, and
-// none waits for another's sum.
+// Returns the scan algorithm for the node's memory. In the flat one each rank reads the data of all
+// lower ranks, and none waits for another's sum.
 const AlgorithmName& node_scan_name(const Shape& shape) {
   constexpr std::int64_t kShort_bytes = 32 * 1024;
   return shape.size == 2 || shape.recv.bytes() <= kShort_bytes ? kNodeFlat : kNodeChain;
 }
 
-// Chooses the reduction in node memory. Copy-in with reduction moves the data once per rank, but
-// takes as many steps as there are ranks; the flat algorithm takes one step, in which each rank
-// reads all data. For two ranks, which swap their memory, the flat one is faster up to some length.
+// Returns the reduction algorithm for the node's memory. Copy-in with reduction moves the data once
+// per rank, but takes as many steps as there are ranks; the flat algorithm takes one step, in which
+// each rank reads all data. For two ranks, which swap their memory, the flat one is faster up to
+// some length.
 const AlgorithmName& node_reduction_name(const Shape& shape) {
   constexpr std::int64_t kShort_bytes = 32 * 1024;
   const std::int64_t bytes = shape.recv.bytes();
@@ -100,7 +102,8 @@ const AlgorithmName& node_reduction_name(const Shape& shape) {
   return tree && bytes <= 8 * 1024 ? kNodeTree : kNodeRing;
 }
 
-// Returns the one-level algorithm in the node's memory; nullptr if messages are needed.
+// Returns the algorithm in the node's memory that ignores NUMA domains; nullptr if messages are
+// needed.
 const AlgorithmName* one_level_name(const Shape& shape) {
   if (!shape.on_one_node || (reduces(shape.kind) && !shape.recv.plain)) return nullptr;
   switch (shape.kind) {
@@ -131,10 +134,11 @@ const AlgorithmName* one_level_name(const Shape& shape) {
   }
 }
 
-// Returns the two-level form of algorithm `name`, by NUMA domains; nullptr if one level is better.
-// It crosses domain borders least, in one or two more steps. That pays for long data, and for short
-// data of many ranks, which would otherwise read as many remote cache lines. Domains with hardly
-// more than one rank each stay with one level.
+// Returns the form of algorithm `name` that works first within NUMA domains, then between them;
+// nullptr if the plain form is better. The two-level form sends least over domain borders, in one
+// or two more steps. That pays for long data, and for short data of many ranks, which would
+// otherwise read as many remote cache lines. Domains with hardly more than one rank each stay with
+// the plain form.
 const AlgorithmName* two_level_name(const Shape& shape, const AlgorithmName& name) {
   constexpr int kFewRanks = 16;
   constexpr std::int64_t kLongBlock_bytes = 4 * 1024;
@@ -169,8 +173,9 @@ const AlgorithmName* node_name(const Shape& shape) {
   return applies_here ? two_levels : name;
 }
 
-// Returns whether reducing along the chain of nodes pays. It sends fewer bytes between nodes, but
-// one node works after the other, so vectors must be long enough to keep all of them busy.
+// Returns whether reducing along the chain of nodes pays. The chain sends fewer bytes between
+// nodes, but one node works after the other, so vectors must be long enough to keep all of them
+// busy.
 bool saves_bytes_in_order(const Shape& shape) {
   constexpr std::int64_t kLongPerNode_bytes = 128 * 1024;
   const Algorithm* algorithm = kHierarchicalInOrder.of(shape.kind);
@@ -270,8 +275,9 @@ bool names_one_twice(std::vector<int> peers) {
   return std::adjacent_find(peers.begin(), peers.end()) != peers.end();
 }
 
-// Returns whether Weft's rounds, progressed by callers, are faster than the library's for data too
-// short to wake a thread.
+// Returns whether Weft's rounds, progressed by callers, are faster than the library's own
+// collective for data that are too short to wake a thread. replayed: the call is a start of a
+// persistent request.
 bool callers_are_cheaper(Library library, const Shape& shape, std::int64_t bytes, bool replayed) {
   constexpr std::int64_t kShort = 2 * 1024, kMiddling = 8 * 1024;
   if (replayed && shape.on_one_node) return true;
@@ -287,9 +293,9 @@ bool callers_are_cheaper(Library library, const Shape& shape, std::int64_t bytes
   }
 }
 
-// Returns whether a collective between leaders is the library's own. If no ranks share memory, each
-// rank leads its node, so it is the whole collective, which the library may be able to offload on
-// the application's communicator.
+// Returns whether a collective that only leaders of nodes take part in is to be the library's own.
+// If no ranks share memory, each rank leads its node, so this is the whole collective, which the
+// library may be able to offload on the application's communicator.
 bool is_the_librarys(const Config& config, const Shape& shape, const std::string* hinted) {
   const std::string& asked = config.algorithm[static_cast<std::size_t>(shape.kind)];
   const std::string& name = hinted && !hinted->empty() ? *hinted : asked;
@@ -300,11 +306,12 @@ bool runs_schedules(Engine engine) {
   return engine == Engine::function || has_progress_thread(engine);
 }
 
-// Returns nullptr if there is no such algorithm or it does not apply to this call.
+// Returns the algorithm of this name; nullptr if there is none or it does not apply to this call.
 const Algorithm* named(const std::string* name, const Shape& shape) {
   if (!name || name->empty()) return nullptr;
   const Algorithm* algorithm = find_algorithm(shape.kind, *name);
-  // Direct algorithms are tried first anyway.
+  // Algorithms that use other ranks' buffers in place are not chosen by name, since they are tried
+  // first anyway.
   if (!algorithm || is_direct(*algorithm)) return nullptr;
   return applies(*algorithm, shape) ? algorithm : nullptr;
 }
@@ -392,8 +399,9 @@ const Algorithm& default_algorithm(const Shape& shape) {
   return *default_name(shape).of(shape.kind);
 }
 
-// On AMD processors a core reads another core's data faster once they have left that core's private
-// cache for the shared one, and reads long runs faster than short ones (docs/decisions.md).
+// Returns the tuning without measurements. On AMD processors a core reads another core's data
+// faster once they have left that core's private cache for the shared one, and reads long runs
+// faster than short ones (docs/decisions.md); so chunks are longer there.
 Tuning default_tuning(const Shape& shape, Processor processor) {
   Tuning tuning;
   const bool is_cut = agreed_bytes(shape).value_or(INT64_MAX) > tuning.chunk_bytes;

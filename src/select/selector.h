@@ -16,14 +16,15 @@ enum class Library : std::uint8_t { mpich, openmpi, intelmpi, other };
 struct Choice {
   Engine engine = Engine::native;
   const Algorithm* algorithm = nullptr;  // used by engines function, thread and agent only
-  // The number of a tree's levels that the caller carries out; kByModel: as set by --split or the
-  // model.
+  // Number of a tree's levels whose messages the caller carries out; Config::kByModel: as set by
+  // --split or the model.
   int split_levels = Config::kByModel;
-  // The bytes of a chunk in memory; 0: as in default_tuning().
+  // Bytes of a chunk in the node's memory; 0: as in default_tuning().
   std::int64_t chunk_bytes = 0;
 };
 
-// Returns an error, which lists the existing algorithms, if one that does not exist was requested.
+// Checks the algorithms that the user requested. Returns true if all exist, otherwise an error that
+// lists the existing ones.
 Result<bool> check_algorithms(const Config& config);
 // Returns the configuration from the environment and the site file, after its algorithms have been
 // checked.
@@ -36,25 +37,27 @@ Result<Config> checked_config();
 bool may_keep_level(const Config& config);
 bool keeps_level(const Config& config, bool one_node, bool highest_level_asked);
 
-// Returns whether a call in node memory can be left to callers below MPI_THREAD_MULTIPLE: it
-// completes before the call returns, or needs nothing of this rank after its first steps.
+// Returns whether calling threads alone can carry out a call in the node's memory, if the
+// application has not requested MPI_THREAD_MULTIPLE: the operation completes before the call
+// returns, or needs nothing of this rank after its first steps.
 bool needs_no_later_help(const Schedule& schedule, bool blocking);
 
-// Returns whether no thread needs the MPI library to handle the data. Reductions with a kernel have
-// predefined datatypes on all ranks. If data are only moved, with one count, the caller packs other
-// datatypes (runtime/call/packed_data.h).
+// Returns whether a thread can handle the data of such a call without the MPI library. In
+// reductions with a kernel, datatypes are predefined on all ranks. If data are only moved, with one
+// count, the caller packs other datatypes (runtime/call/packed_data.h).
 bool needs_no_library(Kind kind, bool has_kernel);
 
-// Returns whether Weft's variant in node memory was faster than the library's for this non-blocking
-// call. That cannot be measured while the program runs, since such a call must not wait for other
-// ranks. It rests on measurements between two ranks (docs/inside/choices.md); another variant may
-// be learnt. ranks_share_cores: some core runs two ranks.
+// Returns whether Weft's variant in the node's memory is to be used for this non-blocking call
+// because it was faster than the library's. That cannot be measured while the program runs, since
+// such a call must not wait for other ranks. The answer rests on measurements between two ranks
+// (docs/inside/choices.md); another variant may be learnt. ranks_share_cores: some core runs two
+// ranks.
 bool wins_as_request(Library library, const Shape& shape, bool ranks_share_cores);
 
-// The static rule of engine `auto`, from measurements (docs/performance.md,
-// docs/inside/choices.md). Calls whose total size no rank knows use the thread; each rank then
-// decides by its own bytes whether to wake it. replayed: the call is a start of a persistent
-// request.
+// Returns the engine that `auto` uses without a measurement in the program; the rule rests on
+// measurements in docs/performance.md and docs/inside/choices.md. Calls whose total size no rank
+// knows use the thread; each rank then decides by its own bytes whether to wake the thread.
+// replayed: the call is a start of a persistent request.
 Engine static_rule(Library library, const Shape& shape, bool replayed = false);
 
 // Returns Weft's algorithm for a call for which none was requested.
@@ -68,7 +71,8 @@ const Algorithm& replayed_algorithm(const Shape& shape);
 // Returns the tuning to use if nothing has been measured. processor: that of all ranks.
 Tuning default_tuning(const Shape& shape, Processor processor);
 
-// Returns the tuning of a choice, without levels that the model sets.
+// Returns the tuning for a choice of engine and algorithm, without the levels of a split tree that
+// the model sets.
 Tuning tuning_of(const Choice& choice, const Shape& shape, Processor processor);
 
 // Returns a key for caching schedules: an address that is unique for each algorithm, number of
@@ -85,7 +89,7 @@ const Algorithm* direct_algorithm(const Shape& shape);
 const Algorithm& algorithm_for(const Config& config, const Shape& shape, bool replayed,
                                const std::string* hinted);
 
-// Returns why no other algorithm may be used; nullptr if others may.
+// Returns the reason why no algorithm other than the chosen one may be used; nullptr if others may.
 const char* why_settled(const Config& config, const Shape& shape, const std::string* hinted);
 
 // Chooses engine and algorithm. `asked` must not be native. Reproducible reductions and whole

@@ -1,4 +1,5 @@
-// Uses integers wherever the paper rounds, so that floating-point rounding decides nothing.
+// Computes the model of the split tree (split_model.h). It uses integers wherever the paper rounds,
+// so that floating-point rounding decides nothing.
 #include "select/split_model.h"
 
 #include <algorithm>
@@ -51,9 +52,9 @@ double levels_in_turn(const SplitModel& model, int ranks, int first, int last, i
   return time;
 }
 
-// Simulates the levels above the split as a list of messages that `cores` cores take as soon as
-// possible. Among those that can start, the lowest level goes first,
-// because a thread that polls its ranks in turn finds those messages first.
+// Simulates the levels of the tree above the split as a list of messages that `cores` cores take as
+// soon as possible. Among those that can start, a message of the lowest level goes first, because a
+// thread that polls its ranks in turn finds it first.
 class Dataflow {
  public:
   Dataflow(const SplitModel& model, int ranks, int first, int last)
@@ -84,7 +85,8 @@ class Dataflow {
 
  private:
   struct Message {
-    // Number of the message among those that the root receives at its level, from 1.
+    // Level of the message, and its number (from 1) among those that the root receives at this
+    // level.
     int level, sender;
   };
 
@@ -107,7 +109,8 @@ class Dataflow {
     return !takes_at(leaf, next_[static_cast<std::size_t>(leaf)].level);
   }
 
-  // Skips messages that this tree, which need not be complete, does not have.
+  // Advances to the next message that the root receives. The tree need not be complete, so some
+  // messages do not exist.
   void settle(int root) {
     Message& next = next_[static_cast<std::size_t>(root)];
     while (!is_done(root) && (next.sender >= model_.arity || sender_of(root) >= leaves_))

@@ -15,9 +15,10 @@ struct NodeCores {
   int free = 0;
 };
 
-// Returns the S with the least time by the model (select/split_model.h), for a tree of this arity
-// over all ranks of the shape. It assumes that the other nodes are like this one, and a computation
-// as long as the blocking collective.
+// Returns the number of levels for the caller with which the program takes the least time by the
+// model (select/split_model.h), for a tree of this arity over all ranks of the shape. The model
+// assumes that the other nodes are like this one, and that the program computes for as long as the
+// blocking collective takes.
 int best_split(const NodeCores& cores, const Shape& shape, int arity = 2);
 
 // Returns the longest time for which the starting call carries out the caller's levels: the time of

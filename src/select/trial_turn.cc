@@ -1,4 +1,4 @@
-// Decides which call class may try variants, and when it loses that turn.
+// Decides which call class of a communicator may try variants, and when it loses that right.
 #include "select/trial_turn.h"
 
 #include "select/learner.h"
@@ -7,7 +7,7 @@ namespace weft {
 namespace {
 
 constexpr int kMostCallsOfOthers = 64;
-constexpr int kShortForOne = 64;  // calls of a very short call class during one turn
+constexpr int kShortForOne = 64;  // number of very short calls that count as much as one other call
 
 }  // namespace
 

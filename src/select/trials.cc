@@ -1,4 +1,5 @@
-// Measures the candidates round by round, except those that are far behind.
+// Measures the candidates for a persistent collective round by round, except those that are far
+// behind.
 #include "select/trials.h"
 
 #include <algorithm>
@@ -10,9 +11,10 @@ constexpr int kMostRounds = 12;
 constexpr int kMostRepetitions = 32;
 // The desired duration of a trial: long compared with reading the clock and the agreement.
 constexpr std::int64_t kTrial_ns = 20'000;
-// The number of node buffers that calls use in turn (shm/node_buffers.h), and that of long calls.
+// Number of buffers in the node's memory that short calls use in turn (shm/node_buffers.h), and
+// that of long calls.
 constexpr std::int64_t kNodeBuffers = 4, kNodeBuffersOfLong = 2;
-// Calls longer than this hardly find any data in caches.
+// Time in ns of a call above which the next call finds hardly any data in caches.
 constexpr std::int64_t kLongest_ns = 200'000;
 // The number of measurements after which a candidate may be judged for good.
 constexpr std::size_t kEnough = 4;
@@ -22,8 +24,8 @@ bool is_clearly_less(std::int64_t ns, std::int64_t other_ns) {
   return ns * 10 <= other_ns * 9;
 }
 
-// Returns the number of calls before a trial that bring each node buffer's memory into the state of
-// consecutive calls.
+// Returns the number of untimed calls before a trial, which bring the memory of each node buffer
+// into the state that it has in consecutive calls.
 int warm_ups_of(std::int64_t each_ns) {
   if (each_ns > kLongest_ns) return 0;
   const std::int64_t fitting = kTrial_ns / std::max<std::int64_t>(each_ns, 1);
@@ -103,8 +105,8 @@ bool Trials::beats_the_rule(const Record& record) const {
          record.median_ns() <= rule.median_ns();
 }
 
-// Returns whether the candidate may be faster than the rule's median, which is far above its least
-// time on a busy machine.
+// Returns whether the candidate's least time is clearly below the median of the static rule's
+// candidate, which is far above that one's least time on a busy machine.
 bool Trials::could_beat_the_rule(const Record& record) const {
   if (record.is_left_out) return false;
   return !record.is_measured() || is_clearly_less(record.least_ns(), records_.front().median_ns());

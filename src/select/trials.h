@@ -22,7 +22,8 @@ class Trials {
   struct Trial {
     std::size_t candidate;
     int repetitions;
-    // Calls before the timed ones: the caches still hold the previous candidate's data.
+    // Number of untimed calls before the timed ones, since the caches still hold the previous
+    // candidate's data.
     int warm_ups;
   };
   // Returns the next trial; nothing when all are done. elapsed_ns: the time since the beginning on
@@ -43,8 +44,8 @@ class Trials {
   // rule's.
   std::size_t best() const;
   // Returns whether another measurement would give the same result: the static rule's candidate is
-  // the best, all candidates were measured, and none is clearly faster at its best than the rule's
-  // usually is.
+  // the best, all candidates were measured, and no candidate's least time is clearly below the
+  // median of the rule's.
   bool certain() const;
   // Returns the least time of a candidate; 0 if it was not measured.
   std::int64_t least_ns(std::size_t candidate) const;

@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::size_t kMostKept = 3;  // variants kept after the second stage
 
-// Returns by how many per cent the library's own variant may be slower than the best and still be
-// used. The surer the best's win, the less. apart: in all rounds the best's slowest time was below
-// the library's fastest. A call class may be one of many in an iteration, so its gain may be a
-// small part of a period.
+// Returns by how many per cent the library's own variant may be slower than the best one and still
+// be used. The surer the best one's win, the less. apart: in all rounds the best one's slowest time
+// was below the library's fastest. A call class may be only one of many in an iteration, so its
+// gain may be a small part of a period.
 int librarys_percent(int won, int rounds, bool apart) {
   if (rounds >= 3 && apart) return 1;
   if (rounds >= 6 && won * 8 >= rounds * 7) return 2;
@@ -30,7 +30,7 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
   return *middle;
 }
 
-// Sums the probabilities of winning at least `won` rounds.
+// Computes the chance by adding the probabilities of winning `won`, won + 1, … rounds.
 double chance_of(int won, int rounds) {
   double of_exactly = std::ldexp(1.0, -rounds), chance = 0;
   for (int k = 0; k <= rounds; ++k) {

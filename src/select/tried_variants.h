@@ -18,15 +18,16 @@ class TriedVariants {
       : native_(native), blocking_(blocking), variants_(variants) {}
 
   std::size_t variants() const { return variants_.size(); }
-  // ns: the time of each variant; 0 if it was not tried in this round.
+  // Adds the times of one round. ns: the time of each variant; 0 if it was not tried in this round.
   void add_round(const std::vector<std::int64_t>& ns);
 
   bool is_out(int variant) const { return of(variant).out; }
-  // Returns whether drop_the_slow() has dropped it.
+  // Returns whether drop_the_slow() has dropped the variant.
   bool is_slow(int variant) const { return of(variant).slow; }
   void leave_out(int variant) { of(variant).out = true; }
   int left() const;
-  // Drops variants that are clearly slower, after one of the first two stages of trials.
+  // Drops variants that are clearly slower. Must be called after one of the first two stages of
+  // trials.
   void drop_the_slow(int stage);
   // Drops variants that are more than a twentieth slower than the best.
   void drop_the_distant();

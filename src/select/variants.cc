@@ -27,14 +27,15 @@ void add(std::vector<Choice>& variants, const Choice& variant) {
     variants.push_back(variant);
 }
 
-// From this size on several algorithms are tried, since the better one depends on the network;
-// short data take the one with the fewest messages. Algorithms with as many rounds as ranks are
-// left out for many ranks.
+// Size from which several algorithms are tried, since the better one depends on the network;
+// shorter data take the algorithm with the fewest messages. Algorithms with as many rounds as ranks
+// are left out for many ranks.
 constexpr std::int64_t kWorthOthers_bytes = 32 * 1024;
 constexpr int kManyRanks = 32;
 constexpr int kMostOthers = 2;
 
-// in_memory: only algorithms without messages.
+// Returns whether the algorithm is tried for this call. in_memory: only algorithms without messages
+// are.
 bool is_worth_trying(const Algorithm& algorithm, const Shape& shape, bool in_memory) {
   const bool long_chain = kLinear.names(algorithm) || kChain.names(algorithm);
   // An allreduce up and down a binomial tree has twice the rounds of recursive doubling.
@@ -49,7 +50,7 @@ bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) >= kWorthOthers_bytes;
 }
 
-// For long data, adds algorithms other than `known`.
+// Adds algorithms other than `known` if the data are long.
 void add_others(std::vector<Choice>& variants, Engine engine, const Shape& shape,
                 const Algorithm* known, bool in_memory = false) {
   if (!is_long(shape)) return;
@@ -62,8 +63,8 @@ void add_others(std::vector<Choice>& variants, Engine engine, const Shape& shape
   }
 }
 
-// Adds another chunk size for data longer than the default chunk if ranks share memory: the first
-// one that makes a difference.
+// Adds the variant with another chunk size if ranks share memory and the data are longer than the
+// default chunk: the first other size that makes a difference.
 void add_chunks(std::vector<Choice>& variants, Engine engine, const Shape& shape,
                 const Algorithm* algorithm, Processor processor) {
   if (!algorithm || !needs_memory(algorithm->needs) || is_direct(*algorithm)) return;
@@ -87,8 +88,8 @@ bool may_be_blocking(Library library, Kind kind) {
   return library == Library::mpich || (library == Library::openmpi && !is_allgather);
 }
 
-// Returns the tree algorithm of the thread's variant, otherwise a tree for short data; nullptr if
-// no tree can be split.
+// Returns the algorithm of which split trees are tried: that of the thread's variant if it is a
+// tree, otherwise a tree for short data; nullptr if no tree can be split.
 const Algorithm* tree_for(const Choice& by_thread, const Shape& shape) {
   const Algorithm* const own = by_thread.algorithm;
   if (own && (kBinomial.names(*own) || kKnomial.names(*own))) return own;
@@ -96,9 +97,9 @@ const Algorithm* tree_for(const Choice& by_thread, const Shape& shape) {
   return other && applies(*other, shape) ? other : nullptr;
 }
 
-// Adds the tree split at the model's S, S - 1 and S + 1. An allreduce up and down a tree is among
-// these, though add_others() leaves it out: only trees can be split, and the time from one call to
-// the next counts a rank that the tree releases late.
+// Adds the tree with S, S - 1 and S + 1 levels for the caller, where S is the model's choice. This
+// includes an allreduce up and down a tree, which add_others() leaves out: only trees can be split,
+// and a rank that the tree releases late shows in the time from one call to the next.
 void add_splits(std::vector<Choice>& variants, const Choice& by_thread, const Shape& shape,
                 const NodeCores& cores) {
   const Algorithm* const tree = cores.free > 0 ? tree_for(by_thread, shape) : nullptr;

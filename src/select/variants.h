@@ -13,11 +13,12 @@
 
 namespace weft {
 
-// The executors available beside threads and callers, and other facts for the rules; equal on all
-// ranks.
+// Facts for the rules, equal on all ranks: the executors that are available beside threads and
+// callers, the cores and the processor.
 struct JobResources {
-  bool agents = false;  // progress threads of several ranks share a core somewhere
-  // Equal on all nodes; set if the nodes are alike and the user did not set the split.
+  bool agents = false;  // some core runs the progress threads of several ranks
+  // The ranks and free cores of every node; set only if all nodes are alike and the user did not
+  // set the split.
   NodeCores cores{};
   Processor processor = Processor::other;  // processor of all ranks of the communicator
 };

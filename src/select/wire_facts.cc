@@ -1,4 +1,5 @@
-// The table of options says what each option adds to the facts.
+// Lists the facts on which all ranks must agree. The table of options says what each option adds to
+// them.
 #include "select/wire_facts.h"
 
 #include <utility>
@@ -13,7 +14,8 @@ Fact fact(std::string name, const std::string& value) {
   return {std::move(name), value, value};
 }
 
-// Ranks name algorithms to each other by their indices in the table, so the tables must agree.
+// Returns the fact that stands for the table of algorithms. Ranks name algorithms to each other by
+// their indices in that table, so the tables must agree.
 Fact table_fact() {
   Facts lines;
   for (const Algorithm& algorithm : algorithms())
